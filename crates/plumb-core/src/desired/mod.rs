@@ -1,0 +1,105 @@
+//! What Git asks for: rendered manifests turned into a set of objects with identity, scope and intent.
+
+mod options;
+
+use std::collections::BTreeMap;
+
+pub use options::{DeletePolicy, HookPhase, ObjectOptions, Propagation, PruneOption, Wave};
+
+use crate::object::{Manifest, ObjectKey};
+
+/// One object that Git asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredObject {
+    /// Identity, after scope and default namespace were settled.
+    pub key: ObjectKey,
+    /// The object, with the tracking mark.
+    pub manifest: Manifest,
+    /// What its annotations ask of the sync.
+    pub options: ObjectOptions,
+    /// Where it stands in the source, if the tool lets us know.
+    pub origin: Option<Origin>,
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// Which of the app's sources, from 0.
+    pub source: usize,
+    /// Path in the repository.
+    pub file: String,
+    /// First line of the document, from 1.
+    pub line: usize,
+}
+
+/// One hook. Hooks are not compared, they run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredHook {
+    /// The manifest; it may have `generateName` instead of a name.
+    pub manifest: Manifest,
+    /// Namespace after scope and default were settled.
+    pub namespace: Option<String>,
+    /// When it runs; empty for hooks of unsupported types, which never run.
+    pub phases: Vec<HookPhase>,
+    /// What its annotations ask of the sync.
+    pub options: ObjectOptions,
+    /// Where it stands in the source, if the tool lets us know.
+    pub origin: Option<Origin>,
+}
+
+/// Everything that Git asks for, by key. Building it never fails: what is wrong is in `problems`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DesiredSet {
+    /// Objects to compare and apply.
+    pub objects: BTreeMap<ObjectKey, DesiredObject>,
+    /// Hooks, in the order of the source.
+    pub hooks: Vec<DesiredHook>,
+    /// What was wrong with the manifests.
+    pub problems: Vec<DesiredProblem>,
+}
+
+/// Something wrong with the rendered manifests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DesiredProblem {
+    /// Rendered more than once; the last one counts (`RepeatedResourceWarning`).
+    Repeated {
+        /// Which object.
+        key: ObjectKey,
+        /// How often.
+        count: usize,
+    },
+    /// Excluded by the settings and dropped (`ExcludedResourceWarning`).
+    Excluded {
+        /// Which object.
+        key: ObjectKey,
+    },
+    /// A namespaced object for which neither the manifest nor the destination names a namespace.
+    NamespaceMissing {
+        /// Which object.
+        key: ObjectKey,
+    },
+    /// A manifest without name; only hooks may leave it to the server.
+    NameMissing {
+        /// Kind of the manifest.
+        kind: String,
+        /// Where it stands.
+        origin: Option<Origin>,
+    },
+}
+
+/// A proof that the set is whole: rendered without error from a reachable source. Only a complete set may
+/// lead to deletions, so the functions that plan them ask for this type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Complete<T>(T);
+
+impl<T> Complete<T> {
+    /// To be called only where rendering of every source succeeded.
+    pub fn rendered_without_error(set: T) -> Self {
+        Self(set)
+    }
+
+    /// The set.
+    pub fn get(&self) -> &T {
+        &self.0
+    }
+}

@@ -1,0 +1,13 @@
+//! The nouns and pure functions of plumb.
+//!
+//! Everything here is synchronous and has no effects: no clock, no files, no network, no processes, no
+//! logging. The same inputs give the same outputs, byte for byte. Explanations are values, not log lines.
+//!
+//! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
+
+pub mod app;
+pub mod desired;
+pub mod drift;
+pub mod health;
+pub mod live;
+pub mod object;

@@ -1,0 +1,9 @@
+//! What an object is called, what it contains, and how a place inside it is named.
+
+mod key;
+mod manifest;
+mod path;
+
+pub use key::{GroupKind, GroupVersionKind, ObjectKey};
+pub use manifest::{Manifest, NotAnObject};
+pub use path::{FieldPath, Segment};

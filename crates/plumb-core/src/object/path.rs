@@ -1,0 +1,127 @@
+//! A place inside an object.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Segment {
+    /// A key of a map.
+    Field(String),
+    /// A position in a list.
+    Index(usize),
+}
+
+/// A place inside an object, from its root. Printed as a JSON pointer (RFC 6901).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldPath(Vec<Segment>);
+
+impl FieldPath {
+    /// The whole object.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// Reads a JSON pointer. Digits become positions only where the value that is walked later is a list, so
+    /// they are kept as fields here and [`FieldPath::find`] resolves them against what it meets.
+    pub fn from_pointer(pointer: &str) -> Self {
+        let segments = pointer
+            .split('/')
+            .skip(1)
+            .map(|part| Segment::Field(part.replace("~1", "/").replace("~0", "~")))
+            .collect();
+        Self(segments)
+    }
+
+    /// The steps from the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// This place's key `name`.
+    #[must_use]
+    pub fn field(&self, name: impl Into<String>) -> Self {
+        let mut segments = self.0.clone();
+        segments.push(Segment::Field(name.into()));
+        Self(segments)
+    }
+
+    /// This place's item at `index`.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        let mut segments = self.0.clone();
+        segments.push(Segment::Index(index));
+        Self(segments)
+    }
+
+    /// Adds a step in place; the counterpart of [`FieldPath::pop`] for walks that must not allocate per step.
+    pub fn push(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+
+    /// Takes the last step off.
+    pub fn pop(&mut self) -> Option<Segment> {
+        self.0.pop()
+    }
+
+    /// The place that holds this one; `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        let (_, rest) = self.0.split_last()?;
+        Some(Self(rest.to_vec()))
+    }
+
+    /// Is this place `ancestor`, or inside it?
+    pub fn starts_with(&self, ancestor: &Self) -> bool {
+        self.0.starts_with(&ancestor.0)
+    }
+
+    /// The value at this place.
+    pub fn find<'value>(&self, value: &'value Value) -> Option<&'value Value> {
+        self.0.iter().try_fold(value, |value, segment| match (segment, value) {
+            (Segment::Field(name), Value::Object(map)) => map.get(name),
+            (Segment::Field(name), Value::Array(items)) => items.get(name.parse::<usize>().ok()?),
+            (Segment::Index(index), Value::Array(items)) => items.get(*index),
+            (Segment::Field(_) | Segment::Index(_), _) => None,
+        })
+    }
+}
+
+impl From<Vec<Segment>> for FieldPath {
+    fn from(segments: Vec<Segment>) -> Self {
+        Self(segments)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.0 {
+            match segment {
+                Segment::Field(name) => write!(f, "/{}", name.replace('~', "~0").replace('/', "~1"))?,
+                Segment::Index(index) => write!(f, "/{index}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pointer_is_printed_as_it_was_read() {
+        for pointer in ["", "/spec/replicas", "/metadata/annotations/a~1b~0c", "/spec/containers/0/image"] {
+            assert_eq!(FieldPath::from_pointer(pointer).to_string(), pointer);
+        }
+    }
+
+    #[test]
+    fn digits_find_list_items() {
+        let value = json!({"a": [{"b": 1}, {"b": 2}]});
+        assert_eq!(FieldPath::from_pointer("/a/1/b").find(&value), Some(&json!(2)));
+        assert_eq!(FieldPath::root().field("a").index(0).field("b").find(&value), Some(&json!(1)));
+        assert_eq!(FieldPath::from_pointer("/a/x").find(&value), None);
+    }
+}

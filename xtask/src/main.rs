@@ -1,0 +1,3 @@
+//! The repository's own tasks. `cargo xtask --help` lists them.
+
+fn main() {}
