@@ -5,9 +5,9 @@
 //!
 //! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
+pub mod object;
 pub mod app;
 pub mod desired;
-pub mod drift;
-pub mod health;
 pub mod live;
-pub mod object;
+pub mod health;
+pub mod drift;
