@@ -1,3 +1,41 @@
 //! The repository's own tasks. `cargo xtask --help` lists them.
+//!
+//! One module per task: its arguments and its `run`. This file only chooses.
 
-fn main() {}
+mod cluster;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The repository's own tasks.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
+    Cluster(cluster::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().task {
+        Task::Cluster(args) => cluster::run(args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the one place where a failed task speaks to its user")]
+fn report(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}
