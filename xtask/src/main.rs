@@ -3,7 +3,10 @@
 //! One module per task: its arguments and its `run`. This file only chooses.
 
 mod cluster;
+mod test;
+mod tidy;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,11 +23,17 @@ struct Cli {
 enum Task {
     /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
     Cluster(cluster::Args),
+    /// Everything that CI runs: formatting, lints, repository rules, all tests.
+    Test(test::Args),
+    /// The repository's own rules: arrows between crates, module order, reachable files.
+    Tidy,
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Cluster(args) => cluster::run(args),
+        Task::Test(args) => test::run(&args),
+        Task::Tidy => tidy::command(),
     };
     match outcome {
         Ok(code) => code,
@@ -33,6 +42,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The folder that holds the workspace.
+fn repository_root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where a failed task speaks to its user")]

@@ -1,0 +1,75 @@
+//! How many tests passed and failed.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+/// A sum of test results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+}
+
+impl Counts {
+    pub(super) fn one_passed() -> Self {
+        Self { passed: 1, ..Self::default() }
+    }
+
+    pub(super) fn one_failed() -> Self {
+        Self { failed: 1, ..Self::default() }
+    }
+
+    /// Reads the closing line of a Rust test binary: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+    pub(super) fn from_test_result(line: &str) -> Option<Self> {
+        let (_, rest) = line.strip_prefix("test result: ")?.split_once(". ")?;
+        let mut counts = Self::default();
+        for part in rest.split(';') {
+            let (number, word) = part.trim().split_once(' ')?;
+            let Ok(number) = number.parse::<usize>() else { break };
+            match word {
+                "passed" => counts.passed = number,
+                "failed" => counts.failed = number,
+                "ignored" => counts.skipped = number,
+                _ => break,
+            }
+        }
+        Some(counts)
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closing_line_of_a_test_binary_is_counted() {
+        let line = "test result: FAILED. 12 passed; 1 failed; 2 ignored; 0 measured; 3 filtered out; finished in 0.01s";
+        assert_eq!(Counts::from_test_result(line), Some(Counts { passed: 12, failed: 1, skipped: 2 }));
+        assert_eq!(Counts::from_test_result("running 3 tests"), None);
+    }
+
+    #[test]
+    fn the_sum_reads_as_machines_expect_it() {
+        assert_eq!(Counts { passed: 3, failed: 0, skipped: 0 }.to_string(), "3 passed, 0 failed");
+        assert_eq!(Counts { passed: 3, failed: 1, skipped: 2 }.to_string(), "3 passed, 1 failed, 2 skipped");
+    }
+}

@@ -1,0 +1,124 @@
+//! Which crate may use which, and what the core may depend on at all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::Violation;
+
+/// Crate → the crates of this workspace it may use. Dev-dependencies may also use the test kit.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("plumb-core", &[]),
+    ("plumb-crd", &["plumb-core"]),
+    ("plumb-git", &["plumb-core"]),
+    ("plumb-render", &["plumb-core"]),
+    ("plumb-kube", &["plumb-core"]),
+    ("plumb-lua", &["plumb-core"]),
+    ("plumb-engine", &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua"]),
+    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine"]),
+    (
+        "plumb",
+        &[
+            "plumb-core",
+            "plumb-crd",
+            "plumb-git",
+            "plumb-render",
+            "plumb-kube",
+            "plumb-lua",
+            "plumb-engine",
+            "plumb-web",
+        ],
+    ),
+    ("plumb-testkit", &[]),
+    ("plumb-cluster-tests", &["plumb-testkit", "plumb-core", "plumb-crd"]),
+    ("xtask", &["plumb-testkit", "plumb-crd"]),
+];
+
+/// What the core may depend on: parsers and containers, nothing that has effects.
+const CORE_DEPENDENCIES: &[&str] = &[
+    "base64",
+    "croner",
+    "globset",
+    "granit-parser",
+    "jaq-core",
+    "jaq-json",
+    "jaq-std",
+    "jiff",
+    "regex",
+    "serde",
+    "serde-saphyr",
+    "serde_json",
+    "sha2",
+    "thiserror",
+];
+
+pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root)
+        .output()
+        .context("run cargo metadata")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("read cargo metadata")?;
+    Ok(violations(&metadata))
+}
+
+fn violations(metadata: &Value) -> Vec<Violation> {
+    let arrows: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    let mut found = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(allowed) = arrows.get(name) else {
+            found.push(Violation::new(
+                name,
+                "this crate has no line in xtask/src/tidy/arrows.rs: say what it may use",
+            ));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let used = dependency["name"].as_str().unwrap_or_default();
+            let is_dev = dependency["kind"].as_str() == Some("dev");
+            let is_ours = arrows.contains_key(used);
+            if is_ours && !allowed.contains(&used) && !(is_dev && used == "plumb-testkit") && used != name {
+                found.push(Violation::new(name, format!("must not use {used}")));
+            }
+            if name == "plumb-core" && !is_dev && !is_ours && !CORE_DEPENDENCIES.contains(&used) {
+                found.push(Violation::new(
+                    name,
+                    format!("the core is pure and small: {used} is not on its list"),
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_arrow_that_points_up_is_found() {
+        let metadata = json!({"packages": [
+            {"name": "plumb-core", "dependencies": [{"name": "tokio", "kind": null}, {"name": "plumb-kube", "kind": null}]},
+            {"name": "plumb-kube", "dependencies": [{"name": "plumb-core", "kind": null}, {"name": "plumb-testkit", "kind": "dev"}]},
+            {"name": "newcomer", "dependencies": []},
+        ]});
+        let found: Vec<String> = violations(&metadata).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "plumb-core: the core is pure and small: tokio is not on its list",
+                "plumb-core: must not use plumb-kube",
+                "newcomer: this crate has no line in xtask/src/tidy/arrows.rs: say what it may use",
+            ]
+        );
+    }
+}
