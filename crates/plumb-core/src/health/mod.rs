@@ -1,29 +1,20 @@
 //! Is an object well?
+//!
+//! [`assess`] judges one object from what it says about itself; [`aggregate()`] folds the judgements on an
+//! app's objects into one. Nothing here asks a cluster, reads a clock or keeps a state: what is needed comes
+//! in as an argument.
+//!
+//! Who is asked, in this order: a deletion under way, the user's own script (through [`assess_with`]), the
+//! code for a kind of Kubernetes itself ([`builtin`]), a rule written as data, the general reading of
+//! conditions and words. The first that has an opinion is heard.
 
-use serde::{Deserialize, Serialize};
+mod aggregate;
+mod assess;
+mod builtin;
+mod read;
+mod status;
 
-/// How an object is. Ordered from best to worst, as Argo CD ranks them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum HealthStatus {
-    /// All is well.
-    Healthy,
-    /// Waiting on purpose.
-    Suspended,
-    /// On its way.
-    Progressing,
-    /// Not there.
-    Missing,
-    /// Something is wrong.
-    Degraded,
-    /// Cannot be told.
-    Unknown,
-}
-
-/// A judgement on one object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// How it is.
-    pub status: HealthStatus,
-    /// Why, in words; empty where there is nothing to say.
-    pub message: String,
-}
+pub use aggregate::{Member, Role, aggregate};
+pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, pending_deletion};
+pub use builtin::webhook::{Backing, assess_webhook, webhook_services};
+pub use status::{Health, HealthStatus};

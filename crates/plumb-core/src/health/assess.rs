@@ -1,0 +1,48 @@
+//! Who is asked about an object, and in which order.
+
+use serde_json::Value;
+
+use super::{Health, builtin, read};
+use crate::object::Manifest;
+
+/// Every applied hook carries it, so that a Job deleted by its own time-to-live can still be judged.
+pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
+
+/// What the user's own customisation says about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Custom {
+    /// There is none for this kind: ask the next.
+    Absent,
+    /// There is one. `None` means that it gave no status; nobody else is asked then.
+    Judged(Option<Health>),
+}
+
+/// How is this live object? `None` where nobody has an opinion: such an object counts neither for nor against
+/// its app, and a sync does not wait for it.
+pub fn assess(object: &Manifest) -> Option<Health> {
+    assess_with(object, |_| Custom::Absent)
+}
+
+/// [`assess`] where the user's own scripts are asked first (but after a deletion under way).
+pub fn assess_with(object: &Manifest, custom: impl FnOnce(&Manifest) -> Custom) -> Option<Health> {
+    if let Some(health) = pending_deletion(object) {
+        return Some(health);
+    }
+    if let Custom::Judged(health) = custom(object) {
+        return health;
+    }
+    match builtin::judge(object) {
+        builtin::Answer::Judged(health) => Some(health),
+        builtin::Answer::NoOpinion | builtin::Answer::NotMine => None,
+    }
+}
+
+/// An object on its way out is neither well nor ill, unless it is a hook that we keep to read its result.
+pub fn pending_deletion(object: &Manifest) -> Option<Health> {
+    let held_for_its_result = || {
+        read::find(object.value(), "metadata.finalizers")
+            .and_then(Value::as_array)
+            .is_some_and(|finalizers| finalizers.iter().any(|finalizer| finalizer == HOOK_FINALIZER))
+    };
+    (object.is_terminating() && !held_for_its_result()).then(|| Health::progressing("Pending deletion"))
+}
