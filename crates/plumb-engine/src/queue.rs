@@ -1,0 +1,209 @@
+//! Which app is looked at next. Requests for one app are merged while they wait, and an app is never in the
+//! hands of two workers: what comes in while it runs is handed out when that run is done.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plumb_core::app::AppId;
+use tokio::sync::Notify;
+
+/// How far a run has to look. Ordered: the later includes the earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Look {
+    /// The cluster changed: compare with the commit that is known.
+    #[default]
+    Live,
+    /// Resolve the revision again; what was fetched a moment ago will do.
+    Git,
+    /// Ask the repository now.
+    GitNow,
+    /// Ask the repository now and use no cached render or verdict.
+    Hard,
+}
+
+/// Why an app is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// How far to look.
+    pub look: Look,
+    /// For logs and metrics.
+    pub reason: &'static str,
+}
+
+impl Trigger {
+    /// A trigger from its parts.
+    pub fn new(look: Look, reason: &'static str) -> Self {
+        Self { look, reason }
+    }
+
+    fn merged(self, other: Self) -> Self {
+        if other.look > self.look { other } else { self }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Apps in the order in which they are handed out. Every app in here has an entry in `waiting`.
+    order: VecDeque<AppId>,
+    waiting: HashMap<AppId, Trigger>,
+    running: HashMap<AppId, Option<Trigger>>,
+    closed: bool,
+}
+
+/// A deduplicating queue of apps. Cheap to clone; all clones are one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    state: Arc<Mutex<State>>,
+    arrived: Arc<Notify>,
+}
+
+/// An app in the hands of one worker. Dropping it gives the app back, also when the run panicked.
+#[derive(Debug)]
+pub struct Job {
+    /// Which app.
+    pub app: AppId,
+    /// Why.
+    pub trigger: Trigger,
+    queue: Queue,
+}
+
+impl Queue {
+    /// Asks for a run.
+    pub fn push(&self, app: AppId, trigger: Trigger) {
+        self.with(|state| {
+            if let Some(next) = state.running.get_mut(&app) {
+                *next = Some(next.map_or(trigger, |waiting| waiting.merged(trigger)));
+                return;
+            }
+            match state.waiting.get_mut(&app) {
+                Some(waiting) => *waiting = waiting.merged(trigger),
+                None => {
+                    state.waiting.insert(app.clone(), trigger);
+                    state.order.push_back(app);
+                }
+            }
+        });
+        self.arrived.notify_one();
+    }
+
+    /// Asks for a run after some time. Used for backoff and polling, and to gather events of one change.
+    pub fn push_after(&self, app: AppId, trigger: Trigger, delay: Duration) {
+        let queue = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            queue.push(app, trigger);
+        });
+    }
+
+    /// The next app; `None` once the queue is closed.
+    pub async fn next(&self) -> Option<Job> {
+        loop {
+            let arrived = self.arrived.notified();
+            let (job, closed) = self.with(|state| {
+                let job = state.order.pop_front().and_then(|app| {
+                    let trigger = state.waiting.remove(&app)?;
+                    state.running.insert(app.clone(), None);
+                    Some(Job { app, trigger, queue: self.clone() })
+                });
+                (job, state.closed)
+            });
+            if job.is_some() {
+                // Another worker may sleep while more is waiting: pass the wake-up on.
+                self.arrived.notify_one();
+                return job;
+            }
+            if closed {
+                self.arrived.notify_one();
+                return None;
+            }
+            arrived.await;
+        }
+    }
+
+    /// Hands out nothing more; workers end when they ask for the next app.
+    pub fn close(&self) {
+        self.with(|state| {
+            state.closed = true;
+            state.order.clear();
+            state.waiting.clear();
+        });
+        self.arrived.notify_one();
+    }
+
+    /// How many apps wait, for metrics.
+    pub fn depth(&self) -> usize {
+        self.with(|state| state.order.len())
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        // A panic while the lock was held cannot leave half a change behind: each is one map operation.
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let again = self.queue.with(|state| state.running.remove(&self.app).flatten());
+        if let Some(trigger) = again {
+            self.queue.push(self.app.clone(), trigger);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(name: &str) -> AppId {
+        AppId { namespace: "argocd".into(), name: name.into() }
+    }
+
+    fn live() -> Trigger {
+        Trigger::new(Look::Live, "live")
+    }
+
+    #[tokio::test]
+    async fn requests_for_one_app_are_merged_and_the_farthest_look_wins() {
+        let queue = Queue::default();
+        queue.push(app("a"), live());
+        queue.push(app("b"), live());
+        queue.push(app("a"), Trigger::new(Look::Hard, "annotation"));
+        queue.push(app("a"), live());
+        let first = queue.next().await.unwrap();
+        assert_eq!((first.app.name.as_str(), first.trigger.look), ("a", Look::Hard));
+        let second = queue.next().await.unwrap();
+        assert_eq!(second.app.name, "b");
+        assert_eq!(queue.depth(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_app_is_never_in_two_hands_and_nothing_is_lost() {
+        let queue = Queue::default();
+        queue.push(app("a"), live());
+        let job = queue.next().await.unwrap();
+        queue.push(app("a"), Trigger::new(Look::Git, "commit"));
+        assert_eq!(queue.depth(), 0, "not handed out while it runs");
+        drop(job);
+        let again = queue.next().await.unwrap();
+        assert_eq!(again.trigger.look, Look::Git);
+    }
+
+    #[tokio::test]
+    async fn closing_ends_every_worker() {
+        let queue = Queue::default();
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                tokio::spawn({
+                    let queue = queue.clone();
+                    async move { queue.next().await.is_none() }
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        queue.close();
+        for worker in workers {
+            assert!(worker.await.unwrap());
+        }
+    }
+}
