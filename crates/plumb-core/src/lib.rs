@@ -7,6 +7,7 @@
 
 pub mod object;
 pub mod app;
+pub mod tracking;
 pub mod desired;
 pub mod live;
 pub mod health;

@@ -1,12 +1,21 @@
 //! What Git asks for: rendered manifests turned into a set of objects with identity, scope and intent.
 
+mod build;
+mod filter;
 mod options;
+mod scope;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
+pub use build::{DesiredContext, RenderedManifest, build};
+pub use filter::{KindFilter, KindRule};
 pub use options::{DeletePolicy, HookPhase, ObjectOptions, Propagation, PruneOption, Wave};
+pub use scope::{Scope, Scopes};
 
-use crate::object::{Manifest, ObjectKey};
+use crate::object::{FieldPath, Manifest, NotAnObject, ObjectKey};
 
 /// One object that Git asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +61,8 @@ pub struct DesiredHook {
 pub struct DesiredSet {
     /// Objects to compare and apply.
     pub objects: BTreeMap<ObjectKey, DesiredObject>,
-    /// Hooks, in the order of the source.
+    /// Hooks, in the order of the source. Those without phases never run; they are kept so that nobody takes
+    /// their live remains for orphans.
     pub hooks: Vec<DesiredHook>,
     /// What was wrong with the manifests.
     pub problems: Vec<DesiredProblem>,
@@ -67,13 +77,16 @@ pub enum DesiredProblem {
         key: ObjectKey,
         /// How often.
         count: usize,
+        /// Where, as far as it is known; the last one is what counts.
+        origins: Vec<Origin>,
     },
     /// Excluded by the settings and dropped (`ExcludedResourceWarning`).
     Excluded {
         /// Which object.
         key: ObjectKey,
     },
-    /// A namespaced object for which neither the manifest nor the destination names a namespace.
+    /// A namespaced object for which neither the manifest nor the destination names a namespace. It stays in
+    /// the set under a key without namespace, which proves nothing about the live object it means.
     NamespaceMissing {
         /// Which object.
         key: ObjectKey,
@@ -85,6 +98,39 @@ pub enum DesiredProblem {
         /// Where it stands.
         origin: Option<Origin>,
     },
+    /// A document that is no Kubernetes object; dropped.
+    NotAnObject {
+        /// Why not.
+        reason: NotAnObject,
+        /// Where it stands.
+        origin: Option<Origin>,
+    },
+    /// A label or annotation that is no text, such as an unquoted `5` or `true`: the server refuses the object.
+    NotText {
+        /// Which object; `None` for one that leaves its name to the server.
+        key: Option<ObjectKey>,
+        /// The label or annotation.
+        field: FieldPath,
+        /// Where the object stands.
+        origin: Option<Origin>,
+    },
+}
+
+impl DesiredProblem {
+    /// Did the set lose an object that Git asks for? Then it proves nothing about what Git does not ask for.
+    pub fn loses_an_object(&self) -> bool {
+        match self {
+            Self::NameMissing { .. } | Self::NotAnObject { .. } | Self::NamespaceMissing { .. } => true,
+            Self::Repeated { .. } | Self::Excluded { .. } | Self::NotText { .. } => false,
+        }
+    }
+}
+
+impl DesiredSet {
+    /// Is every object that Git asks for in it? Only then may it become [`Complete`].
+    pub fn is_whole(&self) -> bool {
+        !self.problems.iter().any(DesiredProblem::loses_an_object)
+    }
 }
 
 /// A proof that the set is whole: rendered without error from a reachable source. Only a complete set may
@@ -93,7 +139,7 @@ pub enum DesiredProblem {
 pub struct Complete<T>(T);
 
 impl<T> Complete<T> {
-    /// To be called only where rendering of every source succeeded.
+    /// To be called only where rendering of every source succeeded and [`DesiredSet::is_whole`] holds.
     pub fn rendered_without_error(set: T) -> Self {
         Self(set)
     }

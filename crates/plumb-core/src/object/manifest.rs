@@ -211,4 +211,14 @@ impl Manifest {
         }
         Self(Value::Object(map))
     }
+
+    /// A copy whose `spec` went through `edit`; without a `spec` nothing happens.
+    #[must_use]
+    pub fn edit_spec(self, edit: impl FnOnce(&mut Value)) -> Self {
+        let Value::Object(mut map) = self.0 else { return self };
+        if let Some(spec) = map.get_mut("spec") {
+            edit(spec);
+        }
+        Self(Value::Object(map))
+    }
 }

@@ -1,0 +1,99 @@
+//! Kinds that the settings leave out.
+
+use globset::{Glob, GlobMatcher};
+
+use crate::object::GroupKind;
+
+/// One entry of `resource.exclusions` or `resource.inclusions`. An empty list matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KindRule {
+    /// Globs on API groups.
+    pub api_groups: Vec<String>,
+    /// Globs on kinds.
+    pub kinds: Vec<String>,
+    /// Globs on API server URLs.
+    pub clusters: Vec<String>,
+}
+
+/// Which kinds plumb does not look at, by the settings.
+#[derive(Clone, Debug)]
+pub struct KindFilter {
+    exclusions: Vec<Matcher>,
+    inclusions: Vec<Matcher>,
+}
+
+impl KindFilter {
+    /// Compiles the rules. Events and metrics are always excluded: they come and go by the thousand and
+    /// nobody keeps them in Git. With any inclusion, only what one of them matches is looked at.
+    pub fn new(exclusions: &[KindRule], inclusions: &[KindRule]) -> Self {
+        let rule = |groups: &[&str], kinds: &[&str]| KindRule {
+            api_groups: groups.iter().map(|&group| group.to_owned()).collect(),
+            kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+            clusters: Vec::new(),
+        };
+        let always = [rule(&["events.k8s.io", "metrics.k8s.io"], &[]), rule(&[""], &["Event"])];
+        Self {
+            exclusions: always.iter().chain(exclusions).map(Matcher::new).collect(),
+            inclusions: inclusions.iter().map(Matcher::new).collect(),
+        }
+    }
+
+    /// Is this kind left out in the cluster at this address?
+    pub fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
+        let any = |rules: &[Matcher]| rules.iter().any(|rule| rule.matches(kind, server));
+        any(&self.exclusions) || (!self.inclusions.is_empty() && !any(&self.inclusions))
+    }
+}
+
+/// No settings: only what is always excluded.
+impl Default for KindFilter {
+    fn default() -> Self {
+        Self::new(&[], &[])
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Matcher {
+    api_groups: Patterns,
+    kinds: Patterns,
+    clusters: Patterns,
+}
+
+impl Matcher {
+    fn new(rule: &KindRule) -> Self {
+        Self {
+            api_groups: Patterns::new(&rule.api_groups),
+            kinds: Patterns::new(&rule.kinds),
+            clusters: Patterns::new(&rule.clusters),
+        }
+    }
+
+    fn matches(&self, kind: &GroupKind, server: &str) -> bool {
+        self.api_groups.matches(&kind.group)
+            && self.kinds.matches(&kind.kind)
+            && self.clusters.matches(server)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Patterns {
+    Anything,
+    /// A glob that cannot be read matches nothing, as in Argo CD.
+    OneOf(Vec<GlobMatcher>),
+}
+
+impl Patterns {
+    fn new(globs: &[String]) -> Self {
+        if globs.is_empty() {
+            return Self::Anything;
+        }
+        Self::OneOf(globs.iter().filter_map(|glob| Some(Glob::new(glob).ok()?.compile_matcher())).collect())
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::OneOf(globs) => globs.iter().any(|glob| glob.is_match(text)),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading marks: whose is this live object?
+
+use serde_json::Value;
+
+use super::{
+    INSTALLATION_ANNOTATION, TRACKING_ANNOTATION, TrackingId, TrackingMethod, TrackingSettings, is_crd,
+};
+use crate::object::Manifest;
+
+/// The field manager under which objects are written; Argo CD's, so that either engine takes over what the
+/// other applied.
+pub const FIELD_MANAGER: &str = "argocd-controller";
+
+/// Whom the mark on a live object names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// Instance name of the app.
+    pub app: String,
+    /// The whole id; `None` where labels track, which name only the app.
+    pub id: Option<TrackingId>,
+}
+
+impl Owner {
+    /// Does the mark mean this very object, or was it copied from another? A label cannot tell, and passes.
+    pub fn means(&self, live: &Manifest) -> bool {
+        self.id.as_ref().is_none_or(|id| id.means(live))
+    }
+}
+
+/// Whom the mark on a live object names; `None` without a mark, with an unreadable one, or with one of
+/// another installation. The mark may be a copy: ask [`Owner::means`], or use [`claim`], which does.
+pub fn owner_of(live: &Manifest, settings: &TrackingSettings) -> Option<Owner> {
+    match settings.method {
+        TrackingMethod::Label => {
+            let app = live.label(&settings.label_key).filter(|app| !app.is_empty())?;
+            Some(Owner { app: app.to_owned(), id: None })
+        }
+        TrackingMethod::Annotation | TrackingMethod::AnnotationAndLabel => {
+            let installation = live.annotation(INSTALLATION_ANNOTATION).unwrap_or_default();
+            if installation != settings.installation_id.as_deref().unwrap_or_default() {
+                return None;
+            }
+            let id: TrackingId = live.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
+            (!id.app.is_empty()).then(|| Owner { app: id.app.clone(), id: Some(id) })
+        }
+    }
+}
+
+/// What a live object is to one app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// This app's.
+    Ours,
+    /// Another app's.
+    Other {
+        /// Instance name of that app.
+        app: String,
+    },
+    /// It carries the mark of some other object: a controller copied the annotation to a child. For an object
+    /// that this app also wants it is a stale mark, otherwise the object is none of the app's business.
+    Copied {
+        /// What the mark says.
+        id: TrackingId,
+    },
+    /// A CRD, which carries no mark, and which [`FIELD_MANAGER`] has written: a sync applied it. It counts as
+    /// adopted for every app that wants it, and is an orphan of none: it must never be pruned for lack of a
+    /// manifest.
+    AppliedCrd,
+    /// Nobody tracks it.
+    Nobody,
+}
+
+/// What is this live object to the app with instance name `app`?
+///
+/// CRDs carry no mark (see [`is_crd`]). One that a chart's own installer or a person made is nobody's, and an
+/// app that wants it shows it as unadopted until a sync has written it; Argo CD calls it `Synced` at once. A
+/// CRD that does carry a mark (an old label, a hand-made annotation) is judged by the mark like any object.
+pub fn claim(live: &Manifest, app: &str, settings: &TrackingSettings) -> Claim {
+    match owner_of(live, settings) {
+        Some(Owner { id: Some(id), .. }) if !id.means(live) => Claim::Copied { id },
+        Some(owner) if owner.app == app => Claim::Ours,
+        Some(owner) => Claim::Other { app: owner.app },
+        None if is_crd(live) && is_written_by_us(live) => Claim::AppliedCrd,
+        None => Claim::Nobody,
+    }
+}
+
+fn is_written_by_us(live: &Manifest) -> bool {
+    let entries = live.value().pointer("/metadata/managedFields").and_then(Value::as_array);
+    entries.into_iter().flatten().any(|entry| {
+        let is_main = entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
+        is_main && entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER)
+    })
+}
