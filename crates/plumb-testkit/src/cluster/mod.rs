@@ -1,0 +1,20 @@
+//! Clusters on 127.0.0.1: build their programs once, start, list, stop.
+//!
+//! The Go side (`tools/cluster`) does the supervising: keys, children, readiness, an end
+//! that leaves nothing behind. This side builds it, finds it, and holds the pipe whose end
+//! tells the supervisor that its caller is gone.
+
+mod compile;
+mod layout;
+mod pinned;
+mod process;
+mod programs;
+mod registry;
+mod requirements;
+mod start;
+
+pub use layout::Layout;
+pub use process::Process;
+pub use programs::Programs;
+pub use registry::{Cluster, Condition, Phase, State, find, list, stop, sweep};
+pub use start::{AttachedCluster, StartOptions, attach, up};

@@ -1,0 +1,132 @@
+//! The programs of a cluster, and which of them must be built.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::{Layout, compile, pinned, requirements};
+
+/// Where each program is: built from the pinned modules, or the user's own.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The control plane and its supervisor.
+    pub cluster: PathBuf,
+    /// Plays the part of the kubelets.
+    pub kwok: PathBuf,
+    /// The user's own if on the `PATH`.
+    pub kubectl: PathBuf,
+    /// The user's own if on the `PATH`.
+    pub helm: PathBuf,
+    /// The user's own if on the `PATH`.
+    pub kustomize: PathBuf,
+    built_tools: Vec<PathBuf>,
+}
+
+/// One program to build from a pinned module.
+pub(super) struct Recipe {
+    pub(super) name: &'static str,
+    /// Directory with the go.mod that pins it.
+    pub(super) directory: PathBuf,
+    /// What to give `go build`.
+    pub(super) package: &'static str,
+    pub(super) linker_flags: String,
+    /// Whether our own Go code goes into it, or only the pinned modules.
+    pub(super) own_code: bool,
+}
+
+impl Programs {
+    /// Builds what is missing and returns where everything is. Says what it is doing, every
+    /// few seconds while it lasts, through `progress`. Callers at the same time wait for each
+    /// other.
+    pub fn ensure(layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<Self> {
+        let sources = Layout::sources();
+        let go = requirements::check(&sources)?;
+        let mut build = |recipe: Recipe| compile::ensure(layout, &go, &recipe, progress);
+        let cluster = build(control_plane(&sources)?)?;
+        let kwok = build(kwok(&sources))?;
+        let mut built_tools = Vec::new();
+        let mut tool = |recipe: Result<Recipe>| {
+            let recipe = recipe?;
+            if let Some(path) = layout.on_path(recipe.name) {
+                return Ok(path);
+            }
+            let path = build(recipe)?;
+            built_tools.extend(path.parent().map(Path::to_path_buf));
+            anyhow::Ok(path)
+        };
+        let kubectl = tool(kubectl(&sources))?;
+        let helm = tool(helm(&sources))?;
+        let kustomize = tool(kustomize(&sources))?;
+        Ok(Self { cluster, kwok, kubectl, helm, kustomize, built_tools })
+    }
+
+    /// Directories to put on the `PATH` for the tools that the user does not have.
+    pub fn path_additions(&self) -> &[PathBuf] {
+        &self.built_tools
+    }
+}
+
+fn control_plane(sources: &Path) -> Result<Recipe> {
+    Ok(Recipe {
+        name: "plumb-cluster",
+        directory: sources.to_path_buf(),
+        package: ".",
+        linker_flags: kubernetes_version(sources)?,
+        own_code: true,
+    })
+}
+
+fn kubectl(sources: &Path) -> Result<Recipe> {
+    Ok(Recipe {
+        name: "kubectl",
+        directory: sources.to_path_buf(),
+        package: "k8s.io/kubernetes/cmd/kubectl",
+        linker_flags: kubernetes_version(sources)?,
+        own_code: false,
+    })
+}
+
+/// Without these the programs call themselves v0.0.0, and clients believe it.
+fn kubernetes_version(sources: &Path) -> Result<String> {
+    let version = pinned::version(sources, "k8s.io/kubernetes")?;
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let package = "k8s.io/component-base/version";
+    Ok(format!(
+        "-X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+    ))
+}
+
+fn kwok(sources: &Path) -> Recipe {
+    Recipe {
+        name: "kwok",
+        directory: sources.join("programs/kwok"),
+        package: "sigs.k8s.io/kwok/cmd/kwok",
+        linker_flags: String::new(),
+        own_code: false,
+    }
+}
+
+fn helm(sources: &Path) -> Result<Recipe> {
+    let directory = sources.join("programs/helm");
+    let version = pinned::version(&directory, "helm.sh/helm/v3")?;
+    Ok(Recipe {
+        name: "helm",
+        directory,
+        package: "helm.sh/helm/v3/cmd/helm",
+        linker_flags: format!("-X helm.sh/helm/v3/internal/version.version={version}"),
+        own_code: false,
+    })
+}
+
+fn kustomize(sources: &Path) -> Result<Recipe> {
+    let directory = sources.join("programs/kustomize");
+    let version = pinned::version(&directory, "sigs.k8s.io/kustomize/kustomize/v5")?;
+    Ok(Recipe {
+        name: "kustomize",
+        directory,
+        package: "sigs.k8s.io/kustomize/kustomize/v5",
+        linker_flags: format!("-X sigs.k8s.io/kustomize/api/provenance.version={version}"),
+        own_code: false,
+    })
+}
