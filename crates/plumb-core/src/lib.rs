@@ -10,5 +10,8 @@ pub mod app;
 pub mod tracking;
 pub mod desired;
 pub mod live;
+pub mod schema;
+pub mod ignore;
+pub mod normalize;
 pub mod health;
 pub mod drift;

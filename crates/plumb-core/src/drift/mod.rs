@@ -1,7 +1,16 @@
-//! What a difference means.
+//! What a difference means: from evidence to a verdict, one class per difference, each with its fix.
 
 mod class;
+mod evidence;
 mod finding;
+mod judge;
+mod verdict;
 
 pub use class::DriftClass;
+pub use evidence::{
+    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
+    HealLimit, HealRecord, LiveOwner, Mutator, ObservedWrite, Previous, Question, SecondRender,
+};
 pub use finding::{Finding, Fix, FixKind};
+pub use judge::judge;
+pub use verdict::{ApplyAdvice, NotCompared, Outcome, Verdict, VerdictStatus};

@@ -1,0 +1,89 @@
+use serde_json::json;
+
+use super::*;
+use crate::object::GroupVersionKind;
+
+#[test]
+fn lists_and_scalars_are_told_apart() {
+    let document = json!({
+        "paths": {"/apis/x.io/v1/namespaces/{namespace}/things/{name}/status": {
+            "get": {"x-kubernetes-group-version-kind": {"group": "x.io", "version": "v1", "kind": "Thing"}}}},
+        "components": {"schemas": {
+            "io.x.v1.Thing": {
+                "type": "object",
+                "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "Thing"}],
+                "properties": {
+                    "metadata": {"type": "object"},
+                    "spec": {"type": "object", "properties": {
+                        "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                        "ports": {"type": "array", "x-kubernetes-list-type": "map",
+                            "x-kubernetes-list-map-keys": ["port"], "items": {"type": "object"}},
+                        "plain": {"type": "array", "items": {"type": "integer"}},
+                        "cpu": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}],
+                            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$"},
+                        "max": {"x-kubernetes-int-or-string": true},
+                        "mode": {"type": "string", "default": "Auto"},
+                        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                    }},
+                },
+            },
+        }},
+    });
+    let set = SchemaSet::from_openapi([&document]);
+    let kind = set.kind(&GroupVersionKind::from_api_version("x.io/v1", "Thing")).unwrap();
+    assert!(kind.has_status_subresource);
+    let Field::Known(spec) = kind.root.field("spec") else { panic!("spec is declared") };
+    let shape = |name: &str| match spec.field(name) {
+        Field::Known(schema) => format!("{:?}", schema.shape()),
+        Field::Open => "open".to_owned(),
+        Field::Unknown => "unknown".to_owned(),
+    };
+    assert!(shape("tags").contains("Set"), "{}", shape("tags"));
+    assert!(shape("ports").contains("Map([\"port\"])"), "{}", shape("ports"));
+    assert!(shape("plain").contains("Atomic"), "{}", shape("plain"));
+    assert_eq!(shape("cpu"), "Scalar(QuantityText)");
+    assert_eq!(shape("max"), "Scalar(IntOrString)");
+    assert_eq!(shape("free"), "Any");
+    assert_eq!(shape("typo"), "unknown");
+    let Field::Known(mode) = spec.field("mode") else { panic!("mode is declared") };
+    assert_eq!(mode.default(), Some(&json!("Auto")));
+}
+
+#[test]
+fn a_new_default_changes_the_fingerprint_of_that_kind_only() {
+    let document = |default: Option<&str>| {
+        let mut mode = json!({"type": "string"});
+        if let Some(default) = default {
+            mode["default"] = json!(default);
+        }
+        let kind = |name: &str, spec: serde_json::Value| {
+            json!({"type": "object", "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": name}],
+                "properties": {"metadata": {"type": "object"}, "spec": spec}})
+        };
+        json!({"components": {"schemas": {
+            "io.x.v1.A": kind("A", json!({"type": "object", "properties": {"mode": mode}})),
+            "io.x.v1.B": kind("B", json!({"type": "object"})),
+        }}})
+    };
+    let fingerprint = |document: &serde_json::Value, kind: &str| {
+        let set = SchemaSet::from_openapi([document]);
+        set.kind(&GroupVersionKind::from_api_version("x.io/v1", kind)).unwrap().fingerprint
+    };
+    let (old, new) = (document(None), document(Some("Auto")));
+    assert_ne!(fingerprint(&old, "A"), fingerprint(&new, "A"));
+    assert_eq!(fingerprint(&old, "B"), fingerprint(&new, "B"));
+}
+
+#[test]
+fn hostile_documents_compile() {
+    for document in [
+        json!(null),
+        json!({"components": {"schemas": {"a": {"$ref": "#/components/schemas/a"}}}}),
+        json!({"components": {"schemas": {"a": {
+            "x-kubernetes-group-version-kind": [{"version": "v1", "kind": "A"}],
+            "properties": {"metadata": {}, "self": {"$ref": "#/components/schemas/a"},
+                "selves": {"type": "array", "items": {"$ref": "#/components/schemas/a"}}}}}}}),
+    ] {
+        let _ = SchemaSet::from_openapi([&document]);
+    }
+}
