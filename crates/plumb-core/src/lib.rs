@@ -15,3 +15,5 @@ pub mod ignore;
 pub mod normalize;
 pub mod health;
 pub mod drift;
+pub mod plan;
+pub mod sync;

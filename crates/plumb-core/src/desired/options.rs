@@ -1,5 +1,7 @@
 //! What an object's annotations ask of a sync, parsed once.
 
+use serde::Serialize;
+
 use crate::app::CompareOptions;
 use crate::object::Manifest;
 
@@ -13,11 +15,11 @@ const HELM_HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 const HELM_RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// Sync wave; lower waves go first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Wave(pub i32);
 
 /// When a hook runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum HookPhase {
     /// Before anything else.
     PreSync,
@@ -34,7 +36,7 @@ pub enum HookPhase {
 }
 
 /// When a hook's object is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum DeletePolicy {
     /// When the operation succeeded.
     HookSucceeded,
@@ -45,7 +47,7 @@ pub enum DeletePolicy {
 }
 
 /// `Prune=` and `Delete=`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum PruneOption {
     /// Delete as usual.
     Allowed,
@@ -56,7 +58,7 @@ pub enum PruneOption {
 }
 
 /// `PrunePropagationPolicy=`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Propagation {
     /// Children first.
     #[default]

@@ -1,0 +1,452 @@
+//! From facts to a plan.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::order::{Placed, arrange, defined_kind, stage_of};
+use super::{
+    Action, ConfirmReason, Hook, HowToApply, LiveFacts, ObjectFacts, Owner, Payload, Plan, PlanInput,
+    PruneGuard, Refusal, RefusedObject, Skip, Stage, Step, StepId, SyncPhase, WaitsFor, Why,
+};
+use crate::desired::{DesiredHook, DesiredObject, HookPhase, ObjectOptions, PruneOption, Wave};
+use crate::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
+
+/// Makes the plan, or says why there is none. The same input gives the same plan.
+pub fn build(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
+    refuse_shared(input)?;
+    let mut steps: Vec<Placed> = Vec::new();
+    for object in input.desired.objects.values() {
+        steps.extend(object_step(input, object));
+    }
+    if input.request.runs_hooks() {
+        steps.extend(input.desired.hooks.iter().flat_map(|hook| hook_steps(input, hook)));
+    }
+    steps.extend(namespace_step(input));
+    steps.extend(prune_steps(input));
+    refuse_invalid(input, &steps)?;
+    let steps = mark_untriable(input, steps);
+
+    let (groups, on_failure) = arrange(steps);
+    let options = &input.request.options;
+    Ok(Plan {
+        mark: input.mark.clone(),
+        dry_run: input.request.dry_run,
+        automated: input.request.automated,
+        selective: !input.request.resources.is_empty(),
+        respect_ignore_differences: options.respect_ignore_differences,
+        propagation: options.propagation,
+        groups,
+        on_failure,
+    })
+}
+
+/// The step of one desired object; none where it is not selected, skipped by annotation, or unchanged and
+/// only changes are wanted.
+fn object_step(input: &PlanInput<'_>, object: &DesiredObject) -> Option<Placed> {
+    if object.options.skip || !input.request.selects(&object.key) {
+        return None;
+    }
+    let facts = input.facts.get(&object.key);
+    let (action, why) = object_action(input, object, facts);
+    if input.request.options.out_of_sync_only && matches!(action, Action::Unchanged) {
+        return None;
+    }
+    let waits_for = match action {
+        Action::Skip(_) => WaitsFor::Nothing,
+        Action::Apply { .. } | Action::Unchanged | Action::CreateNamespace { .. } => WaitsFor::Health,
+        Action::Prune { .. } => WaitsFor::Deletion,
+        Action::RunHook(_) => WaitsFor::Completion,
+    };
+    Some(Placed {
+        wave: object.options.wave,
+        step: Step {
+            id: StepId { phase: SyncPhase::Sync, key: object.key.clone() },
+            version: object.manifest.gvk().version,
+            stage: stage_of(&object.key.kind),
+            action,
+            can_be_tried: true,
+            why,
+            waits_for,
+        },
+        defines: defined_kind(&object.manifest),
+        last: false,
+    })
+}
+
+fn object_action(
+    input: &PlanInput<'_>,
+    object: &DesiredObject,
+    facts: Option<&ObjectFacts>,
+) -> (Action, Why) {
+    if let Some(why) = facts.and_then(|facts| facts.paused.clone()) {
+        return (Action::Skip(Skip::Paused { why }), Why::OutOfSync);
+    }
+    let Some((facts, live)) = facts.and_then(|facts| Some((facts, facts.live.as_ref()?))) else {
+        return (apply(input, object, None, None), Why::Missing);
+    };
+    match &live.owner {
+        Owner::Other { app, renders: true } => {
+            (Action::Skip(Skip::OwnedBy { app: app.clone() }), Why::Shared)
+        }
+        Owner::Other { app, renders: false } => {
+            (apply(input, object, Some(live), Some(app.clone())), Why::Moved)
+        }
+        Owner::Nobody if !facts.in_sync => (apply(input, object, Some(live), None), Why::Unadopted),
+        Owner::ThisApp if !facts.in_sync => (apply(input, object, Some(live), None), Why::OutOfSync),
+        Owner::ThisApp | Owner::Nobody => match how_to_apply(input, object, Some(live)) {
+            HowToApply::Replace => (apply(input, object, Some(live), None), Why::WrittenEachTime),
+            HowToApply::Recreate if !was_made_by_this_operation(input, live) => {
+                (apply(input, object, Some(live), None), Why::WrittenEachTime)
+            }
+            HowToApply::Recreate
+            | HowToApply::ServerSide
+            | HowToApply::ServerSideOrRecreate
+            | HowToApply::Create => (Action::Unchanged, Why::InSync),
+        },
+    }
+}
+
+/// A recreated object carries no mark of the operation (a mark would be a field that Git does not have), but
+/// it is younger than the operation. After a restart that is how it is known to be done.
+fn was_made_by_this_operation(input: &PlanInput<'_>, live: &LiveFacts) -> bool {
+    let created = live.manifest.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    created
+        .and_then(|text| text.parse::<Timestamp>().ok())
+        .is_some_and(|created| created >= input.mark.started_at)
+}
+
+fn apply(
+    input: &PlanInput<'_>,
+    object: &DesiredObject,
+    live: Option<&LiveFacts>,
+    takes_over: Option<String>,
+) -> Action {
+    Action::Apply {
+        how: how_to_apply(input, object, live),
+        strict: input.request.options.validate && !object.options.skip_validation,
+        migrate: input.request.options.migrate,
+        takes_over,
+    }
+}
+
+fn how_to_apply(input: &PlanInput<'_>, object: &DesiredObject, live: Option<&LiveFacts>) -> HowToApply {
+    let asks = |option: fn(&ObjectOptions) -> bool| {
+        option(&object.options) || live.is_some_and(|live| option(&live.options))
+    };
+    let replace = input.request.options.replace || asks(|options| options.replace);
+    let force = input.request.force() || asks(|options| options.force);
+    let is_container = matches!(object.key.kind.as_str(), "Namespace" | "CustomResourceDefinition");
+    match (live.is_some(), replace, force) {
+        (false, true, _) => HowToApply::Create,
+        (false, false, _) | (true, false, false) => HowToApply::ServerSide,
+        // Deleting these would delete what is in them.
+        (true, false, true) if is_container => HowToApply::ServerSide,
+        (true, false, true) => HowToApply::ServerSideOrRecreate,
+        (true, true, true) if !is_container => HowToApply::Recreate,
+        (true, true, _) => HowToApply::Replace,
+    }
+}
+
+fn hook_steps<'a>(input: &'a PlanInput<'_>, hook: &'a DesiredHook) -> impl Iterator<Item = Placed> + 'a {
+    let mut phases: Vec<SyncPhase> = hook.phases.iter().filter_map(|phase| sync_phase(*phase)).collect();
+    phases.sort_unstable();
+    phases.dedup();
+    phases.into_iter().filter_map(|phase| {
+        let manifest = input.mark.stamp(&hook.manifest, hook.namespace.as_deref(), phase);
+        let key = manifest.key()?;
+        let how = if input.request.options.replace || hook.options.replace {
+            HowToApply::Replace
+        } else if input.request.force() || hook.options.force {
+            HowToApply::ServerSideOrRecreate
+        } else {
+            HowToApply::ServerSide
+        };
+        Some(Placed {
+            wave: hook.options.wave,
+            step: Step {
+                id: StepId { phase, key: key.clone() },
+                version: manifest.gvk().version,
+                stage: stage_of(&key.kind),
+                can_be_tried: true,
+                why: Why::Hook,
+                waits_for: WaitsFor::Completion,
+                action: Action::RunHook(Hook {
+                    manifest: Payload(Arc::new(manifest)),
+                    delete_policies: hook.options.delete_policies.clone(),
+                    how,
+                }),
+            },
+            defines: defined_kind(&hook.manifest),
+            last: false,
+        })
+    })
+}
+
+/// Hooks of the app's deletion take no part in a sync.
+fn sync_phase(phase: HookPhase) -> Option<SyncPhase> {
+    match phase {
+        HookPhase::PreSync => Some(SyncPhase::PreSync),
+        HookPhase::Sync => Some(SyncPhase::Sync),
+        HookPhase::PostSync => Some(SyncPhase::PostSync),
+        HookPhase::SyncFail => Some(SyncPhase::SyncFail),
+        HookPhase::PreDelete | HookPhase::PostDelete => None,
+    }
+}
+
+/// `CreateNamespace=true`: unless Git has the namespace itself, as an object or as a hook.
+fn namespace_step(input: &PlanInput<'_>) -> Option<Placed> {
+    let name = input.namespace.name.as_deref()?;
+    if !input.request.options.create_namespace {
+        return None;
+    }
+    let key = ObjectKey {
+        group: String::new(),
+        kind: "Namespace".to_owned(),
+        namespace: None,
+        name: name.to_owned(),
+    };
+    let is_hook = input.desired.hooks.iter().any(|hook| {
+        hook.manifest.kind() == "Namespace"
+            && hook.manifest.group().is_empty()
+            && hook.manifest.name() == Some(name)
+    });
+    if input.desired.objects.contains_key(&key) || is_hook {
+        return None;
+    }
+    let why = match (input.namespace.exists, &input.namespace.managed) {
+        (false, _) => Why::NamespaceMissing,
+        (true, Some(_)) => Why::NamespaceMetadata,
+        (true, None) => return None,
+    };
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), Value::String(name.to_owned()));
+    if let Some(managed) = &input.namespace.managed {
+        for (field, entries) in [("labels", &managed.labels), ("annotations", &managed.annotations)] {
+            if !entries.is_empty() {
+                metadata.insert(field.to_owned(), json!(entries));
+            }
+        }
+    }
+    let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    let manifest = Manifest::new(manifest).ok()?;
+    Some(Placed {
+        wave: Wave(0),
+        step: Step {
+            id: StepId { phase: SyncPhase::PreSync, key },
+            version: "v1".to_owned(),
+            action: Action::CreateNamespace { manifest: Payload(Arc::new(manifest)) },
+            stage: Stage::Foundations,
+            can_be_tried: true,
+            why,
+            waits_for: WaitsFor::Health,
+        },
+        defines: None,
+        last: false,
+    })
+}
+
+/// A step for everything that is ours and that Git does not have: deleted, or left with a reason.
+fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
+    let extra: Vec<(&ObjectKey, &ObjectFacts, &LiveFacts)> = input
+        .facts
+        .iter()
+        .filter(|(key, _)| !input.desired.objects.contains_key(*key) && input.request.selects(key))
+        .filter_map(|(key, facts)| Some((key, facts, facts.live.as_ref()?)))
+        .filter(|(_, _, live)| live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook)
+        .collect();
+    let skips: Vec<Option<Skip>> =
+        extra.iter().map(|(key, facts, live)| why_not_prune(input, key, facts, live)).collect();
+    let n_prunes = skips.iter().filter(|skip| skip.is_none()).count();
+    let n_objects = input
+        .facts
+        .values()
+        .filter_map(|facts| facts.live.as_ref())
+        .filter(|live| live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook)
+        .count();
+    let over_budget = if input.request.automated { input.budget.exceeded(n_prunes, n_objects) } else { None };
+
+    extra
+        .into_iter()
+        .zip(skips)
+        .map(|((key, _, live), skip)| {
+            let held_by_budget = skip.is_none() && over_budget.is_some();
+            let last = input.request.options.prune_last || live.options.prune_last || held_by_budget;
+            let (action, waits_for) = match skip {
+                Some(skip) => (Action::Skip(skip), WaitsFor::Nothing),
+                None => (prune(input, key, live, over_budget.as_ref()), WaitsFor::Deletion),
+            };
+            Placed {
+                wave: live.options.wave,
+                step: Step {
+                    id: StepId { phase: SyncPhase::Sync, key: key.clone() },
+                    version: live.manifest.gvk().version,
+                    action,
+                    stage: Stage::Prunes,
+                    can_be_tried: true,
+                    why: Why::LeftGit,
+                    waits_for,
+                },
+                defines: None,
+                last,
+            }
+        })
+        .collect()
+}
+
+fn why_not_prune(
+    input: &PlanInput<'_>,
+    key: &ObjectKey,
+    facts: &ObjectFacts,
+    live: &LiveFacts,
+) -> Option<Skip> {
+    if let Some(app) = &facts.also_rendered_by {
+        return Some(Skip::HandedOver { app: app.clone() });
+    }
+    if live.options.prune.unwrap_or(input.request.options.prune) == PruneOption::Never {
+        return Some(Skip::PruneForbidden);
+    }
+    if !input.request.prune {
+        return Some(Skip::PruneNotRequested);
+    }
+    if let Some(why) = &facts.paused {
+        return Some(Skip::Paused { why: why.clone() });
+    }
+    match input.deletions {
+        Err(why) => Some(Skip::PruneUnproven(why.clone())),
+        // The proof was made from another set than this one: it proves nothing here.
+        Ok(proof) if !proof.has_left(key) => Some(Skip::PruneUnproven(super::NoProof::DesiredIncomplete {
+            why: "the set changed while the plan was made".to_owned(),
+        })),
+        Ok(_) if live.manifest.is_terminating() => Some(Skip::AlreadyTerminating),
+        Ok(_) => None,
+    }
+}
+
+fn prune(
+    input: &PlanInput<'_>,
+    key: &ObjectKey,
+    live: &LiveFacts,
+    over_budget: Option<&ConfirmReason>,
+) -> Action {
+    let mut reasons = Vec::new();
+    match live.options.prune.unwrap_or(input.request.options.prune) {
+        PruneOption::Confirm => reasons.push(ConfirmReason::Option),
+        PruneOption::Allowed | PruneOption::Never => {}
+    }
+    if input.request.automated {
+        reasons.extend(over_budget.cloned());
+        reasons.extend(input.budget.protects(key, live.holds_data.as_deref()));
+    }
+    let guard = if reasons.is_empty() {
+        PruneGuard::Free
+    } else {
+        let approved = input.approved_at.is_some_and(|approved| approved >= input.mark.started_at);
+        PruneGuard::Confirm { reasons, approved }
+    };
+    Action::Prune { guard, uid: live.manifest.uid().map(str::to_owned) }
+}
+
+/// Finds the steps whose kind or namespace an earlier step makes.
+fn mark_untriable(input: &PlanInput<'_>, mut steps: Vec<Placed>) -> Vec<Placed> {
+    let made: BTreeSet<String> = steps
+        .iter()
+        .filter(|placed| placed.step.id.key.kind == "Namespace" && placed.step.id.key.group.is_empty())
+        .filter(|placed| matches!(placed.step.why, Why::Missing | Why::NamespaceMissing | Why::Hook))
+        .map(|placed| placed.step.id.key.name.clone())
+        .collect();
+    for placed in &mut steps {
+        let in_new_namespace =
+            placed.step.id.key.namespace.as_ref().is_some_and(|namespace| made.contains(namespace));
+        placed.step.can_be_tried = !in_new_namespace && (input.is_served)(&gvk_of(&placed.step));
+    }
+    steps
+}
+
+fn gvk_of(step: &Step) -> GroupVersionKind {
+    let key = &step.id.key;
+    GroupVersionKind { group: key.group.clone(), version: step.version.clone(), kind: key.kind.clone() }
+}
+
+/// `FailOnSharedResource=true`.
+fn refuse_shared(input: &PlanInput<'_>) -> Result<(), Refusal> {
+    if !input.request.options.fail_on_shared {
+        return Ok(());
+    }
+    let objects: Vec<RefusedObject> = input
+        .desired
+        .objects
+        .values()
+        .filter_map(|object| match &input.facts.get(&object.key)?.live.as_ref()?.owner {
+            Owner::Other { app, .. } => Some(RefusedObject {
+                id: StepId { phase: SyncPhase::Sync, key: object.key.clone() },
+                version: object.manifest.gvk().version,
+                is_hook: false,
+                message: format!("{} is part of application {app} too", object.key),
+            }),
+            Owner::ThisApp | Owner::Nobody => None,
+        })
+        .collect();
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = objects.iter().map(|object| object.message.as_str()).collect();
+    Err(Refusal { message: format!("Shared resource found: {}", names.join(", ")), objects })
+}
+
+/// Kinds that the server does not serve, objects that the project does not permit: nothing is applied at all.
+fn refuse_invalid(input: &PlanInput<'_>, steps: &[Placed]) -> Result<(), Refusal> {
+    let defined: BTreeSet<&GroupKind> = steps.iter().filter_map(|placed| placed.defines.as_ref()).collect();
+    let objects: Vec<RefusedObject> = steps
+        .iter()
+        .filter(|placed| !matches!(placed.step.action, Action::Skip(_)))
+        .filter_map(|placed| {
+            let message = why_invalid(input, &placed.step, &defined)?;
+            Some(RefusedObject {
+                id: placed.step.id.clone(),
+                version: placed.step.version.clone(),
+                is_hook: placed.step.hook().is_some(),
+                message,
+            })
+        })
+        .collect();
+    let Some(first) = objects.first() else { return Ok(()) };
+    let message = format!(
+        "one or more synchronization tasks are not valid, reason: {}",
+        first.message.trim_end_matches('.')
+    );
+    Err(Refusal { message, objects })
+}
+
+fn why_invalid(input: &PlanInput<'_>, step: &Step, defined: &BTreeSet<&GroupKind>) -> Option<String> {
+    let key = &step.id.key;
+    if let Some(why) = (input.denied)(key) {
+        return Some(why);
+    }
+    let gvk = gvk_of(step);
+    let is_deletion = step.stage == Stage::Prunes;
+    if is_deletion || (input.is_served)(&gvk) || defined.contains(&key.group_kind()) {
+        return None;
+    }
+    let object_skips =
+        input.desired.objects.get(key).is_some_and(|object| object.options.skip_dry_run_on_missing)
+            || input
+                .desired
+                .hooks
+                .iter()
+                .any(|hook| hook.options.skip_dry_run_on_missing && hook.manifest.gvk() == gvk);
+    if object_skips || input.request.options.skip_dry_run_on_missing {
+        return None;
+    }
+    Some(format!(
+        "The Kubernetes API could not find {}/{} for requested resource {}/{}. Make sure the \"{}\" CRD is \
+         installed on the destination cluster.",
+        gvk.group,
+        gvk.kind,
+        key.namespace_or_empty(),
+        key.name,
+        gvk.kind
+    ))
+}

@@ -1,0 +1,124 @@
+//! What a plan is made from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{DeletionProof, NoProof, OperationMark, PruneBudget, SyncRequest};
+use crate::app::ManagedNamespace;
+use crate::desired::{DesiredSet, ObjectOptions};
+use crate::object::{GroupVersionKind, Manifest, ObjectKey};
+
+/// Everything a plan depends on. Nothing else is read while planning.
+#[derive(Clone, Copy)]
+pub struct PlanInput<'a> {
+    /// What Git asks.
+    pub desired: &'a DesiredSet,
+    /// What is known about each object that is desired or belongs to the app, by key. A desired object
+    /// without an entry does not exist yet.
+    pub facts: &'a BTreeMap<ObjectKey, ObjectFacts>,
+    /// May anything be called "left Git"?
+    pub deletions: Result<&'a DeletionProof, &'a NoProof>,
+    /// What was asked for.
+    pub request: &'a SyncRequest,
+    /// The destination namespace.
+    pub namespace: &'a NamespaceFacts,
+    /// How much an automated sync may delete unasked.
+    pub budget: PruneBudget,
+    /// Which operation this is.
+    pub mark: &'a OperationMark,
+    /// When a person last approved deletions (`argocd.argoproj.io/deletion-approved`).
+    pub approved_at: Option<Timestamp>,
+    /// Does the API server serve this kind in this version?
+    pub is_served: &'a dyn Fn(&GroupVersionKind) -> bool,
+    /// Why the project does not permit this object, if so.
+    pub denied: &'a dyn Fn(&ObjectKey) -> Option<String>,
+}
+
+/// What is known about one object.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectFacts {
+    /// The live object, if there is one.
+    pub live: Option<LiveFacts>,
+    /// Does no difference count? Meaningless without a live object.
+    pub in_sync: bool,
+    /// Held by a person: until when and why, in words.
+    pub paused: Option<String>,
+    /// Another app that renders this object too, if any.
+    pub also_rendered_by: Option<String>,
+}
+
+/// What is known about a live object.
+#[derive(Clone, Debug)]
+pub struct LiveFacts {
+    /// The object.
+    pub manifest: Arc<Manifest>,
+    /// What its annotations ask.
+    pub options: ObjectOptions,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Is the tracking mark about this very object (and not a copy of another's)? Always true with labels.
+    pub self_referenced: bool,
+    /// Data that would be lost with it, in words: bound volumes in a namespace, instances of a CRD …
+    /// Volumes and claims are known by their kind and need no entry.
+    pub holds_data: Option<String>,
+}
+
+/// Whose a live object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// This app tracks it.
+    ThisApp,
+    /// Another app tracks it.
+    Other {
+        /// Its name.
+        app: String,
+        /// Does that app still render it? If not, it may be taken over.
+        renders: bool,
+    },
+    /// Nobody tracks it.
+    Nobody,
+}
+
+/// The destination namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceFacts {
+    /// Its name; `None` if the destination names none.
+    pub name: Option<String>,
+    /// Does it exist?
+    pub exists: bool,
+    /// `managedNamespaceMetadata`.
+    pub managed: Option<ManagedNamespace>,
+}
+
+/// Why there is no plan. Nothing was written, and the operation ends as `Failed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The operation's message.
+    pub message: String,
+    /// The objects it is about, each with a result.
+    pub objects: Vec<RefusedObject>,
+}
+
+/// One object that stands in the way of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedObject {
+    /// Which one, in which phase.
+    pub id: super::StepId,
+    /// Its API version.
+    pub version: String,
+    /// Is it a hook?
+    pub is_hook: bool,
+    /// Why, in words.
+    pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,65 @@
+//! How a hook's object says which operation made it.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::SyncPhase;
+use crate::object::Manifest;
+
+/// Annotation that [`OperationMark::text`] stands in, on hook objects only.
+pub const OPERATION_ANNOTATION: &str = "plumb.dev/operation";
+
+/// Finalizer on hook objects: a Job that its TTL collects stays until its end was seen and recorded.
+pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
+
+/// Which operation, and which try of it. It is what lets a restarted engine tell a hook that this operation
+/// already runs from one that an earlier operation left, so that no hook runs twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OperationMark {
+    /// `operationState.startedAt`, whole seconds.
+    pub started_at: Timestamp,
+    /// `operationState.retryCount`.
+    pub retry: u32,
+    /// The revision that is synced: a commit or a chart version, of the first source.
+    pub revision: String,
+}
+
+impl OperationMark {
+    /// As it stands in the annotation. The phase is part of it, because one hook may run in several.
+    pub fn text(&self, phase: SyncPhase) -> String {
+        format!("{}-{}-{}", self.started_at.as_second(), self.retry, phase.name().to_lowercase())
+    }
+
+    /// The hook's manifest as it is sent in this phase: named (Argo CD's rule for `generateName`), in its
+    /// namespace, marked, and held by the hook finalizer.
+    pub fn stamp(&self, hook: &Manifest, namespace: Option<&str>, phase: SyncPhase) -> Manifest {
+        let name = match hook.name() {
+            Some(name) => name.to_owned(),
+            None => self.generated_name(hook.generate_name().unwrap_or_default(), phase),
+        };
+        hook.clone()
+            .with_namespace(namespace)
+            .with_annotation(OPERATION_ANNOTATION, &self.text(phase))
+            .edit_metadata(|metadata| {
+                metadata.insert("name".to_owned(), Value::String(name));
+                metadata.remove("generateName");
+                let finalizers = metadata.entry("finalizers").or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(finalizers) = finalizers
+                    && !finalizers.iter().any(|finalizer| finalizer == HOOK_FINALIZER)
+                {
+                    finalizers.push(Value::String(HOOK_FINALIZER.to_owned()));
+                }
+            })
+    }
+
+    fn generated_name(&self, prefix: &str, phase: SyncPhase) -> String {
+        let short = if self.revision.chars().count() >= 8 {
+            self.revision.chars().take(7).collect()
+        } else {
+            self.revision.clone()
+        };
+        let phase = phase.name().to_lowercase();
+        format!("{prefix}{short}-{phase}-{}", self.started_at.as_second())
+    }
+}

@@ -1,0 +1,30 @@
+//! What a sync will do, as a value: phases, waves, steps, each with its reason and what it waits for.
+//!
+//! Decides the order, which objects are written how, which are deleted and under which guard. It knows nothing
+//! of time passing, of health, or of how a step is carried out: [`crate::sync`] moves a plan along, and the
+//! engine executes its steps. A plan is printable ([`rows`]), serialisable and comparable; a dry run stops here.
+
+mod build;
+mod budget;
+mod input;
+mod mark;
+mod order;
+mod proof;
+mod request;
+mod step;
+mod table;
+mod tombstone;
+
+pub use budget::PruneBudget;
+pub use build::build;
+pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};
+pub use mark::{HOOK_FINALIZER, OPERATION_ANNOTATION, OperationMark};
+pub use order::{Stage, kind_rank};
+pub use proof::{DeletionProof, NoProof};
+pub use request::{AppOptions, ResourceSelector, Strategy, SyncRequest};
+pub use step::{
+    Action, ConfirmReason, Group, Hook, HowToApply, Payload, Plan, PruneGuard, Skip, Step, StepId, SyncPhase,
+    WaitsFor, Why,
+};
+pub use table::{Row, rows};
+pub use tombstone::{Tombstone, TombstoneReason};

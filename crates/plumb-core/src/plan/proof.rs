@@ -1,0 +1,66 @@
+//! The proof that something left Git.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::desired::{Complete, DesiredSet};
+use crate::live::LiveSet;
+use crate::object::ObjectKey;
+
+/// Proof that the desired set is whole and the live set too, so that "live but not desired" means "left Git".
+/// It can only be made from both, and no prune is planned without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletionProof {
+    /// Objects and named hooks.
+    wanted: BTreeSet<ObjectKey>,
+}
+
+/// Why nothing may be deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum NoProof {
+    /// A source could not be read or rendered.
+    DesiredIncomplete {
+        /// What went wrong, in words.
+        why: String,
+    },
+    /// A manifest has no identity, so it cannot be told what it would have kept.
+    ManifestLost,
+    /// A watch has not finished its first list.
+    LiveIncomplete,
+}
+
+impl DeletionProof {
+    /// Both sets are whole, or the reason why not.
+    pub fn new(desired: &Complete<DesiredSet>, live: &LiveSet) -> Result<Self, NoProof> {
+        if !live.complete {
+            return Err(NoProof::LiveIncomplete);
+        }
+        let desired = desired.get();
+        if !desired.is_whole() {
+            return Err(NoProof::ManifestLost);
+        }
+        let hooks = desired.hooks.iter().filter_map(|hook| {
+            hook.manifest.key().map(|key| ObjectKey { namespace: hook.namespace.clone(), ..key })
+        });
+        Ok(Self { wanted: desired.objects.keys().cloned().chain(hooks).collect() })
+    }
+
+    /// Is it proven that this object left Git?
+    pub fn has_left(&self, key: &ObjectKey) -> bool {
+        !self.wanted.contains(key)
+    }
+}
+
+impl fmt::Display for NoProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DesiredIncomplete { why } => write!(f, "what Git asks is not fully known ({why})"),
+            Self::ManifestLost => {
+                f.write_str("a rendered manifest has no identity, so what it keeps is not known")
+            }
+            Self::LiveIncomplete => f.write_str("the cluster has not been listed completely yet"),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! A sync on its way: `(plan, what was seen, now) → what to do next`.
+//!
+//! [`next`] is called on every event (a step's outcome, a watch event, a timer) and answers with the commands
+//! to start and the operation's phase and message. It never waits and knows no clock. Everything it needs
+//! after a restart is in `operationState.syncResult.resources` and in the live objects: a killed engine
+//! makes the plan anew, calls [`SyncState::resume`], and goes on.
+
+mod command;
+mod message;
+mod next;
+mod observed;
+mod operation;
+mod result;
+mod settle;
+mod state;
+
+pub use command::{Command, StepOutcome, Success, Verb};
+pub use next::{Transition, next};
+pub use observed::{LiveSight, Observed, Sight, Trouble};
+pub use operation::{AfterFailure, Try, after_failure, retry_policy};
+pub use result::{OperationPhase, ResourceResult, ResultCode};
+pub use state::{SyncLimits, SyncState};

@@ -1,0 +1,66 @@
+//! What the engine saw since the last call.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::StepOutcome;
+use crate::health::Health;
+use crate::object::ObjectKey;
+
+/// Everything that may move a sync along.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// Every object of the plan, as the cluster holds it. A key that is not here is not known *yet*: the
+    /// watch has not caught up with our own last write to it. Such a step waits, it is never called gone.
+    pub sights: &'a BTreeMap<ObjectKey, Sight>,
+    /// Answers to earlier commands, each given once.
+    pub outcomes: &'a [StepOutcome],
+    /// When a person last approved deletions.
+    pub approved_at: Option<Timestamp>,
+    /// Nothing may be started now, in words: a sync window, a pause. What runs goes on.
+    pub hold: Option<&'a str>,
+    /// A person asked to stop.
+    pub terminate: bool,
+    /// A newer revision waits for this operation to end.
+    pub newer_revision: Option<&'a str>,
+}
+
+/// One object as the cluster holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// It does not exist.
+    Gone,
+    /// It does not exist, because it ran and was collected as it asked (`ttlSecondsAfterFinished`).
+    Collected,
+    /// It exists.
+    Live(LiveSight),
+}
+
+/// An object that exists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveSight {
+    /// `metadata.uid`.
+    pub uid: Option<String>,
+    /// Is it on its way out?
+    pub terminating: bool,
+    /// Does it carry [`crate::plan::HOOK_FINALIZER`]?
+    pub has_hook_finalizer: bool,
+    /// Its [`crate::plan::OPERATION_ANNOTATION`].
+    pub mark: Option<String>,
+    /// Its health; `None` for kinds that have none.
+    pub health: Option<Health>,
+    /// Since when its health is what it is, if known.
+    pub since: Option<Timestamp>,
+    /// What keeps it from getting well, if something is seen to.
+    pub trouble: Option<Trouble>,
+}
+
+/// What keeps an object from getting well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// In words, with the pod: `pod web-7d4f-x2x: ImagePullBackOff: …`.
+    pub what: String,
+    /// Since when, if known.
+    pub since: Option<Timestamp>,
+}

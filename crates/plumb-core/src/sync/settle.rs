@@ -1,0 +1,178 @@
+//! From what was seen to results: outcomes of commands, health of what was applied.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::state::Progress;
+use super::{
+    LiveSight, Observed, OperationPhase, ResourceResult, ResultCode, Sight, StepOutcome, SyncState, message,
+};
+use crate::desired::Wave;
+use crate::health::HealthStatus;
+use crate::plan::{Action, Plan, Step, SyncPhase, WaitsFor};
+
+impl SyncState {
+    /// Records the answers to earlier commands. An answer that nobody waits for is ignored.
+    pub(super) fn with_outcomes(mut self, outcomes: &[StepOutcome], now: Timestamp) -> Self {
+        for outcome in outcomes {
+            if self.cleaning.remove(&outcome.id) {
+                self.note_clean_up(outcome);
+                continue;
+            }
+            if !self.in_flight.remove(&outcome.id) {
+                continue;
+            }
+            let made_room = self.making_room.remove(&outcome.id);
+            let plan = Arc::clone(&self.plan);
+            let Some(step) = plan.step(&outcome.id) else { continue };
+            match &outcome.result {
+                Err(error) => {
+                    let text = if made_room {
+                        format!("delete the hook's old object: {error}")
+                    } else {
+                        error.clone()
+                    };
+                    self.record(step, Some(ResultCode::SyncFailed), OperationPhase::Failed, text);
+                }
+                // The hook itself starts when its old object is seen to be gone.
+                Ok(_) if made_room => {}
+                Ok(success) => {
+                    let (code, phase) = match step.action {
+                        Action::Prune { .. } => (ResultCode::Pruned, OperationPhase::Succeeded),
+                        Action::Apply { .. }
+                        | Action::CreateNamespace { .. }
+                        | Action::RunHook(_)
+                        | Action::Unchanged
+                        | Action::Skip(_) => {
+                            let done = self.plan.dry_run;
+                            let phase =
+                                if done { OperationPhase::Succeeded } else { OperationPhase::Running };
+                            (ResultCode::Synced, phase)
+                        }
+                    };
+                    let mut result = ResourceResult::of(step, Some(code), phase, success.message.clone());
+                    result.images.clone_from(&success.images);
+                    self.results.set(result);
+                    self.applied_at.insert(step.id.clone(), now);
+                }
+            }
+        }
+        self
+    }
+
+    /// A hook that could not be cleaned up does not turn a sync around, but it is told.
+    fn note_clean_up(&mut self, outcome: &StepOutcome) {
+        if let (Err(error), Some(known)) = (&outcome.result, self.results.get(&outcome.id)) {
+            let mut result = known.clone();
+            result.message = format!("{}; not cleaned up: {error}", known.message);
+            self.results.set(result);
+        }
+    }
+
+    /// Moves what was applied along by what is seen of it, and finds hooks that this operation made before a
+    /// restart.
+    pub(super) fn look(&mut self, observed: &Observed<'_>) {
+        let plan = Arc::clone(&self.plan);
+        if plan.dry_run {
+            return;
+        }
+        let left_to_itself = left_to_itself(&plan);
+        for (group, step) in plan.placed_steps() {
+            let Some(sight) = observed.sights.get(&step.id.key) else { continue };
+            let is_judged = step.hook().is_some() || left_to_itself != Some((group.phase, group.wave));
+            match self.progress(step) {
+                Progress::Running if is_judged && !is_an_older_hook(&plan, step, sight) => {
+                    if let Some((phase, text)) = judge(step, sight) {
+                        let known = self.results.get(&step.id);
+                        let status = known.and_then(|result| result.status);
+                        let images = known.map(|result| result.images.clone()).unwrap_or_default();
+                        let text = match (text.is_empty(), known) {
+                            (true, Some(known)) => known.message.clone(),
+                            (true, None) | (false, _) => text,
+                        };
+                        let mut result = ResourceResult::of(step, status, phase, text);
+                        result.images = images;
+                        self.results.set(result);
+                    }
+                }
+                Progress::Pending if is_our_hook(&plan, step, sight) => {
+                    let text = format!("{} created", message::kubectl_name(&step.id.key));
+                    self.record(step, Some(ResultCode::Synced), OperationPhase::Running, text);
+                    if let Some((phase, text)) = judge(step, sight) {
+                        self.record(step, Some(ResultCode::Synced), phase, text);
+                    }
+                }
+                Progress::Pending
+                | Progress::InFlight
+                | Progress::Running
+                | Progress::Succeeded
+                | Progress::Failed => {}
+            }
+        }
+    }
+
+    pub(super) fn record(
+        &mut self,
+        step: &Step,
+        status: Option<ResultCode>,
+        phase: OperationPhase,
+        text: String,
+    ) {
+        self.results.set(ResourceResult::of(step, status, phase, text));
+    }
+}
+
+/// Is this the object of a hook that this try of this operation made?
+fn is_our_hook(plan: &Plan, step: &Step, sight: &Sight) -> bool {
+    let Sight::Live(live) = sight else { return false };
+    step.hook().is_some() && live.mark.as_deref() == Some(plan.mark.text(step.id.phase).as_str())
+}
+
+/// Is this the object of a hook that another operation, try or phase made? One without a mark may be ours:
+/// another engine may have started this operation.
+fn is_an_older_hook(plan: &Plan, step: &Step, sight: &Sight) -> bool {
+    let Sight::Live(live) = sight else { return false };
+    step.hook().is_some() && live.mark.is_some() && !is_our_hook(plan, step, sight)
+}
+
+/// The group whose objects are sent and left to themselves: the last one, unless hooks run in it too, and
+/// the only one. Its hooks are seen to their end all the same.
+fn left_to_itself(plan: &Plan) -> Option<(SyncPhase, Wave)> {
+    let last = plan.groups.last()?;
+    let has_hooks = last.steps.iter().any(|step| step.hook().is_some());
+    (plan.groups.len() == 1 || !has_hooks).then_some((last.phase, last.wave))
+}
+
+/// Has an applied object come to an end, and to which? `None` while it is on its way.
+fn judge(step: &Step, sight: &Sight) -> Option<(OperationPhase, String)> {
+    let is_hook = match step.waits_for {
+        WaitsFor::Completion => true,
+        WaitsFor::Health => false,
+        WaitsFor::Deletion | WaitsFor::Nothing => return Some((OperationPhase::Succeeded, String::new())),
+    };
+    match sight {
+        Sight::Collected => Some((OperationPhase::Succeeded, "ran and was collected as it asked".to_owned())),
+        Sight::Gone if is_hook => Some((
+            OperationPhase::Error,
+            format!("{} is gone: it was deleted before its end was seen", step.id.key),
+        )),
+        Sight::Gone => Some((
+            OperationPhase::Error,
+            format!("{} is gone: it was deleted after it was applied", step.id.key),
+        )),
+        Sight::Live(live) => judge_live(live, is_hook),
+    }
+}
+
+fn judge_live(live: &LiveSight, is_hook: bool) -> Option<(OperationPhase, String)> {
+    let Some(health) = &live.health else { return Some((OperationPhase::Succeeded, String::new())) };
+    match (health.status, is_hook) {
+        (HealthStatus::Healthy, _) => Some((OperationPhase::Succeeded, health.message.clone())),
+        (HealthStatus::Degraded, _) | (HealthStatus::Unknown, true) => {
+            Some((OperationPhase::Failed, message::with_trouble(health, live)))
+        }
+        (HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Missing, _)
+        | (HealthStatus::Unknown, false) => None,
+    }
+}
