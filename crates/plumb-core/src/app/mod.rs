@@ -2,13 +2,15 @@
 
 mod identity;
 mod ignore;
+mod operation;
+mod pause;
 mod policy;
 mod source;
 
-use jiff::Timestamp;
-
 pub use identity::{AppId, CommitId, NotACommit};
 pub use ignore::IgnoreRule;
+pub use operation::{Initiator, Operation, SelectedObject, SyncStrategy};
+pub use pause::Pause;
 pub use policy::{Automation, Backoff, ManagedNamespace, RetryPolicy, SyncOption, SyncPolicy};
 pub use source::{
     DirectoryOptions, HelmFileParameter, HelmOptions, HelmParameter, JsonnetVariable, KustomizeOptions,
@@ -44,8 +46,8 @@ pub struct App {
     pub compare_options: CompareOptions,
     /// Is reconciling switched off by annotation?
     pub skip_reconcile: bool,
-    /// Held by a person until this time, if at all.
-    pub paused_until: Option<Timestamp>,
+    /// Held by a person, if at all.
+    pub pause: Option<Pause>,
     /// `metadata.annotations`, for the features that read their own key.
     pub annotations: std::collections::BTreeMap<String, String>,
 }

@@ -1,0 +1,187 @@
+//! `plumb.dev/v1alpha1` `DriftReport`: every difference of one Application, explained.
+
+use jiff::Timestamp;
+use plumb_core::app::AppId;
+use plumb_core::drift::{DriftClass, Finding, FixKind};
+use serde_json::Value;
+
+use crate::metadata::Metadata;
+use crate::wire::{Wire, WireError, read_map, wire};
+
+wire! {
+    /// A report, with the name and namespace of its Application.
+    pub struct DriftReport {
+        /// Name and namespace.
+        "metadata" metadata: Metadata = required,
+        /// When the comparison was made.
+        "observedAt" observed_at: Option<Timestamp>,
+        /// The revision that the cluster was compared with.
+        "revision" revision: String,
+        /// The findings in numbers.
+        "summary" summary: DriftSummary = required,
+        /// Every explained difference.
+        "findings" findings: Vec<DriftFinding> = required,
+    }
+
+    /// The findings in numbers.
+    pub struct DriftSummary {
+        /// How many count as `OutOfSync`.
+        "counted" counted: i64 = required,
+        /// How many are explained and do not count.
+        "explained" explained: i64 = required,
+        /// The class that asks for attention first; empty without findings.
+        "worst" worst: String,
+        /// Since when the oldest finding that counts has stood, if it is known.
+        "since" since: Option<Timestamp>,
+    }
+
+    /// One explained difference of one object.
+    pub struct DriftFinding {
+        /// API group.
+        "group" group: String,
+        /// Kind.
+        "kind" kind: String = required,
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Name.
+        "name" name: String = required,
+        /// Why it differs.
+        "class" class: String = required,
+        /// Does it make the object `OutOfSync`?
+        "counts" counts: bool = required,
+        /// Where, as JSON pointers; empty when the whole object is meant.
+        "fields" fields: Vec<String>,
+        /// Who made the difference.
+        "actor" actor: String,
+        /// Since when, if it is known.
+        "since" since: Option<Timestamp>,
+        /// What was seen, in plain words.
+        "evidence" evidence: Vec<String>,
+        /// What ends it.
+        "fix" fix: Option<DriftFix>,
+    }
+
+    /// What ends a difference.
+    pub struct DriftFix {
+        /// `none`, `edit-git`, `sync`, `adopt`, `prune`, `ignore` or `decide`.
+        "kind" kind: String = required,
+        /// The step, in plain words.
+        "text" text: String,
+        /// A patch to the file in Git, where it can be made.
+        "patch" patch: String,
+    }
+}
+
+impl DriftReport {
+    /// `apiVersion` of a report.
+    pub const API_VERSION: &'static str = "plumb.dev/v1alpha1";
+    /// `kind` of a report.
+    pub const KIND: &'static str = "DriftReport";
+
+    /// The report on one app. Findings that count come first; within, the order is that of the objects.
+    pub fn of(app: &AppId, revision: &str, observed_at: Timestamp, findings: &[Finding]) -> Self {
+        let mut sorted: Vec<&Finding> = findings.iter().collect();
+        sorted.sort_by(|a, b| (!a.counts, &a.key, a.class).cmp(&(!b.counts, &b.key, b.class)));
+        let counted = || sorted.iter().filter(|finding| finding.counts);
+        let n_counted = counted().count();
+        Self {
+            metadata: Metadata {
+                name: app.name.clone(),
+                namespace: app.namespace.clone(),
+                ..Metadata::default()
+            },
+            observed_at: Some(observed_at),
+            revision: revision.to_owned(),
+            summary: DriftSummary {
+                counted: i64::try_from(n_counted).unwrap_or(i64::MAX),
+                explained: i64::try_from(sorted.len() - n_counted).unwrap_or(i64::MAX),
+                worst: worst(&sorted),
+                since: counted().filter_map(|finding| finding.since).min(),
+            },
+            findings: sorted.into_iter().map(DriftFinding::of).collect(),
+        }
+    }
+
+    /// Reads a report.
+    pub fn from_json(object: &Value) -> Result<Self, WireError> {
+        read_map(object)?;
+        Self::read(object)
+    }
+
+    /// The whole object.
+    pub fn to_json(&self) -> Value {
+        let mut object = self.write();
+        object["apiVersion"] = Value::from(Self::API_VERSION);
+        object["kind"] = Value::from(Self::KIND);
+        object
+    }
+
+    /// Do both say the same, whenever they were made? A report is written only when this is false.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        (&self.revision, &self.summary, &self.findings) == (&other.revision, &other.summary, &other.findings)
+    }
+}
+
+impl DriftFinding {
+    fn of(finding: &Finding) -> Self {
+        Self {
+            group: finding.key.group.clone(),
+            kind: finding.key.kind.clone(),
+            namespace: finding.key.namespace_or_empty().to_owned(),
+            name: finding.key.name.clone(),
+            class: finding.class.name().to_owned(),
+            counts: finding.counts,
+            fields: finding.fields.iter().map(ToString::to_string).collect(),
+            actor: finding.actor.clone().unwrap_or_default(),
+            since: finding.since,
+            evidence: finding.evidence.clone(),
+            fix: Some(DriftFix {
+                kind: fix_name(finding.fix.kind).to_owned(),
+                text: finding.fix.text.clone(),
+                patch: finding.fix.patch.clone().unwrap_or_default(),
+            }),
+        }
+    }
+}
+
+fn worst(findings: &[&Finding]) -> String {
+    let gravest = findings.iter().max_by_key(|finding| (finding.counts, gravity(finding.class)));
+    gravest.map(|finding| finding.class.name().to_owned()).unwrap_or_default()
+}
+
+/// Which class a person should look at first: what no sync can end, then what somebody did, then what the
+/// next sync ends, then what needs nothing.
+fn gravity(class: DriftClass) -> u8 {
+    match class {
+        DriftClass::Blocked => 17,
+        DriftClass::TugOfWar => 16,
+        DriftClass::Unexplained => 15,
+        DriftClass::SharedResource => 14,
+        DriftClass::RejectedField => 13,
+        DriftClass::LiveEdit => 12,
+        DriftClass::StaleOwnership => 11,
+        DriftClass::Orphan => 10,
+        DriftClass::Unadopted => 9,
+        DriftClass::Behind => 8,
+        DriftClass::UnclaimedAddition => 7,
+        DriftClass::UnstableRender => 6,
+        DriftClass::AdmissionMutated => 5,
+        DriftClass::ControllerOwned => 4,
+        DriftClass::HookResidue => 3,
+        DriftClass::PhantomDefault => 2,
+        DriftClass::EquivalentValue => 1,
+        DriftClass::SchemaDefault => 0,
+    }
+}
+
+fn fix_name(kind: FixKind) -> &'static str {
+    match kind {
+        FixKind::None => "none",
+        FixKind::EditGit => "edit-git",
+        FixKind::Sync => "sync",
+        FixKind::Adopt => "adopt",
+        FixKind::Prune => "prune",
+        FixKind::Ignore => "ignore",
+        FixKind::Decide => "decide",
+    }
+}

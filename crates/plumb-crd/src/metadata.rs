@@ -1,0 +1,44 @@
+//! The part of `ObjectMeta` that plumb reads.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::wire::{RawMap, wire};
+
+wire! {
+    /// Names, labels and life cycle of an object.
+    pub struct Metadata {
+        /// Name.
+        "name" name: String,
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Identity over renames and re-creations.
+        "uid" uid: String,
+        /// Version of the whole object.
+        "resourceVersion" resource_version: String,
+        /// Version of everything but metadata and status.
+        "generation" generation: i64,
+        /// When it was made.
+        "creationTimestamp" creation_timestamp: Option<Timestamp>,
+        /// Set once somebody asked to delete it.
+        "deletionTimestamp" deletion_timestamp: Option<Timestamp>,
+        /// Labels.
+        "labels" labels: BTreeMap<String, String>,
+        /// Annotations.
+        "annotations" annotations: BTreeMap<String, String>,
+        /// Who must act before it can go.
+        "finalizers" finalizers: Vec<String>,
+        /// Whose child it is.
+        "ownerReferences" owner_references: Vec<RawMap>,
+    }
+}
+
+/// Namespace and name of any object, however broken the rest of it is; `None` if not even these can be read.
+pub fn identify(object: &Value) -> Option<(String, String)> {
+    let metadata = object.get("metadata")?;
+    let name = metadata.get("name")?.as_str()?;
+    let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    Some((namespace.to_owned(), name.to_owned()))
+}
