@@ -7,6 +7,7 @@
 
 pub mod object;
 pub mod app;
+pub mod yaml;
 pub mod tracking;
 pub mod desired;
 pub mod live;

@@ -1,0 +1,28 @@
+//! YAML as Kubernetes reads it.
+//!
+//! kubectl, Helm and Argo CD read YAML through `sigs.k8s.io/yaml`, that is Go's YAML 1.1 with a detour over
+//! JSON: `0644` is 420, `on` is true, `1.0` is the integer 1, a date is text. Reading a manifest any other way
+//! shows differences that are none, or hides some. The grammar is a library's; what scalars mean, merge keys,
+//! map keys, aliases and their budget are here, and are checked against the Go library's own answers
+//! (`testdata/yaml`, recorded by `tools/yaml-oracle`).
+//!
+//! On purpose stricter than Go: a key that is there twice in one map is refused with both lines, where Go
+//! keeps the last one in silence. On purpose more careful: size, nesting and expansion have limits.
+//!
+//! Input is hostile: nothing here panics, and the cost is bounded by the [`Limits`].
+
+mod error;
+mod number;
+mod read;
+mod scalar;
+mod text;
+mod timestamp;
+mod tree;
+
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod tests;
+
+pub use error::{YamlError, YamlProblem};
+pub use read::{Document, Limits, parse_documents, parse_documents_bytes};
