@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Health, builtin, read};
+use super::{Answer, Health, builtin, general, read, rules};
 use crate::object::Manifest;
 
 /// Every applied hook carries it, so that a Job deleted by its own time-to-live can still be judged.
@@ -31,10 +31,24 @@ pub fn assess_with(object: &Manifest, custom: impl FnOnce(&Manifest) -> Custom) 
     if let Custom::Judged(health) = custom(object) {
         return health;
     }
-    match builtin::judge(object) {
-        builtin::Answer::Judged(health) => Some(health),
-        builtin::Answer::NoOpinion | builtin::Answer::NotMine => None,
+    standing(object)
+}
+
+/// [`assess`] without the question whether the object is being deleted: what its kind's own rule says.
+pub fn standing(object: &Manifest) -> Option<Health> {
+    for judge in [builtin::judge, rules::judge] {
+        match judge(object) {
+            Answer::Judged(health) => return Some(health),
+            Answer::NoOpinion => return None,
+            Answer::NotMine => {}
+        }
     }
+    general_reading(object)
+}
+
+/// The reading for kinds that nobody taught us, whatever the kind is.
+pub fn general_reading(object: &Manifest) -> Option<Health> {
+    general::read(object.value())
 }
 
 /// An object on its way out is neither well nor ill, unless it is a hook that we keep to read its result.

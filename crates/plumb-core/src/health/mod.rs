@@ -11,10 +11,13 @@
 mod aggregate;
 mod assess;
 mod builtin;
+mod general;
 mod read;
+mod rules;
 mod status;
 
 pub use aggregate::{Member, Role, aggregate};
-pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, pending_deletion};
+pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, general_reading, pending_deletion, standing};
 pub use builtin::webhook::{Backing, assess_webhook, webhook_services};
+use status::Answer;
 pub use status::{Health, HealthStatus};

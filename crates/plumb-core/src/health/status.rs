@@ -91,6 +91,17 @@ impl Health {
     }
 }
 
+/// What one source of judgements says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A judgement.
+    Judged(Health),
+    /// A kind known to have no health of its own: nobody else may guess.
+    NoOpinion,
+    /// Another kind: ask the next.
+    NotMine,
+}
+
 /// `Degraded: the message`, or the status alone.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

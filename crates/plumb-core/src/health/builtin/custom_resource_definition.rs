@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::super::Health;
-use super::super::read::{Read, conditions};
+use super::super::read::{Read, conditions, text};
 
 pub(super) fn judge(object: &Value) -> Read<Health> {
+    if !text(object, "metadata.deletionTimestamp")?.is_empty() {
+        return Ok(Health::progressing("being deleted"));
+    }
     let conditions = conditions(object)?;
     if conditions.is_empty() {
         return Ok(Health::progressing("the API server has not seen the definition yet"));

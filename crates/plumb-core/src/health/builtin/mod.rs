@@ -25,20 +25,9 @@ mod workflow;
 
 use serde_json::Value;
 
-use super::Health;
 use super::read::Read;
+use super::{Answer, Health};
 use crate::object::Manifest;
-
-/// What the built-in kinds say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// A judgement.
-    Judged(Health),
-    /// A kind known to have no health of its own: nobody else may guess.
-    NoOpinion,
-    /// Another kind.
-    NotMine,
-}
 
 type Judge = fn(&Value) -> Read<Health>;
 
