@@ -18,3 +18,5 @@ pub mod health;
 pub mod drift;
 pub mod plan;
 pub mod sync;
+pub mod status;
+pub mod automation;

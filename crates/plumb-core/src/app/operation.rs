@@ -1,6 +1,7 @@
 //! What somebody asked to be done with an app.
 
 use super::{RetryPolicy, Source, SyncOption};
+use crate::object::ObjectKey;
 
 /// A sync that is asked for: `operation` of the Application, checked. It stands on its own: the options of
 /// the spec's policy are not added to it.
@@ -89,6 +90,24 @@ pub struct SelectedObject {
     pub namespace: Option<String>,
     /// Name.
     pub name: String,
+}
+
+impl SelectedObject {
+    /// Exactly this object.
+    pub fn of(key: &ObjectKey) -> Self {
+        Self {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+        }
+    }
+
+    /// Is this object meant?
+    pub fn means(&self, key: &ObjectKey) -> bool {
+        (&self.group, &self.kind, &self.name) == (&key.group, &key.kind, &key.name)
+            && self.namespace.as_deref().is_none_or(|namespace| namespace == key.namespace_or_empty())
+    }
 }
 
 /// Who asked for an operation.

@@ -35,7 +35,7 @@ pub fn build(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
         mark: input.mark.clone(),
         dry_run: input.request.dry_run,
         automated: input.request.automated,
-        selective: !input.request.resources.is_empty(),
+        selective: input.request.selected.is_some(),
         respect_ignore_differences: options.respect_ignore_differences,
         propagation: options.propagation,
         groups,
@@ -137,7 +137,7 @@ fn how_to_apply(input: &PlanInput<'_>, object: &DesiredObject, live: Option<&Liv
         option(&object.options) || live.is_some_and(|live| option(&live.options))
     };
     let replace = input.request.options.replace || asks(|options| options.replace);
-    let force = input.request.force() || asks(|options| options.force);
+    let force = input.request.strategy.force() || asks(|options| options.force);
     let is_container = matches!(object.key.kind.as_str(), "Namespace" | "CustomResourceDefinition");
     match (live.is_some(), replace, force) {
         (false, true, _) => HowToApply::Create,
@@ -159,7 +159,7 @@ fn hook_steps<'a>(input: &'a PlanInput<'_>, hook: &'a DesiredHook) -> impl Itera
         let key = manifest.key()?;
         let how = if input.request.options.replace || hook.options.replace {
             HowToApply::Replace
-        } else if input.request.force() || hook.options.force {
+        } else if input.request.strategy.force() || hook.options.force {
             HowToApply::ServerSideOrRecreate
         } else {
             HowToApply::ServerSide

@@ -34,10 +34,7 @@ impl OperationMark {
     /// The hook's manifest as it is sent in this phase: named (Argo CD's rule for `generateName`), in its
     /// namespace, marked, and held by the hook finalizer.
     pub fn stamp(&self, hook: &Manifest, namespace: Option<&str>, phase: SyncPhase) -> Manifest {
-        let name = match hook.name() {
-            Some(name) => name.to_owned(),
-            None => self.generated_name(hook.generate_name().unwrap_or_default(), phase),
-        };
+        let name = self.name_of(hook, &phase.name().to_lowercase());
         hook.clone()
             .with_namespace(namespace)
             .with_annotation(OPERATION_ANNOTATION, &self.text(phase))
@@ -53,13 +50,17 @@ impl OperationMark {
             })
     }
 
-    fn generated_name(&self, prefix: &str, phase: SyncPhase) -> String {
-        let short = if self.revision.chars().count() >= 8 {
+    /// A hook's own name, or the one that Argo CD would make from its `generateName`.
+    pub(crate) fn name_of(&self, hook: &Manifest, phase: &str) -> String {
+        if let Some(name) = hook.name() {
+            return name.to_owned();
+        }
+        let prefix = hook.generate_name().unwrap_or_default();
+        let short: String = if self.revision.chars().count() >= 8 {
             self.revision.chars().take(7).collect()
         } else {
             self.revision.clone()
         };
-        let phase = phase.name().to_lowercase();
         format!("{prefix}{short}-{phase}-{}", self.started_at.as_second())
     }
 }

@@ -21,7 +21,7 @@ pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusa
 pub use mark::{HOOK_FINALIZER, OPERATION_ANNOTATION, OperationMark};
 pub use order::{Stage, kind_rank};
 pub use proof::{DeletionProof, NoProof};
-pub use request::{AppOptions, ResourceSelector, Strategy, SyncRequest};
+pub use request::{AppOptions, SyncRequest};
 pub use step::{
     Action, ConfirmReason, Group, Hook, HowToApply, Payload, Plan, PruneGuard, Skip, Step, StepId, SyncPhase,
     WaitsFor, Why,

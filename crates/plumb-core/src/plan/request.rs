@@ -1,99 +1,63 @@
 //! What a sync was asked to do.
 
-use crate::app::SyncOption;
+use crate::app::{Initiator, Operation, SelectedObject, SyncOption, SyncStrategy};
 use crate::desired::{Propagation, PruneOption};
 use crate::object::ObjectKey;
 
-/// The part of `operation.sync` that shapes a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The part of an [`Operation`] that shapes a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncRequest {
     /// May it delete what left Git?
     pub prune: bool,
     /// Try everything, keep nothing.
     pub dry_run: bool,
     /// With or without hooks.
-    pub strategy: Strategy,
-    /// Only these; empty for all.
-    pub resources: Vec<ResourceSelector>,
+    pub strategy: SyncStrategy,
+    /// Only these; `None` for all.
+    pub selected: Option<Vec<SelectedObject>>,
     /// `operation.sync.syncOptions`, read. They stand alone: options of the spec are not added.
     pub options: AppOptions,
-    /// Started by the automation (`initiatedBy.automated`).
+    /// Started by the automation.
     pub automated: bool,
 }
 
 impl SyncRequest {
+    /// What this operation asks.
+    pub fn of(operation: &Operation) -> Self {
+        Self {
+            prune: operation.prune,
+            dry_run: operation.dry_run,
+            strategy: operation.strategy,
+            selected: operation.selected.clone(),
+            options: AppOptions::parse(&operation.options),
+            automated: operation.initiated_by == Initiator::Automated,
+        }
+    }
+
     /// Is this object meant?
     pub fn selects(&self, key: &ObjectKey) -> bool {
-        self.resources.is_empty() || self.resources.iter().any(|selector| selector.matches(key))
+        self.selected.as_ref().is_none_or(|selected| selected.iter().any(|object| object.means(key)))
     }
 
     /// Do hooks run? A selective sync and the `apply` strategy leave them out.
     pub fn runs_hooks(&self) -> bool {
         match self.strategy {
-            Strategy::Hook { .. } => self.resources.is_empty(),
-            Strategy::Apply { .. } => false,
-        }
-    }
-
-    /// Is every object deleted and created anew where the server refuses a change?
-    pub fn force(&self) -> bool {
-        match self.strategy {
-            Strategy::Hook { force } | Strategy::Apply { force } => force,
+            SyncStrategy::Hook { .. } => self.selected.is_none(),
+            SyncStrategy::Apply { .. } => false,
         }
     }
 }
 
-/// `syncStrategy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// Hooks run.
-    Hook {
-        /// Delete and create where the server refuses.
-        force: bool,
-    },
-    /// Hooks are left out.
-    Apply {
-        /// Delete and create where the server refuses.
-        force: bool,
-    },
-}
-
-impl Default for Strategy {
+impl Default for SyncRequest {
     fn default() -> Self {
-        Self::Hook { force: false }
-    }
-}
-
-/// One entry of `operation.sync.resources`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ResourceSelector {
-    /// API group, empty for the core group.
-    pub group: String,
-    /// Kind.
-    pub kind: String,
-    /// Name.
-    pub name: String,
-    /// Namespace; `None` matches any.
-    pub namespace: Option<String>,
-}
-
-impl ResourceSelector {
-    /// Exactly this object.
-    pub fn of(key: &ObjectKey) -> Self {
         Self {
-            group: key.group.clone(),
-            kind: key.kind.clone(),
-            name: key.name.clone(),
-            namespace: key.namespace.clone(),
+            prune: false,
+            dry_run: false,
+            strategy: SyncStrategy::Hook { force: false },
+            selected: None,
+            options: AppOptions::default(),
+            automated: false,
         }
-    }
-
-    /// Is this object meant? No wildcards: the CLI expands those.
-    pub fn matches(&self, key: &ObjectKey) -> bool {
-        self.group == key.group
-            && self.kind == key.kind
-            && self.name == key.name
-            && self.namespace.as_ref().is_none_or(|namespace| key.namespace.as_ref() == Some(namespace))
     }
 }
 

@@ -6,6 +6,7 @@
 //! makes the plan anew, calls [`SyncState::resume`], and goes on.
 
 mod command;
+pub mod deletion;
 mod message;
 mod next;
 mod observed;

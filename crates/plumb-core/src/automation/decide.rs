@@ -1,0 +1,282 @@
+//! The decision after a comparison.
+
+use jiff::Timestamp;
+
+use super::{HealContext, HealLedger, HealLimits, Standing, Stopped};
+use crate::app::{Automation, SelectedObject, Source};
+use crate::object::ObjectKey;
+use crate::status::SyncCode;
+use crate::sync::OperationPhase;
+
+/// Everything the decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// `None`: a person starts every sync.
+    pub automation: Option<Automation>,
+    /// Is an operation set or running?
+    pub has_operation: bool,
+    /// Is the app being deleted?
+    pub is_deleting: bool,
+    /// Why automated syncs may not start now, in words: a sync window.
+    pub window: Option<&'a str>,
+    /// Held by a person until then.
+    pub paused_until: Option<Timestamp>,
+    /// The app's sync status.
+    pub status: SyncCode,
+    /// The app's objects, those without status too.
+    pub items: &'a [Item],
+    /// Sources of the spec.
+    pub sources: &'a [Source],
+    /// What they resolve to now, in the same order.
+    pub revisions: &'a [String],
+    /// Did path filtering prove that the newer revisions change nothing of this app?
+    pub irrelevant_change: bool,
+    /// The last operation, if there was one.
+    pub last: Option<&'a LastOperation>,
+    /// Earlier heals.
+    pub ledger: &'a HealLedger,
+    /// How self-heal is held back.
+    pub limits: HealLimits,
+}
+
+/// One object of the app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one object")]
+pub struct Item {
+    /// Which one.
+    pub key: ObjectKey,
+    /// Its sync status; `None` for hooks and the like.
+    pub status: Option<SyncCode>,
+    /// Did it leave Git?
+    pub requires_pruning: bool,
+    /// Would a sync of just this object change what counts? Not for classes that self-heal leaves alone, not
+    /// where a guard keeps the object, not where it is on its way out already.
+    pub can_heal: bool,
+    /// Another app owns it and no longer renders it: it may be taken over.
+    pub moves_here: bool,
+    /// Is the object held by a person?
+    pub is_paused: bool,
+    /// What a heal would be about.
+    pub context: HealContext,
+}
+
+/// The last operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastOperation {
+    /// How it ended, or that it runs.
+    pub phase: OperationPhase,
+    /// Its message.
+    pub message: String,
+    /// What it synced; `None` if it has no `syncResult`.
+    pub synced: Option<(Vec<Source>, Vec<String>)>,
+    /// `autoHealAttemptsCount`.
+    pub heal_attempts: u32,
+}
+
+/// What happens now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Start, wait, refuse or do nothing.
+    pub decision: Decision,
+    /// Objects over which a tug of war was given up, for class `TugOfWar` and a condition each.
+    pub stopped: Vec<Stopped>,
+    /// Decide again at this time if nothing happens before.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// Start, wait, refuse or do nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Start this operation.
+    Sync(SyncStart),
+    /// Set a `SyncError` condition with this message.
+    Refuse(String),
+    /// Nothing happens, and a `SyncError` of an earlier decision is cleared (unless a window or a pause is why).
+    Nothing(Idle),
+}
+
+/// Why nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Not automated.
+    Manual,
+    /// An operation is set.
+    Busy,
+    /// The app is being deleted.
+    Deleting,
+    /// A person holds it.
+    Paused,
+    /// A sync window is closed.
+    Window,
+    /// There is nothing to sync.
+    InSync,
+    /// Only deletions are left, and prune is off.
+    OnlyPrunes,
+    /// This revision was synced, and live drift is not healed.
+    NoSelfHeal,
+    /// What is left cannot be healed, or is given up.
+    NothingToHeal,
+    /// A heal waits for its turn.
+    BackOff,
+}
+
+/// An operation to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncStart {
+    /// Why.
+    pub kind: StartKind,
+    /// `operation.sync.prune`.
+    pub prune: bool,
+    /// Only these; `None` for all.
+    pub selected: Option<Vec<SelectedObject>>,
+    /// `operation.sync.autoHealAttemptsCount`.
+    pub heal_attempts: u32,
+}
+
+/// Why an operation starts by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartKind {
+    /// Git or the spec moved on.
+    NewRevision,
+    /// Live drift is put back.
+    SelfHeal,
+    /// Another app let go of an object.
+    TakeOver,
+}
+
+/// Decides whether a sync starts by itself.
+pub fn decide(situation: &Situation<'_>, now: Timestamp) -> Verdict {
+    let heals = Heals::sort(situation, now);
+    let mut wake_at = heals.next_turn;
+    let decision = match idle(situation, now) {
+        Err(Idle::Paused) => {
+            wake_at = situation.paused_until;
+            Decision::Nothing(Idle::Paused)
+        }
+        Err(why) => {
+            wake_at = None;
+            Decision::Nothing(why)
+        }
+        Ok(automation) => start(situation, automation, &heals),
+    };
+    Verdict { decision, stopped: heals.stopped, wake_at }
+}
+
+/// The automation, if it may act at all.
+fn idle(situation: &Situation<'_>, now: Timestamp) -> Result<Automation, Idle> {
+    let automation = situation.automation.ok_or(Idle::Manual)?;
+    if situation.is_deleting {
+        return Err(Idle::Deleting);
+    }
+    if situation.has_operation {
+        return Err(Idle::Busy);
+    }
+    if situation.paused_until.is_some_and(|until| until > now) {
+        return Err(Idle::Paused);
+    }
+    if situation.window.is_some() {
+        return Err(Idle::Window);
+    }
+    match situation.status {
+        SyncCode::OutOfSync => {}
+        SyncCode::Synced | SyncCode::Unknown => return Err(Idle::InSync),
+    }
+    let mut red = situation.items.iter().filter(|item| is_red(item)).peekable();
+    if !automation.prune && red.peek().is_some() && red.all(|item| item.requires_pruning) {
+        return Err(Idle::OnlyPrunes);
+    }
+    Ok(automation)
+}
+
+fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> Decision {
+    let revisions = situation.revisions.join(", ");
+    let start = match attempted(situation) {
+        None => SyncStart {
+            kind: StartKind::NewRevision,
+            prune: automation.prune,
+            selected: None,
+            heal_attempts: 0,
+        },
+        Some(last) if last.phase != OperationPhase::Succeeded => {
+            return Decision::Refuse(format!("Failed last sync attempt to {revisions}: {}", last.message));
+        }
+        Some(_) if !heals.moved.is_empty() => SyncStart {
+            kind: StartKind::TakeOver,
+            prune: false,
+            selected: Some(heals.moved.clone()),
+            heal_attempts: 0,
+        },
+        Some(_) if !automation.self_heal => return Decision::Nothing(Idle::NoSelfHeal),
+        Some(_) if heals.free.is_empty() && heals.next_turn.is_some() => {
+            return Decision::Nothing(Idle::BackOff);
+        }
+        Some(_) if heals.free.is_empty() => return Decision::Nothing(Idle::NothingToHeal),
+        Some(last) => SyncStart {
+            kind: StartKind::SelfHeal,
+            prune: automation.prune,
+            selected: Some(heals.free.clone()),
+            heal_attempts: last.heal_attempts.saturating_add(1),
+        },
+    };
+    let all_would_go =
+        situation.items.iter().filter(|item| item.status.is_some()).all(|item| item.requires_pruning);
+    if automation.prune && !automation.allow_empty && all_would_go {
+        return Decision::Refuse(format!(
+            "Skipping sync attempt to {revisions}: auto-sync will wipe out all resources"
+        ));
+    }
+    Decision::Sync(start)
+}
+
+/// The last operation, if it was about just these sources and revisions.
+fn attempted<'a>(situation: &Situation<'a>) -> Option<&'a LastOperation> {
+    let last = situation.last?;
+    let is_same = match &last.synced {
+        Some((sources, revisions)) => {
+            sources == situation.sources && (situation.irrelevant_change || revisions == situation.revisions)
+        }
+        None => last.phase.is_completed(),
+    };
+    is_same.then_some(last)
+}
+
+fn is_red(item: &Item) -> bool {
+    match item.status {
+        Some(SyncCode::OutOfSync | SyncCode::Unknown) => true,
+        Some(SyncCode::Synced) | None => false,
+    }
+}
+
+/// What self-heal could do, object by object.
+#[derive(Default)]
+struct Heals {
+    free: Vec<SelectedObject>,
+    moved: Vec<SelectedObject>,
+    next_turn: Option<Timestamp>,
+    stopped: Vec<Stopped>,
+}
+
+impl Heals {
+    fn sort(situation: &Situation<'_>, now: Timestamp) -> Self {
+        let mut heals = Self::default();
+        let may_prune = situation.automation.is_some_and(|automation| automation.prune);
+        let red = situation.items.iter().filter(|item| is_red(item) && !item.is_paused);
+        for item in red {
+            if item.moves_here {
+                heals.moved.push(SelectedObject::of(&item.key));
+                continue;
+            }
+            if !item.can_heal || (item.requires_pruning && !may_prune) {
+                continue;
+            }
+            match situation.ledger.standing(&item.key, &item.context, &situation.limits, now) {
+                Standing::Free => heals.free.push(SelectedObject::of(&item.key)),
+                Standing::BackOff { until } => {
+                    heals.next_turn = Some(heals.next_turn.map_or(until, |turn| turn.min(until)));
+                }
+                Standing::Stopped(stopped) => heals.stopped.push(stopped),
+            }
+        }
+        heals
+    }
+}

@@ -1,0 +1,212 @@
+//! The memory of heals: who fought over what, how often, since when.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::object::ObjectKey;
+
+/// How self-heal is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealLimits {
+    /// After this many heals within `window`, each undone by the same writer, the next one does not happen.
+    pub rounds: usize,
+    /// Heals older than this are forgotten.
+    pub window: Duration,
+    /// The wait before the second heal of an object; the first has none.
+    pub backoff: Duration,
+    /// What each next wait is multiplied with.
+    pub factor: u32,
+    /// The longest wait.
+    pub longest: Duration,
+}
+
+impl Default for HealLimits {
+    fn default() -> Self {
+        Self {
+            rounds: 5,
+            window: Duration::from_mins(10),
+            backoff: Duration::from_secs(1),
+            factor: 2,
+            longest: Duration::from_mins(5),
+        }
+    }
+}
+
+/// What a fight is about. When any of it changes, the count begins anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealContext {
+    /// Fingerprint of what Git asks of the object and of the rules that count for it.
+    pub desired: String,
+    /// Who made the change that was healed.
+    pub opponent: Option<String>,
+    /// The fields that were healed, as JSON pointers.
+    pub fields: Vec<String>,
+}
+
+/// Heals by object. It may be stored and read back; losing it only means that a fight gets five more rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HealLedger {
+    entries: BTreeMap<ObjectKey, Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    context: HealContext,
+    heals: VecDeque<Timestamp>,
+    stopped_at: Option<Timestamp>,
+}
+
+/// May an object be healed?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Now.
+    Free,
+    /// Not before this time.
+    BackOff {
+        /// When.
+        until: Timestamp,
+    },
+    /// Not until Git, the rules or the opponent change.
+    Stopped(Stopped),
+}
+
+/// A tug of war that was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Which object.
+    pub key: ObjectKey,
+    /// The other writer, if known.
+    pub opponent: Option<String>,
+    /// The fields, as JSON pointers.
+    pub fields: Vec<String>,
+    /// How often it was healed.
+    pub n_heals: usize,
+    /// When it was given up.
+    pub since: Timestamp,
+}
+
+impl Stopped {
+    /// For the `SyncError` condition.
+    pub fn message(&self) -> String {
+        let opponent = self.opponent.as_deref().unwrap_or("another writer");
+        let fields = if self.fields.is_empty() { "it".to_owned() } else { self.fields.join(", ") };
+        format!(
+            "self-heal of {} stopped after {} rounds: {opponent} keeps changing {fields}. Drop the field from \
+             Git, ignore it, or stop the other writer",
+            self.key, self.n_heals
+        )
+    }
+}
+
+impl HealLedger {
+    /// May this object be healed at `now`, given what the difference is about?
+    pub fn standing(
+        &self,
+        key: &ObjectKey,
+        context: &HealContext,
+        limits: &HealLimits,
+        now: Timestamp,
+    ) -> Standing {
+        let Some(entry) = self.entries.get(key).filter(|entry| entry.context.is_same_fight(context)) else {
+            return Standing::Free;
+        };
+        let stopped = |since| {
+            Standing::Stopped(Stopped {
+                key: key.clone(),
+                opponent: entry.context.opponent.clone(),
+                fields: entry.context.fields.clone(),
+                n_heals: entry.heals.len(),
+                since,
+            })
+        };
+        if let Some(since) = entry.stopped_at {
+            return stopped(since);
+        }
+        let recent = entry.heals.iter().filter(|at| is_within(**at, limits.window, now)).count();
+        if recent >= limits.rounds {
+            return stopped(now);
+        }
+        let Some(last) = entry.heals.back().filter(|_| recent > 0) else { return Standing::Free };
+        let exponent = u32::try_from(recent.saturating_sub(1)).unwrap_or(u32::MAX);
+        let factor = limits.factor.max(1).checked_pow(exponent).unwrap_or(u32::MAX);
+        let wait = limits.backoff.checked_mul(factor).unwrap_or(limits.longest).min(limits.longest);
+        let until = last.saturating_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX));
+        match until {
+            Ok(until) if until > now => Standing::BackOff { until },
+            Ok(_) | Err(_) => Standing::Free,
+        }
+    }
+
+    /// The ledger after this object was healed once more.
+    #[must_use]
+    pub fn healed(
+        mut self,
+        key: &ObjectKey,
+        context: &HealContext,
+        limits: &HealLimits,
+        now: Timestamp,
+    ) -> Self {
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| Entry::new(context.clone()));
+        if !entry.context.is_same_fight(context) {
+            *entry = Entry::new(context.clone());
+        }
+        entry.heals.retain(|at| is_within(*at, limits.window, now));
+        entry.heals.push_back(now);
+        self
+    }
+
+    /// The ledger after a fight was given up: from now on only a change of context goes on with it.
+    #[must_use]
+    pub fn stopped(mut self, stopped: &Stopped) -> Self {
+        if let Some(entry) = self.entries.get_mut(&stopped.key) {
+            entry.stopped_at.get_or_insert(stopped.since);
+        }
+        self
+    }
+
+    /// The ledger after a person synced these objects: they decided, so the count begins anew.
+    #[must_use]
+    pub fn forgotten<'a>(mut self, keys: impl IntoIterator<Item = &'a ObjectKey>) -> Self {
+        for key in keys {
+            self.entries.remove(key);
+        }
+        self
+    }
+
+    /// The ledger without what no longer matters: old heals that never became a fight.
+    #[must_use]
+    pub fn pruned(mut self, limits: &HealLimits, now: Timestamp) -> Self {
+        self.entries.retain(|_, entry| {
+            entry.stopped_at.is_some() || entry.heals.iter().any(|at| is_within(*at, limits.window, now))
+        });
+        self
+    }
+
+    /// The heals of one object within the window, newest last, and what they are about.
+    pub fn heals(&self, key: &ObjectKey) -> Option<(&HealContext, impl Iterator<Item = Timestamp>)> {
+        let entry = self.entries.get(key)?;
+        Some((&entry.context, entry.heals.iter().copied()))
+    }
+}
+
+impl Entry {
+    fn new(context: HealContext) -> Self {
+        Self { context, heals: VecDeque::new(), stopped_at: None }
+    }
+}
+
+impl HealContext {
+    /// The same writer against the same wish. The fields may vary a little while it goes on, so they do not
+    /// decide.
+    fn is_same_fight(&self, other: &Self) -> bool {
+        self.desired == other.desired && self.opponent == other.opponent
+    }
+}
+
+fn is_within(at: Timestamp, window: Duration, now: Timestamp) -> bool {
+    let age = now.duration_since(at);
+    SignedDuration::try_from(window).is_ok_and(|window| age < window)
+}

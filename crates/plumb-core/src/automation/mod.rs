@@ -1,0 +1,10 @@
+//! When a sync starts by itself: auto-sync, self-heal, taking over what another app let go.
+//!
+//! [`decide`] is called after every comparison and answers with one decision and its reason. The memory of
+//! heals is a [`HealLedger`]: it spaces them out, and ends a tug of war with another writer.
+
+mod decide;
+mod ledger;
+
+pub use decide::{Decision, Idle, Item, LastOperation, Situation, StartKind, SyncStart, Verdict, decide};
+pub use ledger::{HealContext, HealLedger, HealLimits, Standing, Stopped};

@@ -1,0 +1,7 @@
+//! What stands in `status`: the app's verdict, rolled up from its objects, and its operation.
+
+mod operation;
+mod roll_up;
+
+pub use operation::{After, OperationRecord};
+pub use roll_up::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};

@@ -1,0 +1,132 @@
+//! `operationState`, from one moment to the next.
+
+use jiff::Timestamp;
+
+use crate::app::RetryPolicy;
+use crate::plan::{OperationMark, Refusal};
+use crate::sync::{AfterFailure, OperationPhase, ResourceResult, Transition, Try, after_failure};
+
+/// The part of `operationState` that moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationRecord {
+    /// `phase`.
+    pub phase: OperationPhase,
+    /// `message`.
+    pub message: String,
+    /// `startedAt`; retries do not change it.
+    pub started_at: Timestamp,
+    /// `finishedAt`; with phase `Running` it means that a retry is waited for.
+    pub finished_at: Option<Timestamp>,
+    /// `retryCount`.
+    pub retries: u32,
+    /// `syncResult.resources`.
+    pub results: Vec<ResourceResult>,
+}
+
+/// What follows a change of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum After {
+    /// It goes on.
+    GoOn,
+    /// It is tried again at this time: plan anew with [`OperationRecord::retried`].
+    RetryAt {
+        /// When.
+        at: Timestamp,
+        /// Resolve the revision anew.
+        refresh: bool,
+    },
+    /// It is over: write the record and clear `operation` in one patch.
+    Ended,
+}
+
+impl OperationRecord {
+    /// An operation that begins now. Times on the wire have whole seconds, and the mark of hooks is made
+    /// from this one, so it is cut here.
+    pub fn begun(now: Timestamp) -> Self {
+        Self {
+            phase: OperationPhase::Running,
+            message: String::new(),
+            started_at: whole_seconds(now),
+            finished_at: None,
+            retries: 0,
+            results: Vec::new(),
+        }
+    }
+
+    /// The mark of its hooks.
+    pub fn mark(&self, revision: impl Into<String>) -> OperationMark {
+        OperationMark { started_at: self.started_at, retry: self.retries, revision: revision.into() }
+    }
+
+    /// The record after a transition, and what follows.
+    pub fn after(&self, transition: &Transition, policy: &RetryPolicy, now: Timestamp) -> (Self, After) {
+        let record = Self { results: transition.state.results().to_vec(), ..self.clone() };
+        match transition.phase {
+            OperationPhase::Running | OperationPhase::Terminating => {
+                let message = transition.message.clone();
+                (Self { phase: transition.phase, message, finished_at: None, ..record }, After::GoOn)
+            }
+            OperationPhase::Succeeded => {
+                let message = if record.retries > 0 {
+                    format!("{} (retried {} times).", transition.message, record.retries)
+                } else {
+                    transition.message.clone()
+                };
+                let finished_at = Some(whole_seconds(now));
+                (Self { phase: transition.phase, message, finished_at, ..record }, After::Ended)
+            }
+            OperationPhase::Failed | OperationPhase::Error => {
+                record.failed(transition.phase, &transition.message, transition.may_retry, policy, now)
+            }
+        }
+    }
+
+    /// The record after there was no plan.
+    pub fn refused(&self, refusal: &Refusal, policy: &RetryPolicy, now: Timestamp) -> (Self, After) {
+        let results = refusal.objects.iter().map(ResourceResult::refused).collect();
+        let record = Self { results, ..self.clone() };
+        record.failed(OperationPhase::Failed, &refusal.message, true, policy, now)
+    }
+
+    /// The record after the engine could not do its work (comparison failed, project missing …).
+    pub fn erred(&self, message: &str, policy: &RetryPolicy, now: Timestamp) -> (Self, After) {
+        self.clone().failed(OperationPhase::Error, message, true, policy, now)
+    }
+
+    /// The record when the time of a retry has come.
+    #[must_use]
+    pub fn retried(&self) -> Self {
+        Self {
+            phase: OperationPhase::Running,
+            message: format!("Retrying operation. Attempt #{}", self.retries),
+            finished_at: None,
+            results: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    fn failed(
+        self,
+        phase: OperationPhase,
+        message: &str,
+        may_retry: bool,
+        policy: &RetryPolicy,
+        now: Timestamp,
+    ) -> (Self, After) {
+        let last = Try { phase, message, retries: self.retries, may_retry, ended_at: whole_seconds(now) };
+        let finished_at = Some(last.ended_at);
+        match after_failure(&last, policy) {
+            AfterFailure::Ended { phase, message } => {
+                (Self { phase, message, finished_at, ..self }, After::Ended)
+            }
+            AfterFailure::Retry { at, retries, message, refresh } => {
+                let phase = OperationPhase::Running;
+                (Self { phase, message, finished_at, retries, ..self }, After::RetryAt { at, refresh })
+            }
+        }
+    }
+}
+
+fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
