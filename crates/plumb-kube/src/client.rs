@@ -1,0 +1,333 @@
+//! One cluster's client: how a request is sent, limited, retried and its answer judged.
+//!
+//! What changes the cluster is not here but behind [`Gate`](crate::Gate); the functions that send writes are
+//! private to the crate.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tower::{BoxError, ServiceExt};
+
+use crate::discovery::{Catalog, DiscoveryCache};
+use crate::error::{ApiError, Status};
+use crate::limit::{Limiter, Outcome};
+use crate::transport::{AnswerBody, Transport};
+
+/// Longer than the longest admission chain that the API server itself would wait for.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// How often a request that the server did not look at is sent again.
+const THROTTLED_ATTEMPTS: u32 = 6;
+/// The server's own answer to "how long" is capped, so that nobody can stop us for a day.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// No single answer is larger; a page of a list is far below it.
+const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
+
+/// A cluster that can be asked. Cheap to clone; all clones share connections, limit and catalog.
+#[derive(Clone)]
+pub struct ClusterClient {
+    shared: Arc<Shared>,
+    impersonation: Option<Arc<Impersonation>>,
+}
+
+struct Shared {
+    transport: Transport,
+    server: String,
+    limiter: Limiter,
+    catalog: watch::Sender<Arc<Catalog>>,
+    discovery: DiscoveryCache,
+}
+
+/// Whose permissions a request uses in place of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impersonation {
+    /// Such as `system:serviceaccount:argocd:deployer`.
+    pub user: String,
+    /// Groups of that user.
+    pub groups: Vec<String>,
+}
+
+impl fmt::Debug for ClusterClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterClient")
+            .field("server", &self.shared.server)
+            .field("impersonation", &self.impersonation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One request before it is sent.
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    query: String,
+    body: Bytes,
+    headers: HeaderMap,
+    timeout: Duration,
+    /// A lease renewal waits for nobody.
+    urgent: bool,
+}
+
+/// One answer, whole.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn new(method: Method, path: String) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        Self {
+            method,
+            path,
+            query: String::new(),
+            body: Bytes::new(),
+            headers,
+            timeout: REQUEST_TIMEOUT,
+            urgent: false,
+        }
+    }
+
+    pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
+        if !self.query.is_empty() {
+            self.query.push('&');
+        }
+        self.query.push_str(name);
+        self.query.push('=');
+        self.query.push_str(&crate::discovery::percent_encode(value));
+        self
+    }
+
+    pub(crate) fn body(mut self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        self.body = body.into();
+        self
+    }
+
+    pub(crate) fn accepting(mut self, accept: &'static str) -> Self {
+        self.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        self
+    }
+
+    pub(crate) fn if_none_match(mut self, etag: &str) -> Self {
+        if let Ok(etag) = HeaderValue::from_str(etag) {
+            self.headers.insert(header::IF_NONE_MATCH, etag);
+        }
+        self
+    }
+
+    pub(crate) fn urgent(mut self, timeout: Duration) -> Self {
+        self.urgent = true;
+        self.timeout = timeout;
+        self
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    fn uri(&self) -> String {
+        if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
+    }
+}
+
+impl ClusterClient {
+    /// A client over a transport; tests pass a scripted one.
+    pub fn over(transport: Transport, server: String) -> Self {
+        let (catalog, _) = watch::channel(Arc::new(Catalog::default()));
+        let shared = Shared {
+            transport,
+            server,
+            limiter: Limiter::new(),
+            catalog,
+            discovery: DiscoveryCache::default(),
+        };
+        Self { shared: Arc::new(shared), impersonation: None }
+    }
+
+    /// The API server's address.
+    pub fn server(&self) -> &str {
+        &self.shared.server
+    }
+
+    /// The same client with somebody else's permissions.
+    #[must_use]
+    pub fn impersonating(&self, impersonation: Impersonation) -> Self {
+        Self { shared: Arc::clone(&self.shared), impersonation: Some(Arc::new(impersonation)) }
+    }
+
+    /// What the cluster serves, as of the last [`discover`](Self::discover).
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.shared.catalog.borrow())
+    }
+
+    /// Tells when the catalog changes: kinds that come and go, schemas that change.
+    pub fn catalog_changes(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.shared.catalog.subscribe()
+    }
+
+    /// How many requests may be in flight at present.
+    pub fn concurrency(&self) -> usize {
+        self.shared.limiter.limit()
+    }
+
+    pub(crate) fn publish_catalog(&self, next: impl FnOnce(&Catalog) -> Catalog) -> Arc<Catalog> {
+        self.shared.catalog.send_if_modified(|present| {
+            let next = next(present);
+            let changed = next != **present;
+            if changed {
+                *present = Arc::new(next);
+            }
+            changed
+        });
+        self.catalog()
+    }
+
+    pub(crate) fn discovery(&self) -> &DiscoveryCache {
+        &self.shared.discovery
+    }
+
+    /// Sends a request and reads its answer. A request that the server turned away unseen (429) is sent again
+    /// when the server said so; anything else is the caller's to decide.
+    pub(crate) async fn call(&self, call: Call) -> Result<Answer, ApiError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let (result, wait) = self.attempt(&call).await;
+            match (result, wait) {
+                (Err(error), Some(wait)) if attempt < THROTTLED_ATTEMPTS => {
+                    tracing::debug!(%error, ?wait, "the API server asks us to slow down");
+                    tokio::time::sleep(wait + jitter(wait / 4)).await;
+                }
+                (result, _) => return result,
+            }
+        }
+    }
+
+    /// One attempt, and how long to wait before another one is worth it.
+    async fn attempt(&self, call: &Call) -> (Result<Answer, ApiError>, Option<Duration>) {
+        let slot = if call.urgent { None } else { Some(self.shared.limiter.slot().await) };
+        let started = Instant::now();
+        let result = match tokio::time::timeout(call.timeout, self.exchange(call)).await {
+            Ok(result) => result,
+            Err(_) => Err(ApiError::TimedOut { request: call.name(), after: call.timeout }),
+        };
+        let throttled = match &result {
+            Err(ApiError::Refused { status, .. }) if status.code == 429 => {
+                let wait = status.retry_after.unwrap_or(Duration::from_secs(1)).min(LONGEST_WAIT);
+                Some(wait)
+            }
+            Ok(_) | Err(_) => None,
+        };
+        let outcome = match (&result, throttled) {
+            (_, Some(wait)) => Outcome::Overloaded { wait: Some(wait) },
+            (Err(ApiError::TimedOut { .. }), None) => Outcome::Lost,
+            (Err(error), None) if error.is_unavailable() => Outcome::Overloaded { wait: None },
+            (Ok(_) | Err(_), None) => Outcome::Answered { after: started.elapsed() },
+        };
+        if let Some(slot) = slot {
+            slot.done(outcome);
+        }
+        (result, throttled)
+    }
+
+    async fn exchange(&self, call: &Call) -> Result<Answer, ApiError> {
+        let request = self.request(call)?;
+        let answer = self
+            .shared
+            .transport
+            .requests
+            .clone()
+            .oneshot(request)
+            .await
+            .map_err(|source| ApiError::Unreachable { request: call.name(), source })?;
+        let (parts, body) = answer.into_parts();
+        let body = collect(body, ANSWER_LIMIT).await.map_err(|source| broken(&call.name(), source))?;
+        if parts.status.is_success() || parts.status == http::StatusCode::NOT_MODIFIED {
+            return Ok(Answer { code: parts.status.as_u16(), headers: parts.headers, body });
+        }
+        Err(refused(call.name(), parts.status.as_u16(), &parts.headers, &body))
+    }
+
+    /// Opens an answer that does not end: a watch, or the log of a running container. It takes no slot.
+    pub(crate) async fn open(&self, call: &Call) -> Result<AnswerBody, ApiError> {
+        const REFUSAL_LIMIT: usize = 1024 * 1024;
+        let request = self.request(call)?;
+        let opened = self.shared.transport.watches.clone().oneshot(request);
+        let answer: Response<AnswerBody> = match tokio::time::timeout(call.timeout, opened).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(source)) => return Err(ApiError::Unreachable { request: call.name(), source }),
+            Err(_) => return Err(ApiError::TimedOut { request: call.name(), after: call.timeout }),
+        };
+        let (parts, body) = answer.into_parts();
+        if parts.status.is_success() {
+            return Ok(body);
+        }
+        let body = collect(body, REFUSAL_LIMIT).await;
+        Err(refused(call.name(), parts.status.as_u16(), &parts.headers, &body.unwrap_or_default()))
+    }
+
+    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, ApiError> {
+        let malformed = |why| ApiError::Malformed { what: call.name(), why };
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(call.uri())
+            .body(Full::new(call.body.clone()))
+            .map_err(|_| malformed("its path is not one"))?;
+        *request.headers_mut() = call.headers.clone();
+        request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        if let Some(impersonation) = &self.impersonation {
+            let value = |text: &str| {
+                HeaderValue::from_str(text).map_err(|_| malformed("the name to impersonate is not one"))
+            };
+            let headers = request.headers_mut();
+            headers.insert(HeaderName::from_static("impersonate-user"), value(&impersonation.user)?);
+            for group in &impersonation.groups {
+                headers.append(HeaderName::from_static("impersonate-group"), value(group)?);
+            }
+        }
+        Ok(request)
+    }
+}
+
+const USER_AGENT: &str = concat!("plumb/", env!("CARGO_PKG_VERSION"));
+
+fn refused(request: String, code: u16, headers: &HeaderMap, body: &[u8]) -> ApiError {
+    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = seconds.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+    ApiError::Refused { request, status: Box::new(Status::from_answer(code, retry_after, body)) }
+}
+
+/// A random part of `most`, so that many waiters do not all come back at once. The seed is the address-space
+/// and time randomness of the hasher; nothing here is secret.
+pub(crate) fn jitter(most: Duration) -> Duration {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(0u8);
+    let fraction = u32::try_from(random % 1000).unwrap_or_default();
+    most * fraction / 1000
+}
+
+async fn collect(mut body: AnswerBody, limit: usize) -> Result<Bytes, BoxError> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            if whole.len() + data.len() > limit {
+                return Err("the answer is larger than any that was asked for".into());
+            }
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(whole.freeze())
+}
+
+/// A connection that failed.
+pub(crate) fn broken(request: &str, source: BoxError) -> ApiError {
+    ApiError::Unreachable { request: request.to_owned(), source }
+}

@@ -1,0 +1,326 @@
+//! The kinds of a cluster as a value.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_core::object::{GroupKind, GroupVersionKind};
+
+use crate::error::ApiError;
+
+/// Everything that a cluster serves at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalog {
+    /// By group and kind.
+    pub kinds: BTreeMap<GroupKind, ServedKind>,
+    /// Group versions whose server did not answer; what was known of them before is still in `kinds`.
+    pub stale: BTreeSet<String>,
+    /// The hash of each group version's schema document, by `apps/v1` or `v1`.
+    pub schemas: BTreeMap<String, String>,
+    /// The server's version.
+    pub server: ServerVersion,
+}
+
+/// What `/version` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerVersion {
+    /// Such as `1`.
+    pub major: String,
+    /// Such as `36`, on some platforms `36+`.
+    pub minor: String,
+    /// Such as `v1.36.3`.
+    pub git_version: String,
+}
+
+/// One kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedKind {
+    /// Name of its objects in paths, such as `deployments`.
+    pub plural: String,
+    /// Do its objects live in namespaces?
+    pub namespaced: bool,
+    /// In the server's order of preference, never empty.
+    pub versions: Vec<ServedVersion>,
+}
+
+/// One kind in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedVersion {
+    /// Such as `v1`.
+    pub version: String,
+    /// Name of its objects in paths.
+    pub plural: String,
+    /// What can be done with it.
+    pub verbs: Verbs,
+    /// Such as `status` and `scale`.
+    pub subresources: BTreeSet<String>,
+}
+
+/// What can be done with a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent verb")]
+pub struct Verbs {
+    /// `get`.
+    pub get: bool,
+    /// `list`.
+    pub list: bool,
+    /// `watch`.
+    pub watch: bool,
+    /// `create`.
+    pub create: bool,
+    /// `patch`.
+    pub patch: bool,
+    /// `update`.
+    pub update: bool,
+    /// `delete`.
+    pub delete: bool,
+}
+
+impl ServedKind {
+    /// The server's preferred version.
+    pub fn preferred(&self) -> &ServedVersion {
+        #[expect(clippy::indexing_slicing, reason = "the list is never empty, see its invariant")]
+        &self.versions[0]
+    }
+
+    /// The version called `name`.
+    pub fn version(&self, name: &str) -> Option<&ServedVersion> {
+        self.versions.iter().find(|version| version.version == name)
+    }
+
+    /// The most preferred version that can be listed and watched.
+    pub fn watchable(&self) -> Option<&ServedVersion> {
+        self.versions.iter().find(|version| version.verbs.list && version.verbs.watch)
+    }
+}
+
+/// A kind in one version with what its paths need.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// Group, version and kind.
+    pub gvk: GroupVersionKind,
+    /// Name of its objects in paths.
+    pub plural: String,
+    /// Do its objects live in namespaces?
+    pub namespaced: bool,
+}
+
+impl Catalog {
+    /// One kind.
+    pub fn kind(&self, kind: &GroupKind) -> Option<&ServedKind> {
+        self.kinds.get(kind)
+    }
+
+    /// Do the objects of this kind live in namespaces? `None` for a kind that is not served.
+    pub fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
+        self.kinds.get(kind).map(|served| served.namespaced)
+    }
+
+    /// A kind in its preferred version.
+    pub fn preferred(&self, kind: &GroupKind) -> Option<Resource> {
+        let served = self.kinds.get(kind)?;
+        let version = served.preferred();
+        Some(resource(kind, served, version))
+    }
+
+    /// A kind in this version.
+    pub fn resource(&self, gvk: &GroupVersionKind) -> Option<Resource> {
+        let kind = gvk.group_kind();
+        let served = self.kinds.get(&kind)?;
+        Some(resource(&kind, served, served.version(&gvk.version)?))
+    }
+
+    /// A kind in the version to watch it in.
+    pub fn watchable(&self, kind: &GroupKind) -> Option<Resource> {
+        let served = self.kinds.get(kind)?;
+        Some(resource(kind, served, served.watchable()?))
+    }
+
+    pub(crate) fn find(&self, gvk: &GroupVersionKind) -> Result<Resource, ApiError> {
+        self.resource(gvk).ok_or_else(|| ApiError::UnknownKind { kind: gvk.to_string() })
+    }
+
+    /// `apps/v1` and `apps/v1/Deployment` for everything that is served, sorted: Helm's
+    /// `.Capabilities.APIVersions`.
+    pub fn api_versions(&self) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        for (kind, served) in &self.kinds {
+            for version in &served.versions {
+                let gvk = GroupVersionKind {
+                    group: kind.group.clone(),
+                    version: version.version.clone(),
+                    kind: kind.kind.clone(),
+                };
+                let api_version = gvk.api_version();
+                names.insert(format!("{api_version}/{}", gvk.kind));
+                names.insert(api_version);
+            }
+        }
+        names.into_iter().collect()
+    }
+
+    /// The version for Helm's and Kustomize's `--kube-version`: `1.36.3`, without the platform's additions.
+    pub fn kube_version(&self) -> String {
+        let text = self.server.git_version.trim_start_matches('v');
+        text.split(['-', '+']).next().unwrap_or(text).to_owned()
+    }
+
+    /// This catalog, with what `previous` knew about group versions that gave no answer. An API server that
+    /// is down for a moment must not look as if its kinds, and so all their objects, were gone.
+    #[must_use]
+    pub fn with_stale_from(mut self, previous: &Self) -> Self {
+        for (kind, served) in &previous.kinds {
+            for version in &served.versions {
+                let gvk = GroupVersionKind {
+                    group: kind.group.clone(),
+                    version: version.version.clone(),
+                    kind: kind.kind.clone(),
+                };
+                if !self.stale.contains(&gvk.api_version()) {
+                    continue;
+                }
+                let present = self.kinds.entry(kind.clone()).or_insert_with(|| ServedKind {
+                    plural: served.plural.clone(),
+                    namespaced: served.namespaced,
+                    versions: Vec::new(),
+                });
+                if present.version(&version.version).is_none() {
+                    present.versions.push(version.clone());
+                }
+            }
+        }
+        self
+    }
+}
+
+fn resource(kind: &GroupKind, served: &ServedKind, version: &ServedVersion) -> Resource {
+    Resource {
+        gvk: GroupVersionKind {
+            group: kind.group.clone(),
+            version: version.version.clone(),
+            kind: kind.kind.clone(),
+        },
+        plural: version.plural.clone(),
+        namespaced: served.namespaced,
+    }
+}
+
+impl Resource {
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        self.gvk.api_version()
+    }
+
+    /// The path of this kind's objects, in one namespace or in all.
+    pub(crate) fn collection_path(&self, namespace: Option<&str>) -> Result<String, ApiError> {
+        let mut path = if self.gvk.group.is_empty() {
+            format!("/api/{}", segment(&self.gvk.version)?)
+        } else {
+            format!("/apis/{}/{}", segment(&self.gvk.group)?, segment(&self.gvk.version)?)
+        };
+        if let (true, Some(namespace)) = (self.namespaced, namespace) {
+            path.push_str("/namespaces/");
+            path.push_str(&segment(namespace)?);
+        }
+        path.push('/');
+        path.push_str(&segment(&self.plural)?);
+        Ok(path)
+    }
+
+    /// The path of one object, or of one of its subresources.
+    pub(crate) fn object_path(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: Option<&str>,
+    ) -> Result<String, ApiError> {
+        if self.namespaced && namespace.is_none() {
+            return Err(ApiError::Malformed {
+                what: format!("{} {name}", self.gvk.kind),
+                why: "objects of this kind live in a namespace and none is given",
+            });
+        }
+        let mut path = self.collection_path(namespace)?;
+        path.push('/');
+        path.push_str(&segment(name)?);
+        if let Some(subresource) = subresource {
+            path.push('/');
+            path.push_str(&segment(subresource)?);
+        }
+        Ok(path)
+    }
+}
+
+/// One step of a path. Names come from Git and may hold anything: a `..` or a `/` must never lead to another
+/// object than the one that was judged.
+fn segment(text: &str) -> Result<String, ApiError> {
+    if text.is_empty() || text == "." || text == ".." {
+        return Err(ApiError::Malformed { what: format!("the name `{text}`"), why: "it is no name" });
+    }
+    Ok(percent_encode(text))
+}
+
+/// Encodes all but the characters that RFC 3986 calls unreserved, and `:`, which RBAC names are full of.
+pub(crate) fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pods() -> Resource {
+        Resource {
+            gvk: GroupVersionKind::from_api_version("v1", "Pod"),
+            plural: "pods".to_owned(),
+            namespaced: true,
+        }
+    }
+
+    #[test]
+    fn a_hostile_name_stays_one_step_of_the_path() {
+        let path = pods().object_path(Some("a"), "../../secrets/x?y#z%2f", None).unwrap();
+        assert_eq!(path, "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets%2Fx%3Fy%23z%252f");
+        assert!(pods().object_path(Some(".."), "x", None).is_err());
+        assert!(pods().object_path(Some("a"), "", None).is_err());
+        assert!(pods().object_path(None, "x", None).is_err());
+    }
+
+    #[test]
+    fn the_kinds_of_a_server_that_is_down_are_kept() {
+        let kind = GroupKind::new("x.io", "Thing");
+        let version = ServedVersion {
+            version: "v1".to_owned(),
+            plural: "things".to_owned(),
+            verbs: Verbs::default(),
+            subresources: BTreeSet::new(),
+        };
+        let served = ServedKind { plural: "things".to_owned(), namespaced: true, versions: vec![version] };
+        let previous = Catalog { kinds: BTreeMap::from([(kind.clone(), served)]), ..Catalog::default() };
+
+        let gone = Catalog::default().with_stale_from(&previous);
+        assert!(gone.kind(&kind).is_none(), "removed for good");
+        let down = Catalog { stale: BTreeSet::from(["x.io/v1".to_owned()]), ..Catalog::default() };
+        assert!(down.with_stale_from(&previous).kind(&kind).is_some());
+    }
+
+    #[test]
+    fn the_kube_version_has_three_numbers() {
+        let catalog = |text: &str| Catalog {
+            server: ServerVersion { git_version: text.to_owned(), ..ServerVersion::default() },
+            ..Catalog::default()
+        };
+        assert_eq!(catalog("v1.36.3").kube_version(), "1.36.3");
+        assert_eq!(catalog("v1.33.1-gke.1234+abc").kube_version(), "1.33.1");
+    }
+}

@@ -1,0 +1,366 @@
+//! What the API server answered when it did not do what was asked, and whether asking again can help.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A request that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The server refused, with a `Status` object (or what could be made of its answer).
+    #[error("{request}: {status}")]
+    Refused {
+        /// Method and path of the request.
+        request: String,
+        /// The server's answer.
+        status: Box<Status>,
+    },
+    /// The request did not reach the server, or its answer did not reach us.
+    #[error("{request}: the API server could not be reached")]
+    Unreachable {
+        /// Method and path of the request.
+        request: String,
+        /// Connection, TLS or credential failure.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// No answer in time.
+    #[error("{request}: no answer within {} s", after.as_secs())]
+    TimedOut {
+        /// Method and path of the request.
+        request: String,
+        /// How long we waited.
+        after: Duration,
+    },
+    /// The answer is not what this request should give.
+    #[error("{request}: the answer is not what was asked for ({expected})")]
+    Unreadable {
+        /// Method and path of the request.
+        request: String,
+        /// What was expected.
+        expected: &'static str,
+        /// Why it could not be read, if a parser said so.
+        #[source]
+        source: Option<serde_json::Error>,
+    },
+    /// The cluster serves no such kind.
+    #[error("the cluster serves no kind {kind}")]
+    UnknownKind {
+        /// The kind asked for.
+        kind: String,
+    },
+    /// The request cannot be put into words: a name with a line break, an object without a name.
+    #[error("{what} cannot be sent: {why}")]
+    Malformed {
+        /// What was to be sent.
+        what: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+/// Whether asking again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The same request will be refused again for ever.
+    Never,
+    /// The trouble is likely to pass: ask again with backoff.
+    Soon,
+    /// The server said when.
+    After(Duration),
+    /// Not before the object, the cluster's kinds or our permissions changed.
+    WhenChanged,
+}
+
+/// The `Status` of a refused request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// HTTP status.
+    pub code: u16,
+    /// The machine-readable reason.
+    pub reason: Reason,
+    /// The server's words.
+    pub message: String,
+    /// One entry per field or conflict that the server complained about.
+    pub causes: Vec<Cause>,
+    /// How long the server asks us to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// One detail of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Cause {
+    /// Such as `FieldValueInvalid` or `FieldManagerConflict`.
+    #[serde(default, rename = "reason")]
+    pub kind: String,
+    /// The server's words.
+    #[serde(default)]
+    pub message: String,
+    /// Path of the field, as the server prints it.
+    #[serde(default)]
+    pub field: String,
+}
+
+/// Kubernetes' machine-readable reasons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of Kubernetes' StatusReason")]
+pub enum Reason {
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    Expired,
+    Forbidden,
+    Gone,
+    InternalError,
+    Invalid,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    RequestEntityTooLarge,
+    ServerTimeout,
+    ServiceUnavailable,
+    StorageReadError,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+    UnsupportedMediaType,
+    /// A reason that is not in the list, or none at all.
+    Other(String),
+}
+
+impl Reason {
+    fn parse(text: &str, code: u16) -> Self {
+        match text {
+            "AlreadyExists" => Self::AlreadyExists,
+            "BadRequest" => Self::BadRequest,
+            "Conflict" => Self::Conflict,
+            "Expired" => Self::Expired,
+            "Forbidden" => Self::Forbidden,
+            "Gone" => Self::Gone,
+            "InternalError" => Self::InternalError,
+            "Invalid" => Self::Invalid,
+            "MethodNotAllowed" => Self::MethodNotAllowed,
+            "NotAcceptable" => Self::NotAcceptable,
+            "NotFound" => Self::NotFound,
+            "RequestEntityTooLarge" => Self::RequestEntityTooLarge,
+            "ServerTimeout" => Self::ServerTimeout,
+            "ServiceUnavailable" => Self::ServiceUnavailable,
+            "StorageReadError" => Self::StorageReadError,
+            "Timeout" => Self::Timeout,
+            "TooManyRequests" => Self::TooManyRequests,
+            "Unauthorized" => Self::Unauthorized,
+            "UnsupportedMediaType" => Self::UnsupportedMediaType,
+            "" => Self::of_code(code),
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// Proxies and load balancers answer without a `Status`; only the code tells.
+    fn of_code(code: u16) -> Self {
+        match code {
+            400 => Self::BadRequest,
+            401 => Self::Unauthorized,
+            403 => Self::Forbidden,
+            404 => Self::NotFound,
+            405 => Self::MethodNotAllowed,
+            406 => Self::NotAcceptable,
+            409 => Self::Conflict,
+            410 => Self::Expired,
+            413 => Self::RequestEntityTooLarge,
+            415 => Self::UnsupportedMediaType,
+            422 => Self::Invalid,
+            429 => Self::TooManyRequests,
+            500 => Self::InternalError,
+            502 | 503 => Self::ServiceUnavailable,
+            504 => Self::Timeout,
+            _ => Self::Other(String::new()),
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.message.is_empty() {
+            write!(f, "{} ({:?})", self.code, self.reason)
+        } else {
+            write!(f, "{} ({})", self.message, self.code)
+        }
+    }
+}
+
+impl Status {
+    /// Reads a refused request's body. Anything can be in it; a body that is no `Status` becomes the message.
+    pub(crate) fn from_answer(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
+        #[derive(Default, Deserialize)]
+        struct Wire {
+            #[serde(default)]
+            message: Option<String>,
+            #[serde(default)]
+            reason: Option<String>,
+            #[serde(default)]
+            code: Option<u16>,
+            #[serde(default)]
+            details: Option<Details>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Details {
+            #[serde(default)]
+            causes: Option<Vec<Cause>>,
+            #[serde(default, rename = "retryAfterSeconds")]
+            retry_after_seconds: Option<u64>,
+        }
+        const MESSAGE_LIMIT: usize = 1000;
+
+        if let Ok(wire) = serde_json::from_slice::<Wire>(body) {
+            let code = wire.code.filter(|code| *code != 0).unwrap_or(code);
+            let details = wire.details.unwrap_or_default();
+            let stated = details.retry_after_seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs);
+            return Self {
+                code,
+                reason: Reason::parse(wire.reason.as_deref().unwrap_or_default(), code),
+                message: wire.message.unwrap_or_default(),
+                causes: details.causes.unwrap_or_default(),
+                retry_after: retry_after.or(stated),
+            };
+        }
+        let text = String::from_utf8_lossy(body);
+        Self {
+            code,
+            reason: Reason::of_code(code),
+            message: text.trim().chars().take(MESSAGE_LIMIT).collect(),
+            causes: Vec::new(),
+            retry_after,
+        }
+    }
+}
+
+impl ApiError {
+    /// The server's answer, if it gave one.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Refused { status, .. } => Some(status),
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Unreadable { .. }
+            | Self::UnknownKind { .. }
+            | Self::Malformed { .. } => None,
+        }
+    }
+
+    /// HTTP status, if the server answered.
+    pub fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
+    }
+
+    /// The machine-readable reason, if the server answered.
+    pub fn reason(&self) -> Option<&Reason> {
+        self.status().map(|status| &status.reason)
+    }
+
+    /// Does the object not exist?
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// Another write came first, or another manager owns a field.
+    pub fn is_conflict(&self) -> bool {
+        self.reason() == Some(&Reason::Conflict)
+    }
+
+    /// The resource version is too old for a watch or a list to go on from.
+    pub fn is_expired(&self) -> bool {
+        self.code() == Some(410)
+    }
+
+    /// May we not do this?
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self.code(), Some(401 | 403))
+    }
+
+    /// Is the API server, or the way to it, at fault rather than the request?
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::TimedOut { .. } => true,
+            Self::Refused { status, .. } => matches!(status.code, 429 | 502 | 503 | 504),
+            Self::Unreadable { .. } | Self::UnknownKind { .. } | Self::Malformed { .. } => false,
+        }
+    }
+
+    /// Whether asking again can help.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Refused { status, .. } => status.retry(),
+            Self::Unreachable { .. } | Self::TimedOut { .. } => Retry::Soon,
+            Self::UnknownKind { .. } => Retry::WhenChanged,
+            Self::Unreadable { .. } | Self::Malformed { .. } => Retry::Never,
+        }
+    }
+
+    /// A word for metrics.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Refused { status, .. } => match status.code {
+                401 | 403 => "forbidden",
+                404 => "not_found",
+                409 => "conflict",
+                410 => "expired",
+                422 | 400 => "invalid",
+                429 => "throttled",
+                500..=599 => "server",
+                _ => "refused",
+            },
+            Self::Unreachable { .. } => "unreachable",
+            Self::TimedOut { .. } => "timeout",
+            Self::Unreadable { .. } => "unreadable",
+            Self::UnknownKind { .. } => "unknown_kind",
+            Self::Malformed { .. } => "malformed",
+        }
+    }
+}
+
+impl Status {
+    /// Whether asking again can help.
+    pub fn retry(&self) -> Retry {
+        if let Some(after) = self.retry_after {
+            return Retry::After(after);
+        }
+        match self.code {
+            // A namespace that is going away answers 403 to creations; a webhook that is down answers 500.
+            409 | 410 | 429 | 500..=599 => Retry::Soon,
+            401 | 403 | 404 | 405 => Retry::WhenChanged,
+            _ => Retry::Never,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_whole() {
+        let body = br#"{"kind":"Status","status":"Failure","message":"Apply failed with 1 conflict","reason":"Conflict",
+            "details":{"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"kubectl\"","field":".spec.replicas"}]},"code":409}"#;
+        let status = Status::from_answer(409, None, body);
+        assert_eq!(status.reason, Reason::Conflict);
+        assert_eq!(status.causes[0].field, ".spec.replicas");
+        assert_eq!(status.retry(), Retry::Soon);
+    }
+
+    #[test]
+    fn an_answer_of_a_proxy_keeps_its_code_and_text() {
+        let status = Status::from_answer(503, Some(Duration::from_secs(3)), b"<html>upstream</html>");
+        assert_eq!(status.reason, Reason::ServiceUnavailable);
+        assert_eq!(status.message, "<html>upstream</html>");
+        assert_eq!(status.retry(), Retry::After(Duration::from_secs(3)));
+        assert_eq!(Status::from_answer(404, None, b"").reason, Reason::NotFound);
+        assert_eq!(Status::from_answer(403, None, b"[1,2]").reason, Reason::Forbidden);
+    }
+
+    #[test]
+    fn the_seconds_of_the_body_count_when_no_header_came() {
+        let body = br#"{"reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":2}}"#;
+        assert_eq!(Status::from_answer(429, None, body).retry_after, Some(Duration::from_secs(2)));
+    }
+}

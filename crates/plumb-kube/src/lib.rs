@@ -1,0 +1,43 @@
+//! The only crate that calls the API server.
+//!
+//! - [`Connection`] and [`ClusterClient`]: where a cluster is, who we are there, and requests that change
+//!   nothing: reads, lists, logs, dry runs, [`watch_objects`](ClusterClient::watch_objects).
+//! - [`Catalog`]: which kinds a cluster serves, and the hashes of their schemas.
+//! - [`LiveStore`]: what the cluster holds, always up to date, small.
+//! - [`Gate`]: the only way to write. Requests that change something are private to this crate.
+//! - [`LeaseKeeper`]: who may write.
+//!
+//! It judges nothing: which objects are ours, what differs and what to do about it is decided elsewhere.
+
+mod client;
+mod connect;
+mod discovery;
+mod error;
+mod feed;
+mod gate;
+mod lease;
+mod limit;
+mod live;
+mod read;
+mod transport;
+mod write;
+
+pub use client::{ClusterClient, Impersonation};
+pub use connect::{ConnectError, Connection, ExecPlugins, RegisteredCluster};
+pub use discovery::{Catalog, Resource, SchemaDocument, ServedKind, ServedVersion, ServerVersion, Verbs};
+pub use error::{ApiError, Cause, Reason, Retry, Status};
+pub use feed::{Marks, ObjectEvent, ObjectStream};
+pub use gate::{
+    DeletePermit, DeletionProof, DeletionReason, Gate, OwnWrite, Ownership, ProjectAnswer, Refusal,
+    TOMBSTONE_PREFIX, TOMBSTONE_TYPE, Tombstone, WriteError, WriteFacts, WritePermit,
+};
+pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions};
+pub use live::{
+    Change, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
+    never_watched,
+};
+pub use read::{LogOptions, Selection};
+pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
+pub use write::{
+    Applied, ApplyOptions, DeleteOptions, Deleted, FieldValidation, Patch, PatchOptions, Target,
+};

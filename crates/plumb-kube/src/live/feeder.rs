@@ -1,0 +1,245 @@
+//! From what a watch tells to what the store holds.
+
+use std::sync::Arc;
+
+use plumb_core::object::GroupKind;
+use serde_json::Value;
+
+use super::pack::{pack, sample_of};
+use super::record::{Address, KindId, Origin, Uid};
+use super::refs;
+use super::state::{Seen, State};
+use super::store::Core;
+use crate::error::ApiError;
+use crate::feed::{FeedEvent, Head};
+
+/// The receiving end of one watch.
+pub(super) struct Feeder {
+    core: Arc<Core>,
+    kind: GroupKind,
+    id: KindId,
+    scope: usize,
+    round: u32,
+    listing: bool,
+    /// The server was away: it may come back as another version, with other kinds.
+    was_unreachable: bool,
+}
+
+impl Feeder {
+    pub(super) fn new(core: Arc<Core>, kind: GroupKind, id: KindId, scope: usize) -> Self {
+        Self { core, kind, id, scope, round: 0, listing: false, was_unreachable: false }
+    }
+
+    pub(super) fn note(&mut self, event: &FeedEvent<'_>) {
+        match event {
+            FeedEvent::Opened => {
+                if std::mem::take(&mut self.was_unreachable) {
+                    self.core.look_again.notify_one();
+                }
+            }
+            FeedEvent::ListBegins => self.begin_list(),
+            FeedEvent::Seen { raw, head } => self.seen(raw, head),
+            FeedEvent::Gone { head } => self.gone(head),
+            FeedEvent::Position(version) => self.reached(number(version)),
+            FeedEvent::ListEnds(version) => self.end_list(number(version)),
+            FeedEvent::Trouble(error) => self.trouble(error),
+        }
+    }
+
+    fn begin_list(&mut self) {
+        self.listing = true;
+        let mut state = self.core.state_mut();
+        if let Some(scope) = state.scope_mut(self.id, self.scope) {
+            scope.round = scope.round.wrapping_add(1);
+            self.round = scope.round;
+        }
+    }
+
+    fn seen(&mut self, raw: &str, head: &Head<'_>) {
+        let version = number(&head.metadata.resource_version);
+        let change = ingest(&self.core, &self.kind, raw, head, |state, seen| {
+            let change = state.put(seen, self.round, Origin::Watched);
+            if !self.listing
+                && let Some(scope) = state.scope_mut(self.id, self.scope)
+            {
+                scope.position = scope.position.max(version);
+            }
+            change
+        });
+        if let Some(change) = change {
+            self.core.tell(change);
+            self.look_again_if_kinds_changed();
+        }
+    }
+
+    fn gone(&mut self, head: &Head<'_>) {
+        let version = number(&head.metadata.resource_version);
+        let change = {
+            let mut state = self.core.state_mut();
+            if let Some(scope) = state.scope_mut(self.id, self.scope) {
+                scope.position = scope.position.max(version);
+            }
+            let address = address_of(&mut state, self.id, head);
+            let uid = Uid::new(&head.metadata.uid);
+            // A deletion of an object that was made anew since is late.
+            let id = state.find(&address).filter(|id| {
+                let record = state.record(*id);
+                record.is_some_and(|record| record.uid == uid || record.version <= version)
+            });
+            id.and_then(|id| state.remove(id))
+        };
+        if let Some(change) = change {
+            self.core.tell(change);
+            self.look_again_if_kinds_changed();
+        }
+    }
+
+    fn reached(&self, version: u64) {
+        let mut state = self.core.state_mut();
+        if let Some(scope) = state.scope_mut(self.id, self.scope) {
+            scope.position = scope.position.max(version);
+        }
+    }
+
+    /// Whatever the list did not show is gone, unless it is newer than the list: then we wrote it a moment ago
+    /// and the watch is about to tell it.
+    fn end_list(&mut self, version: u64) {
+        self.listing = false;
+        let round = self.round;
+        let (changes, first) = {
+            let mut state = self.core.state_mut();
+            let namespace = state.scope_mut(self.id, self.scope).and_then(|scope| scope.namespace.clone());
+            let missing: Vec<_> = match state.table(self.id) {
+                Some(table) => {
+                    let here = table.names.iter().filter(|((place, _), _)| {
+                        namespace.is_none() || place.as_deref() == namespace.as_deref()
+                    });
+                    let is_missing = |id: &u32| {
+                        let record = state.record(*id);
+                        record.is_some_and(|record| record.round != round && record.version <= version)
+                    };
+                    here.map(|(_, id)| *id).filter(is_missing).collect()
+                }
+                None => Vec::new(),
+            };
+            let changes: Vec<_> = missing.into_iter().filter_map(|id| state.remove(id)).collect();
+            let mut first = false;
+            if let Some(scope) = state.scope_mut(self.id, self.scope) {
+                first = !scope.listed;
+                scope.listed = true;
+                scope.trouble = None;
+                scope.position = scope.position.max(version);
+            }
+            (changes, first)
+        };
+        for change in changes {
+            self.core.tell(change);
+        }
+        if first {
+            self.core.progressed();
+        } else {
+            self.look_again_if_kinds_changed();
+        }
+    }
+
+    fn trouble(&mut self, error: &ApiError) {
+        tracing::debug!(kind = %self.kind, %error, "a watch has trouble");
+        if error.is_unavailable() {
+            self.was_unreachable = true;
+        }
+        if error.is_not_found() {
+            // The kind may have gone with its CRD.
+            self.core.look_again.notify_one();
+        }
+        {
+            let mut state = self.core.state_mut();
+            if let Some(scope) = state.scope_mut(self.id, self.scope) {
+                scope.trouble = Some(error.to_string());
+                scope.skipped = error.is_forbidden() && self.core.options.skip_forbidden;
+            }
+        }
+        self.core.progressed();
+    }
+
+    /// New kinds come with CRDs and API services.
+    fn look_again_if_kinds_changed(&self) {
+        let is_source_of_kinds = matches!(
+            (self.kind.group.as_str(), self.kind.kind.as_str()),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") | ("apiregistration.k8s.io", "APIService")
+        );
+        if is_source_of_kinds && !self.listing {
+            self.core.look_again.notify_one();
+        }
+    }
+}
+
+/// Reads an object, packs it if it is to be kept whole, and hands it to `put` under the store's lock.
+pub(super) fn ingest<T>(
+    core: &Core,
+    kind: &GroupKind,
+    raw: &str,
+    head: &Head<'_>,
+    put: impl FnOnce(&mut State, Seen) -> T,
+) -> T {
+    let has_parents = head.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
+    let mark = (core.options.owner_of)(&head.marks());
+    let is_pod = kind.group.is_empty() && kind.kind == "Pod";
+    let parsed: Option<Value> =
+        if refs::has_references(kind) { serde_json::from_str(raw).ok() } else { None };
+    let references = parsed.as_ref().map(|object| refs::references(kind, object)).unwrap_or_default();
+    let images = match &parsed {
+        Some(object) if is_pod => refs::images(object),
+        Some(_) | None => Vec::new(),
+    };
+
+    // Packing takes longer than everything else here and is done outside of the lock.
+    let keep = (mark.is_some() && !has_parents) || core.options.keep_whole.contains(kind);
+    let (keep, sample) = {
+        let mut state = core.state_mut();
+        let id = state.kind_id(kind);
+        let address = address_of(&mut state, id, head);
+        let keep = keep || state.is_wanted(&address);
+        let sample = match state.table_mut(id) {
+            Some(table) if keep => {
+                if table.sample.is_none() {
+                    table.sample = sample_of(raw);
+                }
+                table.sample.clone()
+            }
+            Some(_) | None => None,
+        };
+        (keep, sample)
+    };
+    let body = keep.then(|| pack(raw, sample.as_ref()));
+
+    let mut state = core.state_mut();
+    let id = state.kind_id(kind);
+    let parents = head.metadata.owner_references.as_deref().unwrap_or_default();
+    let seen = Seen {
+        address: address_of(&mut state, id, head),
+        uid: Uid::new(&head.metadata.uid),
+        version: number(&head.metadata.resource_version),
+        created: head.metadata.creation_timestamp.as_ref().map_or(0, |text| seconds(&text.0)),
+        terminating: head.metadata.deletion_timestamp.is_some(),
+        mark: mark.map(|mark| state.intern(&mark)),
+        parents: parents.iter().map(|owner| Uid::new(&owner.uid)).collect(),
+        refs: references.iter().map(|key| state.address(key)).collect(),
+        images: images.iter().map(|image| state.intern(image)).collect(),
+        body,
+    };
+    put(&mut state, seen)
+}
+
+fn address_of(state: &mut State, kind: KindId, head: &Head<'_>) -> Address {
+    let namespace = head.namespace().map(|namespace| state.intern(namespace));
+    Address { kind, namespace, name: head.metadata.name.as_ref().into() }
+}
+
+/// A resource version as the number that it is; 0 for a server whose versions are none.
+pub(super) fn number(version: &str) -> u64 {
+    version.parse().unwrap_or(0)
+}
+
+fn seconds(text: &str) -> i64 {
+    text.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second)
+}

@@ -1,0 +1,151 @@
+//! Which kinds are followed: those that the cluster serves, at every moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_core::object::GroupKind;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::feeder::Feeder;
+use super::record::KindId;
+use super::store::{Core, never_watched};
+use crate::client::jitter;
+use crate::discovery::{Catalog, Resource};
+use crate::feed::{FeedSource, follow};
+use crate::read::Selection;
+
+/// A CRD is announced before the server serves its kind, and its schema is published later still. So after
+/// each such event discovery looks again at these moments; unchanged answers cost a `304`.
+const LOOK_AGAIN_AFTER: [Duration; 6] = [
+    Duration::from_millis(10),
+    Duration::from_millis(120),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+];
+const DISCOVERY_BACKOFF: Duration = Duration::from_secs(1);
+const DISCOVERY_BACKOFF_MOST: Duration = Duration::from_secs(30);
+
+/// One followed kind; its watches end when this is dropped.
+struct Followed {
+    resource: Resource,
+    id: KindId,
+    _watches: JoinSet<()>,
+}
+
+/// Discovers, starts and ends watches, for ever.
+pub(super) async fn supervise(core: Arc<Core>) {
+    let mut catalogs = core.client.catalog_changes();
+    discover_first(&core).await;
+    let mut followed: BTreeMap<GroupKind, Followed> = BTreeMap::new();
+    let mut looks: Vec<Instant> = Vec::new();
+    loop {
+        let catalog = Arc::clone(&catalogs.borrow_and_update());
+        adjust(&core, &catalog, &mut followed);
+        core.discovered.send_replace(true);
+        core.progressed();
+        // Until the catalog changes, by our own looks or by somebody else's.
+        loop {
+            tokio::select! {
+                changed = catalogs.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    break;
+                }
+                () = core.look_again.notified() => {
+                    let now = Instant::now();
+                    looks = LOOK_AGAIN_AFTER.iter().rev().map(|after| now + *after).collect();
+                }
+                () = sleep_until(looks.last().copied()) => {
+                    looks.pop();
+                    if let Err(error) = core.client.discover().await {
+                        tracing::warn!(%error, "the cluster's kinds could not be read again");
+                        looks.insert(0, Instant::now() + DISCOVERY_BACKOFF_MOST);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn discover_first(core: &Core) {
+    let mut backoff = DISCOVERY_BACKOFF;
+    while let Err(error) = core.client.discover().await {
+        tracing::warn!(%error, server = core.client.server(), "the cluster's kinds could not be read");
+        tokio::time::sleep(backoff / 2 + jitter(backoff)).await;
+        backoff = (backoff * 2).min(DISCOVERY_BACKOFF_MOST);
+    }
+}
+
+fn adjust(core: &Arc<Core>, catalog: &Catalog, followed: &mut BTreeMap<GroupKind, Followed>) {
+    let wanted: BTreeMap<GroupKind, Resource> = catalog
+        .kinds
+        .keys()
+        .filter(|kind| !never_watched(kind) && !(core.options.excluded)(kind))
+        .filter_map(|kind| Some((kind.clone(), catalog.watchable(kind)?)))
+        .filter(|(_, resource)| !scopes(core, resource).is_empty())
+        .collect();
+
+    let gone: BTreeSet<GroupKind> =
+        followed.keys().filter(|kind| !wanted.contains_key(*kind)).cloned().collect();
+    for kind in gone {
+        let Some(old) = followed.remove(&kind) else { continue };
+        let id = old.id;
+        drop(old);
+        tracing::info!(%kind, "the cluster serves this kind no more");
+        let changes = core.state_mut().close_table(id);
+        for change in changes {
+            core.tell(change);
+        }
+    }
+    for (kind, resource) in wanted {
+        let is_same = followed.get(&kind).is_some_and(|present| present.resource == resource);
+        if is_same {
+            continue;
+        }
+        followed.remove(&kind);
+        let fresh = start(core, &kind, resource);
+        followed.insert(kind, fresh);
+    }
+}
+
+/// The namespaces to watch a kind in; `None` is all of them at once.
+fn scopes(core: &Core, resource: &Resource) -> Vec<Option<String>> {
+    let options = &core.options;
+    if options.namespaces.is_empty() {
+        return vec![None];
+    }
+    if resource.namespaced {
+        return options.namespaces.iter().cloned().map(Some).collect();
+    }
+    if options.cluster_scoped { vec![None] } else { Vec::new() }
+}
+
+fn start(core: &Arc<Core>, kind: &GroupKind, resource: Resource) -> Followed {
+    let scopes = scopes(core, &resource);
+    let id = core.state_mut().open_table(&resource, &scopes);
+    let mut watches = JoinSet::new();
+    for (scope, namespace) in scopes.into_iter().enumerate() {
+        let source = FeedSource {
+            resource: resource.clone(),
+            selection: Selection { namespace, ..Selection::default() },
+        };
+        let client = core.client.clone();
+        let mut feeder = Feeder::new(Arc::clone(core), kind.clone(), id, scope);
+        watches.spawn(async move {
+            follow(&client, &source, &mut |event| feeder.note(&event)).await;
+        });
+    }
+    Followed { resource, id, _watches: watches }
+}

@@ -1,0 +1,264 @@
+//! Requests that change nothing: reads, and dry runs, which the server answers as if it had done them.
+
+use http::{HeaderMap, Method};
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::client::{Answer, Call, ClusterClient};
+use crate::discovery::Resource;
+use crate::error::ApiError;
+use crate::write::{Applied, ApplyOptions};
+
+/// Which objects of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// In one namespace, or in all.
+    pub namespace: Option<String>,
+    /// A label selector.
+    pub labels: Option<String>,
+    /// A field selector, such as `metadata.name=argocd-cm`.
+    pub fields: Option<String>,
+}
+
+/// Which part of a container's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// Needed where a pod has several.
+    pub container: Option<String>,
+    /// The last lines only.
+    pub tail_lines: Option<u32>,
+    /// Of the container that ran before the present one.
+    pub previous: bool,
+    /// With the time before each line.
+    pub timestamps: bool,
+    /// Younger than this many seconds.
+    pub since_seconds: Option<u32>,
+}
+
+const PAGE: &str = "500";
+/// A log is read to be shown: more than this nobody reads.
+const LOG_LIMIT: &str = "4194304";
+
+impl ClusterClient {
+    /// One object in its preferred version; `None` if it does not exist.
+    pub async fn get(&self, key: &ObjectKey) -> Result<Option<Manifest>, ApiError> {
+        let kind = key.group_kind();
+        let resource = self
+            .catalog()
+            .preferred(&kind)
+            .ok_or_else(|| ApiError::UnknownKind { kind: kind.to_string() })?;
+        self.get_as(&resource, key.namespace.as_deref(), &key.name).await
+    }
+
+    /// One object in the version asked for; `None` if it does not exist.
+    pub async fn get_at(
+        &self,
+        gvk: &GroupVersionKind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Manifest>, ApiError> {
+        let resource = self.catalog().find(gvk)?;
+        self.get_as(&resource, namespace, name).await
+    }
+
+    pub(crate) async fn get_as(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Manifest>, ApiError> {
+        let path = resource.object_path(namespace, name, None)?;
+        match self.call(Call::new(Method::GET, path.clone())).await {
+            Ok(answer) => Ok(Some(manifest(&path, &answer)?)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All objects of a kind, page by page.
+    pub async fn list(
+        &self,
+        gvk: &GroupVersionKind,
+        selection: &Selection,
+    ) -> Result<Vec<Manifest>, ApiError> {
+        #[derive(Deserialize)]
+        struct List {
+            #[serde(default)]
+            metadata: ListMeta,
+            #[serde(default)]
+            items: Vec<Value>,
+        }
+        #[derive(Default, Deserialize)]
+        struct ListMeta {
+            #[serde(default, rename = "continue")]
+            next: String,
+        }
+        let resource = self.catalog().find(gvk)?;
+        let path = resource.collection_path(selection.namespace.as_deref())?;
+        let mut found = Vec::new();
+        let mut next = String::new();
+        loop {
+            let mut call = selection.narrow(Call::new(Method::GET, path.clone()).query("limit", PAGE));
+            if !next.is_empty() {
+                call = call.query("continue", &next);
+            }
+            let answer = self.call(call).await?;
+            let list: List = serde_json::from_slice(&answer.body)
+                .map_err(|source| unreadable(&path, "a list of objects", Some(source)))?;
+            for item in list.items {
+                found.push(typed(item, &resource, &path)?);
+            }
+            next = list.metadata.next;
+            if next.is_empty() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// What the server would make of an apply: with defaults, conversions and admission, and without effect.
+    pub async fn dry_run_apply(
+        &self,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+    ) -> Result<Applied, ApiError> {
+        self.send_apply(manifest, options, crate::write::Effect::DryRun).await
+    }
+
+    /// What the server would make of a replacement (`PUT`), without effect.
+    pub async fn dry_run_replace(
+        &self,
+        manifest: &Manifest,
+        field_manager: &str,
+    ) -> Result<Applied, ApiError> {
+        self.send_replace(manifest, field_manager, None, crate::write::Effect::DryRun).await
+    }
+
+    /// What the server would make of a creation, without effect.
+    pub async fn dry_run_create(
+        &self,
+        manifest: &Manifest,
+        field_manager: &str,
+    ) -> Result<Applied, ApiError> {
+        self.send_create(manifest, field_manager, crate::write::Effect::DryRun).await
+    }
+
+    /// The log of one container, at most 4 MiB of it.
+    pub async fn logs(&self, namespace: &str, pod: &str, options: &LogOptions) -> Result<String, ApiError> {
+        let path = pods().object_path(Some(namespace), pod, Some("log"))?;
+        let mut call = Call::new(Method::GET, path).accepting("*/*").query("limitBytes", LOG_LIMIT);
+        if let Some(container) = &options.container {
+            call = call.query("container", container);
+        }
+        if let Some(lines) = options.tail_lines {
+            call = call.query("tailLines", &lines.to_string());
+        }
+        if let Some(seconds) = options.since_seconds {
+            call = call.query("sinceSeconds", &seconds.to_string());
+        }
+        for (name, wanted) in [("previous", options.previous), ("timestamps", options.timestamps)] {
+            if wanted {
+                call = call.query(name, "true");
+            }
+        }
+        let answer = self.call(call).await?;
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
+    /// The events about one object, oldest first. Events are not watched: there are many and nobody asks often.
+    pub async fn events_of(&self, uid: &str, namespace: Option<&str>) -> Result<Vec<Manifest>, ApiError> {
+        let selection = Selection {
+            // Events about cluster-scoped objects are kept in `default`.
+            namespace: Some(namespace.unwrap_or("default").to_owned()),
+            fields: Some(format!("involvedObject.uid={uid}")),
+            labels: None,
+        };
+        let mut events = self.list(&GroupVersionKind::from_api_version("v1", "Event"), &selection).await?;
+        events.sort_by_cached_key(|event| {
+            let at = |field: &str| event.value().get(field).and_then(Value::as_str).unwrap_or_default();
+            at("lastTimestamp").max(at("eventTime")).to_owned()
+        });
+        Ok(events)
+    }
+}
+
+fn pods() -> Resource {
+    Resource {
+        gvk: GroupVersionKind::from_api_version("v1", "Pod"),
+        plural: "pods".to_owned(),
+        namespaced: true,
+    }
+}
+
+impl Selection {
+    pub(crate) fn narrow(&self, call: Call) -> Call {
+        let call = match &self.labels {
+            Some(labels) => call.query("labelSelector", labels),
+            None => call,
+        };
+        match &self.fields {
+            Some(fields) => call.query("fieldSelector", fields),
+            None => call,
+        }
+    }
+}
+
+/// The object in an answer.
+pub(crate) fn manifest(path: &str, answer: &Answer) -> Result<Manifest, ApiError> {
+    let value: Value = serde_json::from_slice(&answer.body)
+        .map_err(|source| unreadable(path, "a Kubernetes object", Some(source)))?;
+    Manifest::new(value).map_err(|_| unreadable(path, "a Kubernetes object", None))
+}
+
+/// The items of a list carry no kind of their own; the list's kind says it for all.
+fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, ApiError> {
+    if let Value::Object(map) = &mut item {
+        map.entry("apiVersion").or_insert_with(|| Value::String(resource.api_version()));
+        map.entry("kind").or_insert_with(|| Value::String(resource.gvk.kind.clone()));
+    }
+    Manifest::new(item).map_err(|_| unreadable(path, "a list of objects", None))
+}
+
+pub(crate) fn unreadable(path: &str, expected: &'static str, source: Option<serde_json::Error>) -> ApiError {
+    ApiError::Unreadable { request: path.to_owned(), expected, source }
+}
+
+/// The texts of `Warning` headers: `299 - "text"`, several to a header if the server likes.
+pub(crate) fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let mut texts = Vec::new();
+    for value in headers.get_all(http::header::WARNING) {
+        let Ok(value) = value.to_str() else { continue };
+        let mut rest = value;
+        while let Some((_, quoted)) = rest.split_once('"') {
+            let mut text = String::new();
+            let mut chars = quoted.char_indices();
+            let mut end = quoted.len();
+            while let Some((at, c)) = chars.next() {
+                match c {
+                    '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
+                    '"' => {
+                        end = at + 1;
+                        break;
+                    }
+                    _ => text.push(c),
+                }
+            }
+            texts.push(text);
+            rest = &quoted[end..];
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_unquoted() {
+        let mut headers = HeaderMap::new();
+        headers.append("warning", r#"299 - "unknown field \"spec.x\"", 299 - "second""#.parse().unwrap());
+        headers.append("warning", r#"299 - "third"#.parse().unwrap());
+        assert_eq!(warnings(&headers), [r#"unknown field "spec.x""#, "second", "third"]);
+    }
+}

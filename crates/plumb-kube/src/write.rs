@@ -1,0 +1,318 @@
+//! The requests that change a cluster, as they go over the wire. Private to the crate: the way in is
+//! [`Gate`](crate::Gate).
+
+use http::Method;
+use plumb_core::desired::Propagation;
+use plumb_core::object::{GroupVersionKind, Manifest};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call, ClusterClient};
+use crate::discovery::Resource;
+use crate::error::ApiError;
+use crate::read::{manifest as manifest_of, unreadable, warnings};
+
+/// How to apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplyOptions {
+    /// Who will own the fields.
+    pub field_manager: String,
+    /// Take fields over from other managers.
+    pub force: bool,
+    /// What to do about fields that the schema does not know.
+    pub field_validation: FieldValidation,
+    /// Such as `status`.
+    pub subresource: Option<String>,
+}
+
+impl Default for ApplyOptions {
+    /// Forced and strict, as Argo CD's controller.
+    fn default() -> Self {
+        Self {
+            field_manager: "argocd-controller".to_owned(),
+            force: true,
+            field_validation: FieldValidation::Strict,
+            subresource: None,
+        }
+    }
+}
+
+/// What to do about fields that the schema does not know, and about duplicate ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Refuse the request.
+    #[default]
+    Strict,
+    /// Drop them and say so.
+    Warn,
+    /// Drop them.
+    Ignore,
+}
+
+impl FieldValidation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "Strict",
+            Self::Warn => "Warn",
+            Self::Ignore => "Ignore",
+        }
+    }
+}
+
+/// What a write made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The object as the server has it now.
+    pub manifest: Manifest,
+    /// The server's warnings.
+    pub warnings: Vec<String>,
+    /// Did it not exist before?
+    pub created: bool,
+}
+
+/// A partial change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patch {
+    /// RFC 7396.
+    Merge(Value),
+    /// RFC 6902.
+    Json(Value),
+}
+
+/// Which object a patch or deletion is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Group, version and kind.
+    pub gvk: GroupVersionKind,
+    /// Namespace, if the kind has them.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl Target {
+    /// The object that a manifest is about; `None` without a name.
+    pub fn of(manifest: &Manifest) -> Option<Self> {
+        Some(Self {
+            gvk: manifest.gvk(),
+            namespace: manifest.namespace().map(str::to_owned),
+            name: manifest.name()?.to_owned(),
+        })
+    }
+}
+
+/// How to patch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchOptions {
+    /// Who will own the fields.
+    pub field_manager: Option<String>,
+    /// Such as `status`.
+    pub subresource: Option<String>,
+}
+
+/// How to delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// What becomes of its children.
+    pub propagation: Propagation,
+    /// Only this state of it.
+    pub resource_version: Option<String>,
+    /// Seconds that a pod gets to stop; its own setting unless given.
+    pub grace_seconds: Option<u32>,
+}
+
+/// What a deletion did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deleted {
+    /// It is gone.
+    Gone,
+    /// It will go when its finalizers (or its children, or its pod's containers) are through.
+    Going(Box<Manifest>),
+    /// It was gone before, or is another object of the same name.
+    WasAbsent,
+}
+
+/// Does the server carry a request out, or only answer as if?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    DryRun,
+    Real,
+}
+
+const JSON: &str = "application/json";
+
+impl ClusterClient {
+    pub(crate) async fn send_apply(
+        &self,
+        manifest: &Manifest,
+        options: &ApplyOptions,
+        effect: Effect,
+    ) -> Result<Applied, ApiError> {
+        let target = target_of(manifest)?;
+        let resource = self.find_or_discover(&target.gvk).await?;
+        let path = resource.object_path(
+            target.namespace.as_deref(),
+            &target.name,
+            options.subresource.as_deref(),
+        )?;
+        let call = Call::new(Method::PATCH, path.clone())
+            .query("fieldManager", &options.field_manager)
+            .query("force", if options.force { "true" } else { "false" })
+            .query("fieldValidation", options.field_validation.as_str());
+        let call = effect.mark(call).body("application/apply-patch+yaml", body(manifest.value())?);
+        applied(&path, &self.call(call).await?)
+    }
+
+    pub(crate) async fn send_create(
+        &self,
+        manifest: &Manifest,
+        field_manager: &str,
+        effect: Effect,
+    ) -> Result<Applied, ApiError> {
+        let resource = self.find_or_discover(&manifest.gvk()).await?;
+        if resource.namespaced && manifest.namespace().is_none() {
+            return Err(malformed(manifest, "objects of this kind live in a namespace and none is given"));
+        }
+        let path = resource.collection_path(manifest.namespace())?;
+        let call = Call::new(Method::POST, path.clone()).query("fieldManager", field_manager);
+        let call = effect.mark(call).body(JSON, body(manifest.value())?);
+        applied(&path, &self.call(call).await?)
+    }
+
+    /// Replaces an object. The state that is replaced is that of the manifest's `resourceVersion`; without one
+    /// whatever is there is replaced.
+    pub(crate) async fn send_replace(
+        &self,
+        manifest: &Manifest,
+        field_manager: &str,
+        subresource: Option<&str>,
+        effect: Effect,
+    ) -> Result<Applied, ApiError> {
+        let target = target_of(manifest)?;
+        let resource = self.find_or_discover(&target.gvk).await?;
+        let path = resource.object_path(target.namespace.as_deref(), &target.name, subresource)?;
+        let call = Call::new(Method::PUT, path.clone()).query("fieldManager", field_manager);
+        let call = effect.mark(call).body(JSON, body(manifest.value())?);
+        applied(&path, &self.call(call).await?)
+    }
+
+    pub(crate) async fn send_patch(
+        &self,
+        target: &Target,
+        change: &Patch,
+        options: &PatchOptions,
+        effect: Effect,
+    ) -> Result<Applied, ApiError> {
+        let resource = self.find_or_discover(&target.gvk).await?;
+        let path = resource.object_path(
+            target.namespace.as_deref(),
+            &target.name,
+            options.subresource.as_deref(),
+        )?;
+        let (content_type, change) = match change {
+            Patch::Merge(change) => ("application/merge-patch+json", change),
+            Patch::Json(change) => ("application/json-patch+json", change),
+        };
+        let mut call = effect.mark(Call::new(Method::PATCH, path.clone()));
+        if let Some(manager) = &options.field_manager {
+            call = call.query("fieldManager", manager);
+        }
+        applied(&path, &self.call(call.body(content_type, body(change)?)).await?)
+    }
+
+    /// Deletes the object with this uid and no other of the same name.
+    pub(crate) async fn send_delete(
+        &self,
+        target: &Target,
+        uid: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, ApiError> {
+        let resource = self.find_or_discover(&target.gvk).await?;
+        let path = resource.object_path(target.namespace.as_deref(), &target.name, None)?;
+        let propagation = match options.propagation {
+            Propagation::Foreground => "Foreground",
+            Propagation::Background => "Background",
+            Propagation::Orphan => "Orphan",
+        };
+        let mut preconditions = json!({"uid": uid});
+        if let (Some(version), Value::Object(map)) = (&options.resource_version, &mut preconditions) {
+            map.insert("resourceVersion".to_owned(), json!(version));
+        }
+        let wish = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+            "preconditions": preconditions,
+            "gracePeriodSeconds": options.grace_seconds,
+        });
+        let answer = match self.call(Call::new(Method::DELETE, path.clone()).body(JSON, body(&wish)?)).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_not_found() => return Ok(Deleted::WasAbsent),
+            // A uid that does not match says 409: the object that was to go is gone already. A resource
+            // version that does not match says the same, and there the caller must look again.
+            Err(error) if error.is_conflict() && options.resource_version.is_none() => {
+                return self.look_after_conflict(&resource, target, uid, error).await;
+            }
+            Err(error) => return Err(error),
+        };
+        let value: Value = serde_json::from_slice(&answer.body)
+            .map_err(|source| unreadable(&path, "the answer to a deletion", Some(source)))?;
+        match Manifest::new(value) {
+            Ok(object) if object.kind() != "Status" && object.is_terminating() => {
+                Ok(Deleted::Going(Box::new(object)))
+            }
+            Ok(_) | Err(_) => Ok(Deleted::Gone),
+        }
+    }
+
+    async fn look_after_conflict(
+        &self,
+        resource: &Resource,
+        target: &Target,
+        uid: &str,
+        error: ApiError,
+    ) -> Result<Deleted, ApiError> {
+        match self.get_as(resource, target.namespace.as_deref(), &target.name).await? {
+            Some(object) if object.uid() == Some(uid) => Err(error),
+            Some(_) | None => Ok(Deleted::WasAbsent),
+        }
+    }
+
+    /// A kind that came with a CRD a moment ago may not be in the catalog yet.
+    async fn find_or_discover(&self, gvk: &GroupVersionKind) -> Result<Resource, ApiError> {
+        match self.catalog().resource(gvk) {
+            Some(resource) => Ok(resource),
+            None => self.discover().await?.find(gvk),
+        }
+    }
+}
+
+impl Effect {
+    fn mark(self, call: Call) -> Call {
+        match self {
+            Self::DryRun => call.query("dryRun", "All"),
+            Self::Real => call,
+        }
+    }
+}
+
+fn applied(path: &str, answer: &Answer) -> Result<Applied, ApiError> {
+    Ok(Applied {
+        manifest: manifest_of(path, answer)?,
+        warnings: warnings(&answer.headers),
+        created: answer.code == 201,
+    })
+}
+
+fn target_of(manifest: &Manifest) -> Result<Target, ApiError> {
+    Target::of(manifest).ok_or_else(|| malformed(manifest, "it has no name"))
+}
+
+fn malformed(manifest: &Manifest, why: &'static str) -> ApiError {
+    let name = manifest.name().or(manifest.generate_name()).unwrap_or("without name");
+    ApiError::Malformed { what: format!("{} {name}", manifest.kind()), why }
+}
+
+fn body(value: &Value) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(value)
+        .map_err(|_| ApiError::Malformed { what: "the object".to_owned(), why: "it is no JSON" })
+}
