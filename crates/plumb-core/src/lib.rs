@@ -6,8 +6,10 @@
 //! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 pub mod object;
+pub mod glob;
 pub mod app;
 pub mod yaml;
+pub mod project;
 pub mod tracking;
 pub mod desired;
 pub mod live;

@@ -19,7 +19,7 @@ pub mod project;
 
 pub use application::Application;
 pub use application_set::ApplicationSet;
-pub use convert::{SpecProblem, to_app, to_operation};
+pub use convert::{SpecProblem, to_app, to_operation, to_project_rules};
 pub use crds::crds;
 pub use drift_report::DriftReport;
 pub use metadata::Metadata;

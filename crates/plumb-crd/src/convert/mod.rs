@@ -3,6 +3,7 @@
 mod app;
 mod duration;
 mod operation;
+mod project;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::fmt;
 pub use app::to_app;
 pub use duration::{NotADuration, parse_go_duration, parse_retry_duration};
 pub use operation::to_operation;
+pub use project::to_project_rules;
 
 /// Something in a spec that plumb (and Argo CD) cannot work with. Becomes an `InvalidSpecError` condition.
 #[derive(Clone, Debug, PartialEq, Eq)]

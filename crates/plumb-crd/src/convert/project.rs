@@ -1,0 +1,195 @@
+//! An `AppProject` becomes rules.
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use plumb_core::project::{
+    CronSchedule, DestinationPattern, KindPattern, OrphanPattern, OrphanPatterns, ProjectProblem,
+    ProjectRules, ServiceAccountRule, WindowKind, WindowRule, WindowTime,
+};
+
+use super::{non_empty, parse_go_duration};
+use crate::project::{AppProject, ClusterResourceRestriction, GroupKindRestriction, SyncWindow};
+
+/// The rules of a project, and what in them can only be guessed at. It never fails: what cannot be read
+/// permits nothing.
+pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProblem>) {
+    let spec = &project.spec;
+    let mut problems = Vec::new();
+    let windows = spec.sync_windows.iter().enumerate();
+    let rules = ProjectRules {
+        name: project.metadata.name.clone(),
+        source_repos: spec.source_repos.clone(),
+        destinations: spec
+            .destinations
+            .iter()
+            .map(|destination| DestinationPattern {
+                server: destination.server.clone(),
+                name: destination.name.clone(),
+                namespace: destination.namespace.clone(),
+            })
+            .collect(),
+        only_scoped_clusters: spec.permit_only_project_scoped_clusters,
+        cluster_kinds_allowed: spec.cluster_resource_whitelist.iter().map(cluster_kind).collect(),
+        cluster_kinds_denied: spec.cluster_resource_blacklist.iter().map(cluster_kind).collect(),
+        namespaced_kinds_allowed: spec
+            .namespace_resource_whitelist
+            .as_ref()
+            .map(|kinds| kinds.iter().map(namespaced_kind).collect()),
+        namespaced_kinds_denied: spec.namespace_resource_blacklist.iter().map(namespaced_kind).collect(),
+        source_namespaces: spec.source_namespaces.clone(),
+        orphaned_resources: spec.orphaned_resources.as_ref().map(|orphaned| OrphanPatterns {
+            warn: orphaned.warn.unwrap_or(false),
+            ignore: orphaned
+                .ignore
+                .iter()
+                .map(|key| OrphanPattern {
+                    group: key.group.clone(),
+                    kind: key.kind.clone(),
+                    name: key.name.clone(),
+                })
+                .collect(),
+        }),
+        sync_windows: windows.map(|(index, window)| window_rule(window, index, &mut problems)).collect(),
+        service_accounts: spec
+            .destination_service_accounts
+            .iter()
+            .map(|account| ServiceAccountRule {
+                server: account.server.clone(),
+                namespace: account.namespace.clone(),
+                account: account.default_service_account.clone(),
+            })
+            .collect(),
+    };
+    (rules, problems)
+}
+
+fn cluster_kind(restriction: &ClusterResourceRestriction) -> KindPattern {
+    KindPattern {
+        group: restriction.group.clone(),
+        kind: restriction.kind.clone(),
+        name: non_empty(&restriction.name),
+    }
+}
+
+fn namespaced_kind(restriction: &GroupKindRestriction) -> KindPattern {
+    KindPattern { group: restriction.group.clone(), kind: restriction.kind.clone(), name: None }
+}
+
+fn window_rule(window: &SyncWindow, index: usize, problems: &mut Vec<ProjectProblem>) -> WindowRule {
+    let zone = time_zone(&window.time_zone).unwrap_or_else(|| {
+        problems.push(ProjectProblem {
+            field: format!("syncWindows[{index}].timeZone"),
+            reason: format!("there is no time zone {}; UTC is used", window.time_zone),
+        });
+        TimeZone::UTC
+    });
+    let (kind, time) = match window.kind.as_str() {
+        "allow" => (WindowKind::Allow, window_time(window, zone)),
+        "deny" => (WindowKind::Deny, window_time(window, zone)),
+        other => (WindowKind::Deny, Err(format!("kind '{other}' mismatch: can only be allow or deny"))),
+    };
+    WindowRule {
+        kind,
+        time,
+        applications: window.applications.clone(),
+        namespaces: window.namespaces.clone(),
+        clusters: window.clusters.clone(),
+        all_lists: window.and_operator,
+        manual_sync: window.manual_sync,
+        sync_overrun: window.sync_overrun,
+        description: window.description.clone(),
+    }
+}
+
+fn window_time(window: &SyncWindow, zone: TimeZone) -> Result<WindowTime, String> {
+    let schedule = CronSchedule::parse(&window.schedule).map_err(|error| error.to_string())?;
+    let duration = parse_go_duration(&window.duration)
+        .map_err(|error| format!("cannot parse duration '{}': {error}", window.duration))?;
+    Ok(WindowTime { schedule, duration, zone })
+}
+
+/// From the bundled database, whatever is installed where plumb runs.
+fn time_zone(name: &str) -> Option<TimeZone> {
+    if name.is_empty() { Some(TimeZone::UTC) } else { TimeZoneDatabase::bundled().get(name).ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::project::{Project, SyncTrigger, TargetCluster, WindowSubject};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn project(spec: &Value) -> (ProjectRules, Vec<ProjectProblem>) {
+        let object = json!({"metadata": {"name": "team", "namespace": "argocd"}, "spec": spec});
+        to_project_rules(&AppProject::from_json(&object).expect("readable"))
+    }
+
+    #[test]
+    fn the_default_project_permits_everything() {
+        let (rules, problems) = project(&json!({
+            "sourceRepos": ["*"],
+            "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+        }));
+        assert_eq!(problems, []);
+        let (project, problems) = Project::compile(&rules);
+        assert_eq!(problems, []);
+        let cluster = TargetCluster { server: "https://a", name: "a", project: None };
+        assert!(project.permits_source("https://git.example.com/a.git"));
+        assert!(project.permits_destination(&cluster, "web"));
+        assert!(project.permits_kind(&plumb_core::object::GroupKind::new("", "Namespace"), "x", false));
+    }
+
+    #[test]
+    fn an_absent_list_of_kinds_is_not_an_empty_one() {
+        assert_eq!(project(&json!({})).0.namespaced_kinds_allowed, None);
+        assert_eq!(project(&json!({"namespaceResourceWhitelist": null})).0.namespaced_kinds_allowed, None);
+        let (rules, _) = project(&json!({"namespaceResourceWhitelist": []}));
+        assert_eq!(rules.namespaced_kinds_allowed, Some(Vec::new()));
+    }
+
+    #[test]
+    fn windows_with_time_zones() {
+        let (rules, problems) = project(&json!({"syncWindows": [
+            {"kind": "allow", "schedule": "0 22 * * *", "duration": "1h", "applications": ["*"],
+             "timeZone": "Europe/Berlin"},
+        ]}));
+        assert_eq!(problems, []);
+        let (project, _) = Project::compile(&rules);
+        let subject = WindowSubject { app: "web", namespace: "prod", server: "https://a", cluster: "a" };
+        let allowed = |now: &str| {
+            let now = now.parse().expect("a time");
+            project.permits_sync(&subject, SyncTrigger::Automated, None, now).is_allowed()
+        };
+        assert!(allowed("2026-11-15T21:30:00Z"), "winter: one hour ahead");
+        assert!(!allowed("2026-11-15T20:30:00Z"));
+        assert!(allowed("2026-07-15T20:30:00Z"), "summer: two hours ahead");
+        assert!(!allowed("2026-07-15T21:30:00Z"));
+    }
+
+    #[test]
+    fn windows_that_cannot_be_read() {
+        let (rules, problems) = project(&json!({"syncWindows": [
+            {"kind": "Deny", "schedule": "0 22 * * *", "duration": "1h"},
+            {"kind": "deny", "schedule": "0 25 * * *", "duration": "1h"},
+            {"kind": "deny", "schedule": "0 22 * * *", "duration": "1 hour"},
+            {"kind": "deny", "schedule": "0 22 * * *", "duration": "1h", "timeZone": "Mars/Olympus"},
+        ]}));
+        let reasons: Vec<_> = rules.sync_windows.iter().map(|window| window.time.as_ref().err()).collect();
+        assert_eq!(
+            reasons,
+            [
+                Some(&"kind 'Deny' mismatch: can only be allow or deny".to_owned()),
+                Some(
+                    &"cannot parse schedule '0 25 * * *': the hour field takes 0 to 23, found 25".to_owned()
+                ),
+                Some(
+                    &"cannot parse duration '1 hour': `1 hour` is not a duration such as 30s, 5m or 1h30m"
+                        .to_owned()
+                ),
+                None,
+            ]
+        );
+        assert_eq!(problems[0].reason, "there is no time zone Mars/Olympus; UTC is used");
+    }
+}
