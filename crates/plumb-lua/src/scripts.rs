@@ -1,0 +1,265 @@
+//! The scripts of the settings, and which of them is for which kind.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use globset::{Glob, GlobMatcher};
+use plumb_core::health::{Custom, Health};
+use plumb_core::object::Manifest;
+use plumb_core::yaml;
+use serde_json::Value;
+
+use crate::action::{Action, Impact};
+use crate::error::Error;
+use crate::sandbox::{Libraries, Limits, Sandbox};
+
+/// What the settings say about one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Customization {
+    /// The health script.
+    pub health: Option<String>,
+    /// Does the health script see the open libraries?
+    pub open_libraries: bool,
+    /// The actions.
+    pub actions: Option<Actions>,
+}
+
+/// The actions of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// The script that says which actions there are.
+    pub discovery: String,
+    /// The scripts of the actions, by name.
+    pub definitions: BTreeMap<String, String>,
+    /// Are the built-in actions of the kind there, too?
+    pub merge_builtin: bool,
+}
+
+/// A key of the settings that could not be read; the others stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Which key.
+    pub key: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.what)
+    }
+}
+
+/// Every script of the settings. It is data: compiling happens on the thread that runs it.
+#[derive(Clone, Debug, Default)]
+pub struct Scripts {
+    exact: BTreeMap<String, Customization>,
+    /// Longest pattern first: where several fit, Argo CD takes any of them, plumb the most specific.
+    patterns: Vec<(String, GlobMatcher, Customization)>,
+    limits: Limits,
+}
+
+const PREFIX: &str = "resource.customizations";
+
+impl Scripts {
+    /// Reads the data of `argocd-cm`. Other keys are passed over.
+    pub fn parse(data: &BTreeMap<String, String>, limits: Limits) -> (Self, Vec<Problem>) {
+        let mut found: BTreeMap<String, Customization> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for (key, text) in data {
+            let Some(rest) = key.strip_prefix(PREFIX) else { continue };
+            let read = match rest.strip_prefix('.').and_then(|rest| rest.split_once('.')) {
+                Some((what, kind)) => read_split(what, &kind.replacen('_', "/", 1), text, &mut found),
+                None if rest.is_empty() => read_joined(text, &mut found),
+                None => Err("no kind is named".to_owned()),
+            };
+            if let Err(what) = read {
+                problems.push(Problem { key: key.clone(), what });
+            }
+        }
+        let mut scripts = Self { limits, ..Self::default() };
+        for (kind, customization) in found {
+            let kind = kind.strip_prefix('/').unwrap_or(&kind).to_owned();
+            if !kind.contains(['*', '?', '[', '{']) {
+                scripts.exact.insert(kind, customization);
+                continue;
+            }
+            match Glob::new(&kind) {
+                Ok(glob) => scripts.patterns.push((kind, glob.compile_matcher(), customization)),
+                Err(error) => problems.push(Problem { key: kind, what: error.to_string() }),
+            }
+        }
+        scripts
+            .patterns
+            .sort_by(|(left, ..), (right, ..)| right.len().cmp(&left.len()).then(left.cmp(right)));
+        (scripts, problems)
+    }
+
+    /// Is there nothing at all?
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.patterns.is_empty()
+    }
+
+    /// The first customisation for this kind that has what is asked for: the exact key, then patterns.
+    fn find<'scripts, T>(
+        &'scripts self,
+        object: &Manifest,
+        part: impl Fn(&'scripts Customization) -> Option<T>,
+    ) -> Option<T> {
+        let kind = match object.group() {
+            "" => object.kind().to_owned(),
+            group => format!("{group}/{}", object.kind()),
+        };
+        if let Some(found) = self.exact.get(&kind).and_then(&part) {
+            return Some(found);
+        }
+        self.patterns.iter().filter(|(_, glob, _)| glob.is_match(&kind)).find_map(|(_, _, found)| part(found))
+    }
+
+    /// What the user's script says about an object, for `plumb_core::health::assess_with`. A script that fails
+    /// makes the object `Unknown`, with the reason.
+    pub fn health(&self, object: &Manifest) -> Custom {
+        let script = self.find(object, |found| Some((found.health.as_deref()?, found.open_libraries)));
+        let Some((source, is_open)) = script else { return Custom::Absent };
+        let libraries = if is_open { Libraries::Open } else { Libraries::Plain };
+        Custom::Judged(
+            with_sandbox(libraries, self.limits, |sandbox| sandbox.health(source, object.value()))
+                .unwrap_or_else(|error| Some(Health::unknown(error.to_string()))),
+        )
+    }
+
+    /// The user's actions for an object; `None` if none are defined for its kind.
+    pub fn actions(&self, object: &Manifest) -> Option<&Actions> {
+        self.find(object, |found| found.actions.as_ref())
+    }
+
+    /// Which of the user's actions there are for an object, by name.
+    pub fn discover(&self, object: &Manifest) -> Result<Vec<Action>, Error> {
+        match self.actions(object) {
+            None => Ok(Vec::new()),
+            Some(actions) if actions.discovery.trim().is_empty() => Ok(Vec::new()),
+            Some(actions) => with_sandbox(Libraries::Plain, self.limits, |sandbox| {
+                sandbox.discover(&actions.discovery, object.value())
+            }),
+        }
+    }
+
+    /// What an action would change.
+    pub fn act(
+        &self,
+        object: &Manifest,
+        action: &str,
+        params: &BTreeMap<String, String>,
+    ) -> Result<Vec<Impact>, Error> {
+        let source = self.actions(object).and_then(|actions| actions.definitions.get(action));
+        let Some(source) = source else {
+            return Err(Error::NoAction {
+                name: action.to_owned(),
+                kind: object.gvk().group_kind().to_string(),
+            });
+        };
+        with_sandbox(Libraries::Plain, self.limits, |sandbox| sandbox.act(source, object.value(), params))
+    }
+}
+
+thread_local! {
+    /// The states of this thread, made when they are first needed.
+    static SANDBOXES: RefCell<Vec<(Libraries, Limits, Sandbox)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn with_sandbox<T>(
+    libraries: Libraries,
+    limits: Limits,
+    run: impl FnOnce(&Sandbox) -> Result<T, Error>,
+) -> Result<T, Error> {
+    SANDBOXES.with_borrow_mut(|sandboxes| {
+        let is_this =
+            |(known, with, _): &(Libraries, Limits, Sandbox)| *known == libraries && *with == limits;
+        if !sandboxes.iter().any(is_this) {
+            // Limits change with the settings: states with old ones are of no use any more.
+            sandboxes.retain(|(_, with, _)| *with == limits);
+            sandboxes.push((libraries, limits, Sandbox::new(libraries, limits)?));
+        }
+        match sandboxes.iter().find(|entry| is_this(entry)) {
+            Some((_, _, sandbox)) => run(sandbox),
+            None => Err(Error::Setup { message: "no Lua state".to_owned() }),
+        }
+    })
+}
+
+/// One key a part and kind: `resource.customizations.health.group_Kind`.
+fn read_split(
+    what: &str,
+    kind: &str,
+    text: &str,
+    found: &mut BTreeMap<String, Customization>,
+) -> Result<(), String> {
+    let entry = found.entry(kind.to_owned()).or_default();
+    match what {
+        "health" => entry.health = Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
+        "useOpenLibs" => {
+            entry.open_libraries = match text.trim() {
+                "true" => true,
+                "false" => false,
+                other => return Err(format!("`{other}` is neither true nor false")),
+            }
+        }
+        "actions" => entry.actions = Some(read_actions(&read_yaml(text)?)?),
+        // Read elsewhere.
+        "ignoreDifferences" | "ignoreResourceUpdates" | "knownTypeFields" => {}
+        other => return Err(format!("there is no customisation `{other}`")),
+    }
+    Ok(())
+}
+
+/// All in one key, as before Argo CD 2.0.
+fn read_joined(text: &str, found: &mut BTreeMap<String, Customization>) -> Result<(), String> {
+    let kinds = match read_yaml(text)? {
+        Value::Null => return Ok(()),
+        Value::Object(kinds) => kinds,
+        _ => return Err("it is not a map of kinds".to_owned()),
+    };
+    for (kind, parts) in &kinds {
+        let entry = found.entry(kind.clone()).or_default();
+        if let Some(script) = parts.get("health.lua").and_then(Value::as_str)
+            && !script.trim().is_empty()
+        {
+            entry.health = Some(script.to_owned());
+        }
+        if let Some(Value::Bool(flag)) = parts.get("health.lua.useOpenLibs") {
+            entry.open_libraries = *flag;
+        }
+        if let Some(actions) = parts.get("actions") {
+            // A text with YAML in it, or the map itself.
+            let actions = match actions {
+                Value::String(text) => read_yaml(text)?,
+                other => other.clone(),
+            };
+            entry.actions = Some(read_actions(&actions).map_err(|what| format!("{kind}: {what}"))?);
+        }
+    }
+    Ok(())
+}
+
+fn read_yaml(text: &str) -> Result<Value, String> {
+    let documents =
+        yaml::parse_documents(text, &yaml::Limits::default()).map_err(|error| error.to_string())?;
+    Ok(documents.into_iter().next().map_or(Value::Null, |document| document.value))
+}
+
+fn read_actions(value: &Value) -> Result<Actions, String> {
+    let mut definitions = BTreeMap::new();
+    for definition in value.get("definitions").and_then(Value::as_array).into_iter().flatten() {
+        let text = |field: &str| definition.get(field).and_then(Value::as_str);
+        let (Some(name), Some(script)) = (text("name"), text("action.lua")) else {
+            return Err("a definition needs `name` and `action.lua`".to_owned());
+        };
+        definitions.insert(name.to_owned(), script.to_owned());
+    }
+    Ok(Actions {
+        discovery: value.get("discovery.lua").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        definitions,
+        merge_builtin: value.get("mergeBuiltinActions").and_then(Value::as_bool).unwrap_or_default(),
+    })
+}
