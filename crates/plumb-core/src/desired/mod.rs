@@ -56,6 +56,13 @@ pub struct DesiredHook {
     pub origin: Option<Origin>,
 }
 
+impl DesiredHook {
+    /// Identity of a named hook; `None` for one that leaves its name to the sync.
+    pub fn key(&self) -> Option<ObjectKey> {
+        Some(ObjectKey { namespace: self.namespace.clone(), ..self.manifest.key()? })
+    }
+}
+
 /// Everything that Git asks for, by key. Building it never fails: what is wrong is in `problems`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DesiredSet {

@@ -94,6 +94,9 @@ fn object_action(
         Owner::Other { app, renders: false } => {
             (apply(input, object, Some(live), Some(app.clone())), Why::Moved)
         }
+        Owner::ThisApp | Owner::Nobody if live.manifest.is_terminating() => {
+            (apply(input, object, Some(live), None), Why::Terminating)
+        }
         Owner::Nobody if !facts.in_sync => (apply(input, object, Some(live), None), Why::Unadopted),
         Owner::ThisApp if !facts.in_sync => (apply(input, object, Some(live), None), Why::OutOfSync),
         Owner::ThisApp | Owner::Nobody => match how_to_apply(input, object, Some(live)) {
@@ -250,10 +253,12 @@ fn namespace_step(input: &PlanInput<'_>) -> Option<Placed> {
 
 /// A step for everything that is ours and that Git does not have: deleted, or left with a reason.
 fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
+    let hooks: BTreeSet<ObjectKey> = input.desired.hooks.iter().filter_map(DesiredHook::key).collect();
     let extra: Vec<(&ObjectKey, &ObjectFacts, &LiveFacts)> = input
         .facts
         .iter()
-        .filter(|(key, _)| !input.desired.objects.contains_key(*key) && input.request.selects(key))
+        .filter(|(key, _)| !input.desired.objects.contains_key(*key) && !hooks.contains(*key))
+        .filter(|(key, _)| input.request.selects(key))
         .filter_map(|(key, facts)| Some((key, facts, facts.live.as_ref()?)))
         .filter(|(_, _, live)| live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook)
         .collect();

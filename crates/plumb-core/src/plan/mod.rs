@@ -15,6 +15,11 @@ mod step;
 mod table;
 mod tombstone;
 
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;
+
 pub use budget::PruneBudget;
 pub use build::build;
 pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};

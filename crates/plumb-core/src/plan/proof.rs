@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::desired::{Complete, DesiredSet};
+use crate::desired::{Complete, DesiredHook, DesiredSet};
 use crate::live::LiveSet;
 use crate::object::ObjectKey;
 
@@ -41,9 +41,7 @@ impl DeletionProof {
         if !desired.is_whole() {
             return Err(NoProof::ManifestLost);
         }
-        let hooks = desired.hooks.iter().filter_map(|hook| {
-            hook.manifest.key().map(|key| ObjectKey { namespace: hook.namespace.clone(), ..key })
-        });
+        let hooks = desired.hooks.iter().filter_map(DesiredHook::key);
         Ok(Self { wanted: desired.objects.keys().cloned().chain(hooks).collect() })
     }
 

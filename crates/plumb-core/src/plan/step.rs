@@ -331,6 +331,8 @@ pub enum Why {
     Missing,
     /// It is not what Git asks.
     OutOfSync,
+    /// Somebody deleted it, and it is on its way out.
+    Terminating,
     /// It exists and nobody tracks it.
     Unadopted,
     /// It moves from another app to this one.
@@ -356,6 +358,7 @@ impl fmt::Display for Why {
         f.write_str(match self {
             Self::Missing => "missing",
             Self::OutOfSync => "out of sync",
+            Self::Terminating => "is being deleted",
             Self::Unadopted => "exists, adopted",
             Self::Moved => "moves to this app",
             Self::InSync => "in sync",

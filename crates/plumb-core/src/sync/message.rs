@@ -66,7 +66,8 @@ pub(super) fn waiting(waits: &[Wait<'_>], observed: &Observed<'_>) -> String {
     }
     let detail = match first {
         Wait::Confirmation(step) => confirmation_detail(step),
-        Wait::Health(_) | Wait::Hook(_) | Wait::Deletion(_) => first.live(observed).and_then(live_detail),
+        Wait::Health(_) | Wait::Hook(_) => first.live(observed).and_then(live_detail),
+        Wait::Deletion(_) => first.live(observed).and_then(trouble_detail),
     };
     match detail {
         Some(detail) => format!("{text}: {detail}"),
@@ -88,9 +89,13 @@ fn confirmation_detail(step: &Step) -> Option<String> {
     }
 }
 
+fn trouble_detail(live: &LiveSight) -> Option<String> {
+    live.trouble.as_ref().map(|trouble| format!("{}{}", trouble.what, since(trouble.since)))
+}
+
 fn live_detail(live: &LiveSight) -> Option<String> {
-    if let Some(trouble) = &live.trouble {
-        return Some(format!("{}{}", trouble.what, since(trouble.since)));
+    if live.trouble.is_some() {
+        return trouble_detail(live);
     }
     let health = live.health.as_ref()?;
     let text = if health.message.is_empty() {

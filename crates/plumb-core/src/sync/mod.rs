@@ -15,6 +15,14 @@ mod result;
 mod settle;
 mod state;
 
+#[cfg(test)]
+mod simulation;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
+
 pub use command::{Command, StepOutcome, Success, Verb};
 pub use next::{Transition, next};
 pub use observed::{LiveSight, Observed, Sight, Trouble};

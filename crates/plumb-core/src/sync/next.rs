@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::message::{self, Wait};
 use super::state::Progress;
-use super::{Command, Observed, OperationPhase, ResultCode, Sight, SyncState, Verb};
+use super::{Command, Observed, OperationPhase, ResourceResult, ResultCode, Sight, SyncState, Verb};
 use crate::desired::DeletePolicy;
 use crate::health::HealthStatus;
 use crate::plan::{Action, Group, Hook, PruneGuard, Stage, Step};
@@ -86,7 +86,7 @@ struct Run<'a, 'o> {
 /// Which hooks lose their finalizer now.
 #[derive(Clone, Copy)]
 enum Release {
-    /// Those that ended, but not those that a successful end deletes anyway.
+    /// Those that ended, but not those that the operation's end deletes anyway.
     NotIfDeletedSoon,
     /// All that ended.
     All,
@@ -210,9 +210,9 @@ impl Run<'_, '_> {
                 return begun;
             }
             if stage == Stage::Foundations && self.new_kinds_are_unserved(&steps) {
-                let running =
-                    steps.iter().copied().filter(|step| self.state.progress(step) == Progress::Running);
-                begun.waits.extend(running.map(Wait::Health));
+                begun
+                    .waits
+                    .extend(steps.iter().copied().filter(|step| !self.is_well(step)).map(Wait::Health));
                 begun.timer = true;
                 return begun;
             }
@@ -350,6 +350,11 @@ impl Run<'_, '_> {
     }
 
     fn send(&mut self, step: &Step, verb: Verb) {
+        // A hook of several phases is one object: what one phase left is about to be overwritten or deleted.
+        let is_other_phase = |result: &ResourceResult| result.id.key == step.id.key && result.id != step.id;
+        if step.hook().is_some() && self.state.results().iter().any(is_other_phase) {
+            self.record_first = true;
+        }
         self.state.in_flight.insert(step.id.clone());
         self.commands.push(Command { id: step.id.clone(), verb });
     }
@@ -372,9 +377,7 @@ impl Run<'_, '_> {
         let Ok(wait) = SignedDuration::try_from(self.state.limits.crd_wait) else { return false };
         let mut unserved = false;
         for step in steps {
-            if step.id.key.kind != "CustomResourceDefinition"
-                || self.state.progress(step) != Progress::Running
-            {
+            if step.id.key.kind != "CustomResourceDefinition" || self.is_well(step) {
                 continue;
             }
             let applied_at = self.state.applied_at.get(&step.id).copied();
@@ -385,6 +388,15 @@ impl Run<'_, '_> {
             }
         }
         unserved
+    }
+
+    fn is_well(&self, step: &Step) -> bool {
+        match self.sight(step) {
+            Some(Sight::Live(live)) => {
+                live.health.as_ref().is_none_or(|health| health.status == HealthStatus::Healthy)
+            }
+            Some(Sight::Gone | Sight::Collected) | None => false,
+        }
     }
 
     /// What a group that was begun still waits for.
@@ -448,7 +460,8 @@ impl Run<'_, '_> {
                 (Progress::Succeeded, Release::NotIfDeletedSoon) => {
                     !hook.is_deleted(DeletePolicy::HookSucceeded)
                 }
-                (Progress::Succeeded, Release::All) | (Progress::Failed, _) => true,
+                (Progress::Failed, Release::NotIfDeletedSoon) => !hook.is_deleted(DeletePolicy::HookFailed),
+                (Progress::Succeeded | Progress::Failed, Release::All) => true,
                 (Progress::Pending | Progress::InFlight | Progress::Running, _) => false,
             };
             let is_held = matches!(self.sight(step), Some(Sight::Live(live)) if live.has_hook_finalizer);

@@ -38,20 +38,22 @@ impl SyncState {
                 // The hook itself starts when its old object is seen to be gone.
                 Ok(_) if made_room => {}
                 Ok(success) => {
-                    let (code, phase) = match step.action {
-                        Action::Prune { .. } => (ResultCode::Pruned, OperationPhase::Succeeded),
+                    let (code, phase, text) = match step.action {
+                        Action::Prune { .. } => {
+                            (ResultCode::Pruned, OperationPhase::Succeeded, "pruned".to_owned())
+                        }
                         Action::Apply { .. }
                         | Action::CreateNamespace { .. }
                         | Action::RunHook(_)
                         | Action::Unchanged
                         | Action::Skip(_) => {
-                            let done = self.plan.dry_run;
+                            let is_done = self.plan.dry_run;
                             let phase =
-                                if done { OperationPhase::Succeeded } else { OperationPhase::Running };
-                            (ResultCode::Synced, phase)
+                                if is_done { OperationPhase::Succeeded } else { OperationPhase::Running };
+                            (ResultCode::Synced, phase, success.message.clone())
                         }
                     };
-                    let mut result = ResourceResult::of(step, Some(code), phase, success.message.clone());
+                    let mut result = ResourceResult::of(step, Some(code), phase, text);
                     result.images.clone_from(&success.images);
                     self.results.set(result);
                     self.applied_at.insert(step.id.clone(), now);
@@ -153,14 +155,12 @@ fn judge(step: &Step, sight: &Sight) -> Option<(OperationPhase, String)> {
     };
     match sight {
         Sight::Collected => Some((OperationPhase::Succeeded, "ran and was collected as it asked".to_owned())),
-        Sight::Gone if is_hook => Some((
-            OperationPhase::Error,
-            format!("{} is gone: it was deleted before its end was seen", step.id.key),
-        )),
-        Sight::Gone => Some((
-            OperationPhase::Error,
-            format!("{} is gone: it was deleted after it was applied", step.id.key),
-        )),
+        Sight::Gone if is_hook => {
+            Some((OperationPhase::Error, "it is gone: it was deleted before its end was seen".to_owned()))
+        }
+        Sight::Gone => {
+            Some((OperationPhase::Error, "it is gone: it was deleted after it was applied".to_owned()))
+        }
         Sight::Live(live) => judge_live(live, is_hook),
     }
 }
