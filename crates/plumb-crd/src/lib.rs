@@ -16,6 +16,7 @@ pub mod crds;
 pub mod drift_report;
 pub mod metadata;
 pub mod project;
+pub mod settings;
 
 pub use application::Application;
 pub use application_set::ApplicationSet;

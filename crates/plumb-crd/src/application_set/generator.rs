@@ -484,3 +484,26 @@ wire! {
         "titleMatch" title_match: Option<String>,
     }
 }
+
+impl LabelSelector {
+    /// Do these labels meet every condition? An operator that does not exist is met by nothing.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let has = |key: &String, value: &String| labels.get(key) == Some(value);
+        self.match_labels.iter().all(|(key, value)| has(key, value))
+            && self.match_expressions.iter().all(|requirement| requirement.matches(labels))
+    }
+}
+
+impl LabelSelectorRequirement {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let value = labels.get(&self.key);
+        let is_listed = || value.is_some_and(|value| self.values.contains(value));
+        match self.operator.as_str() {
+            "In" => is_listed(),
+            "NotIn" => !is_listed(),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => false,
+        }
+    }
+}

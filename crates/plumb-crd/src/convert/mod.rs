@@ -42,6 +42,6 @@ fn non_empty(text: &str) -> Option<String> {
 }
 
 /// The words that Go's `strconv.ParseBool` takes for true; everything else is false.
-fn is_true(text: &str) -> bool {
+pub(crate) fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "TRUE" | "true" | "True")
 }

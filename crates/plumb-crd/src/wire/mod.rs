@@ -61,7 +61,7 @@ pub(crate) fn read_map(value: &Value) -> Result<&Map<String, Value>, WireError> 
 macro_rules! wire {
     ($(
         $(#[doc = $doc:literal])*
-        pub struct $name:ident {
+        $visibility:vis struct $name:ident {
             $(
                 $(#[doc = $field_doc:literal])*
                 $key:literal $field:ident : $type:ty $(= $required:ident)? $(where $restriction:tt)?
@@ -70,7 +70,7 @@ macro_rules! wire {
     )*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct $name {
+        $visibility struct $name {
             $(
                 $(#[doc = $field_doc])*
                 pub $field: $type,

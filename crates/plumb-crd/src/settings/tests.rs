@@ -1,0 +1,387 @@
+use expect_test::expect;
+use plumb_core::object::GroupKind;
+use plumb_core::tracking::TrackingMethod;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn data(entries: &[(&str, &str)]) -> ConfigData {
+    entries.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Settings of an `argocd-cm` without problems.
+fn config(entries: &[(&str, &str)]) -> Settings {
+    let (settings, problems) = Settings::read(&data(entries), &ConfigData::new());
+    assert_eq!(problems, []);
+    settings
+}
+
+#[test]
+fn defaults() {
+    let settings = Settings::default();
+    assert_eq!(settings.tracking, TrackingSettings::default());
+    assert_eq!(settings.reconciliation.interval, Some(Duration::from_mins(2)));
+    assert_eq!(settings.reconciliation.jitter, Duration::from_mins(1));
+    assert_eq!(settings.reconciliation.hard_interval, None);
+    assert_eq!(settings.compare.ignore_status, StatusScope::All);
+    assert!(settings.compare.ignore_differences_on_updates && !settings.compare.ignore_aggregated_roles);
+    assert!(settings.tools.helm && settings.tools.kustomize && settings.tools.jsonnet);
+    assert_eq!(settings.tools.helm_value_schemes, ["https", "http"]);
+    assert_eq!(settings.impersonation, Impersonation::Off);
+    assert!(settings.in_cluster_enabled && settings.ignore_resource_updates);
+    assert_eq!(settings.webhook.max_bytes, 50 << 20);
+    let controller = &settings.controller;
+    assert_eq!((controller.status_processors, controller.operation_processors), (20, 10));
+    assert_eq!(controller.self_heal.cap, Duration::from_mins(5));
+    assert_eq!(controller.sync_timeout, None);
+    assert_eq!(controller.max_directory_bytes, 10_000_000);
+    assert!(controller.git_submodules && !controller.persist_resource_health);
+    assert!(controller.watches_namespace("argocd", "argocd"));
+    assert!(!controller.watches_namespace("team-a", "argocd"));
+}
+
+#[test]
+fn values_of_argocd_cm() {
+    let settings = config(&[
+        ("application.resourceTrackingMethod", "annotation+label"),
+        ("application.instanceLabelKey", "example.com/app"),
+        ("installationID", "blue"),
+        ("timeout.reconciliation", "0"),
+        ("timeout.hard.reconciliation", "1h"),
+        ("resource.compareoptions", "ignoreAggregatedRoles: true\nignoreResourceStatusField: crd\n"),
+        ("resource.respectRBAC", "strict"),
+        ("resource.sensitive.mask.annotations", "a.example.com/x, b.example.com/y,"),
+        ("kustomize.buildOptions", "--enable-helm"),
+        ("kustomize.path.v5.0.0", "/tools/kustomize5"),
+        ("kustomize.buildOptions.v5.0.0", "--load-restrictor none"),
+        ("helm.enable", "false"),
+        ("helm.valuesFileSchemes", "https"),
+        ("application.sync.impersonation.enabled", "true"),
+        ("url", "https://argocd.example.com"),
+    ]);
+    assert_eq!(settings.tracking.method, TrackingMethod::AnnotationAndLabel);
+    assert_eq!(settings.tracking.label_key, "example.com/app");
+    assert_eq!(settings.tracking.installation_id.as_deref(), Some("blue"));
+    assert_eq!(settings.reconciliation.interval, None, "zero switches it off");
+    assert_eq!(settings.reconciliation.hard_interval, Some(Duration::from_hours(1)));
+    assert_eq!(settings.compare.ignore_status, StatusScope::Crds);
+    assert_eq!(settings.respect_rbac, RespectRbac::Strict);
+    assert_eq!(settings.mask_annotations, ["a.example.com/x", "b.example.com/y"]);
+    let version = &settings.tools.kustomize_versions["v5.0.0"];
+    assert_eq!(version.path, "/tools/kustomize5");
+    assert_eq!(version.build_options.as_deref(), Some("--load-restrictor none"));
+    assert!(!settings.tools.helm);
+    assert_eq!(settings.tools.helm_value_schemes, ["https"]);
+    assert_eq!(settings.impersonation, Impersonation::Enforced);
+}
+
+#[test]
+fn a_bare_off_in_yaml_still_means_none() {
+    for text in ["off", "none", "false", "\"off\""] {
+        let settings = config(&[("resource.compareoptions", &format!("ignoreResourceStatusField: {text}"))]);
+        assert_eq!(settings.compare.ignore_status, StatusScope::None, "{text}");
+    }
+}
+
+#[test]
+fn one_broken_value_costs_only_itself() {
+    let (settings, problems) = Settings::read(
+        &data(&[
+            ("application.resourceTrackingMethod", "magic"),
+            ("timeout.reconciliation", "2 minutes"),
+            ("resource.exclusions", "- apiGroups: {}\n"),
+            ("resource.inclusions", "- apiGroups: [\n"),
+            ("resource.compareoptions", "ignoreResourceStatusField: sometimes"),
+            (
+                "resource.customizations",
+                "apps/Deployment:\n  health.lua: 1\nv/Ok:\n  health.lua: return {}\n",
+            ),
+            ("resource.customizations.health.apps_v1_Deployment", "return {}"),
+            ("resource.customizations.magic.apps_Deployment", "x"),
+            ("resource.customizations.ignoreDifferences.apps_Deployment", "jsonPointers: /spec"),
+            ("globalProjects", "no list"),
+            ("helm.enable", "maybe"),
+            ("webhook.maxPayloadSizeMB", "-1"),
+            ("installationID", "blue"),
+        ]),
+        &data(&[
+            ("controller.status.processors", "many"),
+            ("application.namespaces", "team-*,/(/,ops"),
+            ("reposerver.max.combined.directory.manifests.size", "10 MB"),
+        ]),
+    );
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    expect![[r"
+        argocd-cm application.resourceTrackingMethod: `magic` is no tracking method: use `annotation`, `label` or `annotation+label`
+        argocd-cm resource.exclusions: [0].apiGroups: expected a list, found a map"]]
+    .assert_eq(&problems[..2].join("\n"));
+    assert!(problems[2].starts_with("argocd-cm resource.inclusions: "), "{}", problems[2]);
+    expect![[r"
+        argocd-cm resource.customizations: apps/Deployment: health.lua: expected a string, found the number 1
+        argocd-cm resource.customizations.health.apps_v1_Deployment: expected group_Kind or Kind, found 'apps_v1_Deployment'
+        argocd-cm resource.customizations.ignoreDifferences.apps_Deployment: jsonPointers: expected a list, found a string
+        argocd-cm resource.customizations.magic.apps_Deployment: resource customization type magic not supported
+        argocd-cm resource.compareoptions: ignoreResourceStatusField is all, crd or none; all is used
+        argocd-cm helm.enable: expected true or false; true is used
+        argocd-cm globalProjects: expected a list, found a string
+        argocd-cm timeout.reconciliation: `2 minutes` is not a duration such as 30s, 5m or 1h30m
+        argocd-cm webhook.maxPayloadSizeMB: expected a whole number; 50 is used
+        argocd-cmd-params-cm controller.status.processors: expected a whole number; 20 is used
+        argocd-cmd-params-cm application.namespaces: `/(/` is not a pattern: it is malformed or too large
+        argocd-cmd-params-cm reposerver.max.combined.directory.manifests.size: expected a size such as 10M or 64Mi; 10000000 is used"]]
+    .assert_eq(&problems[3..].join("\n"));
+    assert_eq!(settings.tracking.installation_id.as_deref(), Some("blue"));
+    assert!(settings.customizations.health_script(&GroupKind::new("v", "Ok")).is_some());
+    assert!(settings.controller.watches_namespace("ops", "argocd"));
+    assert!(settings.controller.watches_namespace("team-a", "argocd"));
+}
+
+#[test]
+fn exclusions() {
+    let settings = config(&[(
+        "resource.exclusions",
+        "- apiGroups: ['cilium.io', '']\n  kinds: [CiliumIdentity, Endpoints]\n  clusters: ['*']\n",
+    )]);
+    assert_eq!(settings.exclusions[0].api_groups, ["cilium.io", ""]);
+    assert_eq!(settings.exclusions[0].kinds, ["CiliumIdentity", "Endpoints"]);
+}
+
+#[test]
+fn customizations_of_both_forms() {
+    let settings = config(&[
+        (
+            "resource.customizations",
+            "argoproj.io/Application:\n  health.lua: |\n    return {status = 'Healthy'}\n  health.lua.useOpenLibs: true\n\
+             apps/Deployment:\n  ignoreDifferences: |\n    jsonPointers: [/spec/replicas]\n",
+        ),
+        ("resource.customizations.health.cert-manager.io_Certificate", "return {}"),
+        ("resource.customizations.health.*.aws.crossplane.io_*", "return {}"),
+        ("resource.customizations.useOpenLibs.cert-manager.io_Certificate", "true"),
+        (
+            "resource.customizations.ignoreDifferences.all",
+            "managedFieldsManagers: [kube-controller-manager]\n",
+        ),
+        ("resource.customizations.ignoreDifferences.Service", "jqPathExpressions: ['.spec.ports[]']\n"),
+        ("resource.customizations.ignoreResourceUpdates.apps_ReplicaSet", "jsonPointers: [/status]\n"),
+        (
+            "resource.customizations.knownTypeFields.example.com_Tenant",
+            "- field: spec.resources\n  type: core/v1/ResourceRequirements\n",
+        ),
+    ]);
+    let customizations = &settings.customizations;
+    let script = |group: &str, kind: &str| customizations.health_script(&GroupKind::new(group, kind));
+    assert!(script("argoproj.io", "Application").is_some_and(|entry| entry.use_open_libs));
+    assert!(script("cert-manager.io", "Certificate").is_some_and(|entry| entry.use_open_libs));
+    assert!(script("rds.aws.crossplane.io", "Instance").is_some_and(|entry| !entry.use_open_libs), "glob");
+    assert!(script("apps", "Deployment").is_none());
+
+    let rules: Vec<String> = customizations
+        .ignore_rules(StatusScope::All)
+        .iter()
+        .map(|rule| {
+            let what = [&rule.json_pointers, &rule.jq_path_expressions, &rule.managed_fields_managers];
+            format!("{}/{} {}", rule.group, rule.kind, what.map(|list| list.join(",")).join("|"))
+        })
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            "/Service |.spec.ports[]|",
+            "*/* ||kube-controller-manager",
+            "apps/Deployment /spec/replicas||",
+            "*/* /status||",
+        ]
+    );
+    assert_eq!(customizations.update_rules().len(), 1);
+    let known = customizations.iter().find(|(key, _)| key.kind == "Tenant").expect("read");
+    assert_eq!(known.1.known_type_fields[0].type_name, "core/v1/ResourceRequirements");
+}
+
+#[test]
+fn global_projects_by_label() {
+    let settings = config(&[(
+        "globalProjects",
+        "- labelSelector:\n    matchLabels: {team: a}\n    matchExpressions:\n    - {key: env, operator: In, values: [prod, test]}\n\
+         \x20 projectName: base\n",
+    )]);
+    let global = &settings.global_projects[0];
+    let labels = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
+    };
+    assert!(global.concerns("x", &labels(&[("team", "a"), ("env", "prod")])));
+    assert!(!global.concerns("x", &labels(&[("team", "a")])));
+    assert!(!global.concerns("x", &labels(&[("team", "b"), ("env", "prod")])));
+    assert!(!global.concerns("base", &labels(&[("team", "a"), ("env", "prod")])), "not for itself");
+}
+
+fn secret(values: &[(&str, &str)]) -> SecretData {
+    let values = values.iter().map(|&(key, value)| (key.to_owned(), SecretText::new(value))).collect();
+    SecretData::new(crate::Metadata::default(), values)
+}
+
+#[test]
+fn secrets_are_decoded_and_never_shown() {
+    let (data, unreadable) = SecretData::read(&json!({
+        "metadata": {"name": "repo", "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+        "data": {"password": "aHVudGVyMg==", "binary": "/w==", "broken": "***", "number": 7},
+    }))
+    .expect("readable");
+    assert_eq!(data.secret_type(), Some("repository"));
+    assert_eq!(data.get("password").map(SecretText::expose), Some("hunter2"));
+    let mut unreadable = unreadable;
+    unreadable.sort();
+    assert_eq!(unreadable, ["binary", "broken", "number"]);
+    assert!(!format!("{data:?}").contains("hunter2"));
+    assert!(SecretData::read(&json!("soup")).is_err());
+}
+
+#[test]
+fn repositories() {
+    let repository = Repository::read(&secret(&[
+        ("url", "https://git.example.com/org/repo.git\n"),
+        ("username", "bot"),
+        ("password", "hunter2"),
+        ("insecure", "true"),
+        ("proxy", "http://user:hunter2@proxy"),
+        ("githubAppID", "7"),
+        ("githubAppPrivateKey", "hunter2"),
+        ("project", "team"),
+    ]))
+    .expect("readable");
+    assert_eq!(repository.url, "https://git.example.com/org/repo.git");
+    assert_eq!(repository.kind, RepositoryKind::Git);
+    assert!(repository.insecure && !repository.credentials.is_empty());
+    assert_eq!(repository.credentials.github_app.as_ref().map(|app| app.id), Some(7));
+    assert!(!format!("{repository:?}").contains("hunter2"));
+    let kind = |values: &[(&str, &str)]| Repository::read(&secret(values)).map(|repository| repository.kind);
+    assert_eq!(kind(&[("url", "oci://ghcr.io/org")]), Ok(RepositoryKind::Oci));
+    let helm = kind(&[("url", "ghcr.io/org"), ("type", "helm"), ("enableOCI", "true")]);
+    assert_eq!(helm, Ok(RepositoryKind::Helm { oci: true }));
+    assert_eq!(kind(&[]), Err("url: missing".to_owned()));
+    assert_eq!(
+        kind(&[("url", "u"), ("insecure", "hunter2")]),
+        Err("insecure: expected true or false".to_owned())
+    );
+    assert_eq!(kind(&[("url", "u"), ("depth", "hunter2")]), Err("depth: expected a whole number".to_owned()));
+    assert_eq!(kind(&[("url", "u"), ("type", "svn")]), Err("type: expected git, helm or oci".to_owned()));
+}
+
+#[test]
+fn which_credentials_are_used() {
+    let read = |values: &[(&str, &str)]| Repository::read(&secret(values)).expect("readable");
+    let repositories = Repositories {
+        repositories: vec![
+            read(&[("url", "https://git.example.com/org/a"), ("username", "shared")]),
+            read(&[("url", "https://git.example.com/org/a.git"), ("username", "team"), ("project", "team")]),
+            read(&[("url", "https://git.example.com/org/b"), ("insecure", "true")]),
+            read(&[("url", "https://git.example.com/org/c"), ("username", "other"), ("project", "other")]),
+        ],
+        templates: vec![
+            read(&[("url", "https://git.example.com"), ("username", "host")]),
+            read(&[("url", "https://git.example.com/org"), ("username", "org")]),
+            read(&[("url", "git@github.com:org"), ("sshPrivateKey", "k"), ("username", "git")]),
+        ],
+    };
+    let user = |url: &str, project: &str| {
+        repositories.find(url, project).and_then(|repository| repository.credentials.username)
+    };
+    let user = |url: &str, project: &str| user(url, project).unwrap_or_default();
+    assert_eq!(user("https://git.example.com/org/A.git", "team"), "team", "the project's own first");
+    assert_eq!(user("https://git.example.com/org/a", "default"), "shared");
+    assert_eq!(user("https://git.example.com/org/b", "default"), "org", "from the template");
+    assert!(
+        repositories.find("https://git.example.com/org/b", "default").is_some_and(|found| found.insecure)
+    );
+    assert_eq!(user("https://git.example.com/org/c", "default"), "org", "another project's is not used");
+    assert_eq!(user("https://git.example.com/else/x", "default"), "host");
+    assert_eq!(user("ssh://git@github.com/org/x.git", "default"), "git");
+    assert_eq!(user("https://git.example.com.evil.com/org/x", "default"), "", "credentials stay at home");
+    assert_eq!(user("https://git.example.com:8443/org/x", "default"), "", "another port is another host");
+    assert_eq!(user("http://git.example.com/org/x", "default"), "", "not in the clear");
+    assert_eq!(repositories.find("https://elsewhere/x", "default"), None);
+}
+
+#[test]
+fn clusters() {
+    let config = json!({
+        "bearerToken": "hunter2",
+        "tlsClientConfig": {"insecure": false, "caData": "Q0E=", "keyData": "hunter2", "serverName": "prod"},
+        "execProviderConfig": {"command": "aws", "args": ["eks"], "env": {"A": "1"}},
+        "proxyUrl": "http://user:hunter2@proxy",
+    });
+    let cluster = ClusterSecret::read(&secret(&[
+        ("server", "https://prod.example.com/"),
+        ("config", &config.to_string()),
+        ("namespaces", "a, b,,"),
+        ("clusterResources", "true"),
+    ]))
+    .expect("readable");
+    assert_eq!(cluster.server, "https://prod.example.com");
+    assert_eq!(cluster.name, "https://prod.example.com", "the address where there is no name");
+    assert_eq!(cluster.namespaces, ["a", "b"]);
+    assert!(cluster.cluster_resources);
+    assert_eq!(cluster.auth.bearer_token.as_ref().map(SecretText::expose), Some("hunter2"));
+    assert_eq!(cluster.auth.exec.as_ref().map(|exec| exec.command.as_str()), Some("aws"));
+    assert_eq!(cluster.tls.server_name.as_deref(), Some("prod"));
+    assert!(!format!("{cluster:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_broken_cluster_says_where_and_not_what() {
+    let error = |config: &str| {
+        ClusterSecret::read(&secret(&[("server", "https://a"), ("config", config)])).expect_err("refused")
+    };
+    assert_eq!(error("{\"bearerToken\": hunter2}"), "config: not JSON at line 1 column 17");
+    assert_eq!(error("[]"), "config: expected a map, found a list");
+    assert_eq!(
+        error("{\"tlsClientConfig\": {\"insecure\": \"hunter2\"}}"),
+        "config: tlsClientConfig.insecure: expected true or false, found a string"
+    );
+    assert_eq!(ClusterSecret::read(&secret(&[])), Err("server: missing".to_owned()));
+}
+
+#[test]
+fn any_text_in_any_key_is_survived() {
+    let soup = [
+        "",
+        "\u{0}",
+        "{",
+        "[[[",
+        "- - -",
+        "&a [*a]",
+        "a: &x [*x]",
+        "!!binary x",
+        "1e999",
+        "'",
+        "---\n---\n",
+        "{a: 1, a: 2}",
+    ];
+    let keys = [
+        "application.resourceTrackingMethod",
+        "timeout.reconciliation",
+        "resource.exclusions",
+        "resource.customizations",
+        "resource.customizations.",
+        "resource.customizations.health",
+        "resource.customizations.health.",
+        "resource.customizations.health._",
+        "resource.customizations.ignoreDifferences.apps_Deployment",
+        "resource.customizations.knownTypeFields.apps_Deployment",
+        "resource.compareoptions",
+        "globalProjects",
+        "kustomize.path.",
+        "helm.valuesFileSchemes",
+        "application.namespaces",
+        "controller.self.heal.backoff.factor",
+        "reposerver.max.combined.directory.manifests.size",
+    ];
+    for text in soup {
+        let everything = data(&keys.map(|key| (key, text)));
+        Settings::read(&everything, &everything);
+        for key in ["url", "config", "server", "githubAppID", "insecure", "type"] {
+            let broken = secret(&[("url", "u"), ("server", "s"), (key, text)]);
+            let _ = (Repository::read(&broken), ClusterSecret::read(&broken));
+        }
+    }
+    assert!(SecretData::read(&Value::Null).is_err());
+}
