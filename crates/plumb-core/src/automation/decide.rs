@@ -266,15 +266,16 @@ impl Heals {
                 heals.moved.push(SelectedObject::of(&item.key));
                 continue;
             }
-            if !item.can_heal || (item.requires_pruning && !may_prune) {
-                continue;
-            }
-            match situation.ledger.standing(&item.key, &item.context, &situation.limits, now) {
-                Standing::Free => heals.free.push(SelectedObject::of(&item.key)),
-                Standing::BackOff { until } => {
+            // A fight that was given up is told for as long as it lasts, though nothing can heal it any more.
+            let standing = situation.ledger.standing(&item.key, &item.context, &situation.limits, now);
+            let can_heal = item.can_heal && (may_prune || !item.requires_pruning);
+            match standing {
+                Standing::Stopped(stopped) => heals.stopped.push(stopped),
+                Standing::Free if can_heal => heals.free.push(SelectedObject::of(&item.key)),
+                Standing::BackOff { until } if can_heal => {
                     heals.next_turn = Some(heals.next_turn.map_or(until, |turn| turn.min(until)));
                 }
-                Standing::Stopped(stopped) => heals.stopped.push(stopped),
+                Standing::Free | Standing::BackOff { .. } => {}
             }
         }
         heals

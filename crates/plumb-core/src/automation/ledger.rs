@@ -153,6 +153,9 @@ impl HealLedger {
         if !entry.context.is_same_fight(context) {
             *entry = Entry::new(context.clone());
         }
+        if context.opponent.is_some() {
+            entry.context = context.clone();
+        }
         entry.heals.retain(|at| is_within(*at, limits.window, now));
         entry.heals.push_back(now);
         self
@@ -163,6 +166,18 @@ impl HealLedger {
     pub fn stopped(mut self, stopped: &Stopped) -> Self {
         if let Some(entry) = self.entries.get_mut(&stopped.key) {
             entry.stopped_at.get_or_insert(stopped.since);
+        }
+        self
+    }
+
+    /// The ledger after these objects were seen in sync: a fight that was given up and is in sync all the same
+    /// is over, the other writer has changed its mind.
+    #[must_use]
+    pub fn settled<'a>(mut self, keys: impl IntoIterator<Item = &'a ObjectKey>) -> Self {
+        for key in keys {
+            if self.is_stopped(key) {
+                self.entries.remove(key);
+            }
         }
         self
     }
@@ -185,6 +200,11 @@ impl HealLedger {
         self
     }
 
+    /// Was the fight over this object given up?
+    pub fn is_stopped(&self, key: &ObjectKey) -> bool {
+        self.entries.get(key).is_some_and(|entry| entry.stopped_at.is_some())
+    }
+
     /// The heals of one object within the window, newest last, and what they are about.
     pub fn heals(&self, key: &ObjectKey) -> Option<(&HealContext, impl Iterator<Item = Timestamp>)> {
         let entry = self.entries.get(key)?;
@@ -199,10 +219,14 @@ impl Entry {
 }
 
 impl HealContext {
-    /// The same writer against the same wish. The fields may vary a little while it goes on, so they do not
-    /// decide.
+    /// The same writer against the same wish. A writer that could not be told may be the same one. The fields
+    /// may vary a little while it goes on, so they do not decide.
     fn is_same_fight(&self, other: &Self) -> bool {
-        self.desired == other.desired && self.opponent == other.opponent
+        let is_same_writer = match (&self.opponent, &other.opponent) {
+            (Some(one), Some(other)) => one == other,
+            (None, _) | (_, None) => true,
+        };
+        self.desired == other.desired && is_same_writer
     }
 }
 

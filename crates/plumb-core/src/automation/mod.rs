@@ -6,5 +6,8 @@
 mod decide;
 mod ledger;
 
+#[cfg(test)]
+mod tests;
+
 pub use decide::{Decision, Idle, Item, LastOperation, Situation, StartKind, SyncStart, Verdict, decide};
 pub use ledger::{HealContext, HealLedger, HealLimits, Standing, Stopped};
