@@ -1,9 +1,13 @@
 //! What a difference means: from evidence to a verdict, one class per difference, each with its fix.
 
+mod case;
 mod class;
+mod classes;
 mod evidence;
+mod explain;
 mod finding;
 mod judge;
+mod report;
 mod verdict;
 
 pub use class::DriftClass;

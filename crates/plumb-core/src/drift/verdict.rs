@@ -70,8 +70,6 @@ pub struct ApplyAdvice {
     /// Fields whose live value an apply keeps ([`keep_live`](crate::normalize::keep_live)): a controller's,
     /// or what each render makes anew.
     pub keep_live: Vec<FieldPath>,
-    /// Fields that nobody owns and that Git's new choice forbids; the apply sets them to null.
-    pub clear: Vec<FieldPath>,
     /// `metadata.managedFields` to write before the apply, so that what left Git really goes.
     pub managed_fields: Option<Value>,
     /// Applying cannot succeed until a person acts.

@@ -1,6 +1,10 @@
 //! Differences that a person declared to be none, compiled once and used by comparing, healing and applying
 //! alike.
 
+mod jq;
 mod rules;
+
+#[cfg(test)]
+mod tests;
 
 pub use rules::{IgnoreProblem, IgnoreRules, Ignored};

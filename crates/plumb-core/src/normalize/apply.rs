@@ -1,17 +1,166 @@
 //! What is sent to the server.
 
-use crate::object::{FieldPath, Manifest};
-use crate::schema::SchemaSet;
+use serde_json::{Map, Value};
 
-/// What to apply (and to dry-run) for a desired object: nulls dropped, `stringData` folded, server-kept
-/// metadata and `status` left out.
+use super::kept::{is_kept_annotation, is_kept_metadata};
+use super::secret::{fold_string_data, is_secret};
+use crate::object::{FieldPath, Manifest, Segment};
+use crate::schema::{Field, ListType, Schema, SchemaSet, Shape};
+
+/// What to apply (and to dry-run) for a desired object: nulls dropped, `stringData` folded into `data`, base64
+/// unwrapped, server-kept metadata and annotations left out, `status` too where it is a subresource.
+///
+/// Fields that the schema does not have are left out as well: a server-side apply that contains one is refused
+/// as a whole, whatever `fieldValidation` says. Who wants to refuse the object (`Validate=true`) asks
+/// [`unknown_fields`] first.
 pub fn manifest_to_apply(desired: &Manifest, schemas: &SchemaSet) -> Manifest {
-    let _ = schemas;
-    desired.clone()
+    let mut value = desired.value().clone();
+    drop_nulls(&mut value);
+    if let Some(kind) = schemas.kind(&desired.gvk()) {
+        let mut unknown = Vec::new();
+        prune(&mut value, kind.root, &mut FieldPath::root(), &mut unknown);
+    }
+    if let Value::Object(object) = &mut value {
+        let has_status = schemas.kind(&desired.gvk()).is_none_or(|kind| kind.has_status_subresource);
+        if has_status {
+            object.remove("status");
+        }
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            metadata.retain(|name, _| !is_kept_metadata(name));
+            if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+                annotations.retain(|key, _| !is_kept_annotation(key));
+            }
+        }
+        if is_secret(desired) {
+            fold_string_data(object);
+        }
+    }
+    Manifest::new(value).unwrap_or_else(|_| desired.clone())
 }
 
-/// A copy of `desired` in which these places have what `live` has there (or are absent, as in `live`).
-pub fn keep_live(desired: &Manifest, live: &Manifest, paths: &[FieldPath]) -> Manifest {
-    let _ = (live, paths);
-    desired.clone()
+/// The fields of a desired object that the server does not know.
+pub fn unknown_fields(desired: &Manifest, schemas: &SchemaSet) -> Vec<FieldPath> {
+    let mut unknown = Vec::new();
+    if let Some(kind) = schemas.kind(&desired.gvk()) {
+        let mut value = desired.value().clone();
+        drop_nulls(&mut value);
+        prune(&mut value, kind.root, &mut FieldPath::root(), &mut unknown);
+    }
+    unknown
+}
+
+fn prune(value: &mut Value, schema: Schema<'_>, path: &mut FieldPath, unknown: &mut Vec<FieldPath>) {
+    match value {
+        Value::Object(map) => map.retain(|name, value| {
+            path.push(Segment::Field(name.clone()));
+            let known = match schema.field(name) {
+                Field::Known(schema) => {
+                    prune(value, schema, path, unknown);
+                    true
+                }
+                Field::Open => true,
+                Field::Unknown => {
+                    unknown.push(path.clone());
+                    false
+                }
+            };
+            path.pop();
+            known
+        }),
+        Value::Array(items) => {
+            let Shape::List { items: schema, .. } = schema.shape() else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                path.push(Segment::Index(index));
+                prune(item, schema, path, unknown);
+                path.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A copy of `desired` in which these places of the live object have what `live` has there, or are absent, as
+/// in `live`. Used for `RespectIgnoreDifferences`, and for fields that a controller or a render makes anew.
+pub fn keep_live(desired: &Manifest, live: &Manifest, places: &[FieldPath], schemas: &SchemaSet) -> Manifest {
+    let schema = schemas.kind(&desired.gvk()).map(|kind| kind.root);
+    let mut value = desired.value().clone();
+    for place in places {
+        copy_place(&mut value, Some(live.value()), place.segments(), schema);
+    }
+    Manifest::new(value).unwrap_or_else(|_| desired.clone())
+}
+
+fn copy_place(desired: &mut Value, live: Option<&Value>, place: &[Segment], schema: Option<Schema<'_>>) {
+    let Some((segment, rest)) = place.split_first() else {
+        if let Some(live) = live {
+            desired.clone_from(live);
+        }
+        return;
+    };
+    match (desired, segment) {
+        (Value::Object(map), Segment::Field(name)) => {
+            let live = live.and_then(|live| live.get(name)).filter(|live| !live.is_null());
+            let schema = schema.and_then(|schema| match schema.field(name) {
+                Field::Known(schema) => Some(schema),
+                Field::Open | Field::Unknown => None,
+            });
+            match (live, rest.is_empty()) {
+                (None, true) => {
+                    map.remove(name);
+                }
+                (None, false) => {
+                    if let Some(child) = map.get_mut(name) {
+                        copy_place(child, None, rest, schema);
+                    }
+                }
+                (Some(live), _) => {
+                    let empty =
+                        if live.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+                    let child = map.entry(name.clone()).or_insert(empty);
+                    copy_place(child, Some(live), rest, schema);
+                }
+            }
+        }
+        (Value::Array(items), segment) => {
+            let index = match segment {
+                Segment::Index(index) => Some(*index),
+                Segment::Field(digits) => digits.parse().ok(),
+            };
+            let Some(index) = index else { return };
+            let live_item = live.and_then(|live| live.get(index));
+            let (item_schema, keys) = match schema.map(Schema::shape) {
+                Some(Shape::List { items, list_type: ListType::Map(keys) }) => (Some(items), Some(keys)),
+                Some(Shape::List { items, list_type: ListType::Atomic | ListType::Set }) => {
+                    (Some(items), None)
+                }
+                Some(Shape::Any | Shape::Map { .. } | Shape::Scalar(_)) | None => (None, None),
+            };
+            let at = match (keys, live_item) {
+                (Some(keys), Some(live_item)) => items.iter().position(|item| {
+                    keys.iter().all(|key| item.get(key).is_none_or(|value| Some(value) == live_item.get(key)))
+                }),
+                _ => Some(index).filter(|index| *index < items.len()),
+            };
+            match (at.and_then(|at| items.get_mut(at)), live_item) {
+                (Some(item), live_item) => copy_place(item, live_item, rest, item_schema),
+                (None, Some(live_item)) => items.push(live_item.clone()),
+                (None, None) => {}
+            }
+        }
+        (
+            Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_),
+            Segment::Index(_) | Segment::Field(_),
+        ) => {}
+    }
 }

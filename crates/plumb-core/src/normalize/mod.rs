@@ -1,5 +1,13 @@
-//! The named rewrites that Git's side goes through before it is compared or applied.
+//! The named rewrites that objects go through before they are compared or applied.
 
 mod apply;
+mod kept;
+mod secret;
 
-pub use apply::{keep_live, manifest_to_apply};
+#[cfg(test)]
+mod tests;
+
+pub use apply::{keep_live, manifest_to_apply, unknown_fields};
+pub use kept::{LAST_APPLIED, is_kept_annotation, is_kept_label, is_kept_metadata};
+pub(crate) use secret::respelled_keys;
+pub use secret::{Redactor, is_secret};

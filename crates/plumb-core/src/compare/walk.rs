@@ -1,0 +1,587 @@
+//! The typed walk of what Git asks over what the cluster holds.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::value::{Relation, Spelling, is_zero, relate};
+use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
+use crate::normalize::is_kept_metadata;
+use crate::object::{FieldPath, Segment};
+use crate::schema::{Field, ListType, Schema, Shape, server_fill};
+
+/// Lists longer than this are compared position by position when they do not match; pairing them is quadratic.
+const MAX_PAIRED: usize = 256;
+
+/// One step of the walk. A list item may stand at different places on the two sides.
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Field(&'a str),
+    Item { desired: Option<usize>, live: Option<usize> },
+}
+
+/// Which fields of the root are not walked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aside {
+    /// `status` is the server's.
+    pub status: bool,
+}
+
+pub(super) struct Walk<'a> {
+    steps: Vec<Step<'a>>,
+    /// Depth of the innermost place that is replaced as a whole, if we are inside one.
+    atomic: Option<usize>,
+    built_in: bool,
+    out: Comparison<'a>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(built_in: bool) -> Self {
+        Self { steps: Vec::new(), atomic: None, built_in, out: Comparison::default() }
+    }
+
+    pub(super) fn finish(self) -> Comparison<'a> {
+        self.out
+    }
+
+    /// The whole object: identity is settled, server-kept metadata and `status` are put aside.
+    pub(super) fn root(
+        &mut self,
+        schema: Option<Schema<'a>>,
+        desired: &'a Value,
+        live: &'a Value,
+        aside: Aside,
+    ) {
+        let empty: &'static Map<String, Value> = &EMPTY;
+        let desired = desired.as_object().unwrap_or(empty);
+        let live = live.as_object().unwrap_or(empty);
+        let skipped = |name: &str| {
+            matches!(name, "apiVersion" | "kind" | "metadata") || (name == "status" && aside.status)
+        };
+        self.fields(schema, desired, live, skipped);
+        let desired = desired.get("metadata").and_then(Value::as_object).unwrap_or(empty);
+        let live = live.get("metadata").and_then(Value::as_object).unwrap_or(empty);
+        self.steps.push(Step::Field("metadata"));
+        self.fields(known(schema, "metadata"), desired, live, |name| {
+            is_kept_metadata(name) || matches!(name, "name" | "namespace" | "generateName")
+        });
+        self.steps.pop();
+    }
+
+    fn fields(
+        &mut self,
+        schema: Option<Schema<'a>>,
+        desired: &'a Map<String, Value>,
+        live: &'a Map<String, Value>,
+        skipped: impl Fn(&str) -> bool,
+    ) {
+        let is_free_map = schema.is_some_and(Schema::is_free_map);
+        for (name, wanted) in desired {
+            if skipped(name) {
+                continue;
+            }
+            self.steps.push(Step::Field(name));
+            let found = live.get(name);
+            match (schema.map(|schema| schema.field(name)), found) {
+                // What the server stored it also knows, whatever an older document says.
+                (Some(Field::Unknown), None) if !wanted.is_null() => self.unknown(schema, name),
+                (field, found) => {
+                    let schema = match field {
+                        Some(Field::Known(schema)) => Some(schema),
+                        Some(Field::Open | Field::Unknown) | None => None,
+                    };
+                    match found {
+                        _ if wanted.is_null() => self.null(schema, found, live),
+                        Some(found) if !found.is_null() => self.place(schema, wanted, found),
+                        _ => self.missing(schema, wanted, is_free_map),
+                    }
+                }
+            }
+            self.steps.pop();
+        }
+        for (name, found) in live {
+            let mentioned = desired.get(name).is_some_and(|wanted| !wanted.is_null());
+            if mentioned || found.is_null() || skipped(name) {
+                continue;
+            }
+            self.steps.push(Step::Field(name));
+            self.added_field(schema, name, found, live);
+            self.steps.pop();
+        }
+    }
+
+    /// Git writes null: the same as leaving it out.
+    fn null(
+        &mut self,
+        _schema: Option<Schema<'a>>,
+        found: Option<&'a Value>,
+        _siblings: &'a Map<String, Value>,
+    ) {
+        // Generators write `creationTimestamp: null` everywhere; nobody needs to hear of it.
+        if !matches!(self.steps.last(), Some(Step::Field("creationTimestamp"))) {
+            self.forgive(Reason::Null, None, found);
+        }
+    }
+
+    fn place(&mut self, schema: Option<Schema<'a>>, desired: &'a Value, live: &'a Value) {
+        match (desired, live) {
+            (Value::Object(wanted), Value::Object(found)) => {
+                let atomic = matches!(schema.map(Schema::shape), Some(Shape::Map { atomic: true }));
+                self.inside(atomic, |walk| walk.fields(schema, wanted, found, |_| false));
+            }
+            (Value::Array(wanted), Value::Array(found)) => self.list(schema, desired, live, wanted, found),
+            _ => {
+                let scalar = match schema.map(Schema::shape) {
+                    Some(Shape::Scalar(scalar)) => Some(scalar),
+                    Some(Shape::Any | Shape::Map { .. } | Shape::List { .. }) | None => None,
+                };
+                match relate(desired, live, scalar, self.built_in) {
+                    Relation::Same => {}
+                    Relation::Respelled(spelling) => {
+                        self.forgive(Reason::Spelling(spelling), Some(desired), Some(live));
+                    }
+                    Relation::Different => self.differ(Change::Value, Some(desired), Some(live)),
+                }
+            }
+        }
+    }
+
+    /// Runs `walk` inside a place that is replaced as a whole, if it is one.
+    fn inside(&mut self, atomic: bool, walk: impl FnOnce(&mut Self)) {
+        let outer = self.atomic;
+        if atomic && outer.is_none() {
+            self.atomic = Some(self.steps.len());
+        }
+        walk(self);
+        self.atomic = outer;
+    }
+
+    fn list(
+        &mut self,
+        schema: Option<Schema<'a>>,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        match schema.map(Schema::shape) {
+            Some(Shape::List { items, list_type: ListType::Map(keys) }) if self.atomic.is_none() => {
+                self.keyed_list(items, keys, whole_desired, whole_live, desired, live);
+            }
+            Some(Shape::List { list_type: ListType::Set, .. }) if self.atomic.is_none() => {
+                self.set(whole_desired, whole_live, desired, live);
+            }
+            Some(Shape::List { items, .. }) => {
+                self.inside(true, |walk| {
+                    walk.atomic_list(Some(items), whole_desired, whole_live, desired, live);
+                });
+            }
+            Some(Shape::Any | Shape::Map { .. } | Shape::Scalar(_)) | None => {
+                self.inside(true, |walk| walk.atomic_list(None, whole_desired, whole_live, desired, live));
+            }
+        }
+    }
+
+    fn keyed_list(
+        &mut self,
+        items: Schema<'a>,
+        keys: &[String],
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        let mut pairs: Vec<Option<usize>> = Vec::with_capacity(desired.len());
+        let mut taken = vec![false; live.len()];
+        for (at, item) in desired.iter().enumerate() {
+            let duplicate = desired.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item));
+            if duplicate {
+                self.out.duplicates.push(self.path(Side::Desired));
+                return;
+            }
+            // Most lists stand in Git's order.
+            let guess = live.get(at).filter(|found| same_keys(keys, items, item, found)).map(|_| at);
+            let pair = guess.or_else(|| live.iter().position(|found| same_keys(keys, items, item, found)));
+            if let Some(taken) = pair.and_then(|pair| taken.get_mut(pair)) {
+                *taken = true;
+            }
+            pairs.push(pair);
+        }
+        for (at, (item, pair)) in desired.iter().zip(&pairs).enumerate() {
+            self.steps.push(Step::Item { desired: Some(at), live: *pair });
+            if let Some(found) = pair.and_then(|pair| live.get(pair)) {
+                self.place(Some(items), item, found);
+            } else {
+                self.differ(Change::ItemMissing, Some(item), None);
+                self.scan(Some(items), item);
+            }
+            self.steps.pop();
+        }
+        for (at, found) in live.iter().enumerate() {
+            if taken.get(at) == Some(&false) {
+                self.steps.push(Step::Item { desired: None, live: Some(at) });
+                self.add(found, Fill::None, true);
+                self.steps.pop();
+            }
+        }
+        if !pairs.iter().flatten().is_sorted() {
+            if order_matters(self.steps.last().copied(), desired) {
+                self.differ(Change::Order, Some(whole_desired), Some(whole_live));
+            } else {
+                self.forgive(Reason::Spelling(Spelling::Order), Some(whole_desired), Some(whole_live));
+            }
+        }
+    }
+
+    fn set(
+        &mut self,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        for (at, item) in desired.iter().enumerate() {
+            if !live.contains(item) {
+                self.steps.push(Step::Item { desired: Some(at), live: None });
+                self.differ(Change::ItemMissing, Some(item), None);
+                self.steps.pop();
+            }
+        }
+        for (at, found) in live.iter().enumerate() {
+            if !desired.contains(found) {
+                self.steps.push(Step::Item { desired: None, live: Some(at) });
+                self.add(found, Fill::None, true);
+                self.steps.pop();
+            }
+        }
+        let kept = live.iter().filter(|found| desired.contains(found));
+        if desired.iter().all(|item| live.contains(item)) && !kept.eq(desired) {
+            self.forgive(Reason::Spelling(Spelling::Order), Some(whole_desired), Some(whole_live));
+        }
+    }
+
+    /// A list that is replaced as a whole. Satisfied if every item has all that Git asks, in Git's order;
+    /// otherwise the smallest account of what differs.
+    fn atomic_list(
+        &mut self,
+        items: Option<Schema<'a>>,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        if desired == live {
+            return;
+        }
+        if desired.len() == live.len() {
+            let trial = self.trial(|walk| walk.pairwise(items, desired, live));
+            if trial.differences.is_empty() && trial.duplicates.is_empty() {
+                self.out.append(trial);
+                return;
+            }
+        }
+        if desired.len() <= live.len()
+            && live.len() <= MAX_PAIRED
+            && let Some(matched) = self.matching(items, desired, live)
+        {
+            if desired.len() == live.len() {
+                self.differ(Change::Order, Some(whole_desired), Some(whole_live));
+                return;
+            }
+            for (at, found) in live.iter().enumerate() {
+                if !matched.contains(&at) {
+                    self.steps.push(Step::Item { desired: None, live: Some(at) });
+                    self.differ(Change::Extra, None, Some(found));
+                    self.steps.pop();
+                }
+            }
+            return;
+        }
+        self.pairwise(items, desired, live);
+    }
+
+    fn pairwise(&mut self, items: Option<Schema<'a>>, desired: &'a [Value], live: &'a [Value]) {
+        for at in 0..desired.len().max(live.len()) {
+            let (wanted, found) = (desired.get(at), live.get(at));
+            self.steps.push(Step::Item { desired: wanted.map(|_| at), live: found.map(|_| at) });
+            match (wanted, found) {
+                (Some(wanted), Some(found)) => self.place(items, wanted, found),
+                (Some(wanted), None) => self.differ(Change::ItemMissing, Some(wanted), None),
+                (None, found) => self.differ(Change::Extra, None, found),
+            }
+            self.steps.pop();
+        }
+    }
+
+    /// A live item for every desired one, each used once.
+    fn matching(
+        &mut self,
+        items: Option<Schema<'a>>,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) -> Option<Vec<usize>> {
+        let mut matched = Vec::with_capacity(desired.len());
+        for wanted in desired {
+            let found = live.iter().enumerate().find(|(at, found)| {
+                !matched.contains(at)
+                    && (wanted == *found
+                        || self.trial(|walk| walk.place(items, wanted, found)).differences.is_empty())
+            });
+            matched.push(found?.0);
+        }
+        Some(matched)
+    }
+
+    /// Walks on the side; what it finds is returned instead of kept.
+    fn trial(&mut self, walk: impl FnOnce(&mut Self)) -> Comparison<'a> {
+        let kept = std::mem::take(&mut self.out);
+        walk(self);
+        std::mem::replace(&mut self.out, kept)
+    }
+
+    /// Git sets it, the cluster lacks it. Maps are followed to their leaves.
+    fn missing(&mut self, schema: Option<Schema<'a>>, desired: &'a Value, in_free_map: bool) {
+        let is_default = schema.and_then(Schema::default).is_some_and(|default| default == desired);
+        if !in_free_map && (is_zero(desired) || is_default) {
+            self.forgive(Reason::Zero, Some(desired), None);
+            return;
+        }
+        if is_zero(desired) {
+            self.differ(Change::Missing, Some(desired), None);
+            return;
+        }
+        let Value::Object(fields) = desired else {
+            self.differ(Change::Missing, Some(desired), None);
+            self.scan(schema, desired);
+            return;
+        };
+        let keys_are_free = schema.is_some_and(Schema::is_free_map);
+        for (name, wanted) in fields {
+            self.steps.push(Step::Field(name));
+            match schema.map(|schema| schema.field(name)) {
+                Some(Field::Unknown) if !wanted.is_null() => self.unknown(schema, name),
+                field => {
+                    let schema = match field {
+                        Some(Field::Known(schema)) => Some(schema),
+                        Some(Field::Open | Field::Unknown) | None => None,
+                    };
+                    if wanted.is_null() {
+                        self.forgive(Reason::Null, None, None);
+                    } else {
+                        self.missing(schema, wanted, keys_are_free);
+                    }
+                }
+            }
+            self.steps.pop();
+        }
+    }
+
+    /// Looks for mistakes in what the cluster lacks as a whole: unknown fields, items named twice.
+    fn scan(&mut self, schema: Option<Schema<'a>>, desired: &'a Value) {
+        let Some(schema) = schema else { return };
+        match desired {
+            Value::Object(fields) => {
+                for (name, wanted) in fields.iter().filter(|(_, wanted)| !wanted.is_null()) {
+                    self.steps.push(Step::Field(name));
+                    match schema.field(name) {
+                        Field::Known(schema) => self.scan(Some(schema), wanted),
+                        Field::Unknown => self.unknown(Some(schema), name),
+                        Field::Open => {}
+                    }
+                    self.steps.pop();
+                }
+            }
+            Value::Array(wanted) => {
+                let Shape::List { items, list_type } = schema.shape() else { return };
+                if let ListType::Map(keys) = list_type
+                    && wanted.iter().enumerate().any(|(at, item)| {
+                        wanted.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item))
+                    })
+                {
+                    self.out.duplicates.push(self.path(Side::Desired));
+                }
+                for (at, item) in wanted.iter().enumerate() {
+                    self.steps.push(Step::Item { desired: Some(at), live: None });
+                    self.scan(Some(items), item);
+                    self.steps.pop();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// The cluster has a field that Git does not mention.
+    fn added_field(
+        &mut self,
+        parent: Option<Schema<'a>>,
+        name: &'a str,
+        found: &'a Value,
+        siblings: &'a Map<String, Value>,
+    ) {
+        let schema = known(parent, name);
+        let fill = fill_of(parent, schema, name, found, siblings);
+        if fill != Fill::None {
+            self.add(found, fill, false);
+            return;
+        }
+        match found {
+            Value::Object(fields) if !fields.is_empty() => {
+                for (name, found) in fields {
+                    self.steps.push(Step::Field(name));
+                    self.added_field(schema, name, found, fields);
+                    self.steps.pop();
+                }
+            }
+            Value::Array(items) if self.atomic.is_none() && is_keyed(schema) => {
+                for (at, found) in items.iter().enumerate() {
+                    self.steps.push(Step::Item { desired: None, live: Some(at) });
+                    self.add(found, Fill::None, true);
+                    self.steps.pop();
+                }
+            }
+            Value::Object(_)
+            | Value::Array(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_) => self.add(found, Fill::None, false),
+        }
+    }
+
+    fn add(&mut self, live: &'a Value, fill: Fill, is_item: bool) {
+        let (path, whole) = (self.path(Side::Live), self.whole());
+        self.out.additions.push(Addition { path, whole, live, fill, is_item });
+    }
+
+    fn differ(&mut self, change: Change, desired: Option<&'a Value>, live: Option<&'a Value>) {
+        let difference = Difference {
+            path: self.path(Side::Live),
+            desired_path: self.path(Side::Desired),
+            whole: self.whole(),
+            change,
+            desired,
+            live,
+        };
+        self.out.differences.push(difference);
+    }
+
+    fn forgive(&mut self, reason: Reason, desired: Option<&'a Value>, live: Option<&'a Value>) {
+        self.out.forgiven.push(Forgiven {
+            path: self.path(Side::Live),
+            desired_path: self.path(Side::Desired),
+            whole: self.whole(),
+            reason,
+            desired,
+            live,
+        });
+    }
+
+    fn unknown(&mut self, parent: Option<Schema<'a>>, name: &str) {
+        let nearest =
+            parent.and_then(|parent| super::nearest::nearest(name, parent.fields().map(|(name, _)| name)));
+        self.out.unknown.push((self.path(Side::Desired), nearest));
+    }
+
+    fn whole(&self) -> Option<FieldPath> {
+        let depth = self.atomic?;
+        Some(path_of(self.steps.get(..depth)?, Side::Live))
+    }
+
+    fn path(&self, side: Side) -> FieldPath {
+        path_of(&self.steps, side)
+    }
+}
+
+/// Whose position a list item is named by; the other's where there is none.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Live,
+    Desired,
+}
+
+fn path_of(steps: &[Step<'_>], side: Side) -> FieldPath {
+    let segments: Vec<Segment> = steps
+        .iter()
+        .map(|step| match *step {
+            Step::Field(name) => Segment::Field(name.to_owned()),
+            Step::Item { desired, live } => {
+                let (first, second) = match side {
+                    Side::Live => (live, desired),
+                    Side::Desired => (desired, live),
+                };
+                Segment::Index(first.or(second).unwrap_or_default())
+            }
+        })
+        .collect();
+    FieldPath::from(segments)
+}
+
+static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+fn known<'a>(schema: Option<Schema<'a>>, name: &str) -> Option<Schema<'a>> {
+    match schema?.field(name) {
+        Field::Known(schema) => Some(schema),
+        Field::Open | Field::Unknown => None,
+    }
+}
+
+fn is_keyed(schema: Option<Schema<'_>>) -> bool {
+    matches!(schema.map(Schema::shape), Some(Shape::List { list_type: ListType::Map(_) | ListType::Set, .. }))
+}
+
+/// Is this live value what the server fills in when nothing is written?
+fn fill_of(
+    parent: Option<Schema<'_>>,
+    schema: Option<Schema<'_>>,
+    name: &str,
+    found: &Value,
+    siblings: &Map<String, Value>,
+) -> Fill {
+    if let Some(default) = schema.and_then(Schema::default)
+        && (default == found || is_defaulted_map(schema, default, found))
+    {
+        return Fill::Schema;
+    }
+    let of_type = parent.and_then(Schema::type_name);
+    if of_type.is_some_and(|of_type| server_fill(of_type, name, found, siblings).is_some()) {
+        return Fill::BuiltIn;
+    }
+    Fill::None
+}
+
+/// A map default (`{}`) whose fields were filled with their own defaults in turn.
+fn is_defaulted_map(schema: Option<Schema<'_>>, default: &Value, found: &Value) -> bool {
+    let (Value::Object(default), Value::Object(found)) = (default, found) else { return false };
+    found.iter().all(|(name, value)| {
+        default.get(name) == Some(value)
+            || known(schema, name).is_some_and(|schema| {
+                schema
+                    .default()
+                    .is_some_and(|inner| inner == value || is_defaulted_map(Some(schema), inner, value))
+            })
+    })
+}
+
+/// Are two items of a keyed list the same one? A key that is left out has its default.
+fn same_keys(keys: &[String], items: Schema<'_>, one: &Value, other: &Value) -> bool {
+    keys.iter().all(|name| {
+        let (one, other) = (one.get(name), other.get(name));
+        if one.is_some() && other.is_some() {
+            return one == other;
+        }
+        let default = known(Some(items), name).and_then(Schema::default);
+        one.or(default) == other.or(default)
+    })
+}
+
+/// Init containers run in order, and a variable can use only those before it. Everywhere else the order of a
+/// keyed list means nothing.
+fn order_matters(list: Option<Step<'_>>, desired: &[Value]) -> bool {
+    match list {
+        Some(Step::Field("initContainers")) => true,
+        Some(Step::Field("env")) => desired
+            .iter()
+            .any(|item| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("))),
+        Some(Step::Field(_) | Step::Item { .. }) | None => false,
+    }
+}

@@ -1,0 +1,321 @@
+//! One object under judgement: the evidence, what comparing found, and the questions that come up.
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::DriftClass;
+use super::evidence::{DryRun, Evidence, Facts, Question, SecondRender};
+use crate::compare::{Addition, Aside, Comparison, Difference, compare};
+use crate::fields::{Entry, Owners, is_person};
+use crate::normalize::LAST_APPLIED;
+use crate::object::{FieldPath, Manifest, Segment};
+use crate::schema::KindSchema;
+
+/// One difference with its class.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Explained {
+    pub(super) class: DriftClass,
+    pub(super) field: FieldPath,
+    pub(super) actor: Option<String>,
+    pub(super) since: Option<Timestamp>,
+    pub(super) evidence: Cow<'static, str>,
+    /// Does it count? Most classes have one answer, a few depend on the case.
+    pub(super) counts: bool,
+    /// The place whose live value an apply must keep.
+    pub(super) keep: Option<FieldPath>,
+    /// The place whose ownership an apply must take over first.
+    pub(super) take: Option<FieldPath>,
+    /// More to say in the fix: a known name, an error.
+    pub(super) hint: Option<String>,
+}
+
+impl Explained {
+    pub(super) fn new(
+        class: DriftClass,
+        field: FieldPath,
+        counts: bool,
+        evidence: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            class,
+            field,
+            actor: None,
+            since: None,
+            evidence: evidence.into(),
+            counts,
+            keep: None,
+            take: None,
+            hint: None,
+        }
+    }
+
+    pub(super) fn by(mut self, entry: &Entry<'_>) -> Self {
+        self.actor = Some(entry.manager.to_owned());
+        self.since = entry.time();
+        self
+    }
+
+    pub(super) fn keeping(mut self, place: FieldPath) -> Self {
+        self.keep = Some(place);
+        self
+    }
+}
+
+/// One object under judgement. Git asks for it, the cluster has it, and it is this app's.
+pub(super) struct Case<'a> {
+    pub(super) evidence: &'a Evidence<'a>,
+    pub(super) desired: &'a Manifest,
+    pub(super) live: &'a Manifest,
+    pub(super) kind: Option<KindSchema<'a>>,
+    pub(super) owners: Owners<'a>,
+    pub(super) is_secret: bool,
+    pub(super) comparison: Comparison<'a>,
+    predicted: OnceCell<Option<Comparison<'a>>>,
+    last_applied: OnceCell<Option<Value>>,
+    questions: RefCell<BTreeSet<Question>>,
+}
+
+/// What the server would make of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prediction {
+    /// It would leave it as it is.
+    Unchanged,
+    /// It would change it.
+    Changed,
+    /// It refuses the object.
+    Refused,
+    /// It could not be asked.
+    Unavailable,
+    /// It was not asked yet; the question is noted.
+    Asked,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(
+        evidence: &'a Evidence<'a>,
+        desired: &'a Manifest,
+        live: &'a Manifest,
+        is_secret: bool,
+    ) -> Self {
+        let kind = evidence.schemas.kind(&desired.gvk());
+        let comparison = compare(desired, live, kind, Self::aside(kind));
+        Self {
+            evidence,
+            desired,
+            live,
+            kind,
+            owners: Owners::of(live),
+            is_secret,
+            comparison,
+            predicted: OnceCell::new(),
+            last_applied: OnceCell::new(),
+            questions: RefCell::new(BTreeSet::new()),
+        }
+    }
+
+    /// Without a schema it is likelier that `status` is the controller's than that it is Git's.
+    pub(super) fn aside(kind: Option<KindSchema<'_>>) -> Aside {
+        Aside { status: kind.is_none_or(|kind| kind.has_status_subresource) }
+    }
+
+    pub(super) fn facts(&self) -> &'a Facts<'a> {
+        &self.evidence.facts
+    }
+
+    pub(super) fn is_built_in(&self) -> bool {
+        self.kind.and_then(|kind| kind.root.type_name()).is_some_and(|name| name.starts_with("io.k8s."))
+    }
+
+    pub(super) fn ask(&self, question: Question) {
+        self.questions.borrow_mut().insert(question);
+    }
+
+    pub(super) fn questions(&self) -> Vec<Question> {
+        self.questions.borrow().iter().cloned().collect()
+    }
+
+    /// Whoever else wrote this place last. Client-side applies count as ours unless they came after our apply.
+    pub(super) fn other_writer(&self, place: &FieldPath) -> Option<&Entry<'a>> {
+        let ours = self.owners.ours().and_then(|entry| entry.time_text);
+        self.owners
+            .of_place(place)
+            .filter(|entry| !entry.is_ours())
+            .filter(|entry| {
+                !entry.is_client_side_apply()
+                    || entry.manager != crate::tracking::FIELD_MANAGER
+                        && ours.is_some_and(|ours| entry.time_text > Some(ours))
+            })
+            .max_by_key(|entry| (entry.time_text.is_none(), entry.time_text))
+    }
+
+    /// Do we own this place, by server-side or an earlier client-side apply?
+    pub(super) fn is_ours(&self, place: &FieldPath) -> bool {
+        self.owners.of_place(place).any(Entry::is_ours)
+    }
+
+    /// Did this entry change after our last apply? Times have full seconds; a tie is taken for "after", as our
+    /// own apply would otherwise have won.
+    pub(super) fn is_after_ours(&self, entry: &Entry<'_>) -> bool {
+        let ours = self.owners.entries().iter().filter(|entry| {
+            entry.is_ours()
+                || (entry.is_client_side_apply() && entry.manager == crate::tracking::FIELD_MANAGER)
+        });
+        // Entries of the `scale` subresource carry no time.
+        match (ours.map(|entry| entry.time_text).max(), entry.time_text) {
+            (Some(ours), Some(theirs)) => Some(theirs) >= ours,
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    /// Asks the server (once) whether an apply would change this difference.
+    pub(super) fn predict(&self, difference: &Difference<'_>) -> Prediction {
+        self.prediction(|predicted| {
+            predicted.differences.iter().any(|other| {
+                other.desired_path == difference.desired_path
+                    && other.change == difference.change
+                    && other.live == difference.live
+            })
+        })
+    }
+
+    /// Asks the server (once) whether an apply would leave this addition.
+    pub(super) fn predict_addition(&self, addition: &Addition<'_>) -> Prediction {
+        self.prediction(|predicted| {
+            predicted
+                .additions
+                .iter()
+                .any(|other| is_same_place(&other.path, &addition.path) && other.live == addition.live)
+        })
+    }
+
+    fn prediction(&self, stays: impl FnOnce(&Comparison<'_>) -> bool) -> Prediction {
+        match self.evidence.answers.dry_run {
+            None => {
+                self.ask(Question::DryRun);
+                Prediction::Asked
+            }
+            Some(DryRun::Refused(failure)) if (400..500).contains(&failure.code) && failure.code != 429 => {
+                Prediction::Refused
+            }
+            Some(DryRun::Refused(_) | DryRun::Unavailable) => Prediction::Unavailable,
+            Some(DryRun::Object(object)) => {
+                let predicted = self
+                    .predicted
+                    .get_or_init(|| Some(compare(self.desired, object, self.kind, Self::aside(self.kind))));
+                match predicted {
+                    Some(predicted) if stays(predicted) => Prediction::Unchanged,
+                    Some(_) => Prediction::Changed,
+                    None => Prediction::Unavailable,
+                }
+            }
+        }
+    }
+
+    /// Does rendering the same commit again give another value here? `None`: the question was noted.
+    pub(super) fn is_unstable(&self, place: &FieldPath) -> Option<bool> {
+        if !self.facts().render_may_vary {
+            return Some(false);
+        }
+        match self.evidence.answers.second_render {
+            None => {
+                self.ask(Question::SecondRender);
+                None
+            }
+            Some(SecondRender::Unavailable) => Some(false),
+            Some(SecondRender::Object(None)) => Some(true),
+            Some(SecondRender::Object(Some(second))) => {
+                Some(place.find(second.value()) != place.find(self.desired.value()))
+            }
+        }
+    }
+
+    /// The record of the last client-side apply, if the object carries one.
+    pub(super) fn last_applied(&self) -> Option<&Value> {
+        let read = || serde_json::from_str(self.live.annotation(LAST_APPLIED)?).ok();
+        self.last_applied.get_or_init(read).as_ref()
+    }
+
+    /// `Git says 3, the cluster has 10`, or nothing of the values where they are secret.
+    pub(super) fn values(&self, difference: &Difference<'_>) -> String {
+        if self.is_secret {
+            return "the values differ (they are not shown)".to_owned();
+        }
+        let side = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), show);
+        format!("Git says {}, the cluster has {}", side(difference.desired), side(difference.live))
+    }
+
+    /// Who may have removed or reordered something; `managedFields` keep no record of that.
+    pub(super) fn suspect(&self) -> (Option<String>, Option<Timestamp>) {
+        let ours = self.owners.ours().and_then(Entry::time);
+        let seen = self.facts().writes.iter().filter(|write| ours.is_none_or(|ours| write.at >= ours));
+        match seen.max_by_key(|write| write.at) {
+            Some(write) => (Some(write.manager.clone()), Some(write.at)),
+            None => (None, None),
+        }
+    }
+}
+
+/// A value in a sentence: short, on one line.
+pub(super) fn show(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(80).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// `kubectl-edit`, or `kube-controller-manager (scale)`.
+pub(super) fn writer(entry: &Entry<'_>) -> String {
+    match entry.subresource {
+        Some(subresource) => format!("{} ({subresource})", entry.manager),
+        None => entry.manager.to_owned(),
+    }
+}
+
+/// A writer that is no person.
+pub(super) fn is_controller(entry: &Entry<'_>) -> bool {
+    !is_person(entry.manager)
+}
+
+/// The last step of a path, if it is a field.
+pub(super) fn last_field(path: &FieldPath) -> Option<&str> {
+    match path.segments().last()? {
+        Segment::Field(name) => Some(name),
+        Segment::Index(_) => None,
+    }
+}
+
+/// Does the path consist of exactly these fields?
+pub(super) fn is_path(path: &FieldPath, fields: &[&str]) -> bool {
+    let segments = path.segments();
+    segments.len() == fields.len()
+        && segments
+            .iter()
+            .zip(fields)
+            .all(|(segment, field)| matches!(segment, Segment::Field(name) if name == field))
+}
+
+/// Does the path lead through these fields first?
+pub(super) fn is_under(path: &FieldPath, fields: &[&str]) -> bool {
+    let segments = path.segments();
+    segments.len() >= fields.len()
+        && segments
+            .iter()
+            .zip(fields)
+            .all(|(segment, field)| matches!(segment, Segment::Field(name) if name == field))
+}
+
+/// The same place but for positions in lists, which an apply may shift.
+fn is_same_place(one: &FieldPath, other: &FieldPath) -> bool {
+    let (one, other) = (one.segments(), other.segments());
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| match (one, other) {
+            (Segment::Index(_), Segment::Index(_)) => true,
+            (one, other) => one == other,
+        })
+}

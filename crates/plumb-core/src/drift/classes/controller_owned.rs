@@ -1,0 +1,162 @@
+//! I: a controller owns the field for good reason.
+
+use serde_json::Value;
+
+use super::super::case::{Case, Explained, is_controller, is_path, is_under, last_field, show, writer};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::{Addition, Change, Difference, Quantity};
+use crate::fields::{Entry, is_control_plane};
+use crate::object::FieldPath;
+
+/// A value that Git sets and that a controller is there to set.
+pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let place = difference.whole.as_ref().unwrap_or(&difference.path);
+    let entry = case.other_writer(place);
+    if let Some(why) = scaled(case, difference, entry) {
+        let mut explained = Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+            .keeping(place.clone());
+        if let Some(entry) = entry {
+            explained = explained.by(entry);
+        }
+        return Some(explained);
+    }
+    let entry = entry.filter(|entry| is_controller(entry))?;
+    let why = reason(case, difference, place, entry)?;
+    let evidence = format!("`{}` {why}", writer(entry));
+    Some(
+        Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, evidence)
+            .by(entry)
+            .keeping(place.clone()),
+    )
+}
+
+/// Replicas are an autoscaler's as soon as one targets the object, and whenever something other than a person
+/// or the Deployment controller writes them through the `scale` subresource, which is made for autoscalers.
+fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> Option<String> {
+    if !is_path(&difference.path, &["spec", "replicas"]) {
+        return None;
+    }
+    if let Some(autoscaler) =
+        case.facts().autoscalers.iter().find(|autoscaler| autoscaler.kind != "VerticalPodAutoscaler")
+    {
+        return Some(format!(
+            "{} `{}` targets this object and sets its replicas: {}",
+            autoscaler.kind,
+            autoscaler.name,
+            case.values(difference)
+        ));
+    }
+    let entry = entry.filter(|entry| {
+        entry.subresource == Some("scale") && is_controller(entry) && !is_control_plane(entry.manager)
+    })?;
+    Some(format!(
+        "`{}` scales this object through its `scale` subresource: {}",
+        entry.manager,
+        case.values(difference)
+    ))
+}
+
+fn reason(
+    case: &Case<'_>,
+    difference: &Difference<'_>,
+    place: &FieldPath,
+    entry: &Entry<'_>,
+) -> Option<String> {
+    let aggregated =
+        case.desired.kind() == "ClusterRole" && case.desired.value().get("aggregationRule").is_some();
+    if aggregated && is_under(&difference.path, &["rules"]) {
+        return Some("fills the rules of an aggregated ClusterRole".to_owned());
+    }
+    if last_field(&difference.path) == Some("caBundle") {
+        return Some("injects the CA bundle".to_owned());
+    }
+    if is_resized_container(case, difference) {
+        return Some("sets the resources that a VerticalPodAutoscaler recommends".to_owned());
+    }
+    if is_stricter_webhook(case, difference, entry) {
+        return Some(format!(
+            "owns this webhook and sets its failure policy (security-relevant): {}",
+            case.values(difference)
+        ));
+    }
+    if is_grown_volume(case, difference) {
+        return Some(format!("grew the volume, which cannot shrink again: {}", case.values(difference)));
+    }
+    if is_control_plane(entry.manager) && entry.subresource != Some("scale") {
+        return Some(format!(
+            "is part of the control plane and keeps this field: {}",
+            case.values(difference)
+        ));
+    }
+    match difference.change {
+        Change::Order if difference.whole.is_some() => {
+            Some("keeps this list in its own order; the items are Git's".to_owned())
+        }
+        Change::Extra if has_all_of_git(case, place) => Some(format!(
+            "added {} to a list that Git also sets",
+            difference.live.map(show).unwrap_or_default()
+        )),
+        Change::Order | Change::Extra | Change::Value | Change::Missing | Change::ItemMissing => None,
+    }
+}
+
+/// Is everything that Git asks in this list still there?
+fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
+    case.comparison
+        .differences
+        .iter()
+        .filter(|difference| difference.whole.as_ref() == Some(place))
+        .all(|difference| difference.change == Change::Extra)
+}
+
+fn is_resized_container(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    let is_vertical =
+        case.facts().autoscalers.iter().any(|autoscaler| autoscaler.kind == "VerticalPodAutoscaler");
+    is_vertical && difference.path.to_string().contains("/resources/")
+}
+
+/// The owner of a webhook is whoever injects its CA bundle; and whoever makes it stricter does no harm.
+fn is_stricter_webhook(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
+    if last_field(&difference.path) != Some("failurePolicy") || !is_under(&difference.path, &["webhooks"]) {
+        return false;
+    }
+    let stricter = difference.live.and_then(Value::as_str) == Some("Fail");
+    let bundle = difference.path.parent().map(|webhook| webhook.field("clientConfig").field("caBundle"));
+    let injects = bundle.is_some_and(|bundle| {
+        bundle.find(case.live.value()).is_some() && entry.owns(&bundle, case.live.value())
+    });
+    stricter || injects
+}
+
+fn is_grown_volume(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    case.desired.kind() == "PersistentVolumeClaim"
+        && is_path(&difference.path, &["spec", "resources", "requests", "storage"])
+        && difference.live.and_then(Quantity::of) > difference.desired.and_then(Quantity::of)
+}
+
+/// Something that the cluster's own components wrote and Git does not mention.
+pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>) -> Option<Explained> {
+    let is_bookkeeping = is_under(&addition.path, &["metadata", "finalizers"])
+        || is_under(&addition.path, &["metadata", "ownerReferences"]);
+    let why = if is_control_plane(entry.manager) {
+        "is part of the control plane and keeps this field"
+    } else if entry.subresource == Some("scale") && is_controller(entry) {
+        "scales this object"
+    } else if is_bookkeeping && is_controller(entry) {
+        "keeps its own record in the metadata"
+    } else {
+        return None;
+    };
+    let evidence = format!("`{}` {why}", writer(entry));
+    Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence).by(entry))
+}
+
+pub(in crate::drift) fn fix(fields: &[String]) -> Fix {
+    super::fix(
+        FixKind::EditGit,
+        format!(
+            "drop the field from Git (the live value stays), or ignore exactly this: `jsonPointers: [{}]`",
+            fields.join(", ")
+        ),
+    )
+}

@@ -1,0 +1,126 @@
+//! R: someone changed a value that Git sets.
+
+use super::super::case::{Case, Explained, writer};
+use super::super::{DriftClass, Fix, FixKind, Previous};
+use crate::compare::{Addition, Change, Difference};
+use crate::fields::Entry;
+
+/// Another writer owns the place, and wrote after our last apply.
+pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let place = difference.whole.as_ref().unwrap_or(&difference.path);
+    let entry = case.other_writer(place)?;
+    if !was_asked_before(case, difference, entry) {
+        return None;
+    }
+    Some(edit(case, difference, entry))
+}
+
+/// Had Git asked for this before the other one wrote? If not, Git moved on.
+fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
+    match case.facts().previous {
+        Previous::Same => true,
+        Previous::Changed(Some(previous)) => match difference.desired_path.find(previous.value()) {
+            Some(before) if Some(before) == difference.desired => true,
+            Some(_) => case.is_after_ours(entry),
+            None => false,
+        },
+        Previous::Changed(None) | Previous::Unknown => case.is_after_ours(entry),
+    }
+}
+
+pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Explained {
+    let at = entry.time_text.map(|time| format!(" at {time}")).unwrap_or_default();
+    let mut explained = Explained::new(
+        DriftClass::LiveEdit,
+        difference.path.clone(),
+        true,
+        format!("`{}` wrote {}{at}: {}", writer(entry), difference.path, case.values(difference)),
+    )
+    .by(entry);
+    if difference.change == Change::Extra {
+        explained.take.clone_from(&difference.whole);
+    }
+    explained
+}
+
+/// Something that Git asked for, that we applied, and that is gone or in another order. Nobody's name is left
+/// on what is not there.
+pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let unchanged_in_git = match case.facts().previous {
+        Previous::Same => true,
+        Previous::Changed(Some(previous)) => {
+            difference.desired.is_some()
+                && difference.desired_path.find(previous.value()) == difference.desired
+        }
+        Previous::Unknown => case.suspect().0.is_some(),
+        Previous::Changed(None) => false,
+    };
+    let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
+    if !is_gone || !(unchanged_in_git || edited_key(case, difference).is_some()) {
+        return None;
+    }
+    if let Some((_, entry)) = edited_key(case, difference) {
+        return Some(edit(case, difference, entry));
+    }
+    let what = if difference.change == Change::Order { "reordered" } else { "removed" };
+    let (actor, since) = case.suspect();
+    let who = match &actor {
+        Some(actor) => format!("`{actor}`"),
+        None => "somebody (the server keeps no record of who only removes or reorders)".to_owned(),
+    };
+    let mut explained = Explained::new(
+        DriftClass::LiveEdit,
+        difference.path.clone(),
+        true,
+        format!("{who} {what} {}: {}", difference.path, case.values(difference)),
+    );
+    explained.actor = actor;
+    explained.since = since;
+    Some(explained)
+}
+
+/// The item that someone made of a missing one by changing the key of its list (the number of a port, say):
+/// same list, written by another, and equal in a field that is no key.
+pub(in crate::drift) fn edited_key<'c, 'a>(
+    case: &'c Case<'a>,
+    difference: &Difference<'_>,
+) -> Option<(&'c Addition<'a>, &'c Entry<'a>)> {
+    if difference.change != Change::ItemMissing || difference.whole.is_some() {
+        return None;
+    }
+    let list = difference.path.parent()?;
+    let wanted = difference.desired?.as_object()?;
+    case.comparison.additions.iter().find_map(|addition| {
+        let same_list = addition.is_item && addition.path.parent().as_ref() == Some(&list);
+        let found = addition.live.as_object()?;
+        let same_field = wanted.iter().any(|(name, value)| found.get(name) == Some(value));
+        let entry = case.other_writer(&addition.path)?;
+        (same_list && same_field && case.is_after_ours(entry)).then_some((addition, entry))
+    })
+}
+
+/// The item that took the place of Git's: it goes when Git's comes back.
+pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
+    case.comparison.differences.iter().find_map(|difference| {
+        let (found, entry) = edited_key(case, difference)?;
+        (found.path == addition.path).then(|| {
+            let mut explained = Explained::new(
+                DriftClass::LiveEdit,
+                addition.path.clone(),
+                true,
+                format!(
+                    "`{}` changed the key of Git's item {} to this one",
+                    writer(entry),
+                    difference.desired_path
+                ),
+            )
+            .by(entry);
+            explained.take = Some(addition.path.clone());
+            explained
+        })
+    })
+}
+
+pub(in crate::drift) fn fix() -> Fix {
+    super::fix(FixKind::Sync, "sync to put Git's value back, or change Git")
+}

@@ -1,0 +1,68 @@
+//! B: Git spells out what absent means too.
+
+use super::super::case::{Case, Explained, show};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::{Difference, Forgiven};
+use crate::object::FieldPath;
+
+/// Git writes null, which the server drops.
+pub(in crate::drift) fn null(forgiven: &Forgiven<'_>) -> Explained {
+    Explained::new(
+        DriftClass::PhantomDefault,
+        forgiven.desired_path.clone(),
+        false,
+        "Git writes null, which is the same as leaving the field out",
+    )
+}
+
+/// Git writes a zero value or a default, and the cluster lacks the field.
+///
+/// In built-in kinds absent and `false` can differ (`automountServiceAccountToken`), so there it takes the proof
+/// that the server itself dropped the value: our apply still owns the field. A custom resource passes through
+/// the Go types of its operator, which drop zero values whenever they write.
+pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explained> {
+    let dropped_by_server = case.is_ours(&forgiven.path);
+    if case.is_built_in() && !dropped_by_server {
+        return None;
+    }
+    let value = forgiven.desired.map(show).unwrap_or_default();
+    let (actor, since) = if dropped_by_server { (None, None) } else { case.suspect() };
+    let by = match (&actor, dropped_by_server) {
+        (Some(actor), _) => format!("`{actor}` dropped it when writing the object back"),
+        (None, true) => "the server drops it".to_owned(),
+        (None, false) => "a typed client dropped it when writing the object back".to_owned(),
+    };
+    let mut explained = Explained::new(
+        DriftClass::PhantomDefault,
+        forgiven.desired_path.clone(),
+        false,
+        format!("Git spells out {value}, which means the same as leaving the field out; {by}"),
+    );
+    explained.actor = actor;
+    explained.since = since;
+    Some(explained)
+}
+
+/// The server reads Git's empty value as "you choose", and the dry-run shows that it stays with its choice.
+pub(in crate::drift) fn chosen_by_server(difference: &Difference<'_>) -> Explained {
+    Explained::new(
+        DriftClass::PhantomDefault,
+        difference.desired_path.clone(),
+        false,
+        "Git leaves the value empty, so the server chooses one; a dry-run would not change it",
+    )
+}
+
+/// The dry-run drops the value too.
+pub(in crate::drift) fn dropped_by_server(field: FieldPath) -> Explained {
+    Explained::new(
+        DriftClass::PhantomDefault,
+        field,
+        false,
+        "Git spells out an empty value, which the server drops (a dry-run shows it)",
+    )
+}
+
+pub(in crate::drift) fn fix() -> Fix {
+    super::fix(FixKind::EditGit, "drop the line from Git")
+}

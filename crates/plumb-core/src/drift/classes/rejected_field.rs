@@ -1,0 +1,67 @@
+//! K: the server does not know the field, or keeps it itself.
+
+use super::super::case::{Case, Explained};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::normalize::{is_kept_annotation, is_kept_metadata};
+use crate::object::FieldPath;
+
+/// Fields in Git that the schema does not have.
+pub(in crate::drift) fn unknown(case: &Case<'_>) -> impl Iterator<Item = Explained> {
+    let kind = format!("{} {}", case.desired.api_version(), case.desired.kind());
+    case.comparison.unknown.iter().map(move |(path, nearest)| {
+        let hint = match nearest {
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None => String::new(),
+        };
+        let mut explained = Explained::new(
+            DriftClass::RejectedField,
+            path.clone(),
+            true,
+            format!("{path} is not a field of {kind}{hint}"),
+        );
+        explained.hint.clone_from(nearest);
+        explained
+    })
+}
+
+/// What only the server may set, and Git sets all the same.
+pub(in crate::drift) fn kept(case: &Case<'_>) -> Vec<Explained> {
+    let hint =
+        |path: FieldPath, why: &'static str| Explained::new(DriftClass::RejectedField, path, false, why);
+    let root = FieldPath::root();
+    let mut found = Vec::new();
+    let value = case.desired.value();
+    if let Some(metadata) = value.get("metadata").and_then(|metadata| metadata.as_object()) {
+        for (name, value) in metadata {
+            if is_kept_metadata(name) && !value.is_null() {
+                found.push(hint(
+                    root.field("metadata").field(name.as_str()),
+                    "only the server sets it; left out",
+                ));
+            }
+        }
+        for key in case.desired.annotations().keys().filter(|key| is_kept_annotation(key)) {
+            found.push(hint(
+                root.field("metadata").field("annotations").field(*key),
+                "a controller of the cluster keeps this annotation; left out",
+            ));
+        }
+    }
+    let has_status = value.get("status").is_some_and(|status| !status.is_null());
+    if has_status && Case::aside(case.kind).status {
+        found.push(hint(
+            root.field("status"),
+            "`status` is written by the controller, through its own subresource; left out",
+        ));
+    }
+    found
+}
+
+pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {
+    let text = match (counts, hints) {
+        (false, _) => "remove the line from Git".to_owned(),
+        (true, []) => "fix or remove the line in Git".to_owned(),
+        (true, hints) => format!("fix the line in Git; the nearest known name: `{}`", hints.join("`, `")),
+    };
+    super::fix(FixKind::EditGit, text)
+}

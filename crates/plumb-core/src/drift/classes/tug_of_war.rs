@@ -1,0 +1,43 @@
+//! T: healed again and again, and it came back each time.
+
+use super::super::case::{Case, Explained};
+use super::super::{DriftClass, Fix, FixKind};
+
+/// Turns an edit into a tug of war if the field was healed too often.
+pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained {
+    if !matches!(edit.class, DriftClass::LiveEdit | DriftClass::Unexplained) {
+        return edit;
+    }
+    let facts = case.facts();
+    let record = facts
+        .heals
+        .iter()
+        .find(|record| edit.field.starts_with(&record.field) || record.field.starts_with(&edit.field));
+    let Some(record) = record else { return edit };
+    let since = case.evidence.now.checked_sub(facts.heal_limit.window).ok();
+    let recent = record.healed_at.iter().filter(|at| since.is_none_or(|since| **at >= since)).count();
+    if !record.stopped && recent < facts.heal_limit.rounds {
+        return edit;
+    }
+    let opponent = edit.actor.clone().unwrap_or_else(|| "somebody".to_owned());
+    let rounds = record.healed_at.len();
+    Explained {
+        class: DriftClass::TugOfWar,
+        evidence: format!(
+            "healed {rounds} times, and `{opponent}` wrote it again each time; healing has stopped until Git, the rules or the opponent change. {}",
+            edit.evidence
+        )
+        .into(),
+        keep: Some(edit.field.clone()),
+        take: None,
+        ..edit
+    }
+}
+
+pub(in crate::drift) fn fix(actor: Option<&str>) -> Fix {
+    let opponent = actor.unwrap_or("the other writer");
+    super::fix(
+        FixKind::Decide,
+        format!("draw the boundary: drop the field from Git, ignore it, or stop `{opponent}`"),
+    )
+}

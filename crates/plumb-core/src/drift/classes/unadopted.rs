@@ -1,0 +1,29 @@
+//! C: it exists, and nobody tracks it.
+
+use super::super::case::{Case, Explained};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::object::FieldPath;
+
+/// The live object carries nobody's mark, or the mark of an app that no longer renders it.
+pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> Vec<Explained> {
+    let what = if case.comparison.differences.is_empty() {
+        "its content is what Git asks"
+    } else {
+        "its content differs from Git"
+    };
+    let whose = match former_owner {
+        Some(app) => format!("it carries the mark of app `{app}`, which no longer renders it"),
+        None => "the object exists and no app tracks it".to_owned(),
+    };
+    let mut explained =
+        Explained::new(DriftClass::Unadopted, FieldPath::root(), true, format!("{whose}; {what}"));
+    explained.actor = former_owner.map(str::to_owned);
+    let fields = case.comparison.differences.iter().map(|difference| {
+        Explained::new(DriftClass::Unadopted, difference.path.clone(), true, case.values(difference))
+    });
+    std::iter::once(explained).chain(fields).collect()
+}
+
+pub(in crate::drift) fn fix() -> Fix {
+    super::fix(FixKind::Adopt, "sync once (or adopt it): the object gets this app's mark and Git's content")
+}

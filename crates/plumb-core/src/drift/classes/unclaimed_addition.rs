@@ -1,0 +1,46 @@
+//! N: somebody added what Git does not mention.
+
+use super::super::case::{Case, Explained, writer};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::Addition;
+use crate::fields::Entry;
+
+/// A field or item that someone else wrote.
+pub(in crate::drift) fn addition(
+    case: &Case<'_>,
+    addition: &Addition<'_>,
+    entry: &Entry<'_>,
+    strict: bool,
+) -> Explained {
+    let _ = case;
+    let mut explained = Explained::new(
+        DriftClass::UnclaimedAddition,
+        addition.path.clone(),
+        strict,
+        format!("`{}` added {}, which Git does not mention", writer(entry), addition.path),
+    )
+    .by(entry);
+    if strict {
+        explained.take = Some(addition.whole.clone().unwrap_or_else(|| addition.path.clone()));
+    }
+    explained
+}
+
+/// An addition to an object on which nobody's name stands any more.
+pub(in crate::drift) fn nobody(addition: &Addition<'_>, strict: bool) -> Explained {
+    Explained::new(
+        DriftClass::UnclaimedAddition,
+        addition.path.clone(),
+        strict,
+        format!("{} is not in Git, and the record of who wrote what is gone", addition.path),
+    )
+}
+
+pub(in crate::drift) fn fix(counts: bool) -> Fix {
+    let text = if counts {
+        "take it into Git, or sync to remove it (`Strict=true` counts additions)"
+    } else {
+        "take it into Git, or remove it by hand; Git makes no claim to it"
+    };
+    super::fix(FixKind::Decide, text)
+}

@@ -1,0 +1,38 @@
+//! U: none of the other classes could be shown.
+
+use super::super::case::{Case, Explained, writer};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::Difference;
+
+/// Everything that is known, so that it can be told from noise.
+pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+    let place = difference.whole.as_ref().unwrap_or(&difference.path);
+    let owners: Vec<String> = case
+        .owners
+        .of_place(place)
+        .map(|entry| {
+            format!("`{}` ({:?}, {})", writer(entry), entry.operation, entry.time_text.unwrap_or("no time"))
+        })
+        .collect();
+    let owners = if case.owners.is_empty() {
+        "the record of who wrote what (managedFields) is gone".to_owned()
+    } else if owners.is_empty() {
+        "no field manager owns it".to_owned()
+    } else {
+        format!("owned by {}", owners.join(", "))
+    };
+    let (actor, since) = case.suspect();
+    let mut explained = Explained::new(
+        DriftClass::Unexplained,
+        difference.path.clone(),
+        true,
+        format!("{}; {owners}", case.values(difference)),
+    );
+    explained.actor = actor;
+    explained.since = since;
+    explained
+}
+
+pub(in crate::drift) fn fix() -> Fix {
+    super::fix(FixKind::Sync, "sync to put Git's value back; if it returns, the evidence says where to look")
+}

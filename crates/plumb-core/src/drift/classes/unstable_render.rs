@@ -1,0 +1,30 @@
+//! G: the same commit renders differently each time.
+
+use super::super::case::{Case, Explained};
+use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::Difference;
+
+/// The second render of the same commit has another value here. `None` with a question noted, or no such case.
+pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let place = difference.whole.as_ref().unwrap_or(&difference.desired_path);
+    let unstable = case.is_unstable(&difference.desired_path)? || case.is_unstable(place)?;
+    unstable.then(|| {
+        Explained::new(
+            DriftClass::UnstableRender,
+            difference.desired_path.clone(),
+            false,
+            format!("two renders of the same commit differ at {}", difference.desired_path),
+        )
+        .keeping(difference.whole.clone().unwrap_or_else(|| difference.path.clone()))
+    })
+}
+
+pub(in crate::drift) fn fix(fields: &[String]) -> Fix {
+    super::fix(
+        FixKind::EditGit,
+        format!(
+            "pin the value in the chart's values, or ignore exactly this: `jsonPointers: [{}]`",
+            fields.join(", ")
+        ),
+    )
+}

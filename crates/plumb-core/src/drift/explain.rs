@@ -1,0 +1,271 @@
+//! One class for every difference between what Git asks and what the cluster holds.
+
+use super::case::{Case, Explained, Prediction, is_path, is_under, last_field};
+use super::classes::{
+    admission_mutated, behind, blocked, controller_owned, equivalent_value, live_edit, phantom_default,
+    rejected_field, schema_default, shared_resource, stale_ownership, tug_of_war, unclaimed_addition,
+    unexplained, unstable_render,
+};
+use super::evidence::{DryRun, Question};
+use super::{ApiFailure, Previous};
+use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero};
+use crate::fields::is_control_plane;
+use crate::ignore::Ignored;
+use crate::normalize::{is_kept_annotation, is_kept_label, respelled_keys};
+use crate::object::{FieldPath, Manifest};
+use crate::tracking::{INSTALLATION_ANNOTATION, TRACKING_ANNOTATION};
+
+/// Explains everything that comparing found. Questions that come up are noted in the case; while there are
+/// any, the result is not complete.
+pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec<Explained> {
+    let ignored = case.evidence.rules.of(case.evidence.key, Some(case.desired), Some(case.live));
+    let mut found = rejected_field::kept(case);
+    found.extend(rejected_field::unknown(case));
+    found.extend(blocked::duplicates(case));
+    found.extend(spelled_by_nature(case, original));
+    found.extend(shared_resource::ours(case));
+    for forgiven in &case.comparison.forgiven {
+        if !is_ignored(case, &ignored, &forgiven.path, &forgiven.desired_path) {
+            found.extend(explain_forgiven(case, forgiven));
+        }
+    }
+    for difference in &case.comparison.differences {
+        let aside = is_aside(&difference.path);
+        if !aside && !is_ignored(case, &ignored, &difference.path, &difference.desired_path) {
+            found.extend(explain_difference(case, difference));
+        }
+    }
+    for addition in &case.comparison.additions {
+        let aside = is_aside(&addition.path);
+        if !aside && !is_ignored(case, &ignored, &addition.path, &addition.path) {
+            found.extend(explain_addition(case, addition, strict));
+        }
+    }
+    found.extend(explain_refusal(case));
+    if case.evidence.options.server_side_diff && case.evidence.answers.dry_run.is_none() {
+        case.ask(Question::DryRun);
+    }
+    found.retain(|explained| {
+        !(explained.counts && is_ignored(case, &ignored, &explained.field, &explained.field))
+    });
+    found
+}
+
+fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &FieldPath) -> bool {
+    !ignored.is_empty() && ignored.covers(live, desired, &case.owners)
+}
+
+/// Marks that are not content: tracking, and what controllers note for themselves.
+fn is_aside(path: &FieldPath) -> bool {
+    let Some(key) = last_field(path) else { return false };
+    (is_under(path, &["metadata", "annotations"])
+        && (is_kept_annotation(key) || key == TRACKING_ANNOTATION || key == INSTALLATION_ANNOTATION))
+        || (is_under(path, &["metadata", "labels"]) && is_kept_label(key))
+}
+
+/// What is spelled differently by nature: `stringData`, wrapped base64, another version of the kind.
+fn spelled_by_nature(case: &Case<'_>, original: &Manifest) -> Vec<Explained> {
+    let mut found = Vec::new();
+    if case.is_secret {
+        let (folded, wrapped) = respelled_keys(original);
+        found.extend(folded.into_iter().map(|path| equivalent_value::at(path, Spelling::StringData)));
+        found.extend(wrapped.into_iter().map(|path| equivalent_value::at(path, Spelling::Base64)));
+    }
+    let cached = case.evidence.live.map_or(case.live.api_version(), Manifest::api_version);
+    if case.desired.api_version() != cached {
+        found.push(equivalent_value::at(FieldPath::root().field("apiVersion"), Spelling::ApiVersion));
+    }
+    found
+}
+
+fn explain_forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explained> {
+    match forgiven.reason {
+        Reason::Spelling(spelling) => Some(equivalent_value::forgiven(case, forgiven, spelling)),
+        Reason::Null => Some(phantom_default::null(forgiven)),
+        Reason::Zero => phantom_default::zero(case, forgiven).or_else(|| {
+            let difference = Difference {
+                path: forgiven.path.clone(),
+                desired_path: forgiven.desired_path.clone(),
+                whole: forgiven.whole.clone(),
+                change: Change::Missing,
+                desired: forgiven.desired,
+                live: None,
+            };
+            explain_missing_zero(case, &difference)
+        }),
+    }
+}
+
+/// A zero value of a built-in kind that the cluster lacks, though our apply does not own it: either somebody
+/// removed it, or it was never applied, or the server drops it. The dry-run knows.
+fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    match case.evidence.answers.dry_run {
+        None => {
+            case.ask(Question::DryRun);
+            None
+        }
+        Some(DryRun::Object(object)) => match difference.desired_path.find(object.value()) {
+            None => Some(phantom_default::dropped_by_server(difference.desired_path.clone())),
+            Some(_) => explain_difference(case, difference),
+        },
+        Some(DryRun::Refused(_)) => None,
+        Some(DryRun::Unavailable) => explain_difference(case, difference),
+    }
+}
+
+/// From the most telling evidence to the least.
+fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    if let Some(owned) = controller_owned::difference(case, difference) {
+        return Some(owned);
+    }
+    if let Some(respelled) = equivalent_value::difference(case, difference) {
+        return Some(respelled);
+    }
+    let edit = live_edit::difference(case, difference);
+    // An edit is an edit without a second render; but if one was made for another field, it is heard.
+    if (edit.is_none() || case.evidence.answers.second_render.is_some())
+        && let Some(unstable) = unstable_render::difference(case, difference)
+    {
+        return Some(unstable);
+    }
+    if let Some(edit) = edit.or_else(|| live_edit::removed(case, difference)) {
+        return Some(tug_of_war::escalate(case, edit));
+    }
+    if case.owners.is_empty() {
+        return Some(match case.facts().previous {
+            Previous::Changed(_) => behind::difference(case, difference),
+            Previous::Unknown | Previous::Same => {
+                tug_of_war::escalate(case, unexplained::difference(case, difference))
+            }
+        });
+    }
+    explain_by_dry_run(case, difference)
+}
+
+fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let place = difference.whole.as_ref().unwrap_or(&difference.path);
+    let same = matches!(case.facts().previous, Previous::Same);
+    match case.predict(difference) {
+        // The refusal is one finding for all fields.
+        Prediction::Asked | Prediction::Refused => None,
+        Prediction::Unchanged => Some(if difference.desired.is_some_and(is_zero) {
+            phantom_default::chosen_by_server(difference)
+        } else {
+            admission_mutated::difference(case, difference)
+                .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
+        }),
+        Prediction::Changed if same && case.is_ours(place) => {
+            Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
+        }
+        Prediction::Unavailable if same => Some(
+            admission_mutated::difference(case, difference)
+                .unwrap_or_else(|| unexplained::difference(case, difference)),
+        ),
+        Prediction::Changed | Prediction::Unavailable => Some(behind::difference(case, difference)),
+    }
+}
+
+fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> Option<Explained> {
+    if let Some(replacement) = live_edit::replacement(case, addition) {
+        return Some(replacement);
+    }
+    if let Some(default) = schema_default::addition(addition) {
+        return Some(default);
+    }
+    let place = addition.whole.as_ref().unwrap_or(&addition.path);
+    if let Some(entry) = case.other_writer(place) {
+        if is_status_of_controller(addition, entry.subresource, entry.manager) {
+            return None;
+        }
+        if addition.whole.is_some() && git_changed(case, place) {
+            return Some(behind::dropped(addition));
+        }
+        return Some(
+            controller_owned::addition(addition, entry)
+                .unwrap_or_else(|| unclaimed_addition::addition(case, addition, entry, strict)),
+        );
+    }
+    if let Some(entry) = stale_ownership::owner(case, addition) {
+        if let Some(stale) = stale_ownership::addition(case, addition, entry) {
+            return Some(stale);
+        }
+    } else if case.is_ours(place) && !matches!(case.facts().previous, Previous::Same) {
+        return match case.predict_addition(addition) {
+            Prediction::Asked | Prediction::Refused => None,
+            Prediction::Unchanged => Some(unowned(case, addition)),
+            Prediction::Unavailable if addition.whole.is_some() => Some(unowned(case, addition)),
+            Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
+        };
+    }
+    if case.owners.is_empty() {
+        return Some(unclaimed_addition::nobody(addition, strict));
+    }
+    Some(unowned(case, addition))
+}
+
+/// Nobody's field: the server's or an admission configuration's.
+fn unowned(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
+    admission_mutated::addition(case, addition)
+        .filter(|_| addition.fill == Fill::None)
+        .unwrap_or_else(|| schema_default::unowned(case, addition))
+}
+
+/// Metadata that the cluster's controllers write beside a status.
+fn is_status_of_controller(addition: &Addition<'_>, subresource: Option<&str>, manager: &str) -> bool {
+    subresource == Some("status")
+        && is_control_plane(manager)
+        && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
+}
+
+/// Is it known that Git's value of this place is not what was applied last?
+fn git_changed(case: &Case<'_>, place: &FieldPath) -> bool {
+    match case.facts().previous {
+        Previous::Unknown | Previous::Same => false,
+        Previous::Changed(Some(previous)) => place.find(previous.value()) != place.find(case.desired.value()),
+        Previous::Changed(None) => true,
+    }
+}
+
+/// The dry-run was refused: one finding, unless taking over what nobody owns makes it pass.
+fn explain_refusal(case: &Case<'_>) -> Vec<Explained> {
+    let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return Vec::new() };
+    if !(400..500).contains(&failure.code) || matches!(failure.code, 404 | 409 | 429) {
+        return Vec::new();
+    }
+    match forbidden_leftovers(case, failure) {
+        Some(leftovers) => {
+            let fields = case.comparison.differences.iter().filter(|difference| !is_aside(&difference.path));
+            let mut found: Vec<Explained> =
+                fields.map(|difference| behind::difference(case, difference)).collect();
+            found.extend(leftovers.into_iter().map(|path| {
+                let mut explained = Explained::new(
+                    super::DriftClass::Behind,
+                    path.clone(),
+                    true,
+                    format!("{path} was filled in for Git's former choice, and the new one forbids it"),
+                );
+                explained.take = Some(path);
+                explained
+            }));
+            found
+        }
+        None => blocked::refused(failure, case.is_secret),
+    }
+}
+
+/// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of
+/// the former choice (`rollingUpdate` beside `type: Recreate`).
+fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<FieldPath>> {
+    let places: Vec<FieldPath> = failure
+        .causes
+        .iter()
+        .filter(|cause| cause.reason == "FieldValueForbidden")
+        .map(|cause| blocked::pointer(&cause.field))
+        .collect();
+    let all_left_over = places.iter().all(|place| {
+        place.find(case.desired.value()).is_none()
+            && place.find(case.live.value()).is_some()
+            && case.owners.of_place(place).all(|entry| entry.is_ours() || entry.is_client_side_apply())
+    });
+    (!places.is_empty() && places.len() == failure.causes.len() && all_left_over).then_some(places)
+}

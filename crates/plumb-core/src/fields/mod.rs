@@ -1,0 +1,13 @@
+//! Who owns which field: `metadata.managedFields`, read where it lies. Nothing is built up front; a question
+//! about one place walks the `FieldsV1` tree to that place.
+
+mod managers;
+mod owners;
+mod take_over;
+
+#[cfg(test)]
+mod tests;
+
+pub use managers::{is_control_plane, is_person};
+pub use owners::{Entry, Operation, Owners};
+pub use take_over::{TakeOver, take_over};

@@ -1,0 +1,151 @@
+//! The entries of `managedFields`, and which of them own a place.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::object::{FieldPath, Manifest, Segment};
+use crate::tracking::FIELD_MANAGER;
+
+/// How an entry came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Server-side apply.
+    Apply,
+    /// Anything else.
+    Update,
+}
+
+/// One entry of `managedFields`.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Who.
+    pub manager: &'a str,
+    /// How.
+    pub operation: Operation,
+    /// Through which subresource, if any.
+    pub subresource: Option<&'a str>,
+    /// When the entry last changed, as written.
+    pub time_text: Option<&'a str>,
+    /// The `FieldsV1` tree.
+    pub fields: &'a Map<String, Value>,
+}
+
+impl<'a> Entry<'a> {
+    /// When the entry last changed.
+    pub fn time(&self) -> Option<Timestamp> {
+        self.time_text?.parse().ok()
+    }
+
+    /// What plumb (or Argo CD) applied server-side.
+    pub fn is_ours(&self) -> bool {
+        self.operation == Operation::Apply && self.manager == FIELD_MANAGER && self.subresource.is_none()
+    }
+
+    /// A client-side apply of an earlier time: what it owns and Git no longer has would live for ever.
+    pub fn is_client_side_apply(&self) -> bool {
+        self.operation == Operation::Update
+            && self.subresource.is_none()
+            && matches!(self.manager, "kubectl-client-side-apply" | FIELD_MANAGER | "before-first-apply")
+    }
+
+    /// Reads one entry; `None` if it is not understood.
+    pub(super) fn read(value: &'a Value) -> Option<Self> {
+        let text = |field: &str| value.get(field).and_then(Value::as_str);
+        Some(Self {
+            manager: text("manager")?,
+            operation: if text("operation")? == "Apply" { Operation::Apply } else { Operation::Update },
+            subresource: text("subresource").filter(|subresource| !subresource.is_empty()),
+            time_text: text("time"),
+            fields: value.get("fieldsV1")?.as_object()?,
+        })
+    }
+
+    /// Does this entry own the place, or something above it as a whole?
+    pub fn owns(&self, path: &FieldPath, live: &Value) -> bool {
+        let mut fields = self.fields;
+        let mut value = Some(live);
+        for segment in path.segments() {
+            if fields.is_empty() {
+                return true;
+            }
+            let child = match (segment, value) {
+                (Segment::Field(name), Some(Value::Array(items))) => {
+                    name.parse().ok().and_then(|index: usize| item_of(fields, items, index))
+                }
+                (Segment::Field(name), _) => fields.get(&format!("f:{name}")),
+                (Segment::Index(index), Some(Value::Array(items))) => item_of(fields, items, *index),
+                (Segment::Index(_), _) => None,
+            };
+            let Some(Value::Object(child)) = child else { return false };
+            fields = child;
+            value = value.and_then(|value| match segment {
+                Segment::Field(name) => value.get(name).or_else(|| value.get(name.parse::<usize>().ok()?)),
+                Segment::Index(index) => value.get(*index),
+            });
+        }
+        true
+    }
+}
+
+/// The subtree of the list item at `index`.
+fn item_of<'a>(fields: &'a Map<String, Value>, items: &[Value], index: usize) -> Option<&'a Value> {
+    let item = items.get(index)?;
+    fields.iter().find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
+}
+
+/// Does a path element (`k:{"name":"c"}`, `v:"a"`, `i:0`) mean this list item? A key field that the live item
+/// lacks cannot be told from its default, so it does not speak against.
+pub(super) fn element_is(element: &str, item: &Value, index: usize) -> bool {
+    if let Some(keys) = element.strip_prefix("k:") {
+        let Ok(Value::Object(keys)) = serde_json::from_str::<Value>(keys) else { return false };
+        keys.iter().all(|(name, key)| item.get(name).is_none_or(|value| value == key))
+            && keys.keys().any(|name| item.get(name).is_some())
+    } else if let Some(value) = element.strip_prefix("v:") {
+        serde_json::from_str::<Value>(value).is_ok_and(|value| value == *item)
+    } else {
+        element.strip_prefix("i:").and_then(|text| text.parse::<usize>().ok()) == Some(index)
+    }
+}
+
+/// All entries of one live object.
+#[derive(Clone, Debug)]
+pub struct Owners<'a> {
+    live: &'a Value,
+    entries: Vec<Entry<'a>>,
+}
+
+impl<'a> Owners<'a> {
+    /// Reads `metadata.managedFields`.
+    pub fn of(live: &'a Manifest) -> Self {
+        let value = live.value();
+        let entries = value.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+        let entries =
+            entries.and_then(Value::as_array).into_iter().flatten().filter_map(Entry::read).collect();
+        Self { live: value, entries }
+    }
+
+    /// The entries, as they stand.
+    pub fn entries(&self) -> &[Entry<'a>] {
+        &self.entries
+    }
+
+    /// Nobody's name is on anything: the record was wiped, or never kept.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What plumb (or Argo CD) applied server-side.
+    pub fn ours(&self) -> Option<&Entry<'a>> {
+        self.entries.iter().find(|entry| entry.is_ours())
+    }
+
+    /// The entries that own a place of the live object.
+    pub fn of_place(&self, path: &FieldPath) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(move |entry| entry.owns(path, self.live))
+    }
+
+    /// The live object.
+    pub fn live(&self) -> &'a Value {
+        self.live
+    }
+}

@@ -1,0 +1,306 @@
+//! Judges recordings of a real cluster against what is expected of them. The recordings are made by a script
+//! and are large; the test looks for them where `PLUMB_RECORDINGS` points, and says so if it is not set.
+
+#![expect(clippy::expect_used, reason = "a recording that cannot be read fails the test")]
+
+use std::path::Path;
+
+use plumb_core::app::CompareOptions;
+use plumb_core::desired::{DesiredObject, ObjectOptions};
+use plumb_core::drift::{
+    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
+    HealRecord, LiveOwner, Mutator, ObservedWrite, Outcome, Previous, Question, SecondRender, Verdict,
+    VerdictStatus, judge,
+};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::object::{FieldPath, Manifest, ObjectKey};
+use plumb_core::schema::SchemaSet;
+use serde_json::Value;
+
+struct Judged {
+    verdict: Verdict,
+    asked: Vec<Question>,
+}
+
+fn failure(status: &Value) -> ApiFailure {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let causes = status["details"]["causes"].as_array().into_iter().flatten().map(|cause| FailureCause {
+        reason: text(cause, "reason"),
+        message: text(cause, "message"),
+        field: text(cause, "field"),
+    });
+    ApiFailure {
+        code: status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500),
+        reason: text(status, "reason"),
+        message: text(status, "message"),
+        causes: causes.collect(),
+    }
+}
+
+fn manifest(value: &Value) -> Option<Manifest> {
+    (!value.is_null()).then(|| Manifest::new(value.clone()).expect("an object"))
+}
+
+fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous: bool) -> Judged {
+    let key: Vec<String> = serde_json::from_value(object["key"].clone()).expect("a key");
+    let key = ObjectKey {
+        group: key[0].clone(),
+        kind: key[1].clone(),
+        namespace: Some(key[2].clone()).filter(|namespace| !namespace.is_empty()),
+        name: key[3].clone(),
+    };
+    let now = "2030-01-01T00:00:00Z".parse().expect("a time");
+    let desired = manifest(&object["desired"]).map(|manifest| {
+        let is_hook = manifest.annotation("argocd.argoproj.io/hook").is_some();
+        let options = ObjectOptions { is_hook, ..ObjectOptions::default() };
+        DesiredObject { key: key.clone(), manifest, options, origin: None }
+    });
+    let live = manifest(&object["live"]);
+    let (dry_run, second, live_at, previous) = (
+        manifest(&object["dry_run"]),
+        manifest(&object["second"]),
+        manifest(&object["live_at"]),
+        manifest(&object["previous_manifest"]),
+    );
+    let dry_fail = (!object["dry_fail"].is_null()).then(|| failure(&object["dry_fail"]));
+    let attempt = (!object["attempt"].is_null()).then(|| failure(&object["attempt"]));
+    let pairs = |field: &str| -> Vec<(String, String)> {
+        serde_json::from_value(object[field].clone()).unwrap_or_default()
+    };
+    let name = app["name"].as_str().expect("a name");
+    let claims: Vec<String> = serde_json::from_value(object["claims"].clone()).unwrap_or_default();
+    let claims: Vec<Claim<'_>> = claims.iter().map(|app| Claim { app, manifest: None }).collect();
+    let autoscalers: Vec<Autoscaler> =
+        pairs("autoscalers").into_iter().map(|(kind, name)| Autoscaler { kind, name }).collect();
+    let mutators: Vec<Mutator> =
+        pairs("mutators").into_iter().map(|(kind, name)| Mutator { kind, name }).collect();
+    let writes: Vec<ObservedWrite> = pairs("writes")
+        .into_iter()
+        .map(|(manager, at)| ObservedWrite { manager, at: at.parse().expect("a time") })
+        .collect();
+    let heals = if object["tug"] == true {
+        vec![HealRecord {
+            field: FieldPath::from_pointer("/spec/replicas"),
+            healed_at: vec![now; 5],
+            stopped: false,
+        }]
+    } else {
+        Vec::new()
+    };
+    let facts = Facts {
+        app: name,
+        owner: match object["owner"].as_str() {
+            Some(owner) if owner == name => LiveOwner::ThisApp,
+            Some(owner) => LiveOwner::App(owner.to_owned()),
+            None => LiveOwner::Nobody,
+        },
+        previous: match object["previous"].as_str() {
+            Some("same") if knows_previous => Previous::Same,
+            Some("changed") if knows_previous => Previous::Changed(previous.as_ref()),
+            _ => Previous::Unknown,
+        },
+        attempt: attempt.as_ref().map_or(Attempt::None, Attempt::Refused),
+        prune: app["prune"] == true,
+        claims: &claims,
+        autoscalers: &autoscalers,
+        mutators: &mutators,
+        heals: &heals,
+        finished: (object["finished"] == true).then_some(FinishedRun {
+            at: now,
+            succeeded: true,
+            same_desired: true,
+        }),
+        render_may_vary: object["vary"] == true,
+        writes: &writes,
+        ..Facts::default()
+    };
+    let rules = IgnoreRules::default();
+    let mut evidence = Evidence {
+        key: &key,
+        desired: desired.as_ref(),
+        live: live.as_ref(),
+        schemas,
+        rules: &rules,
+        options: CompareOptions { strict: app["strict"] == true, ..CompareOptions::default() },
+        facts,
+        answers: Answers::default(),
+        now,
+    };
+    let mut asked = Vec::new();
+    loop {
+        match judge(&evidence) {
+            Outcome::Settled(verdict) => return Judged { verdict: *verdict, asked },
+            Outcome::Ask(questions) => {
+                assert!(!questions.is_empty());
+                for question in questions {
+                    assert!(!asked.contains(&question), "{key}: {question:?} asked twice");
+                    match &question {
+                        Question::DryRun => {
+                            evidence.answers.dry_run = Some(match (&dry_run, &dry_fail) {
+                                (Some(object), _) => DryRun::Object(object),
+                                (None, Some(failure)) => DryRun::Refused(failure),
+                                (None, None) => DryRun::Unavailable,
+                            });
+                        }
+                        Question::SecondRender => {
+                            evidence.answers.second_render = Some(SecondRender::Object(second.as_ref()));
+                        }
+                        Question::LiveAt { .. } => evidence.answers.live_at = Some(live_at.as_ref()),
+                    }
+                    asked.push(question);
+                }
+            }
+        }
+    }
+}
+
+fn word(verdict: &Verdict) -> String {
+    let prune = if verdict.requires_pruning { " prune" } else { "" };
+    match &verdict.status {
+        VerdictStatus::Synced => "Synced".to_owned(),
+        VerdictStatus::OutOfSync => format!("OutOfSync{prune}"),
+        VerdictStatus::Unknown { .. } => "Unknown".to_owned(),
+        VerdictStatus::NotCompared(_) => "absent".to_owned(),
+    }
+}
+
+fn covers(named: &str, wanted: &str) -> bool {
+    let (parent, last) = wanted.rsplit_once('/').unwrap_or(("", wanted));
+    named == wanted
+        || named.starts_with(&format!("{wanted}/"))
+        || (last.bytes().all(|byte| byte.is_ascii_digit()) && named == parent)
+}
+
+fn one_or_many(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])
+}
+
+fn problems(case: &Value, app: &str, many: bool, judged: &Judged) -> Vec<String> {
+    let verdict = &judged.verdict;
+    let short = format!("{}/{}", verdict.key.kind, verdict.key.name);
+    let long = format!("{app}:{short}");
+    let mut problems = Vec::new();
+    let expected = &case["expect"][if many { &long } else { &short }];
+    if !expected.is_null() {
+        let word = word(verdict);
+        let ok = one_or_many(expected).iter().any(|wanted| {
+            wanted == &Value::from(word.as_str())
+                || (wanted == "OutOfSync" && word.starts_with("OutOfSync"))
+                || (wanted == "-" && word == "absent")
+        });
+        if !ok {
+            problems.push(format!("{long}: want {expected}, got {word}"));
+        }
+    }
+    let mut wanted = case["drift"][&long].clone();
+    if wanted.is_null() && !many {
+        wanted = case["drift"][&short].clone();
+    }
+    if wanted == "none" && !verdict.findings.is_empty() {
+        problems.push(format!("{long}: want no finding"));
+    }
+    for wanted in one_or_many(&wanted).iter().filter(|wanted| wanted.is_object()) {
+        let classes = one_or_many(&wanted["class"]);
+        let hits: Vec<_> =
+            verdict.findings.iter().filter(|f| classes.contains(&Value::from(f.class.name()))).collect();
+        if hits.is_empty() {
+            problems.push(format!("{long}: want {}", wanted["class"]));
+        }
+        for field in wanted["fields"].as_array().into_iter().flatten() {
+            let field = field.as_str().unwrap_or_default();
+            if !hits.iter().flat_map(|f| &f.fields).any(|named| covers(&named.to_string(), field)) {
+                problems.push(format!("{long}: {field} not named"));
+            }
+        }
+        for text in wanted["says"].as_array().into_iter().flatten() {
+            if !hits.iter().any(|f| format!("{f:?}").contains(text.as_str().unwrap_or_default())) {
+                problems.push(format!("{long}: does not say {text}"));
+            }
+        }
+        for text in wanted["hides"].as_array().into_iter().flatten() {
+            if format!("{:?}", verdict.findings).contains(text.as_str().unwrap_or_default()) {
+                problems.push(format!("{long}: says {text}"));
+            }
+        }
+    }
+    problems
+}
+
+/// Cases whose last word comes after a sync or a heal; the recording shows the state before it.
+const BEFORE_SYNC: [&str; 5] = [
+    "e-moves-between-apps",
+    "l-client-apply-leftover-synced",
+    "m-strategy-switch",
+    "r-port-edited-healed",
+    "t-healed-once",
+];
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test may read its recordings")]
+fn recordings_are_judged_as_expected() {
+    let Ok(folder) = std::env::var("PLUMB_RECORDINGS") else {
+        println!("skipped: PLUMB_RECORDINGS is not set");
+        return;
+    };
+    let only = std::env::var("PLUMB_RECORDING").unwrap_or_default();
+    let folder = Path::new(&folder);
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder.join("out")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut failed = 0;
+    let (mut objects, mut asked) = (0, 0);
+    for file in files.iter().filter(|file| file.to_string_lossy().contains(&only)) {
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let docs: Vec<Value> = case["docs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|doc| {
+                let text = std::fs::read_to_string(folder.join("docs").join(doc.as_str().unwrap())).unwrap();
+                serde_json::from_str(&text).unwrap()
+            })
+            .collect();
+        let schemas = SchemaSet::from_openapi(&docs);
+        let apps = case["apps"].as_array().unwrap();
+        for knows_previous in [true, false] {
+            for app in apps {
+                for object in app["objects"].as_array().unwrap() {
+                    let judged = judge_object(app, object, &schemas, knows_previous);
+                    if BEFORE_SYNC.iter().any(|id| case["id"] == *id) && only.is_empty() {
+                        continue;
+                    }
+                    let problems = problems(&case, app["name"].as_str().unwrap(), apps.len() > 1, &judged);
+                    objects += 1;
+                    asked += usize::from(!judged.asked.is_empty());
+                    if !problems.is_empty() || !only.is_empty() {
+                        failed += usize::from(!problems.is_empty());
+                        println!(
+                            "{} (previous known: {knows_previous}) asked {:?}",
+                            case["id"], judged.asked
+                        );
+                        println!("  {:?} {:?}", judged.verdict.status, judged.verdict.advice);
+                        for problem in &problems {
+                            println!("  PROBLEM {problem}");
+                        }
+                        for f in &judged.verdict.findings {
+                            let fields: Vec<String> = f.fields.iter().map(ToString::to_string).collect();
+                            println!(
+                                "  {} counts={} {} actor={:?} since={:?}",
+                                f.class,
+                                f.counts,
+                                fields.join(" "),
+                                f.actor,
+                                f.since
+                            );
+                            for line in &f.evidence {
+                                println!("      {line}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{objects} objects judged, {asked} asked something, {failed} failed");
+    assert_eq!(failed, 0);
+}
