@@ -1,7 +1,31 @@
-//! What tests stand on, and nothing that ships: a real control plane started from this
-//! repository's own sources.
+//! What tests stand on, and nothing that ships.
+//!
+//! - [`cluster`]: real control planes on 127.0.0.1, built from this repository's own sources.
+//! - [`git`]: Git repositories in a temporary directory, made by the real program.
+//! - [`objects`]: small makers of Kubernetes objects, as JSON values.
+//! - `TestNamespace`: a fresh namespace in the one cluster of a test run, with everything a test
+//!   does to objects in it, and waiting on facts instead of time.
+//! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
 //! This crate speaks to the people who write tests, so its errors are `anyhow`'s: nobody
 //! decides anything by them.
 
 pub mod cluster;
+pub mod git;
+pub mod objects;
+
+#[cfg(feature = "client")]
+pub mod audit;
+#[cfg(feature = "client")]
+mod namespace;
+#[cfg(feature = "client")]
+pub mod proxy;
+#[cfg(feature = "client")]
+mod shared;
+#[cfg(feature = "client")]
+pub mod wait;
+
+#[cfg(feature = "client")]
+pub use namespace::TestNamespace;
+#[cfg(feature = "client")]
+pub use shared::{SharedCluster, client_for, programs, shared_cluster};

@@ -60,8 +60,7 @@ func (c *cluster) apiserver(self string, p ports) program {
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file=" + filepath.Join(c.dir, "audit-policy.yaml"),
 		"--audit-log-path=" + c.state.AuditLog,
-		// A request is in the log before its answer is sent: a test that has the answer
-		// can read the log.
+		// Written as each request ends, not in batches later.
 		"--audit-log-mode=blocking",
 	}}
 }

@@ -1,0 +1,6 @@
+//! The harness itself, against real clusters.
+
+mod clusters;
+mod faults;
+mod namespaces;
+mod stages;
