@@ -11,13 +11,23 @@
 mod aggregate;
 mod assess;
 mod builtin;
+mod cause;
 mod general;
+mod promise;
 mod read;
+mod redact;
 mod rules;
+mod since;
 mod status;
+mod stuck;
 
 pub use aggregate::{Member, Role, aggregate};
 pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, general_reading, pending_deletion, standing};
 pub use builtin::webhook::{Backing, assess_webhook, webhook_services};
+pub use cause::{Cause, Event, LogTail, Node, Symptom, chain, with_children};
+pub use promise::{Kept, Ownership, Promise, promised_secret, with_promise};
+pub use since::{KnownFrom, Patience, Record, Since, in_words, since};
+pub use stuck::{Stuck, stuck};
+
 use status::Answer;
 pub use status::{Health, HealthStatus};

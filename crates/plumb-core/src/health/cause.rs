@@ -1,0 +1,390 @@
+//! Why an object is not well: the way from it down to the pod, with what can be seen at each step.
+//!
+//! A Deployment says "1 of 3 replicas"; the reason is in a container of a pod of a replica set of it. The tree of
+//! children, their events and the last lines of their logs are an input; nothing is fetched here.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::read::{find, find_text};
+use super::redact::redact;
+use super::{Health, HealthStatus, assess};
+use crate::object::{Manifest, ObjectKey};
+
+/// How deep a tree is walked, and how many lines of a log are shown.
+const MAX_DEPTH: usize = 16;
+const MAX_LOG_LINES: usize = 5;
+const MAX_EVENTS: usize = 3;
+const MAX_LETTERS: usize = 300;
+
+/// An object with what belongs to it. Children are those that name it as owner.
+#[derive(Clone, Debug)]
+pub struct Node<'tree> {
+    /// The object.
+    pub object: &'tree Manifest,
+    /// What it owns.
+    pub children: Vec<Node<'tree>>,
+    /// Events about it.
+    pub events: Vec<Event>,
+    /// The last lines of its containers' logs.
+    pub logs: Vec<LogTail>,
+}
+
+impl<'tree> Node<'tree> {
+    /// An object without children, events and logs.
+    pub fn leaf(object: &'tree Manifest) -> Self {
+        Self { object, children: Vec::new(), events: Vec::new(), logs: Vec::new() }
+    }
+}
+
+/// One event, as Kubernetes tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Is it a warning?
+    pub is_warning: bool,
+    /// `FailedScheduling`, `BackOff` …
+    pub reason: String,
+    /// The sentence.
+    pub message: String,
+    /// How often it happened.
+    pub count: u32,
+}
+
+/// The last lines of a container's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogTail {
+    /// Which container.
+    pub container: String,
+    /// Its lines, oldest first.
+    pub lines: Vec<String>,
+}
+
+/// Something that can be seen on an object and that may be why it is not well. Texts are redacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Symptom {
+    /// What its health says.
+    Health(Health),
+    /// No node takes the pod.
+    Unschedulable {
+        /// What the scheduler says.
+        message: String,
+    },
+    /// A container waits.
+    Waiting {
+        /// Which container.
+        container: String,
+        /// `CrashLoopBackOff`, `ImagePullBackOff`, `CreateContainerConfigError` …
+        reason: String,
+        /// More words, if there are any.
+        message: String,
+    },
+    /// A container ended, now or before its last restart.
+    Ended {
+        /// Which container.
+        container: String,
+        /// Its exit code.
+        exit_code: i64,
+        /// `OOMKilled`, `Error` …
+        reason: String,
+        /// What it left as its termination message.
+        message: String,
+    },
+    /// A container was restarted.
+    Restarted {
+        /// Which container.
+        container: String,
+        /// How often.
+        count: i64,
+    },
+    /// A container runs and is not ready.
+    NotReady {
+        /// Which container.
+        container: String,
+    },
+    /// A warning about it.
+    Event(Event),
+    /// The last lines of a log.
+    Log(LogTail),
+}
+
+impl fmt::Display for Symptom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = |f: &mut fmt::Formatter<'_>, words: &str| {
+            if words.is_empty() { Ok(()) } else { write!(f, ": {words}") }
+        };
+        match self {
+            Self::Health(health) => write!(f, "{health}"),
+            Self::Unschedulable { message } => {
+                f.write_str("no node takes it")?;
+                more(f, message)
+            }
+            Self::Waiting { container, reason, message } => {
+                write!(f, "container {container} waits, {reason}")?;
+                more(f, message)
+            }
+            Self::Ended { container, exit_code, reason, message } => {
+                write!(f, "container {container} ended with code {exit_code}")?;
+                if !reason.is_empty() {
+                    write!(f, " ({reason})")?;
+                }
+                more(f, message)
+            }
+            Self::Restarted { container, count } => {
+                let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+                write!(f, "container {container} was restarted {times}")
+            }
+            Self::NotReady { container } => write!(f, "container {container} runs and is not ready"),
+            Self::Event(event) => {
+                write!(f, "event {}", event.reason)?;
+                if event.count > 1 {
+                    write!(f, " ({} times)", event.count)?;
+                }
+                more(f, &event.message)
+            }
+            Self::Log(tail) => write!(f, "last lines of {}: {}", tail.container, tail.lines.join(" | ")),
+        }
+    }
+}
+
+/// One step of the way down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Which object; `None` for one without a name.
+    pub key: Option<ObjectKey>,
+    /// What can be seen on it.
+    pub symptoms: Vec<Symptom>,
+    /// How many of its siblings are as ill as it is.
+    pub n_alike: usize,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "{key}")?,
+            None => f.write_str("an object without name")?,
+        }
+        if self.n_alike > 0 {
+            write!(f, " (and {} more like it)", self.n_alike)?;
+        }
+        for (index, symptom) in self.symptoms.iter().enumerate() {
+            write!(f, "{}{symptom}", if index == 0 { ": " } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+/// The way from an object that is not well down to why: the object first, then at each step the child that is
+/// worst off. Empty if the object and all that it owns are well.
+pub fn chain(node: &Node<'_>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut current = node;
+    let mut n_alike = 0;
+    for depth in 0..MAX_DEPTH {
+        let symptoms = symptoms(current);
+        let worst = badness(current, MAX_DEPTH);
+        if depth == 0 && worst == 0 && symptoms.is_empty() {
+            return causes;
+        }
+        causes.push(Cause { key: current.object.key(), symptoms, n_alike });
+        let ranked: Vec<(u8, &Node<'_>)> =
+            current.children.iter().map(|child| (badness(child, MAX_DEPTH), child)).collect();
+        let Some(most) = ranked.iter().map(|(badness, _)| *badness).max().filter(|badness| *badness > 0)
+        else {
+            break;
+        };
+        n_alike = ranked.iter().filter(|(badness, _)| *badness == most).count() - 1;
+        let Some((_, child)) = ranked.into_iter().find(|(badness, _)| *badness == most) else { break };
+        current = child;
+    }
+    causes
+}
+
+/// A judgement that also tells of an ill child: the status is the object's own, as only what an app manages
+/// directly counts for it, but the message names what its child suffers from.
+pub fn with_children(health: Health, node: &Node<'_>) -> Health {
+    let is_told = health.status == HealthStatus::Degraded && node.children.is_empty();
+    if is_told || node.children.iter().all(|child| badness(child, MAX_DEPTH) < DEGRADED) {
+        return health;
+    }
+    let Some(cause) = chain(node).pop() else { return health };
+    let Some(key) = cause.key else { return health };
+    let Some(symptom) = cause.symptoms.first() else { return health };
+    let words = format!("{key}: {symptom}");
+    let message = if health.message.is_empty() { words } else { format!("{}; {words}", health.message) };
+    Health { message, ..health }
+}
+
+const DEGRADED: u8 = 3;
+
+/// How ill an object or anything that it owns is.
+fn badness(node: &Node<'_>, depth: usize) -> u8 {
+    let own = match assess(node.object).map(|health| health.status) {
+        None | Some(HealthStatus::Healthy) => 0,
+        Some(HealthStatus::Suspended) => 1,
+        Some(HealthStatus::Progressing) => 2,
+        Some(HealthStatus::Degraded | HealthStatus::Missing | HealthStatus::Unknown) => DEGRADED,
+    };
+    if depth == 0 {
+        return own;
+    }
+    node.children.iter().map(|child| badness(child, depth - 1)).fold(own, u8::max)
+}
+
+fn symptoms(node: &Node<'_>) -> Vec<Symptom> {
+    let mut found = Vec::new();
+    if node.object.group().is_empty() && node.object.kind() == "Pod" {
+        note_pod(node.object.value(), &mut found);
+    }
+    if found.is_empty()
+        && let Some(health) = assess(node.object)
+        && health.status != HealthStatus::Healthy
+    {
+        found.push(Symptom::Health(Health { message: redact(&health.message, MAX_LETTERS), ..health }));
+    }
+    let warnings = node.events.iter().filter(|event| event.is_warning).rev().take(MAX_EVENTS);
+    found.extend(warnings.map(|event| {
+        Symptom::Event(Event { message: redact(&event.message, MAX_LETTERS), ..event.clone() })
+    }));
+    found.extend(node.logs.iter().filter(|tail| !tail.lines.is_empty()).map(|tail| {
+        let first = tail.lines.len().saturating_sub(MAX_LOG_LINES);
+        let lines = tail.lines[first..].iter().map(|line| redact(line, MAX_LETTERS)).collect();
+        Symptom::Log(LogTail { container: tail.container.clone(), lines })
+    }));
+    found
+}
+
+fn note_pod(pod: &Value, found: &mut Vec<Symptom>) {
+    let conditions = find(pod, "status.conditions").and_then(Value::as_array).into_iter().flatten();
+    for condition in conditions {
+        let is = |field: &str, word: &str| find_text(condition, field) == Some(word);
+        if is("type", "PodScheduled") && is("status", "False") {
+            let message = redact(find_text(condition, "message").unwrap_or_default(), MAX_LETTERS);
+            found.push(Symptom::Unschedulable { message });
+        }
+    }
+    let phase = find_text(pod, "status.phase").unwrap_or_default();
+    for list in ["status.initContainerStatuses", "status.containerStatuses"] {
+        for container in find(pod, list).and_then(Value::as_array).into_iter().flatten() {
+            note_container(container, phase, found);
+        }
+    }
+}
+
+fn note_container(status: &Value, phase: &str, found: &mut Vec<Symptom>) {
+    let container = find_text(status, "name").unwrap_or_default().to_owned();
+    let text = |path: &str| redact(find_text(status, path).unwrap_or_default(), MAX_LETTERS);
+    let number = |path: &str| find(status, path).and_then(Value::as_i64);
+    if find(status, "state.waiting").is_some() {
+        let (reason, message) = (text("state.waiting.reason"), text("state.waiting.message"));
+        found.push(Symptom::Waiting { container: container.clone(), reason, message });
+    }
+    for state in ["state.terminated", "lastState.terminated"] {
+        let exit_code = number(&format!("{state}.exitCode")).unwrap_or(0);
+        let reason = text(&format!("{state}.reason"));
+        if exit_code != 0 || reason == "OOMKilled" {
+            let message = text(&format!("{state}.message"));
+            found.push(Symptom::Ended { container: container.clone(), exit_code, reason, message });
+        }
+    }
+    if let Some(count) = number("restartCount").filter(|count| *count > 0) {
+        found.push(Symptom::Restarted { container: container.clone(), count });
+    }
+    let runs = find(status, "state.running").is_some();
+    if phase == "Running" && runs && find(status, "ready") == Some(&Value::Bool(false)) {
+        found.push(Symptom::NotReady { container });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use serde_json::json;
+
+    fn manifest(value: Value) -> Manifest {
+        Manifest::new(value).expect("an object")
+    }
+
+    fn deployment() -> Manifest {
+        manifest(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"replicas": 2}, "status": {"replicas": 2, "updatedReplicas": 2, "availableReplicas": 1},
+        }))
+    }
+
+    fn replica_set(name: &str, available: i64) -> Manifest {
+        manifest(json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"replicas": 2}, "status": {"availableReplicas": available},
+        }))
+    }
+
+    fn crashing_pod(name: &str) -> Manifest {
+        manifest(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"restartPolicy": "Always"},
+            "status": {"phase": "Running", "containerStatuses": [{
+                "name": "main", "ready": false, "restartCount": 7,
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}},
+                "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "message": "cannot open db: password=hunter2"}},
+            }]},
+        }))
+    }
+
+    fn told(causes: &[Cause]) -> String {
+        causes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_way_down_ends_at_the_container() {
+        let (top, old, new) = (deployment(), replica_set("web-1", 2), replica_set("web-2", 1));
+        let (first, second) = (crashing_pod("web-2-a"), crashing_pod("web-2-b"));
+        let mut pod = Node::leaf(&first);
+        pod.events = vec![
+            Event { is_warning: false, reason: "Pulled".into(), message: "image is there".into(), count: 1 },
+            Event {
+                is_warning: true,
+                reason: "BackOff".into(),
+                message: "restarting failed container".into(),
+                count: 12,
+            },
+        ];
+        pod.logs = vec![LogTail {
+            container: "main".into(),
+            lines: vec!["starting".into(), "token: abcdef".into(), "panic: no database".into()],
+        }];
+        let mut set = Node::leaf(&new);
+        set.children = vec![pod, Node::leaf(&second)];
+        let mut tree = Node::leaf(&top);
+        tree.children = vec![Node::leaf(&old), set];
+        expect![[r"
+            apps/Deployment shop/web: Progressing: 1 of 2 updated replicas are available
+            apps/ReplicaSet shop/web-2: Progressing: 1 of 2 replicas are available
+            Pod shop/web-2-a (and 1 more like it): container main waits, CrashLoopBackOff: back-off 5m0s restarting failed container; container main ended with code 1 (Error): cannot open db: password=••••; container main was restarted 7 times; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"]]
+        .assert_eq(&told(&chain(&tree)));
+        let health = assess(&top).expect("a judgement");
+        expect!["Progressing: 1 of 2 updated replicas are available; Pod shop/web-2-a: container main waits, CrashLoopBackOff: back-off 5m0s restarting failed container"]
+            .assert_eq(&with_children(health, &tree).to_string());
+    }
+
+    #[test]
+    fn a_pod_that_no_node_takes_says_so() {
+        let pod = manifest(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"},
+            "status": {"phase": "Pending", "conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"},
+            ]},
+        }));
+        expect!["Pod shop/web: no node takes it: 0/3 nodes are available"]
+            .assert_eq(&told(&chain(&Node::leaf(&pod))));
+    }
+
+    #[test]
+    fn where_all_is_well_there_is_no_cause() {
+        let set = replica_set("web-1", 2);
+        assert_eq!(chain(&Node::leaf(&set)), Vec::new());
+        let health = Health::healthy("fine");
+        assert_eq!(with_children(health.clone(), &Node::leaf(&set)), health);
+    }
+}
