@@ -27,14 +27,9 @@ pub enum YamlProblem {
         /// The character's code point.
         code: u32,
     },
-    /// A `%YAML` directive for a version that Kubernetes does not read.
-    #[error("YAML version {major}.{minor} is not what Kubernetes reads: remove the `%YAML` line")]
-    Version {
-        /// Before the dot.
-        major: u32,
-        /// After the dot.
-        minor: u32,
-    },
+    /// A line that starts with `---` and goes on.
+    #[error("only a comment may follow `---` on its line")]
+    Separator,
     /// The key is already there.
     #[error("key `{key}` is already set on line {first_line}")]
     DuplicateKey {

@@ -11,7 +11,7 @@ use super::{YamlError, YamlProblem, text, tree};
 /// One document of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// What it says; null for an empty document.
+    /// What it says.
     pub value: Value,
     /// Line of its first node, from 1.
     pub line: usize,
@@ -37,22 +37,20 @@ impl Default for Limits {
     }
 }
 
-/// Reads a stream of documents. Empty ones (nothing but comments between two `---`) are in the result, as
-/// null, where the grammar counts them as documents.
+/// Reads a stream of documents. Those with nothing in them, or nothing but comments, are left out; one that
+/// says `null` is in the result.
 pub fn parse_documents(text: &str, limits: &Limits) -> Result<Vec<Document>, YamlError> {
     if text.len() > limits.max_bytes {
         let what = YamlProblem::TooLarge { limit: limits.max_bytes };
         return Err(YamlError { line: 1, column: 1, what });
     }
-    let prepared = text::prepare(text)?;
-    let trees = tree::parse(&prepared, limits.max_depth)?;
-    trees
-        .iter()
-        .map(|tree| {
-            let value = Reader::new(tree, limits).value(tree.root())?;
-            Ok(Document { value, line: tree.node(tree.root()).line })
-        })
-        .collect()
+    let mut documents = Vec::new();
+    for chunk in text::split(text)? {
+        let Some(tree) = tree::parse(&chunk.text, chunk.first_line, limits.max_depth)? else { continue };
+        let value = Reader::new(&tree, limits).value(tree.root())?;
+        documents.push(Document { value, line: tree.node(tree.root()).line });
+    }
+    Ok(documents)
 }
 
 /// The same for bytes, which need not be a text at all.

@@ -32,6 +32,8 @@ pub(super) enum Tag {
     Binary,
     /// `!!merge`: text, and as the key `<<` a merge.
     Merge,
+    /// A mere `!`: text, and as the key `<<` a merge all the same.
+    Bang,
 }
 
 /// What a scalar says.
@@ -49,7 +51,7 @@ pub(super) fn resolve(tag: Tag, text: &str) -> Result<Resolved, YamlProblem> {
     let wrong = |wanted| Err(YamlProblem::Tag { wanted });
     match tag {
         Tag::Implicit => Ok(implicit(text)),
-        Tag::Text | Tag::Str | Tag::Merge => as_text(),
+        Tag::Text | Tag::Str | Tag::Merge | Tag::Bang => as_text(),
         Tag::Bool => match implicit(text) {
             found @ Resolved::Bool(_) => Ok(found),
             Resolved::Null | Resolved::Number(_) | Resolved::Text(_) => wrong("a boolean"),

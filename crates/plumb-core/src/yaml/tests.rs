@@ -31,7 +31,7 @@ fn a_key_that_is_there_twice_is_refused_with_both_lines() {
 #[test]
 fn errors_name_the_place_and_no_value() {
     assert_eq!(refused("a: 1\nb: \u{7}"), "line 2, column 4: control character U+0007 is not allowed");
-    assert_eq!(refused("a: !!int secret"), "line 1, column 10: the value is not an integer, as its tag says");
+    assert_eq!(refused("a: !!int secret"), "line 1, column 4: the value is not an integer, as its tag says");
     let error = parse_documents_bytes(b"a: 1\nb: \xff", &Limits::default()).unwrap_err();
     assert_eq!(error.to_string(), "line 2, column 4: the text is not UTF-8");
 }

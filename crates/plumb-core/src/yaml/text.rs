@@ -25,23 +25,54 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
     decoded.ok_or(YamlError { line: 1, column: 1, what: YamlProblem::Encoding })
 }
 
-/// The text without byte order mark, with a break behind the last line (kubectl reads line by line and puts
-/// one there), and with the one break of YAML 1.1 that the grammar does not know (NEL) as a plain one.
-pub(super) fn prepare(text: &str) -> Result<Cow<'_, str>, YamlError> {
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+/// One document of a stream, with the line that it starts on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chunk<'text> {
+    pub text: Cow<'text, str>,
+    pub first_line: usize,
+}
+
+/// Takes a stream apart as kubectl does: at every line that starts with `---`, before any grammar. A byte
+/// order mark may stand at the start of each document, because files get joined.
+pub(super) fn split(text: &str) -> Result<Vec<Chunk<'_>>, YamlError> {
     if let Some((offset, found)) = text.char_indices().find(|(_, char)| !is_allowed(*char)) {
         let before = text.get(..offset).unwrap_or_default();
         return Err(at(before, YamlProblem::ControlCharacter { code: found.into() }));
     }
-    let has_next_line = text.contains('\u{85}');
-    if text.ends_with(['\n', '\r']) && !has_next_line {
-        return Ok(Cow::Borrowed(text));
+    let mut chunks = Vec::new();
+    let mut start = Start { offset: 0, line: 1 };
+    let mut offset = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let end = offset + line.len();
+        if let Some(rest) = line.trim_start_matches(MARK).strip_prefix("---") {
+            let rest = rest.trim();
+            if !rest.is_empty() && !rest.starts_with('#') {
+                return Err(YamlError { line: index + 1, column: 4, what: YamlProblem::Separator });
+            }
+            chunks.extend(chunk(text, start, offset));
+            start = Start { offset: end, line: index + 2 };
+        }
+        offset = end;
     }
-    let mut prepared = if has_next_line { text.replace('\u{85}', "\n") } else { text.to_owned() };
-    if !prepared.ends_with(['\n', '\r']) {
-        prepared.push('\n');
-    }
-    Ok(Cow::Owned(prepared))
+    chunks.extend(chunk(text, start, text.len()));
+    Ok(chunks)
+}
+
+const MARK: char = '\u{FEFF}';
+
+#[derive(Clone, Copy)]
+struct Start {
+    offset: usize,
+    line: usize,
+}
+
+/// The document between two separators. Its last line gets its break if it lacks one: kubectl reads line by
+/// line and puts one there.
+fn chunk(text: &str, start: Start, end: usize) -> Option<Chunk<'_>> {
+    let text = text.get(start.offset..end).filter(|text| !text.is_empty())?;
+    let text = text.trim_start_matches(MARK);
+    let text = if text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) };
+    Some(Chunk { text, first_line: start.line })
 }
 
 fn is_allowed(char: char) -> bool {

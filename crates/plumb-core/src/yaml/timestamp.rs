@@ -19,6 +19,9 @@ pub(super) fn is_timestamp(text: &str) -> bool {
         return true;
     }
     let Some(separator) = rest.byte(b"Tt ") else { return false };
+    if separator == b' ' {
+        while rest.byte(b" ").is_some() {}
+    }
     rest.time().is_some() && (separator == b' ' || rest.zone().is_some()) && rest.0.is_empty()
 }
 

@@ -1,11 +1,13 @@
-//! The parser's events as a tree: what one document says, before anything is resolved.
+//! From tokens to a tree: what one document says, before anything is resolved.
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag as ParsedTag};
+use std::collections::HashMap;
 
 use super::scalar::Tag;
+use super::scanner::Scanner;
+use super::token::{Kind, Place, Token};
 use super::{YamlError, YamlProblem};
 
-/// One document of a stream.
+/// One document.
 pub(super) struct Tree {
     nodes: Vec<Node>,
     root: NodeId,
@@ -35,7 +37,7 @@ impl Node {
 
     /// Is it a key that merges? Only a plain `<<`, or one that says so.
     pub(super) fn is_merge_key(&self) -> bool {
-        matches!(&self.content, Content::Scalar { text, tag: Tag::Implicit | Tag::Merge } if text == "<<")
+        matches!(&self.content, Content::Scalar { text, tag: Tag::Implicit | Tag::Bang | Tag::Merge } if text == "<<")
     }
 }
 
@@ -50,142 +52,277 @@ impl Tree {
     }
 }
 
-/// Reads every document of a stream.
-pub(super) fn parse(text: &str, max_depth: usize) -> Result<Vec<Tree>, YamlError> {
-    let options = granit_parser::options! {
-        emit_comments: false,
-        flow_nesting_limit: max_depth,
-        block_nesting_limit: max_depth,
+/// Reads the document in a text; `None` if there is nothing in it. What stands behind the document is an
+/// error, where Go's library stops reading in silence.
+pub(super) fn parse(text: &str, first_line: usize, max_depth: usize) -> Result<Option<Tree>, YamlError> {
+    let mut parser = Parser {
+        scanner: Scanner::new(text, first_line, max_depth),
+        nodes: Vec::new(),
+        anchors: HashMap::new(),
+        depth: 0,
+        max_depth,
     };
-    let mut trees = Vec::new();
-    let mut builder = Builder::default();
-    for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| syntax_error(&error, max_depth))?;
-        if let Some(tree) = builder.take(event, &span.start)? {
-            trees.push(tree);
-        }
-    }
-    Ok(trees)
+    let Some(root) = parser.document()? else { return Ok(None) };
+    Ok(Some(Tree { nodes: parser.nodes, root }))
 }
 
-/// A parser's error as ours; the library counts columns from 0.
-fn syntax_error(error: &ScanError, max_depth: usize) -> YamlError {
-    let what = match error.kind() {
-        granit_parser::ErrorKind::RecursionLimitExceeded => YamlProblem::TooDeep { limit: max_depth },
-        _ => YamlProblem::Syntax(error.info()),
-    };
-    let place = error.marker();
-    YamlError { line: place.line(), column: place.col() + 1, what }
-}
-
-/// The tree of the document that is being read.
-#[derive(Default)]
-struct Builder {
+struct Parser<'text> {
+    scanner: Scanner<'text>,
     nodes: Vec<Node>,
-    root: Option<NodeId>,
-    /// Collections that are not closed yet, from the outside in.
-    open: Vec<Open>,
-    /// Anchored nodes by the parser's ids, which grow through the whole stream.
-    anchors: std::collections::HashMap<usize, NodeId>,
+    /// The last node with each anchor.
+    anchors: HashMap<String, NodeId>,
+    depth: usize,
+    max_depth: usize,
 }
 
-enum Open {
-    Sequence(NodeId, Vec<NodeId>),
-    Mapping(NodeId, Vec<(NodeId, NodeId)>, Option<NodeId>),
+/// What may stand in the place of a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    /// Anything.
+    Block,
+    /// Anything, and `-` in the column of the key.
+    BlockValue,
+    /// No block collections.
+    Flow,
 }
 
-impl Builder {
-    /// Takes one event in; gives a tree back when a document is complete.
-    fn take(&mut self, event: Event<'_>, place: &Marker) -> Result<Option<Tree>, YamlError> {
-        match event {
-            Event::DocumentStart(_, Some(version)) if (version.major, version.minor) != (1, 1) => {
-                let what = YamlProblem::Version { major: version.major, minor: version.minor };
-                return Err(YamlError { line: place.line(), column: place.col() + 1, what });
-            }
-            Event::Scalar(text, style, anchor, tag) => {
-                let tag = match tag {
-                    Some(tag) => known_tag(&tag),
-                    None if style == ScalarStyle::Plain => Tag::Implicit,
-                    None => Tag::Text,
-                };
-                let id = self.push(place, anchor, Content::Scalar { text: text.into_owned(), tag });
-                self.place_node(id);
-            }
-            Event::Alias(anchor) => {
-                let target = self.anchors.get(&anchor).copied();
-                let missing = || YamlProblem::Syntax("the alias names no anchor before it".to_owned());
-                let target = target.ok_or_else(|| YamlError {
-                    line: place.line(),
-                    column: place.col() + 1,
-                    what: missing(),
-                })?;
-                let id = self.push(place, 0, Content::Alias(target));
-                self.place_node(id);
-            }
-            // Tags of collections mean nothing to the Go library.
-            Event::SequenceStart(_, anchor, _) => {
-                let id = self.push(place, anchor, Content::Sequence(Vec::new()));
-                self.open.push(Open::Sequence(id, Vec::new()));
-            }
-            Event::MappingStart(_, anchor, _) => {
-                let id = self.push(place, anchor, Content::Mapping(Vec::new()));
-                self.open.push(Open::Mapping(id, Vec::new(), None));
-            }
-            Event::SequenceEnd | Event::MappingEnd => {
-                let closed = match self.open.pop() {
-                    Some(Open::Sequence(id, items)) => Some((id, Content::Sequence(items))),
-                    Some(Open::Mapping(id, pairs, _)) => Some((id, Content::Mapping(pairs))),
-                    None => None,
-                };
-                if let Some((id, content)) = closed {
-                    self.nodes[id.0].content = content;
-                    self.place_node(id);
-                }
-            }
-            Event::DocumentEnd => {
-                let nodes = std::mem::take(&mut self.nodes);
-                self.anchors.clear();
-                return Ok(self.root.take().map(|root| Tree { nodes, root }));
-            }
-            // Starts, ends and comments; the library may add more.
-            _ => {}
+impl Parser<'_> {
+    fn document(&mut self) -> Result<Option<NodeId>, YamlError> {
+        let first = self.scanner.peek()?.clone();
+        if first.kind == Kind::DocumentStart {
+            self.scanner.next()?;
         }
-        Ok(None)
+        let root = match self.kind()? {
+            Kind::End | Kind::DocumentEnd => None,
+            _ => Some(self.node(Context::Block)?),
+        };
+        while *self.kind()? == Kind::DocumentEnd {
+            self.scanner.next()?;
+        }
+        let behind = self.scanner.next()?;
+        if behind.kind == Kind::End { Ok(root) } else { Err(unexpected(&behind, "the end of the document")) }
     }
 
-    fn push(&mut self, place: &Marker, anchor: usize, content: Content) -> NodeId {
+    fn kind(&mut self) -> Result<&Kind, YamlError> {
+        self.scanner.peek().map(|token| &token.kind)
+    }
+
+    fn place(&mut self) -> Result<Place, YamlError> {
+        self.scanner.peek().map(|token| token.place)
+    }
+
+    fn push(&mut self, place: Place, content: Content) -> NodeId {
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node { line: place.line(), column: place.col() + 1, content });
-        if anchor != 0 {
-            self.anchors.insert(anchor, id);
-        }
+        self.nodes.push(Node { line: place.line, column: place.column + 1, content });
         id
     }
 
-    /// Puts a finished node into the collection that is open, or at the root.
-    fn place_node(&mut self, id: NodeId) {
-        match self.open.last_mut() {
-            None => self.root = Some(id),
-            Some(Open::Sequence(_, items)) => items.push(id),
-            Some(Open::Mapping(_, pairs, key)) => match key.take() {
-                Some(key) => pairs.push((key, id)),
-                None => *key = Some(id),
-            },
+    /// A node that is not there: null.
+    fn empty(&mut self, place: Place) -> NodeId {
+        self.push(place, Content::Scalar { text: String::new(), tag: Tag::Implicit })
+    }
+
+    fn node(&mut self, context: Context) -> Result<NodeId, YamlError> {
+        let place = self.place()?;
+        if self.depth > self.max_depth {
+            return Err(place.error(YamlProblem::TooDeep { limit: self.max_depth }));
         }
+        self.depth += 1;
+        let node = self.node_at(place, context);
+        self.depth -= 1;
+        node
+    }
+
+    fn node_at(&mut self, place: Place, context: Context) -> Result<NodeId, YamlError> {
+        if let Kind::Alias(name) = self.kind()? {
+            let name = name.clone();
+            self.scanner.next()?;
+            let missing =
+                || place.error(YamlProblem::Syntax("the alias names no anchor before it".to_owned()));
+            let target = self.anchors.get(&name).copied().ok_or_else(missing)?;
+            return Ok(self.push(place, Content::Alias(target)));
+        }
+        let (anchor, tag) = self.properties()?;
+        // The anchor is known inside its own value, where an alias of it is an error that says so.
+        let id = self.empty(place);
+        let anchored = anchor.is_some();
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, id);
+        }
+        let block = context != Context::Flow;
+        let token = self.scanner.peek()?.clone();
+        let found = match token.kind {
+            Kind::BlockEntry if context == Context::BlockValue => self.indentless_sequence()?,
+            Kind::Scalar { text, plain } => {
+                self.scanner.next()?;
+                let untagged = if plain { Tag::Implicit } else { Tag::Text };
+                Content::Scalar { text, tag: tag.unwrap_or(untagged) }
+            }
+            Kind::FlowSequenceStart => self.flow_sequence()?,
+            Kind::FlowMappingStart => self.flow_mapping()?,
+            Kind::BlockSequenceStart if block => self.block_sequence()?,
+            Kind::BlockMappingStart if block => self.block_mapping()?,
+            _ if anchored || tag.is_some() => {
+                Content::Scalar { text: String::new(), tag: tag.unwrap_or(Tag::Implicit) }
+            }
+            _ => return Err(unexpected(&token, "a value")),
+        };
+        self.nodes[id.0].content = found;
+        Ok(id)
+    }
+
+    /// An anchor and a tag, in either order.
+    fn properties(&mut self) -> Result<(Option<String>, Option<Tag>), YamlError> {
+        let (mut anchor, mut tag) = (None, None);
+        loop {
+            match self.kind()? {
+                Kind::Anchor(name) if anchor.is_none() => anchor = Some(name.clone()),
+                Kind::Tag(found) if tag.is_none() => tag = Some(*found),
+                _ => return Ok((anchor, tag)),
+            }
+            self.scanner.next()?;
+        }
+    }
+
+    fn block_sequence(&mut self) -> Result<Content, YamlError> {
+        self.scanner.next()?;
+        let mut items = Vec::new();
+        loop {
+            let token = self.scanner.next()?;
+            match token.kind {
+                Kind::BlockEntry => {
+                    let missing = matches!(self.kind()?, Kind::BlockEntry | Kind::BlockEnd);
+                    items.push(if missing { self.empty(token.place) } else { self.node(Context::Block)? });
+                }
+                Kind::BlockEnd => return Ok(Content::Sequence(items)),
+                _ => return Err(unexpected(&token, "`-`")),
+            }
+        }
+    }
+
+    /// A list whose `-` stand in the column of the key that it belongs to.
+    fn indentless_sequence(&mut self) -> Result<Content, YamlError> {
+        let mut items = Vec::new();
+        while *self.kind()? == Kind::BlockEntry {
+            let token = self.scanner.next()?;
+            let missing = matches!(self.kind()?, Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd);
+            items.push(if missing { self.empty(token.place) } else { self.node(Context::Block)? });
+        }
+        Ok(Content::Sequence(items))
+    }
+
+    fn block_mapping(&mut self) -> Result<Content, YamlError> {
+        self.scanner.next()?;
+        let mut pairs = Vec::new();
+        loop {
+            let token = self.scanner.next()?;
+            match token.kind {
+                Kind::Key => {
+                    let key = self.block_part(token.place)?;
+                    let place = self.place()?;
+                    let value = if *self.kind()? == Kind::Value {
+                        self.scanner.next()?;
+                        self.block_part(place)?
+                    } else {
+                        self.empty(place)
+                    };
+                    pairs.push((key, value));
+                }
+                Kind::BlockEnd => return Ok(Content::Mapping(pairs)),
+                _ => return Err(unexpected(&token, "a key")),
+            }
+        }
+    }
+
+    /// The key or value of a block mapping, behind its indicator.
+    fn block_part(&mut self, place: Place) -> Result<NodeId, YamlError> {
+        if matches!(self.kind()?, Kind::Key | Kind::Value | Kind::BlockEnd) {
+            Ok(self.empty(place))
+        } else {
+            self.node(Context::BlockValue)
+        }
+    }
+
+    fn flow_sequence(&mut self) -> Result<Content, YamlError> {
+        self.scanner.next()?;
+        let mut items = Vec::new();
+        while self.flow_entry(items.is_empty(), &Kind::FlowSequenceEnd)? {
+            items.push(if *self.kind()? == Kind::Key {
+                self.flow_pair()?
+            } else {
+                self.node(Context::Flow)?
+            });
+        }
+        Ok(Content::Sequence(items))
+    }
+
+    /// Steps over the comma between entries; says whether an entry follows. At the end steps over that.
+    fn flow_entry(&mut self, first: bool, end: &Kind) -> Result<bool, YamlError> {
+        if !first && self.kind()? != end {
+            let token = self.scanner.next()?;
+            if token.kind != Kind::FlowEntry {
+                return Err(unexpected(
+                    &token,
+                    if *end == Kind::FlowMappingEnd { "`,` or `}`" } else { "`,` or `]`" },
+                ));
+            }
+        }
+        if self.kind()? != end {
+            return Ok(true);
+        }
+        self.scanner.next()?;
+        Ok(false)
+    }
+
+    /// `key: value` inside `[ ]`: a map of one.
+    fn flow_pair(&mut self) -> Result<NodeId, YamlError> {
+        let place = self.scanner.next()?.place;
+        let id = self.empty(place);
+        let key = if matches!(self.kind()?, Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd) {
+            // The library forgets this token. What comes then is hardly ever right, but always the same.
+            let token = self.scanner.next()?;
+            self.empty(token.place)
+        } else {
+            self.node(Context::Flow)?
+        };
+        let value = self.flow_value(&Kind::FlowSequenceEnd)?;
+        self.nodes[id.0].content = Content::Mapping(vec![(key, value)]);
+        Ok(id)
+    }
+
+    /// The value of a key in a flow collection, if there is one.
+    fn flow_value(&mut self, end: &Kind) -> Result<NodeId, YamlError> {
+        if *self.kind()? == Kind::Value {
+            self.scanner.next()?;
+            let kind = self.kind()?;
+            if *kind != Kind::FlowEntry && kind != end {
+                return self.node(Context::Flow);
+            }
+        }
+        let place = self.place()?;
+        Ok(self.empty(place))
+    }
+
+    fn flow_mapping(&mut self) -> Result<Content, YamlError> {
+        self.scanner.next()?;
+        let mut pairs = Vec::new();
+        while self.flow_entry(pairs.is_empty(), &Kind::FlowMappingEnd)? {
+            let place = self.place()?;
+            if *self.kind()? == Kind::Key {
+                self.scanner.next()?;
+                let missing = matches!(self.kind()?, Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd);
+                let key = if missing { self.empty(place) } else { self.node(Context::Flow)? };
+                pairs.push((key, self.flow_value(&Kind::FlowMappingEnd)?));
+            } else {
+                let key = self.node(Context::Flow)?;
+                let place = self.place()?;
+                pairs.push((key, self.empty(place)));
+            }
+        }
+        Ok(Content::Mapping(pairs))
     }
 }
 
-fn known_tag(tag: &ParsedTag) -> Tag {
-    let (handle, suffix) = tag.parts();
-    match format!("{handle}{suffix}").strip_prefix("tag:yaml.org,2002:") {
-        Some("str") => Tag::Str,
-        Some("bool") => Tag::Bool,
-        Some("int") => Tag::Int,
-        Some("float") => Tag::Float,
-        Some("null") => Tag::Null,
-        Some("timestamp") => Tag::Timestamp,
-        Some("binary") => Tag::Binary,
-        Some("merge") => Tag::Merge,
-        Some(_) | None => Tag::Text,
-    }
+fn unexpected(token: &Token, wanted: &str) -> YamlError {
+    token.place.error(YamlProblem::Syntax(format!("expected {wanted}, found {}", token.kind.name())))
 }
