@@ -14,13 +14,15 @@ pub mod application_set;
 pub mod convert;
 pub mod crds;
 pub mod drift_report;
+pub mod install;
 pub mod metadata;
 pub mod project;
 pub mod settings;
+pub mod yaml;
 
 pub use application::Application;
 pub use application_set::ApplicationSet;
-pub use convert::{SpecProblem, to_app, to_operation, to_project_rules};
+pub use convert::{SpecProblem, source_with_overrides, to_app, to_operation, to_project_rules};
 pub use crds::crds;
 pub use drift_report::DriftReport;
 pub use metadata::Metadata;

@@ -214,29 +214,34 @@ fn no_value_in_any_place_can_do_harm() {
         json!({}),
         json!({"": {"": null}}),
     ];
-    let whole = complete();
+    let mut object = complete();
     let mut pointers = Vec::new();
-    collect_pointers(&whole, String::new(), &mut pointers);
+    collect_pointers(&object, String::new(), &mut pointers);
     assert!(pointers.len() > 250, "only {} places", pointers.len());
     for pointer in &pointers {
         for value in &poison {
-            let mut object = whole.clone();
-            *object.pointer_mut(pointer).expect("a place") = value.clone();
+            let healthy = std::mem::replace(object.pointer_mut(pointer).expect("a place"), value.clone());
             match Application::from_json(&object) {
                 Ok(application) => {
                     let _ = crate::to_app(&application);
                     let _ = application.operation.as_ref().map(crate::to_operation);
-                    let again =
-                        Application::from_json(&application.to_json()).expect("what we write, we read");
-                    assert_eq!(again.spec, application.spec);
-                    assert_eq!(again.status, application.status);
+                    check_round_trip(&application);
                 }
                 Err(error) => assert!(
                     pointer.is_empty() || !error.path().is_empty(),
                     "{pointer} {value}: the error names no field"
                 ),
             }
+            *object.pointer_mut(pointer).expect("a place") = healthy;
         }
+    }
+}
+
+/// What we write, we read as the same.
+fn check_round_trip(application: &Application) {
+    assert_eq!(ApplicationSpec::read(&application.spec.write()).as_ref(), Ok(&application.spec));
+    if application.unreadable_status.is_empty() {
+        assert_eq!(ApplicationStatus::read(&application.status.write()).as_ref(), Ok(&application.status));
     }
 }
 

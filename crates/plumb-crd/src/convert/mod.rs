@@ -14,6 +14,7 @@ pub use app::to_app;
 pub use duration::{NotADuration, parse_go_duration, parse_retry_duration};
 pub use operation::to_operation;
 pub use project::to_project_rules;
+pub use source::source_with_overrides;
 
 /// Something in a spec that plumb (and Argo CD) cannot work with. Becomes an `InvalidSpecError` condition.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -239,3 +239,50 @@ fn plugin_options(
         parameters,
     }
 }
+
+/// A source with the overrides that its own directory holds (`.argocd-source.yaml` and its like), each merged
+/// over it as a JSON merge patch. What says where the source is cannot be changed from inside it.
+pub fn source_with_overrides(
+    source: &ApplicationSource,
+    overrides: &[Value],
+    multi_source: bool,
+) -> Result<Source, Vec<SpecProblem>> {
+    let mut patched = source.write();
+    for patch in overrides {
+        merge(&mut patched, patch);
+    }
+    let read = ApplicationSource::read(&patched)
+        .map_err(|error| vec![SpecProblem::new(error.path(), format!("override of the source: {error}"))])?;
+    let overridden = ApplicationSource {
+        repo_url: source.repo_url.clone(),
+        path: source.path.clone(),
+        target_revision: source.target_revision.clone(),
+        tag_prefix: source.tag_prefix.clone(),
+        chart: source.chart.clone(),
+        ref_name: source.ref_name.clone(),
+        name: source.name.clone(),
+        ..read
+    };
+    let mut problems = Vec::new();
+    let converted = to_source(&overridden, "override of the source", multi_source, &mut problems);
+    if problems.is_empty() { Ok(converted) } else { Err(problems) }
+}
+
+/// RFC 7386.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    let Value::Object(target) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            target.remove(key);
+        } else {
+            merge(target.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}

@@ -269,3 +269,34 @@ fn an_operation_must_ask_for_something() {
     let problems = operation(json!({"initiatedBy": {"username": "ada"}})).expect_err("nothing asked for");
     assert_eq!(problems[0].message, "Invalid operation request: no operation specified");
 }
+
+#[test]
+fn a_source_can_be_overridden_from_inside_but_not_moved() {
+    let source = crate::application::ApplicationSource {
+        repo_url: "https://git.example.com/a.git".to_owned(),
+        path: "app".to_owned(),
+        helm: Some(Box::new(crate::application::HelmSource {
+            value_files: vec!["values.yaml".to_owned()],
+            release_name: "web".to_owned(),
+            ..crate::application::HelmSource::default()
+        })),
+        ..crate::application::ApplicationSource::default()
+    };
+    let general = json!({"repoURL": "https://evil", "path": "..", "targetRevision": "x", "chart": "c",
+        "helm": {"parameters": [{"name": "a", "value": "1"}], "releaseName": "x"}});
+    let special = json!({"helm": {"releaseName": null, "valueFiles": ["prod.yaml"]}});
+    let overridden = crate::source_with_overrides(&source, &[general, special], false).expect("valid");
+    assert_eq!(overridden.repo_url, "https://git.example.com/a.git");
+    assert_eq!(overridden.path.as_deref(), Some("app"));
+    assert_eq!((overridden.target_revision, overridden.chart), (None, None));
+    let Some(SourceTool::Helm(helm)) = overridden.tool else { panic!("helm") };
+    assert_eq!(helm.value_files, ["prod.yaml"]);
+    assert_eq!(helm.release_name, None);
+    assert_eq!(helm.parameters[0].name, "a");
+    for broken in [json!([]), json!("x"), json!({"helm": []}), json!({"kustomize": {"namePrefix": "x"}})] {
+        assert!(
+            crate::source_with_overrides(&source, std::slice::from_ref(&broken), false).is_err(),
+            "{broken}"
+        );
+    }
+}
