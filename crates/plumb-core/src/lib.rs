@@ -7,6 +7,8 @@
 
 pub mod object;
 pub mod glob;
+pub mod source;
+pub mod version;
 pub mod app;
 pub mod yaml;
 pub mod project;

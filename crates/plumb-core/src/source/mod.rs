@@ -1,0 +1,10 @@
+//! The files of a source, wherever they are kept: a Git tree, an unpacked chart, a local checkout.
+//!
+//! Paths are data here ([`RepoPath`] cannot name anything outside the source), and symbolic links are followed
+//! by [`follow`] inside the source only. Nothing in this module knows how files are stored.
+
+mod files;
+mod path;
+
+pub use files::{Entry, EntryKind, MAX_LINKS, SourceError, SourceFiles, follow, read_following};
+pub use path::{BadPath, RepoPath};

@@ -1,0 +1,218 @@
+//! Runs the git program: own environment, own process group, limits on time and output.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+
+use crate::access::Environment;
+
+/// What a run of git may cost.
+#[derive(Clone, Debug)]
+pub struct GitLimits {
+    /// Longest time for one command.
+    pub timeout: Duration,
+    /// Most bytes that are read from its output (a list of refs).
+    pub max_output: usize,
+    /// Largest file that it may write (a pack).
+    pub max_file: u64,
+    /// Largest file that is read out of a repository.
+    pub max_blob: u64,
+}
+
+impl Default for GitLimits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(90), max_output: 64 << 20, max_file: 8 << 30, max_blob: 64 << 20 }
+    }
+}
+
+/// Why a run of git ended badly.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The program is not there, or cannot be run.
+    #[error("run `{program}`: {reason}; install git, or name its path in the settings")]
+    Start {
+        /// Which program.
+        program: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// It ran for too long and was ended.
+    #[error("git {command} did not finish within {} s", .timeout.as_secs())]
+    Timeout {
+        /// The sub-command.
+        command: String,
+        /// The limit.
+        timeout: Duration,
+    },
+    /// It printed more than anyone should.
+    #[error("git {command} printed more than {limit} bytes")]
+    Output {
+        /// The sub-command.
+        command: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// It said no.
+    #[error("git {command}: {message}")]
+    Failed {
+        /// The sub-command.
+        command: String,
+        /// The exit code, if it was not ended by a signal.
+        code: Option<i32>,
+        /// The last lines it said, without secrets.
+        message: String,
+    },
+    /// A pipe or a private file failed.
+    #[error("git {command}: {reason}")]
+    Io {
+        /// The sub-command.
+        command: String,
+        /// The system's reason.
+        reason: String,
+    },
+}
+
+/// How to run git.
+pub(crate) struct Git<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) limits: &'a GitLimits,
+    /// Empty directory, used as home.
+    pub(crate) home: PathBuf,
+    pub(crate) environment: Environment,
+    /// Which protocols may be used, as `GIT_ALLOW_PROTOCOL` wants it.
+    pub(crate) protocols: &'static str,
+    /// Texts that must not be in messages.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Git<'_> {
+    /// Runs one command and gives back what it printed.
+    pub(crate) async fn run<S: AsRef<OsStr>>(
+        self,
+        directory: &Path,
+        arguments: &[S],
+    ) -> Result<Vec<u8>, CommandError> {
+        let command =
+            arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let io =
+            |error: std::io::Error| CommandError::Io { command: command.clone(), reason: error.to_string() };
+        // A shell sets the limit on file sizes and is then replaced by git: no moment without the limit.
+        let blocks = (self.limits.max_file / 512).to_string();
+        let mut process = tokio::process::Command::new("/bin/sh");
+        process
+            .args(["-c", "ulimit -f \"$1\" && ulimit -c 0 && shift && exec \"$@\"", "sh", &blocks])
+            .arg(self.program)
+            .args(arguments)
+            .current_dir(directory)
+            .env_clear()
+            .envs(base_environment(&self.home, self.protocols))
+            .envs(self.environment.into_variables())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let mut child = process.spawn().map_err(|error| CommandError::Start {
+            program: self.program.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        let group = ProcessGroup::of(&child);
+        let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+        let limit = self.limits.max_output;
+        let work = async {
+            let ((output, over), (errors, _)) = tokio::try_join!(
+                read_limited(stdout.as_mut(), limit),
+                read_limited(stderr.as_mut(), 1 << 20)
+            )?;
+            if over {
+                return Ok((output, errors, None));
+            }
+            Ok::<_, std::io::Error>((output, errors, Some(child.wait().await?)))
+        };
+        let outcome = tokio::time::timeout(self.limits.timeout, work).await;
+        drop(group);
+        let Ok(outcome) = outcome else {
+            return Err(CommandError::Timeout { command, timeout: self.limits.timeout });
+        };
+        let (output, errors, status) = outcome.map_err(io)?;
+        let Some(status) = status else { return Err(CommandError::Output { command, limit }) };
+        if status.success() {
+            return Ok(output);
+        }
+        if status.code() == Some(127) {
+            let program = self.program.display().to_string();
+            return Err(CommandError::Start { program, reason: "not found".to_owned() });
+        }
+        let message = last_words(&String::from_utf8_lossy(&errors), &self.secrets);
+        Err(CommandError::Failed { command, code: status.code(), message })
+    }
+}
+
+/// Ends the whole group (ssh, helpers) when it goes out of scope, whatever happened.
+struct ProcessGroup(Option<rustix::process::Pid>);
+
+impl ProcessGroup {
+    fn of(child: &tokio::process::Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw))
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // Already gone is fine.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn base_environment(home: &Path, protocols: &str) -> Vec<(OsString, OsString)> {
+    let mut environment: Vec<(OsString, OsString)> = [
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("LC_ALL", "C"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_ASKPASS", "true"),
+        ("SSH_ASKPASS", "true"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_LFS_SKIP_SMUDGE", "1"),
+        ("GIT_ALLOW_PROTOCOL", protocols),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.into(), value.into()))
+    .collect();
+    environment.push(("HOME".into(), home.into()));
+    environment.push(("XDG_CONFIG_HOME".into(), home.into()));
+    environment
+}
+
+async fn read_limited<R: tokio::io::AsyncRead + Unpin>(
+    reader: Option<&mut R>,
+    limit: usize,
+) -> std::io::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    let Some(reader) = reader else { return Ok((bytes, false)) };
+    reader.take(limit as u64 + 1).read_to_end(&mut bytes).await?;
+    let over = bytes.len() > limit;
+    bytes.truncate(limit);
+    Ok((bytes, over))
+}
+
+/// The end of what git said, in one line, with secrets starred out.
+fn last_words(text: &str, secrets: &[String]) -> String {
+    let mut lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:")).collect();
+    if lines.len() > 6 {
+        lines.drain(..lines.len() - 6);
+    }
+    let mut message = lines.join("; ");
+    for secret in secrets {
+        message = message.replace(secret.as_str(), "***");
+    }
+    message.chars().map(|character| if character.is_control() { ' ' } else { character }).take(1000).collect()
+}

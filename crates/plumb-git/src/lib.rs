@@ -1,0 +1,21 @@
+//! Git for plumb: one bare mirror per repository, fetched once however many apps use it.
+//!
+//! The git program does what needs the network; reading is done in process from the object database, so that
+//! there is no work tree, no lock and no symbolic link that the operating system would follow.
+//! URLs, revisions and everything inside a repository are hostile input.
+
+mod access;
+mod command;
+mod mirror;
+mod refs;
+mod tree;
+mod url;
+
+pub use access::{RepoAccess, Secret, SshAccess, TlsAccess};
+pub use command::{CommandError, GitLimits};
+pub use mirror::{
+    FetchError, Fetched, GitOptions, LocalAccess, Mirror, Mirrors, RequestCounts, ResolveOrFetchError,
+};
+pub use refs::{ResolveError, RevisionSpec};
+pub use tree::SourceTree;
+pub use url::{BadUrl, RepoUrl, Transport};

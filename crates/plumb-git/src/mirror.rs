@@ -1,0 +1,330 @@
+//! One bare mirror per repository on disk, and who may fetch it when.
+//!
+//! Many callers for one repository share one fetch; a caller that comes while a fetch runs waits for the next
+//! one, since the running one may have asked the server too early. A fetch first asks the server for its refs
+//! (`ls-remote`) and goes on only if they changed. Whatever fails, the last good state stays readable.
+
+mod disk;
+mod fetch;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plumb_core::app::CommitId;
+use plumb_core::source::SourceError;
+
+pub use fetch::FetchError;
+
+use crate::refs::{Found, RefTable};
+use crate::{GitLimits, RepoAccess, RepoUrl, ResolveError, RevisionSpec, SourceTree};
+use disk::State;
+
+/// How mirrors are kept.
+#[derive(Clone, Debug)]
+pub struct GitOptions {
+    /// The git program.
+    pub program: PathBuf,
+    /// What one command may cost.
+    pub limits: GitLimits,
+    /// May repositories be read from this machine's disk?
+    pub local: LocalAccess,
+}
+
+impl Default for GitOptions {
+    fn default() -> Self {
+        Self { program: PathBuf::from("git"), limits: GitLimits::default(), local: LocalAccess::Anywhere }
+    }
+}
+
+/// Which repositories of this machine's disk (`file://`, absolute paths) may be read. The mirrors themselves
+/// never may: their address would be a way around credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalAccess {
+    /// None.
+    Denied,
+    /// Those below these directories.
+    Below(Vec<PathBuf>),
+    /// All that the process can read.
+    Anywhere,
+}
+
+/// All mirrors, below one directory. Everything in it is a cache.
+pub struct Mirrors {
+    root: PathBuf,
+    options: GitOptions,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+    requests: Requests,
+}
+
+/// How often servers were asked.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    ls_remote: AtomicU64,
+    fetch: AtomicU64,
+}
+
+/// How often servers were asked since the start, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// For their refs.
+    pub ls_remote: u64,
+    /// For objects.
+    pub fetch: u64,
+}
+
+/// One repository.
+struct Slot {
+    directory: PathBuf,
+    /// Callers with the same credentials share fetches.
+    lanes: Mutex<HashMap<String, Arc<Lane>>>,
+    /// Held while the mirror on disk is changed.
+    disk: tokio::sync::Mutex<()>,
+    current: Mutex<Option<Arc<Current>>>,
+    damaged: Arc<AtomicBool>,
+}
+
+/// The callers who share their fetches.
+#[derive(Default)]
+struct Lane {
+    issued: AtomicU64,
+    served: tokio::sync::Mutex<Served>,
+}
+
+#[derive(Default)]
+struct Served {
+    /// Every ticket up to this one is answered by `result`.
+    up_to: u64,
+    result: Option<Result<Fetched, FetchError>>,
+}
+
+/// What is readable now.
+struct Current {
+    repository: Arc<gix::ThreadSafeRepository>,
+    refs: Arc<RefTable>,
+    state: State,
+}
+
+/// Outcome of a fetch.
+#[derive(Clone)]
+pub struct Fetched {
+    /// The repository as it is now.
+    pub mirror: Mirror,
+    /// Did the server have anything new?
+    pub changed: bool,
+}
+
+/// A readable state of one repository.
+#[derive(Clone)]
+pub struct Mirror {
+    url: RepoUrl,
+    repository: Arc<gix::ThreadSafeRepository>,
+    refs: Arc<RefTable>,
+    max_blob: u64,
+    damaged: Arc<AtomicBool>,
+}
+
+impl Mirrors {
+    /// Uses, or makes, the directory for mirrors.
+    pub fn new(root: impl Into<PathBuf>, options: GitOptions) -> std::io::Result<Self> {
+        let root = root.into();
+        disk::make_private(&root)?;
+        let root = root.canonicalize()?;
+        Ok(Self { root, options, slots: Mutex::default(), requests: Requests::default() })
+    }
+
+    /// Brings the mirror up to date. Calls for one repository share the work.
+    pub async fn fetch(&self, url: &RepoUrl, access: &RepoAccess) -> Result<Fetched, FetchError> {
+        self.check_local(url)?;
+        let slot = self.slot(url);
+        let lane = {
+            let mut lanes = slot.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(lanes.entry(access.identity()).or_default())
+        };
+        let ticket = lane.issued.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut served = lane.served.lock().await;
+        if served.up_to >= ticket
+            && let Some(result) = &served.result
+        {
+            return result.clone();
+        }
+        // Everyone who drew a ticket before this line is served by the request that follows it.
+        let up_to = lane.issued.load(Ordering::SeqCst);
+        let result = self.refresh(&slot, url, access, None).await;
+        *served = Served { up_to, result: Some(result.clone()) };
+        result
+    }
+
+    /// The last good state, without asking the server. `None` if there is none, or if these credentials never
+    /// worked for it.
+    pub fn last_good(&self, url: &RepoUrl, access: &RepoAccess) -> Option<Mirror> {
+        self.check_local(url).ok()?;
+        let slot = self.slot(url);
+        let current = slot.current(&self.options)?;
+        current.state.is_proven(access).then(|| self.mirror(&slot, url, &current))
+    }
+
+    /// Resolves a revision, fetching it by itself if it is a commit or ref that mirrors do not hold by default
+    /// (`refs/pull/7/head`, a hash that no branch contains). Uses the last good state; fetches only without one.
+    pub async fn resolve(
+        &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        spec: &RevisionSpec,
+    ) -> Result<(Mirror, CommitId), ResolveOrFetchError> {
+        let mirror = match self.last_good(url, access) {
+            Some(mirror) => mirror,
+            None => self.fetch(url, access).await?.mirror,
+        };
+        let error = match mirror.resolve(spec) {
+            Ok(commit) => return Ok((mirror, commit)),
+            Err(error) => error,
+        };
+        let revision = spec.revision.trim();
+        let may_exist = matches!(error, ResolveError::NotFound { .. })
+            && (revision.starts_with("refs/") || revision.parse::<CommitId>().is_ok());
+        if !may_exist {
+            return Err(error.into());
+        }
+        let slot = self.slot(url);
+        let mirror = self.refresh(&slot, url, access, Some(revision)).await?.mirror;
+        let commit = mirror.resolve(spec)?;
+        Ok((mirror, commit))
+    }
+
+    /// How often servers were asked since the start.
+    pub fn requests(&self) -> RequestCounts {
+        RequestCounts {
+            ls_remote: self.requests.ls_remote.load(Ordering::Relaxed),
+            fetch: self.requests.fetch.load(Ordering::Relaxed),
+        }
+    }
+
+    fn slot(&self, url: &RepoUrl) -> Arc<Slot> {
+        let name = disk::directory_name(url);
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(name).or_insert_with_key(|name| {
+            Arc::new(Slot {
+                directory: self.root.join(name),
+                lanes: Mutex::default(),
+                disk: tokio::sync::Mutex::default(),
+                current: Mutex::default(),
+                damaged: Arc::default(),
+            })
+        });
+        Arc::clone(slot)
+    }
+
+    fn mirror(&self, slot: &Slot, url: &RepoUrl, current: &Current) -> Mirror {
+        Mirror {
+            url: url.clone(),
+            repository: Arc::clone(&current.repository),
+            refs: Arc::clone(&current.refs),
+            max_blob: self.options.limits.max_blob,
+            damaged: Arc::clone(&slot.damaged),
+        }
+    }
+
+    fn check_local(&self, url: &RepoUrl) -> Result<(), FetchError> {
+        if url.transport() != crate::Transport::File {
+            return Ok(());
+        }
+        let refused = |reason| Err(FetchError::Local { repository: url.to_string(), reason });
+        // Links are resolved first, so that none leads into what is not allowed.
+        let Ok(path) = Path::new(url.as_str()).canonicalize() else {
+            return refused("there is no such directory");
+        };
+        if path.starts_with(&self.root) {
+            return refused("it lies inside plumb's own cache");
+        }
+        match &self.options.local {
+            LocalAccess::Anywhere => Ok(()),
+            LocalAccess::Denied => refused("repositories on the local disk are switched off in the settings"),
+            LocalAccess::Below(allowed) => {
+                let inside = allowed.iter().any(|directory| {
+                    directory.canonicalize().is_ok_and(|directory| path.starts_with(directory))
+                });
+                if inside { Ok(()) } else { refused("it is outside the directories that the settings allow") }
+            }
+        }
+    }
+}
+
+/// A revision could not be resolved: either the repository could not be reached, or it has no such revision.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ResolveOrFetchError {
+    /// The repository could not be reached.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// It has no such revision.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+}
+
+impl Slot {
+    /// What is readable now, read from the disk the first time.
+    fn current(&self, options: &GitOptions) -> Option<Arc<Current>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none() {
+            *current = disk::load(&self.directory, options).map(Arc::new);
+        }
+        current.clone()
+    }
+}
+
+impl Mirror {
+    /// The address it was fetched from.
+    pub fn url(&self) -> &RepoUrl {
+        &self.url
+    }
+
+    /// The commit that a revision means, as far as this mirror knows.
+    pub fn resolve(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
+        let repository = self.url.to_string();
+        let revision = || spec.revision.trim().to_owned();
+        let not_found = || ResolveError::NotFound {
+            revision: revision(),
+            repository: self.url.to_string(),
+            hint: String::new(),
+        };
+        let local = self.repository.to_thread_local();
+        let id = match self.refs.resolve(spec, &repository)? {
+            Found::Commit(commit) => {
+                gix::ObjectId::from_hex(commit.as_str().as_bytes()).map_err(|_| not_found())?
+            }
+            Found::Prefix(prefix) => {
+                let prefix = gix::hash::Prefix::from_hex(&prefix).map_err(|_| not_found())?;
+                match local.objects.lookup_prefix(prefix, None) {
+                    Ok(Some(Ok(id))) => id,
+                    Ok(Some(Err(()))) => {
+                        return Err(ResolveError::Ambiguous { revision: revision(), repository });
+                    }
+                    Ok(None) | Err(_) => return Err(not_found()),
+                }
+            }
+        };
+        match local.try_find_header(id) {
+            Ok(Some(header)) if header.kind() == gix::objs::Kind::Commit => {
+                id.to_string().parse().map_err(|_| not_found())
+            }
+            Ok(Some(_)) => Err(ResolveError::NotACommit { revision: revision(), repository }),
+            Ok(None) | Err(_) => Err(not_found()),
+        }
+    }
+
+    /// The files of a commit.
+    pub fn tree(&self, commit: &CommitId) -> Result<SourceTree, SourceError> {
+        SourceTree::open(
+            Arc::clone(&self.repository),
+            commit.clone(),
+            self.max_blob,
+            Arc::clone(&self.damaged),
+        )
+    }
+
+    /// Full names of all refs with their commits.
+    pub fn refs(&self) -> &std::collections::BTreeMap<String, String> {
+        &self.refs.refs
+    }
+}

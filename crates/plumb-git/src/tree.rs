@@ -1,0 +1,152 @@
+//! Reading one commit: no work tree, straight from the object database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gix::objs::tree::EntryKind as GitKind;
+use plumb_core::app::CommitId;
+use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
+
+/// The files of one commit. Cheap to clone; safe to keep while the mirror is fetched, repacked or replaced.
+#[derive(Clone)]
+pub struct SourceTree {
+    repository: Arc<gix::ThreadSafeRepository>,
+    commit: CommitId,
+    root: gix::ObjectId,
+    max_blob: u64,
+    /// Raised when an object cannot be read, so that the next fetch looks after the mirror.
+    damaged: Arc<AtomicBool>,
+}
+
+impl SourceTree {
+    pub(crate) fn open(
+        repository: Arc<gix::ThreadSafeRepository>,
+        commit: CommitId,
+        max_blob: u64,
+        damaged: Arc<AtomicBool>,
+    ) -> Result<Self, SourceError> {
+        let failed = |source: gix::Error| {
+            damaged.store(true, Ordering::Relaxed);
+            storage(&RepoPath::root(), source)
+        };
+        let id = gix::ObjectId::from_hex(commit.as_str().as_bytes())
+            .map_err(|source| storage(&RepoPath::root(), source))?;
+        let root = {
+            let local = repository.to_thread_local();
+            let commit = local.find_commit(id).map_err(failed)?;
+            commit.tree_id().map_err(failed)?.detach()
+        };
+        Ok(Self { repository, commit, root, max_blob, damaged })
+    }
+
+    /// Which commit it is.
+    pub fn commit(&self) -> &CommitId {
+        &self.commit
+    }
+
+    /// Hash of the tree or file at the path; `None` if nothing is there. Two commits with the same hash at a
+    /// path have the same files below it.
+    pub fn tree_hash(&self, path: &RepoPath) -> Result<Option<String>, SourceError> {
+        Ok(self.entry(path)?.map(|entry| entry.hash))
+    }
+
+    fn failed(&self, path: &RepoPath, source: impl std::error::Error + Send + Sync + 'static) -> SourceError {
+        self.damaged.store(true, Ordering::Relaxed);
+        storage(path, source)
+    }
+
+    /// The object at the path with its kind.
+    fn find(
+        &self,
+        local: &gix::Repository,
+        path: &RepoPath,
+    ) -> Result<Option<(EntryKind, gix::ObjectId)>, SourceError> {
+        if path.is_root() {
+            return Ok(Some((EntryKind::Directory, self.root)));
+        }
+        let root = local.find_tree(self.root).map_err(|error| self.failed(path, error))?;
+        let found = root
+            .lookup_entry(path.components().map(str::as_bytes))
+            .map_err(|error| self.failed(path, error))?;
+        Ok(found.map(|entry| (kind(entry.mode().kind()), entry.object_id())))
+    }
+}
+
+impl SourceFiles for SourceTree {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        let local = self.repository.to_thread_local();
+        let found = self.find(&local, path)?;
+        Ok(found.map(|(kind, id)| Entry { name: path.name().to_owned(), kind, hash: id.to_string() }))
+    }
+
+    fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
+        let local = self.repository.to_thread_local();
+        let (kind, id) =
+            self.find(&local, directory)?.ok_or_else(|| SourceError::NotFound { path: directory.clone() })?;
+        match kind {
+            EntryKind::Directory => {}
+            EntryKind::Submodule => return Err(SourceError::Submodule { path: directory.clone() }),
+            EntryKind::File | EntryKind::Executable | EntryKind::Link => {
+                return Err(SourceError::NotADirectory { path: directory.clone() });
+            }
+        }
+        let tree = local.find_tree(id).map_err(|error| self.failed(directory, error))?;
+        let mut entries = Vec::new();
+        for entry in tree.iter() {
+            let entry = entry.map_err(|error| self.failed(directory, error))?;
+            entries.push(Entry {
+                name: usable_name(directory, entry.filename())?,
+                kind: self::kind(entry.mode().kind()),
+                hash: entry.object_id().to_string(),
+            });
+        }
+        // Git sorts directories as if their names ended in a slash.
+        entries.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(entries)
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
+        let local = self.repository.to_thread_local();
+        let (kind, id) =
+            self.find(&local, path)?.ok_or_else(|| SourceError::NotFound { path: path.clone() })?;
+        match kind {
+            EntryKind::File | EntryKind::Executable | EntryKind::Link => {}
+            EntryKind::Directory => return Err(SourceError::NotAFile { path: path.clone() }),
+            EntryKind::Submodule => return Err(SourceError::Submodule { path: path.clone() }),
+        }
+        // The size is asked first: a blob that unpacks to gigabytes must not be unpacked.
+        let size = local.find_header(id).map_err(|error| self.failed(path, error))?.size();
+        if size > self.max_blob {
+            return Err(SourceError::TooLarge { path: path.clone(), size, limit: self.max_blob });
+        }
+        let mut blob = local.find_blob(id).map_err(|error| self.failed(path, error))?;
+        Ok(blob.take_data())
+    }
+}
+
+fn kind(kind: GitKind) -> EntryKind {
+    match kind {
+        GitKind::Tree => EntryKind::Directory,
+        GitKind::Blob => EntryKind::File,
+        GitKind::BlobExecutable => EntryKind::Executable,
+        GitKind::Link => EntryKind::Link,
+        GitKind::Commit => EntryKind::Submodule,
+    }
+}
+
+/// A tree may be made by hand: names that climb, or that would be a repository of its own once written to a
+/// disk, are refused.
+fn usable_name(directory: &RepoPath, name: &[u8]) -> Result<String, SourceError> {
+    let bad = || SourceError::BadName {
+        directory: directory.clone(),
+        name: String::from_utf8_lossy(name).into_owned(),
+    };
+    let text = std::str::from_utf8(name).map_err(|_| bad())?;
+    let refused =
+        matches!(text, "" | "." | "..") || text.eq_ignore_ascii_case(".git") || text.contains(['/', '\0']);
+    if refused { Err(bad()) } else { Ok(text.to_owned()) }
+}
+
+fn storage(path: &RepoPath, source: impl std::error::Error + Send + Sync + 'static) -> SourceError {
+    SourceError::Storage { path: path.clone(), source: Box::new(source) }
+}

@@ -1,0 +1,382 @@
+//! Repository addresses: which forms are accepted, and when two of them mean one repository.
+
+use std::fmt;
+
+use crate::Secret;
+
+/// The address of a repository. Invariant: one of the accepted forms, no part of it can be taken for an option or
+/// for a remote helper, and the password, if the address had one, is kept apart and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RepoUrl {
+    transport: Transport,
+    /// The address as git gets it, without password.
+    text: String,
+    /// `host[:port]` in lower case; empty for local paths.
+    host: String,
+    username: Option<String>,
+    password: Option<Secret>,
+}
+
+/// How git reaches a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// `https://`
+    Https,
+    /// `http://`
+    Http,
+    /// `ssh://` and `user@host:path`
+    Ssh,
+    /// `git://`
+    Git,
+    /// `file://` and absolute paths
+    File,
+}
+
+/// Why an address is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// Nothing there.
+    #[error("the repository address is empty")]
+    Empty,
+    /// A leading dash would be read as an option by git or ssh.
+    #[error("repository address {0:?}: a part of it starts with a dash")]
+    Dash(String),
+    /// Spaces, line breaks, control characters.
+    #[error("repository address {0:?} contains white space or control characters")]
+    Characters(String),
+    /// `ext::…` and the like would run programs.
+    #[error("repository address {0:?}: remote helpers (`name::address`) are not allowed")]
+    Helper(String),
+    /// Not one of ours.
+    #[error(
+        "repository address {0:?}: use https, http, ssh, git, file, `user@host:path` or an absolute path"
+    )]
+    Scheme(String),
+    /// No host.
+    #[error("repository address {0:?} has no usable host")]
+    Host(String),
+}
+
+impl RepoUrl {
+    /// Checks an address.
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        let text = text.trim();
+        // What is shown must not contain a password.
+        let shown = || without_password(text);
+        if text.is_empty() {
+            return Err(BadUrl::Empty);
+        }
+        if text.starts_with('-') {
+            return Err(BadUrl::Dash(shown()));
+        }
+        if text.chars().any(|character| character.is_whitespace() || character.is_control()) {
+            return Err(BadUrl::Characters(shown()));
+        }
+        if text.starts_with('/') {
+            return Ok(Self::local(text));
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Self::scp_like(text);
+        };
+        let transport = match scheme.to_ascii_lowercase().as_str() {
+            "https" => Transport::Https,
+            "http" => Transport::Http,
+            "ssh" | "git+ssh" | "ssh+git" => Transport::Ssh,
+            "git" => Transport::Git,
+            "file" => Transport::File,
+            other if other.contains("::") => return Err(BadUrl::Helper(shown())),
+            _ => return Err(BadUrl::Scheme(shown())),
+        };
+        if transport == Transport::File {
+            return if rest.starts_with('/') { Ok(Self::local(rest)) } else { Err(BadUrl::Host(shown())) };
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, authority),
+        };
+        let (username, password) =
+            match user.map(|user| user.split_once(':').map_or((user, None), |(a, b)| (a, Some(b)))) {
+                Some((name, password)) => {
+                    (Some(name.to_owned()), password.map(|text| Secret::new(percent_decoded(text))))
+                }
+                None => (None, None),
+            };
+        if host.starts_with('-')
+            || username.as_deref().is_some_and(|name| name.starts_with('-'))
+            || path.trim_start_matches('/').starts_with('-')
+        {
+            return Err(BadUrl::Dash(shown()));
+        }
+        if !is_host(host) {
+            return Err(BadUrl::Host(shown()));
+        }
+        let host = host.to_ascii_lowercase();
+        let at = username
+            .as_deref()
+            .filter(|name| !name.is_empty())
+            .map_or_else(String::new, |name| format!("{name}@"));
+        let text = format!("{}://{at}{host}/{path}", transport.scheme());
+        Ok(Self { transport, text, host, username: username.map(|name| percent_decoded(&name)), password })
+    }
+
+    fn local(path: &str) -> Self {
+        Self {
+            transport: Transport::File,
+            text: path.to_owned(),
+            host: String::new(),
+            username: None,
+            password: None,
+        }
+    }
+
+    /// `user@host:path`
+    fn scp_like(text: &str) -> Result<Self, BadUrl> {
+        let shown = || text.to_owned();
+        if text.contains("::") {
+            return Err(BadUrl::Helper(shown()));
+        }
+        let (authority, path) = text.split_once(':').ok_or_else(|| BadUrl::Scheme(shown()))?;
+        if authority.contains('/') {
+            return Err(BadUrl::Scheme(shown()));
+        }
+        let (username, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, authority),
+        };
+        if host.starts_with('-')
+            || path.starts_with('-')
+            || username.as_deref().is_some_and(|name| name.starts_with('-'))
+        {
+            return Err(BadUrl::Dash(shown()));
+        }
+        if !is_host(host) || host.contains(':') {
+            return Err(BadUrl::Host(shown()));
+        }
+        let host = host.to_ascii_lowercase();
+        let at = username.as_deref().map_or_else(String::new, |name| format!("{name}@"));
+        Ok(Self {
+            transport: Transport::Ssh,
+            text: format!("{at}{host}:{path}"),
+            host,
+            username,
+            password: None,
+        })
+    }
+
+    /// How git reaches it.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The address for git, without password.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// `host[:port]`; empty for local paths.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The user named in the address.
+    pub fn username(&self) -> Option<&str> {
+        self.username.as_deref()
+    }
+
+    /// The password that stood in the address.
+    pub fn password(&self) -> Option<&Secret> {
+        self.password.as_ref()
+    }
+
+    /// One text for all spellings of one repository: no user, no trailing `.git` or slash, ssh in one form. The
+    /// case of the path is kept, since servers may tell it apart.
+    pub fn identity(&self) -> String {
+        let path = match self.transport {
+            Transport::File => self.text.as_str(),
+            _ => match self.text.split_once("://") {
+                Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+                None => self.text.split_once(':').map_or("", |(_, path)| path),
+            },
+        };
+        let path = path.trim_matches('/');
+        let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+        format!("{}://{}/{path}", self.transport.scheme(), self.host)
+    }
+
+    /// The repository that a submodule address means, seen from this one: relative addresses (`../lib.git`)
+    /// are resolved against this address as git does.
+    pub fn submodule(&self, address: &str) -> Result<Self, BadUrl> {
+        if !address.starts_with("./") && !address.starts_with("../") {
+            return Self::parse(address);
+        }
+        let mut base = self.text.trim_end_matches('/').to_owned();
+        let mut rest = address;
+        loop {
+            if let Some(after) = rest.strip_prefix("./") {
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix("../") {
+                rest = after;
+                let cut = base.rfind(['/', ':']).ok_or_else(|| BadUrl::Host(address.to_owned()))?;
+                base.truncate(cut);
+            } else {
+                break;
+            }
+        }
+        let separator = if self.transport == Transport::Ssh && !base.contains("://") && !base.contains(':') {
+            ':'
+        } else {
+            '/'
+        };
+        let resolved = Self::parse(&format!("{base}{separator}{rest}"))?;
+        if resolved.host != self.host || resolved.transport != self.transport {
+            return Err(BadUrl::Host(address.to_owned()));
+        }
+        Ok(resolved)
+    }
+}
+
+impl Transport {
+    /// The name of the protocol, as git's allow-list spells it.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+            Self::Git => "git",
+            Self::File => "file",
+        }
+    }
+}
+
+impl fmt::Display for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepoUrl({})", self.text)
+    }
+}
+
+/// Names, IPv4 and bracketed IPv6, with an optional port.
+fn is_host(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let is_name = match name.strip_prefix('[') {
+        Some(rest) => rest
+            .strip_suffix(']')
+            .is_some_and(|ip| ip.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.')),
+        None => {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
+        }
+    };
+    is_name && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => {
+            let name = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}:***@{host}{path}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut index = 0;
+    while let Some(&byte) = bytes.get(index) {
+        let hex = text.get(index + 1..index + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if byte == b'%'
+            && let Some(value) = hex
+        {
+            decoded.push(value);
+            index += 3;
+        } else {
+            decoded.push(byte);
+            index += 1;
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_repository_are_one() {
+        for (text, identity) in [
+            ("https://GitHub.com/org/repo.git", "https://github.com/org/repo"),
+            ("https://user:pw@github.com/org/repo/", "https://github.com/org/repo"),
+            ("git@github.com:org/repo.git", "ssh://github.com/org/repo"),
+            ("ssh://git@github.com/org/repo", "ssh://github.com/org/repo"),
+            ("https://github.com/Org/repo", "https://github.com/Org/repo"),
+            ("file:///srv/git/repo.git", "file:///srv/git/repo"),
+            ("/srv/git/repo.git/", "file:///srv/git/repo"),
+        ] {
+            assert_eq!(RepoUrl::parse(text).unwrap().identity(), identity, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_could_run_a_program_is_refused() {
+        for text in [
+            "",
+            "--upload-pack=touch /tmp/x",
+            "-oProxyCommand=x",
+            "ext::sh -c touch% /tmp/x",
+            "ext::sh",
+            "fd::17/foo",
+            "ssh://-oProxyCommand=touch/x",
+            "ssh://-oProxyCommand=x@host/repo",
+            "-u@host:path",
+            "git@-oProxyCommand=x:repo",
+            "git@host:--upload-pack=x",
+            "ssh://host/-x",
+            "https://exa mple.org/x",
+            "https://host\n/x",
+            "gopher://host/x",
+            "transport-helper::https://x/y",
+            "file://host/share",
+            "relative/path",
+            "https:///x",
+            "https://host:99999/x",
+            "https://%2doProxyCommand/x",
+        ] {
+            assert!(RepoUrl::parse(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn passwords_are_kept_apart() {
+        let url = RepoUrl::parse("https://bob:s3cr%2Fet@host/x").unwrap();
+        assert_eq!(url.as_str(), "https://bob@host/x");
+        assert_eq!(url.password().unwrap().expose(), "s3cr/et");
+        assert!(!format!("{url:?} {url}").contains("s3cr"));
+        let error = RepoUrl::parse("https://bob:s3cret@ho st/x").unwrap_err();
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn submodules_are_relative_to_their_parent() {
+        let parent = RepoUrl::parse("https://host/org/app.git").unwrap();
+        assert_eq!(parent.submodule("../lib.git").unwrap().as_str(), "https://host/org/lib.git");
+        assert_eq!(parent.submodule("../../other/lib").unwrap().as_str(), "https://host/other/lib");
+        assert!(parent.submodule("../../../../etc/passwd").is_err());
+        assert!(parent.submodule("ext::sh -c x").is_err());
+        let scp = RepoUrl::parse("git@host:org/app.git").unwrap();
+        assert_eq!(scp.submodule("../lib.git").unwrap().as_str(), "git@host:org/lib.git");
+    }
+}

@@ -1,0 +1,257 @@
+use std::sync::Arc;
+
+use plumb_core::app::CommitId;
+use plumb_core::source::{EntryKind, RepoPath, SourceFiles as _, read_following};
+use plumb_git::{RepoAccess, ResolveError, ResolveOrFetchError, RevisionSpec, Secret};
+
+use crate::repository::{Repository, anonymous};
+
+fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text).unwrap()
+}
+
+fn commit_of(text: &str) -> CommitId {
+    text.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_commit_is_fetched_resolved_and_read() {
+    let repository = Repository::new();
+    repository.write("apps/web/deployment.yaml", "kind: Deployment\n");
+    repository.write("apps/web.yaml", "x\n");
+    let first = repository.commit("first");
+    let mirrors = repository.mirrors();
+
+    let fetched = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap();
+    assert!(fetched.changed);
+    let commit = fetched.mirror.resolve(&RevisionSpec::new("main")).unwrap();
+    assert_eq!(commit, commit_of(&first));
+    let tree = fetched.mirror.tree(&commit).unwrap();
+    assert_eq!(tree.read(&path("apps/web/deployment.yaml")).unwrap(), b"kind: Deployment\n");
+    let names: Vec<_> = tree.list(&path("apps")).unwrap().into_iter().map(|e| (e.name, e.kind)).collect();
+    assert_eq!(names, [("web".to_owned(), EntryKind::Directory), ("web.yaml".to_owned(), EntryKind::File)]);
+    assert!(tree.entry(&path("apps/nothing")).unwrap().is_none());
+    assert!(tree.entry(&path("apps/web.yaml/below")).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_unchanged_server_is_asked_once_and_nothing_is_fetched() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let mirrors = repository.mirrors();
+    let url = repository.url();
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    let again = mirrors.fetch(&url, &anonymous()).await.unwrap();
+    assert!(!again.changed);
+    assert_eq!((mirrors.requests().ls_remote, mirrors.requests().fetch), (2, 1));
+    repository.write("a", "2");
+    let second = repository.commit("second");
+    let third = mirrors.fetch(&url, &anonymous()).await.unwrap();
+    assert!(third.changed);
+    assert_eq!(third.mirror.resolve(&RevisionSpec::default()).unwrap(), commit_of(&second));
+}
+
+#[tokio::test]
+async fn many_callers_share_a_fetch_and_late_ones_wait_for_the_next() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let mirrors = Arc::new(repository.mirrors());
+    let url = repository.url();
+    let calls: Vec<_> = (0..50)
+        .map(|_| {
+            let (mirrors, url) = (Arc::clone(&mirrors), url.clone());
+            tokio::spawn(async move { mirrors.fetch(&url, &RepoAccess::default()).await.unwrap().changed })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    let requests = mirrors.requests();
+    assert!(requests.ls_remote <= 2, "{requests:?}");
+    assert_eq!(requests.fetch, 1);
+}
+
+#[tokio::test]
+async fn every_form_of_revision_resolves() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let first = repository.commit("first");
+    repository.git(&["tag", "v1.0.0"]);
+    repository.write("a", "2");
+    let second = repository.commit("second");
+    repository.git(&["tag", "--annotate", "v1.1.0", "--message", "annotated"]);
+    repository.git(&["update-ref", "refs/pull/7/head", &first]);
+    repository.git(&["branch", "feature/x", &first]);
+    let mirrors = repository.mirrors();
+    let url = repository.url();
+    for (revision, expected) in [
+        ("", &second),
+        ("HEAD", &second),
+        ("main", &second),
+        ("feature/x", &first),
+        ("v1.0.0", &first),
+        ("v1.1.0", &second),
+        ("refs/tags/v1.1.0", &second),
+        ("^1.0", &second),
+        ("refs/pull/7/head", &first),
+        (&first[..8], &first),
+        (&first, &first),
+    ] {
+        let (_, commit) = mirrors.resolve(&url, &anonymous(), &RevisionSpec::new(revision)).await.unwrap();
+        assert_eq!(commit, commit_of(expected), "{revision}");
+    }
+    let missing = mirrors.resolve(&url, &anonymous(), &RevisionSpec::new("nope")).await.err().unwrap();
+    assert!(matches!(missing, ResolveOrFetchError::Resolve(ResolveError::NotFound { .. })), "{missing}");
+}
+
+#[tokio::test]
+async fn a_commit_that_no_branch_contains_is_fetched_by_itself() {
+    let repository = Repository::new();
+    repository.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    repository.write("a", "1");
+    repository.commit("first");
+    repository.write("a", "2");
+    let lost = repository.commit("lost");
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    let mirrors = repository.mirrors();
+    let (mirror, commit) =
+        mirrors.resolve(&repository.url(), &anonymous(), &RevisionSpec::new(&lost)).await.unwrap();
+    assert_eq!(mirror.tree(&commit).unwrap().read(&path("a")).unwrap(), b"2");
+}
+
+#[tokio::test]
+async fn a_force_push_is_followed_and_the_old_commit_stays_readable() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    repository.write("a", "2");
+    let old = repository.commit("second");
+    let mirrors = repository.mirrors();
+    let url = repository.url();
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    repository.write("a", "3");
+    let new = repository.commit("other");
+    let mirror = mirrors.fetch(&url, &anonymous()).await.unwrap().mirror;
+    assert_eq!(mirror.resolve(&RevisionSpec::new("main")).unwrap(), commit_of(&new));
+    assert_eq!(mirror.tree(&commit_of(&old)).unwrap().read(&path("a")).unwrap(), b"2");
+}
+
+#[tokio::test]
+async fn the_last_good_state_survives_a_dead_server_and_a_restart() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let first = repository.commit("first");
+    let url = repository.url();
+    repository.mirrors().fetch(&url, &anonymous()).await.unwrap();
+
+    std::fs::rename(repository.path().join(".git"), repository.path().join("gone")).unwrap();
+    let mirrors = repository.mirrors();
+    let error = mirrors.fetch(&url, &anonymous()).await.err().unwrap();
+    assert_eq!(error.category(), "refs");
+    let mirror = mirrors.last_good(&url, &anonymous()).unwrap();
+    assert_eq!(mirror.resolve(&RevisionSpec::new("main")).unwrap(), commit_of(&first));
+}
+
+#[tokio::test]
+async fn other_credentials_do_not_read_what_they_did_not_fetch() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let mirrors = repository.mirrors();
+    let url = repository.url();
+    let with_token = RepoAccess { password: Some(Secret::new("token")), ..RepoAccess::default() };
+    mirrors.fetch(&url, &with_token).await.unwrap();
+    assert!(mirrors.last_good(&url, &with_token).is_some());
+    assert!(mirrors.last_good(&url, &anonymous()).is_none());
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    assert!(mirrors.last_good(&url, &anonymous()).is_some());
+}
+
+#[tokio::test]
+async fn a_damaged_mirror_is_built_anew() {
+    let repository = Repository::new();
+    repository.write("a", "some content that ends up in an object");
+    repository.commit("first");
+    let url = repository.url();
+    let mirrors = repository.mirrors();
+    let mirror = mirrors.fetch(&url, &anonymous()).await.unwrap().mirror;
+    let commit = mirror.resolve(&RevisionSpec::default()).unwrap();
+    damage_objects(&repository.cache());
+
+    let mirrors = repository.mirrors();
+    let mirror = mirrors.last_good(&url, &anonymous()).unwrap();
+    let broken = mirror.tree(&commit).and_then(|tree| tree.read(&path("a")));
+    assert!(broken.is_err());
+    let mirror = mirrors.fetch(&url, &anonymous()).await.unwrap().mirror;
+    assert_eq!(
+        mirror.tree(&commit).unwrap().read(&path("a")).unwrap(),
+        b"some content that ends up in an object"
+    );
+}
+
+/// Overwrites every object file below the cache.
+fn damage_objects(directory: &std::path::Path) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            damage_objects(&path);
+        } else if path.components().any(|part| part.as_os_str() == "objects") {
+            let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+            std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
+            std::fs::set_permissions(&path, permissions).unwrap();
+            std::fs::write(&path, "garbage").unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn links_are_followed_inside_only() {
+    let repository = Repository::new();
+    repository.write("real/file", "inside");
+    for (link, target) in [
+        ("ok", "real/file"),
+        ("dir", "real"),
+        ("absolute", "/etc/passwd"),
+        ("up", "../../../etc/passwd"),
+        ("sly", "dir/../../etc/passwd"),
+        ("chain1", "chain2"),
+        ("chain2", "/etc/passwd"),
+        ("loop1", "loop2"),
+        ("loop2", "loop1"),
+    ] {
+        std::os::unix::fs::symlink(target, repository.path().join(link)).unwrap();
+    }
+    repository.commit("links");
+    let mirrors = repository.mirrors();
+    let (mirror, commit) =
+        mirrors.resolve(&repository.url(), &anonymous(), &RevisionSpec::default()).await.unwrap();
+    let tree = mirror.tree(&commit).unwrap();
+    assert_eq!(read_following(&tree, &path("ok")).unwrap(), b"inside");
+    assert_eq!(read_following(&tree, &path("dir/file")).unwrap(), b"inside");
+    for (link, word) in [
+        ("absolute", "outside"),
+        ("up", "outside"),
+        ("sly", "outside"),
+        ("chain1", "outside"),
+        ("loop1", "more than 40 links"),
+    ] {
+        let error = read_following(&tree, &path(link)).unwrap_err().to_string();
+        assert!(error.contains(word), "{link}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_cache_itself_is_no_repository() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let mirrors = repository.mirrors();
+    mirrors.fetch(&repository.url(), &anonymous()).await.unwrap();
+    let inside = std::fs::read_dir(repository.cache()).unwrap().next().unwrap().unwrap().path();
+    let url = plumb_git::RepoUrl::parse(&format!("{}/repo-0.git", inside.display())).unwrap();
+    let error = mirrors.fetch(&url, &anonymous()).await.err().unwrap();
+    assert!(error.to_string().contains("own cache"), "{error}");
+}

@@ -1,0 +1,6 @@
+//! plumb-git against the real git program, in temporary directories.
+
+#[cfg(test)]
+mod fetching;
+#[cfg(test)]
+mod repository;
