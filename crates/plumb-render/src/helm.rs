@@ -1,0 +1,347 @@
+//! Helm charts, by the real program.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use plumb_core::app::HelmOptions;
+use plumb_core::desired::{Origin, RenderedManifest};
+use plumb_core::source::{EntryKind, RepoPath, SourceError, follow};
+
+use crate::readset::ReadSet;
+use crate::sandbox::{Run, Sandbox, Scratch, flag};
+use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, Tools, export, parse};
+
+/// A chart with everything that `helm template` is given, settled before anything runs.
+pub(crate) struct HelmPlan {
+    chart: RepoPath,
+    release: String,
+    namespace: String,
+    kube_version: Option<String>,
+    api_versions: Vec<String>,
+    value_files: Vec<SourceFile>,
+    inline_values: Option<String>,
+    set: Vec<String>,
+    set_string: Vec<String>,
+    set_file: Vec<(String, SourceFile)>,
+    skip_crds: bool,
+    skip_tests: bool,
+    skip_schema_validation: bool,
+}
+
+/// A file of the main source (empty name) or of one that is referred to.
+#[derive(Debug)]
+struct SourceFile {
+    source: String,
+    path: RepoPath,
+}
+
+impl SourceFile {
+    fn on_disk(&self, scratch: &Path) -> PathBuf {
+        source_root(scratch, &self.source).join(self.path.as_str())
+    }
+}
+
+/// Where a source's files are written. Names of sources are checked, so they are safe as names of directories.
+fn source_root(scratch: &Path, source: &str) -> PathBuf {
+    if source.is_empty() { scratch.join("repo") } else { scratch.join("ref").join(source) }
+}
+
+/// Settles what is read and how Helm is called.
+pub(crate) fn plan(
+    request: &RenderRequest,
+    chart: &RepoPath,
+    options: &HelmOptions,
+    environment: &BuildEnvironment,
+    set: &mut ReadSet,
+) -> Result<HelmPlan, RenderError> {
+    for (name, files) in &request.refs {
+        set.add_source(name, std::sync::Arc::clone(files));
+    }
+    set.add("", chart).map_err(RenderError::read(format!("chart `{chart}`")))?;
+    let mut plan = HelmPlan {
+        chart: chart.clone(),
+        release: options
+            .release_name
+            .clone()
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| request.app.name.clone()),
+        namespace: options
+            .namespace
+            .clone()
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| request.app.namespace.clone()),
+        kube_version: options
+            .kube_version
+            .clone()
+            .filter(|version| !version.is_empty())
+            .or_else(|| request.cluster.kube_version.clone())
+            .map(|version| plain_version(&version)),
+        api_versions: if options.api_versions.is_empty() {
+            request.cluster.api_versions.clone()
+        } else {
+            options.api_versions.clone()
+        },
+        value_files: Vec::new(),
+        inline_values: inline_values(options),
+        set: Vec::new(),
+        set_string: Vec::new(),
+        set_file: Vec::new(),
+        skip_crds: options.skip_crds,
+        skip_tests: options.skip_tests,
+        skip_schema_validation: options.skip_schema_validation,
+    };
+    for parameter in &options.parameters {
+        let text = format!("{}={}", parameter.name, escape_commas(&environment.expand(&parameter.value)));
+        if parameter.force_string { plan.set_string.push(text) } else { plan.set.push(text) }
+    }
+    for parameter in &options.file_parameters {
+        let file = locate(request, chart, &environment.expand(&parameter.path), "helm.fileParameters")?;
+        set.add(&file.source, &file.path)
+            .map_err(RenderError::read(format!("file `{}` of helm.fileParameters", parameter.path)))?;
+        plan.set_file.push((parameter.name.clone(), file));
+    }
+    for written in &options.value_files {
+        let Some(file) = value_file(request, chart, &environment.expand(written), options, set)? else {
+            continue;
+        };
+        plan.value_files.push(file);
+    }
+    Ok(plan)
+}
+
+/// One entry of `valueFiles`; `None` if it does not exist and may be missing.
+fn value_file(
+    request: &RenderRequest,
+    chart: &RepoPath,
+    written: &str,
+    options: &HelmOptions,
+    set: &mut ReadSet,
+) -> Result<Option<SourceFile>, RenderError> {
+    let file = locate(request, chart, written, "helm.valueFiles")?;
+    let failed = |source| RenderError::Read { what: format!("value file `{written}`"), source };
+    let files = set
+        .files(&file.source)
+        .cloned()
+        .ok_or_else(|| failed(SourceError::NotFound { path: file.path.clone() }))?;
+    match follow(files.as_ref(), &file.path) {
+        Ok((_, entry)) if matches!(entry.kind, EntryKind::File | EntryKind::Executable) => {
+            set.add(&file.source, &file.path).map_err(failed)?;
+            Ok(Some(file))
+        }
+        Ok(_) => Err(failed(SourceError::NotAFile { path: file.path })),
+        Err(SourceError::NotFound { .. }) if options.ignore_missing_value_files => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// `values.yaml` beside the chart, `/values.yaml` from the repository's root, `$ref/values.yaml` from another
+/// source's root.
+fn locate(
+    request: &RenderRequest,
+    chart: &RepoPath,
+    written: &str,
+    option: &'static str,
+) -> Result<SourceFile, RenderError> {
+    let bad = |reason: String| RenderError::Option { option, reason };
+    if written.contains("://") {
+        return Err(bad(format!(
+            "`{written}`: files from the network are not read; put the file into the repository"
+        )));
+    }
+    if let Some(rest) = written.strip_prefix('$') {
+        let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if !request.refs.contains_key(name) {
+            return Err(bad(format!("`{written}`: no source of this app has `ref: {name}`")));
+        }
+        let path = RepoPath::parse(path.trim_start_matches('/')).map_err(|error| bad(error.to_string()))?;
+        return Ok(SourceFile { source: name.to_owned(), path });
+    }
+    let path = match written.strip_prefix('/') {
+        Some(from_root) => RepoPath::parse(from_root.trim_start_matches('/')),
+        None => chart.join(written),
+    };
+    let path = path.map_err(|error| bad(error.to_string()))?;
+    Ok(SourceFile { source: String::new(), path })
+}
+
+impl HelmPlan {
+    /// Everything but the files, for the key of the cache.
+    pub(crate) fn parameters(&self) -> String {
+        format!(
+            "{:?}",
+            (
+                (&self.chart, &self.release, &self.namespace, &self.kube_version, &self.api_versions),
+                (&self.value_files, &self.inline_values, &self.set, &self.set_string, &self.set_file),
+                (self.skip_crds, self.skip_tests, self.skip_schema_validation),
+            )
+        )
+    }
+
+    /// Runs Helm on the files of the set.
+    pub(crate) fn render(
+        &self,
+        request: &RenderRequest,
+        set: &ReadSet,
+        sandbox: &Sandbox,
+        tools: &Tools,
+        scratch: &Scratch,
+        limits: &Limits,
+    ) -> Result<Vec<RenderedManifest>, RenderError> {
+        export::export(set, "", &scratch.repository(), limits)?;
+        for name in request.refs.keys() {
+            export::export(set, name, &source_root(scratch.path(), name), limits)?;
+        }
+        let run = Run {
+            program: &tools.helm,
+            arguments: self.arguments(scratch)?,
+            directory: &scratch.repository().join(self.chart.as_str()),
+            environment: environment(scratch.path()),
+            scratch: scratch.path(),
+            network: false,
+            limits,
+        };
+        let output = sandbox.run(&run).map_err(|source| RenderError::Tool {
+            tool: "helm template",
+            path: self.chart.clone(),
+            source,
+        })?;
+        let origins = Origins::read(&output, &self.chart, request.index);
+        parse::tool_output(&output, "helm template", limits, |line| origins.at(line))
+    }
+
+    fn arguments(&self, scratch: &Scratch) -> Result<Vec<OsString>, RenderError> {
+        let mut arguments: Vec<OsString> =
+            vec!["template".into(), ".".into(), flag("name-template", &self.release)];
+        if !self.namespace.is_empty() {
+            arguments.push(flag("namespace", &self.namespace));
+        }
+        if let Some(version) = &self.kube_version {
+            arguments.push(flag("kube-version", version));
+        }
+        arguments.extend(self.set.iter().map(|text| flag("set", text)));
+        arguments.extend(self.set_string.iter().map(|text| flag("set-string", text)));
+        for (name, file) in &self.set_file {
+            let mut text = OsString::from(format!("{name}="));
+            text.push(file.on_disk(scratch.path()));
+            arguments.push(flag("set-file", text));
+        }
+        arguments.extend(self.value_files.iter().map(|file| flag("values", file.on_disk(scratch.path()))));
+        if let Some(values) = &self.inline_values {
+            let path = scratch.path().join("values.yaml");
+            std::fs::write(&path, values).map_err(|error| RenderError::scratch(&error))?;
+            arguments.push(flag("values", path));
+        }
+        arguments.extend(self.api_versions.iter().map(|version| flag("api-versions", version)));
+        for (wanted, name) in [
+            (!self.skip_crds, "--include-crds"),
+            (self.skip_schema_validation, "--skip-schema-validation"),
+            (self.skip_tests, "--skip-tests"),
+        ] {
+            if wanted {
+                arguments.push(name.into());
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// Helm finds its configuration, cache and plugins in empty directories.
+pub(crate) fn environment(scratch: &Path) -> Vec<(OsString, OsString)> {
+    let home = scratch.join("home");
+    [
+        ("HELM_CACHE_HOME", "helm/cache"),
+        ("HELM_CONFIG_HOME", "helm/config"),
+        ("HELM_DATA_HOME", "helm/data"),
+        ("HELM_PLUGINS", "helm/plugins"),
+        ("KUBECONFIG", "kubeconfig"),
+    ]
+    .into_iter()
+    .map(|(name, path)| (name.into(), home.join(path).into()))
+    .collect()
+}
+
+fn inline_values(options: &HelmOptions) -> Option<String> {
+    match &options.values_object {
+        // JSON is YAML.
+        Some(object) => Some(object.to_string()),
+        None => options.values.clone().filter(|text| !text.is_empty()),
+    }
+}
+
+/// Helm reads a comma in `--set` as the start of the next assignment.
+fn escape_commas(value: &str) -> String {
+    if value.starts_with('{') && value.ends_with('}') {
+        return value.to_owned();
+    }
+    let mut escaped = String::with_capacity(value.len());
+    let mut before = None;
+    for character in value.chars() {
+        if character == ',' && before != Some('\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+        before = Some(character);
+    }
+    escaped
+}
+
+/// `v1.36.2+k3s1` to `1.36.2`: charts compare it with constraints that know no suffixes.
+fn plain_version(version: &str) -> String {
+    let numbers = version.trim_start_matches('v');
+    let end = numbers
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(numbers.len());
+    numbers[..end].trim_end_matches('.').to_owned()
+}
+
+/// The `# Source: chart/templates/x.yaml` comments of Helm's output, by line.
+struct Origins {
+    /// Line of the comment, and the file.
+    comments: Vec<(usize, String)>,
+    source: usize,
+}
+
+impl Origins {
+    fn read(output: &[u8], chart: &RepoPath, source: usize) -> Self {
+        let text = String::from_utf8_lossy(output);
+        let comments = text
+            .lines()
+            .enumerate()
+            .filter_map(|(index, line)| {
+                let file = line.strip_prefix("# Source: ")?;
+                // The first component is the chart's name, whatever its directory is called.
+                let below = file.split_once('/').map_or(file, |(_, below)| below);
+                Some((index + 1, chart.join(below).ok()?.as_str().to_owned()))
+            })
+            .collect();
+        Self { comments, source }
+    }
+
+    /// The last comment before the document's first line.
+    fn at(&self, line: usize) -> Option<Origin> {
+        let index = self.comments.partition_point(|(at, _)| *at <= line).checked_sub(1)?;
+        let (_, file) = self.comments.get(index)?;
+        Some(Origin { source: self.source, file: file.clone(), line: 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_are_escaped_once() {
+        for (value, expected) in [("a,b", "a\\,b"), ("a\\,b", "a\\,b"), ("{a,b}", "{a,b}"), ("", "")] {
+            assert_eq!(escape_commas(value), expected);
+        }
+    }
+
+    #[test]
+    fn versions_lose_their_suffix() {
+        for (version, expected) in
+            [("v1.36.2+k3s1", "1.36.2"), ("1.29", "1.29"), ("v1.30.0-gke.100", "1.30.0")]
+        {
+            assert_eq!(plain_version(version), expected);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What an overlay reads, found by reading its kustomization files as Kustomize would.
+//!
+//! Bases may lie anywhere in the repository, so they are followed; everything else lies in the overlay's own
+//! directory. Paths that leave the repository and remote bases are refused here, before anything runs.
+
+use std::collections::BTreeSet;
+
+use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, read_following};
+use plumb_core::yaml;
+use serde_json::Value;
+
+use crate::detect::KUSTOMIZATION_FILES;
+use crate::readset::ReadSet;
+use crate::{Limits, RenderError};
+
+/// What the walk found out.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// A generator reads the revision from the environment.
+    pub(super) uses_revision: bool,
+    /// A base is remote.
+    pub(super) uses_network: bool,
+}
+
+/// So many overlays may one app consist of.
+const MAX_OVERLAYS: usize = 2000;
+
+/// Lists of paths to files or other overlays.
+const PATH_LISTS: [&str; 10] = [
+    "resources",
+    "bases",
+    "components",
+    "crds",
+    "configurations",
+    "generators",
+    "transformers",
+    "validators",
+    "patchesStrategicMerge",
+    "patches",
+];
+
+/// Walks the overlays from these directories on, adding what they read to the set.
+pub(super) fn walk(
+    roots: &[RepoPath],
+    set: &mut ReadSet,
+    allow_network: bool,
+    limits: &Limits,
+) -> Result<Findings, RenderError> {
+    let mut waiting: Vec<RepoPath> = roots.to_vec();
+    let mut seen = BTreeSet::new();
+    let mut findings = Findings::default();
+    while let Some(directory) = waiting.pop() {
+        if !seen.insert(directory.clone()) {
+            continue;
+        }
+        if seen.len() > MAX_OVERLAYS {
+            return Err(RenderError::Limit {
+                what: "number of overlays".to_owned(),
+                limit: MAX_OVERLAYS as u64,
+            });
+        }
+        set.add("", &directory).map_err(RenderError::read(format!("overlay `{directory}`")))?;
+        let Some(files) = set.files("").cloned() else { continue };
+        let Some((file, kustomization)) = read_kustomization(files.as_ref(), &directory, limits)? else {
+            continue;
+        };
+        let mut overlay = Overlay {
+            files: files.as_ref(),
+            directory: &directory,
+            file,
+            allow_network,
+            findings: &mut findings,
+            outside: Vec::new(),
+        };
+        overlay.inspect(&kustomization)?;
+        for path in overlay.outside {
+            let (_, entry) = follow(files.as_ref(), &path).map_err(RenderError::read(format!("`{path}`")))?;
+            if entry.kind == EntryKind::Directory {
+                waiting.push(path);
+            } else {
+                set.add("", &path).map_err(RenderError::read(format!("`{path}`")))?;
+            }
+        }
+    }
+    Ok(findings)
+}
+
+fn read_kustomization(
+    files: &dyn SourceFiles,
+    directory: &RepoPath,
+    limits: &Limits,
+) -> Result<Option<(RepoPath, Value)>, RenderError> {
+    for name in KUSTOMIZATION_FILES {
+        let file = directory.child(name);
+        let text = match read_following(files, &file) {
+            Ok(text) => text,
+            Err(SourceError::NotFound { .. }) => continue,
+            Err(source) => return Err(RenderError::Read { what: format!("`{file}`"), source }),
+        };
+        let mut documents = yaml::parse_documents_bytes(&text, &limits.yaml)
+            .map_err(|source| RenderError::Yaml { file: file.to_string(), source })?;
+        let value = if documents.is_empty() { Value::Null } else { documents.swap_remove(0).value };
+        return Ok(Some((file, value)));
+    }
+    Ok(None)
+}
+
+struct Overlay<'a> {
+    files: &'a dyn SourceFiles,
+    directory: &'a RepoPath,
+    file: RepoPath,
+    allow_network: bool,
+    findings: &'a mut Findings,
+    /// Paths outside the directory, and overlays inside it.
+    outside: Vec<RepoPath>,
+}
+
+impl Overlay<'_> {
+    fn inspect(&mut self, kustomization: &Value) -> Result<(), RenderError> {
+        for field in PATH_LISTS {
+            for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+                match item {
+                    Value::String(text) => self.path(field, text)?,
+                    Value::Object(map) => {
+                        if let Some(Value::String(text)) = map.get("path") {
+                            self.path(field, text)?;
+                        }
+                    }
+                    Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {}
+                }
+            }
+        }
+        for field in ["replacements", "patchesJson6902"] {
+            for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+                if let Some(Value::String(text)) = item.get("path") {
+                    self.path(field, text)?;
+                }
+            }
+        }
+        if let Some(Value::String(text)) =
+            kustomization.get("openapi").and_then(|openapi| openapi.get("path"))
+        {
+            self.path("openapi", text)?;
+        }
+        for field in ["configMapGenerator", "secretGenerator"] {
+            for generator in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+                self.generator(field, generator)?;
+            }
+        }
+        self.helm(kustomization)
+    }
+
+    fn generator(&mut self, field: &str, generator: &Value) -> Result<(), RenderError> {
+        for text in strings(generator.get("files")) {
+            // `key=path`, or only the path.
+            let path = text.split_once('=').map_or(text, |(_, path)| path);
+            self.path(field, path)?;
+        }
+        for text in strings(generator.get("envs")).chain(generator.get("env").and_then(Value::as_str)) {
+            self.path(field, text)?;
+            // A line with nothing but a name takes its value from the environment.
+            let content =
+                self.directory.join(text).ok().and_then(|path| read_following(self.files, &path).ok());
+            self.findings.uses_revision |= content
+                .is_some_and(|content| String::from_utf8_lossy(&content).contains("ARGOCD_APP_REVISION"));
+        }
+        Ok(())
+    }
+
+    /// Charts that Kustomize inflates, if the settings let it.
+    fn helm(&mut self, kustomization: &Value) -> Result<(), RenderError> {
+        if let Some(globals) = kustomization.get("helmGlobals") {
+            for key in ["chartHome", "configHome"] {
+                if let Some(text) = globals.get(key).and_then(Value::as_str) {
+                    self.path("helmGlobals", text)?;
+                }
+            }
+        }
+        for field in ["helmCharts", "helmChartInflationGenerator"] {
+            for chart in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+                let values = chart.get("valuesFile").and_then(Value::as_str);
+                for text in values.into_iter().chain(strings(chart.get("additionalValuesFiles"))) {
+                    self.path(field, text)?;
+                }
+                let repository = ["repo", "chartRepoUrl"].iter().find_map(|key| chart.get(*key)?.as_str());
+                if let Some(repository) = repository.filter(|text| !text.is_empty()) {
+                    self.remote(field, repository)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, reason: String) -> RenderError {
+        RenderError::Refused { file: self.file.clone(), reason }
+    }
+
+    /// One entry that names a file, another overlay, or something remote.
+    fn path(&mut self, field: &str, text: &str) -> Result<(), RenderError> {
+        let is_inline = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
+        if text.is_empty() || is_inline {
+            return Ok(());
+        }
+        if looks_remote(text) {
+            return self.remote(field, text);
+        }
+        let path = self.directory.join(text).map_err(|error| self.refused(format!("`{field}`: {error}")))?;
+        match follow(self.files, &path) {
+            Ok((_, entry)) => {
+                if entry.kind == EntryKind::Directory || !path.is_within(self.directory) {
+                    self.outside.push(path);
+                }
+                Ok(())
+            }
+            // Kustomize itself says best what it misses.
+            Err(SourceError::NotFound { .. }) => Ok(()),
+            Err(source) => {
+                Err(RenderError::Read { what: format!("`{path}`, named in {}", self.file), source })
+            }
+        }
+    }
+
+    fn remote(&mut self, field: &str, text: &str) -> Result<(), RenderError> {
+        let lower = text.to_ascii_lowercase();
+        if lower.contains("file://") || lower.contains("ext::") || text.starts_with('-') {
+            return Err(
+                self.refused(format!("`{field}`: `{text}` is neither in the repository nor on the network"))
+            );
+        }
+        if !self.allow_network {
+            return Err(self.refused(format!(
+                "`{field}`: remote `{}` is refused, since rendering has no network; put it into the repository",
+                without_userinfo(text)
+            )));
+        }
+        self.findings.uses_network = true;
+        Ok(())
+    }
+}
+
+fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The forms that Kustomize takes for the address of a repository or file.
+fn looks_remote(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let has_user =
+        lower.split_once(':').is_some_and(|(start, _)| start.contains('@') && !start.contains('/'));
+    lower.contains("://")
+        || lower.contains("::")
+        || has_user
+        || ["git@", "gh:", "github.com/", "github.com:", "www.github.com"]
+            .iter()
+            .any(|start| lower.starts_with(start))
+        || lower.contains("?ref=")
+        || lower.contains("?version=")
+}
+
+fn without_userinfo(text: &str) -> String {
+    match text.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, rest)) => format!("{scheme}://{rest}"),
+        None => text.to_owned(),
+    }
+}

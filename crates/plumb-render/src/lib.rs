@@ -1,0 +1,30 @@
+//! Sources to manifests: plain directories and Jsonnet, Kustomize and Helm by the real programs, declared commands.
+//!
+//! Rendering is a function of its [`RenderRequest`]: the same files, options and tools give the same manifests.
+//! What is read is known before anything runs (the [read set](readset)), only that is given to a tool, and its
+//! hash is the key of the cache. Repositories are hostile: see [`sandbox`] for what holds them.
+
+mod build_env;
+mod cache;
+mod detect;
+mod directory;
+mod error;
+mod export;
+mod helm;
+mod kustomize;
+mod local;
+mod parse;
+mod readset;
+mod renderer;
+mod request;
+pub mod sandbox;
+
+pub use build_env::BuildEnvironment;
+pub use detect::SourceType;
+pub use error::RenderError;
+pub use local::{LocalFiles, MemoryFiles};
+pub use renderer::{Freshness, Rendered, Renderer, RendererConfig};
+pub use request::{
+    AppFacts, ClusterFacts, KustomizeVersion, Limits, Overrides, Plugin, PluginDiscovery, RenderRequest,
+    RenderSettings, Tools,
+};

@@ -1,0 +1,200 @@
+//! Sources that are not in Git: a directory on disk (a checkout), or files in memory (an unpacked chart).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
+use sha2::{Digest as _, Sha256};
+
+/// A directory on disk, such as a checkout. `.git` is left out.
+pub struct LocalFiles {
+    root: PathBuf,
+}
+
+impl LocalFiles {
+    /// The files below this directory.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn absolute(&self, path: &RepoPath) -> PathBuf {
+        self.root.join(path.as_str())
+    }
+
+    /// Is every directory above the path a real one? A link there is not for us to follow.
+    fn has_real_parents(&self, path: &RepoPath) -> bool {
+        let mut parent = path.parent();
+        while !parent.is_root() {
+            if !fs::symlink_metadata(self.absolute(&parent)).is_ok_and(|metadata| metadata.is_dir()) {
+                return false;
+            }
+            parent = parent.parent();
+        }
+        true
+    }
+
+    fn hash(&self, path: &RepoPath, kind: EntryKind) -> Result<String, SourceError> {
+        let mut hasher = Sha256::new();
+        if kind == EntryKind::Directory {
+            for entry in self.list(path)? {
+                hasher.update(format!("{}\0{:?}\0{}\n", entry.name, entry.kind, entry.hash));
+            }
+        } else {
+            hasher.update(self.read(path)?);
+        }
+        Ok(hex(&hasher.finalize()))
+    }
+}
+
+impl SourceFiles for LocalFiles {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        if !self.has_real_parents(path) {
+            return Ok(None);
+        }
+        let metadata = match fs::symlink_metadata(self.absolute(path)) {
+            Ok(metadata) => metadata,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(storage(path, error)),
+        };
+        let Some(kind) = kind(&metadata) else { return Ok(None) };
+        Ok(Some(Entry { name: path.name().to_owned(), kind, hash: self.hash(path, kind)? }))
+    }
+
+    fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => SourceError::NotFound { path: directory.clone() },
+            std::io::ErrorKind::NotADirectory => SourceError::NotADirectory { path: directory.clone() },
+            _ => storage(directory, error),
+        };
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.absolute(directory)).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let name = name.into_string().map_err(|name| SourceError::BadName {
+                directory: directory.clone(),
+                name: name.to_string_lossy().into_owned(),
+            })?;
+            if name != ".git"
+                && let Some(entry) = self.entry(&directory.child(&name))?
+            {
+                entries.push(entry);
+            }
+        }
+        entries.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(entries)
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
+        let absolute = self.absolute(path);
+        if !self.has_real_parents(path) {
+            return Err(SourceError::NotFound { path: path.clone() });
+        }
+        let metadata = fs::symlink_metadata(&absolute).map_err(|error| storage(path, error))?;
+        match kind(&metadata) {
+            Some(EntryKind::Link) => {
+                let target = fs::read_link(&absolute).map_err(|error| storage(path, error))?;
+                Ok(target.to_string_lossy().into_owned().into_bytes())
+            }
+            Some(EntryKind::File | EntryKind::Executable) => {
+                fs::read(&absolute).map_err(|error| storage(path, error))
+            }
+            Some(EntryKind::Directory | EntryKind::Submodule) | None => {
+                Err(SourceError::NotAFile { path: path.clone() })
+            }
+        }
+    }
+}
+
+/// `None` for devices, pipes and sockets.
+fn kind(metadata: &fs::Metadata) -> Option<EntryKind> {
+    let file_type = metadata.file_type();
+    if file_type.is_symlink() {
+        Some(EntryKind::Link)
+    } else if file_type.is_dir() {
+        Some(EntryKind::Directory)
+    } else if file_type.is_file() {
+        let executable = metadata.permissions().mode() & 0o100 != 0;
+        Some(if executable { EntryKind::Executable } else { EntryKind::File })
+    } else {
+        None
+    }
+}
+
+fn storage(path: &RepoPath, error: std::io::Error) -> SourceError {
+    SourceError::Storage { path: path.clone(), source: Box::new(error) }
+}
+
+/// Files in memory: what a chart archive contained.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFiles {
+    files: BTreeMap<RepoPath, Vec<u8>>,
+}
+
+impl MemoryFiles {
+    /// From paths and contents.
+    pub fn new(files: impl IntoIterator<Item = (RepoPath, Vec<u8>)>) -> Self {
+        Self { files: files.into_iter().collect() }
+    }
+
+    fn below<'a>(&'a self, directory: &'a RepoPath) -> impl Iterator<Item = (&'a str, &'a Vec<u8>)> {
+        self.files.iter().filter_map(move |(path, content)| Some((path.below(directory)?, content)))
+    }
+}
+
+impl SourceFiles for MemoryFiles {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        let name = path.name().to_owned();
+        if let Some(content) = self.files.get(path) {
+            return Ok(Some(Entry { name, kind: EntryKind::File, hash: hex(&Sha256::digest(content)) }));
+        }
+        let mut hasher = Sha256::new();
+        let mut is_directory = path.is_root();
+        for (below, content) in self.below(path) {
+            is_directory = true;
+            hasher.update(format!("{below}\0{}\n", hex(&Sha256::digest(content))));
+        }
+        let hash = hex(&hasher.finalize());
+        Ok(is_directory.then_some(Entry { name, kind: EntryKind::Directory, hash }))
+    }
+
+    fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
+        match self.entry(directory)? {
+            None => return Err(SourceError::NotFound { path: directory.clone() }),
+            Some(entry) if entry.kind != EntryKind::Directory => {
+                return Err(SourceError::NotADirectory { path: directory.clone() });
+            }
+            Some(_) => {}
+        }
+        let mut names: Vec<&str> =
+            self.below(directory).filter_map(|(below, _)| below.split('/').next()).collect();
+        names.dedup();
+        names.sort_unstable();
+        names.dedup();
+        let entries = names.into_iter().map(|name| self.entry(&directory.child(name)));
+        entries.filter_map(Result::transpose).collect()
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
+        match self.files.get(path) {
+            Some(content) => Ok(content.clone()),
+            None if self.entry(path)?.is_some() => Err(SourceError::NotAFile { path: path.clone() }),
+            None => Err(SourceError::NotFound { path: path.clone() }),
+        }
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,277 @@
+//! The way of one rendering: overrides, detection, what is read, then the tool.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_core::app::{DirectoryOptions, HelmOptions, KustomizeOptions, Source, SourceTool};
+use plumb_core::desired::RenderedManifest;
+use plumb_core::source::{EntryKind, RepoPath, SourceError, follow, read_following};
+use plumb_core::yaml;
+use sha2::{Digest as _, Sha256};
+
+use crate::cache::{Cache, FORMAT};
+use crate::directory::{self, DirectoryPlan};
+use crate::helm::{self, HelmPlan};
+use crate::kustomize::{self, KustomizePlan};
+use crate::local::hex;
+use crate::readset::ReadSet;
+use crate::sandbox::{NetworkIsolation, Sandbox, Scratch};
+use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, SourceType, Tools, detect};
+
+/// What a renderer needs.
+#[derive(Clone, Debug)]
+pub struct RendererConfig {
+    /// Directory for temporary files and the cache; everything in it may be deleted at any time.
+    pub directory: PathBuf,
+    /// The programs.
+    pub tools: Tools,
+    /// What one rendering may cost.
+    pub limits: Limits,
+    /// How many bytes of results are kept.
+    pub cache_bytes: u64,
+}
+
+impl RendererConfig {
+    /// Programs from the usual places, usual limits, 1 GiB of results.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            tools: Tools::default(),
+            limits: Limits::default(),
+            cache_bytes: 1 << 30,
+        }
+    }
+}
+
+/// Renders sources. One for the whole process; rendering is synchronous and may take seconds.
+pub struct Renderer {
+    scratch: PathBuf,
+    tools: Tools,
+    limits: Limits,
+    sandbox: Sandbox,
+    cache: Cache,
+}
+
+/// May an earlier result be used?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Yes, if nothing that counts has changed.
+    Cached,
+    /// No: run the tool again, in a process of its own, and leave the cache as it is. Shows whether a source
+    /// renders the same twice.
+    Fresh,
+}
+
+/// What a source renders to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    /// The documents in order; `List` kinds are not taken apart yet.
+    pub manifests: Vec<RenderedManifest>,
+    /// How it was rendered.
+    pub source_type: SourceType,
+    /// Was it an earlier result?
+    pub cached: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A rendering that is settled but has not run.
+enum Plan {
+    Directory(DirectoryPlan),
+    Helm(HelmPlan),
+    Kustomize(KustomizePlan),
+}
+
+impl Renderer {
+    /// Makes the directories and finds out what the system allows.
+    pub fn new(config: RendererConfig) -> std::io::Result<Self> {
+        let scratch = config.directory.join("scratch");
+        std::fs::create_dir_all(&scratch)?;
+        Ok(Self {
+            scratch: scratch.canonicalize()?,
+            cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
+            tools: config.tools.located(),
+            limits: config.limits,
+            sandbox: Sandbox::detect(),
+        })
+    }
+
+    /// What keeps tools from the network here.
+    pub fn isolation(&self) -> NetworkIsolation {
+        self.sandbox.isolation()
+    }
+
+    /// Renders one source of an app.
+    pub fn render(&self, request: &RenderRequest, freshness: Freshness) -> Result<Rendered, RenderError> {
+        let started = Instant::now();
+        let path = app_path(request)?;
+        let source = effective_source(request, &path, &self.limits)?;
+        let source_type =
+            detect::detect(source.tool.as_ref(), request.files.as_ref(), &path, &request.settings)?;
+        let mut set = ReadSet::new(Arc::clone(&request.files), self.limits.export_files);
+        let plan = self.plan(request, &path, source.tool, source_type, &mut set)?;
+        let key = plan.key(&set, &self.tools);
+        if freshness == Freshness::Cached
+            && let Some((source_type, manifests)) = self.cache.read(&key, request.index)
+        {
+            return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
+        }
+        let manifests = self.run(&plan, request, &set)?;
+        if manifests.len() > self.limits.objects {
+            let limit = self.limits.objects as u64;
+            return Err(RenderError::Limit { what: format!("number of objects in `{path}`"), limit });
+        }
+        if freshness == Freshness::Cached {
+            self.cache.write(&key, source_type, &manifests);
+        }
+        Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
+    }
+
+    fn plan(
+        &self,
+        request: &RenderRequest,
+        path: &RepoPath,
+        tool: Option<SourceTool>,
+        source_type: SourceType,
+        set: &mut ReadSet,
+    ) -> Result<Plan, RenderError> {
+        let environment = BuildEnvironment::of(request);
+        // A tool that is switched off leaves its options without meaning.
+        match (source_type, tool) {
+            (SourceType::Directory, Some(SourceTool::Directory(options))) => {
+                directory::plan(request, path, &options, &self.limits).map(Plan::Directory)
+            }
+            (SourceType::Directory, _) => {
+                directory::plan(request, path, &DirectoryOptions::default(), &self.limits)
+                    .map(Plan::Directory)
+            }
+            (SourceType::Helm, Some(SourceTool::Helm(options))) => {
+                helm::plan(request, path, &options, &environment, set).map(Plan::Helm)
+            }
+            (SourceType::Helm, _) => {
+                helm::plan(request, path, &HelmOptions::default(), &environment, set).map(Plan::Helm)
+            }
+            (SourceType::Kustomize, Some(SourceTool::Kustomize(options))) => {
+                kustomize::plan(request, path, &options, &environment, &self.tools, set, &self.limits)
+                    .map(Plan::Kustomize)
+            }
+            (SourceType::Kustomize, _) => {
+                let options = KustomizeOptions::default();
+                kustomize::plan(request, path, &options, &environment, &self.tools, set, &self.limits)
+                    .map(Plan::Kustomize)
+            }
+            (SourceType::Plugin, _) => {
+                let reason = "no plugin of this name is declared".to_owned();
+                Err(RenderError::Option { option: "plugin", reason })
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        request: &RenderRequest,
+        set: &ReadSet,
+    ) -> Result<Vec<RenderedManifest>, RenderError> {
+        match plan {
+            Plan::Directory(plan) => plan.render(request, &self.limits),
+            Plan::Helm(plan) => {
+                let scratch = self.new_scratch()?;
+                plan.render(request, set, &self.sandbox, &self.tools, &scratch, &self.limits)
+            }
+            Plan::Kustomize(plan) => {
+                let scratch = self.new_scratch()?;
+                plan.render(set, &self.sandbox, &self.tools, &scratch, &self.limits)
+            }
+        }
+    }
+
+    fn new_scratch(&self) -> Result<Scratch, RenderError> {
+        Scratch::new(&self.scratch).map_err(|error| RenderError::scratch(&error))
+    }
+}
+
+impl Plan {
+    /// A hash of everything that the result depends on.
+    fn key(&self, set: &ReadSet, tools: &Tools) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(FORMAT);
+        set.hash_into(&mut hasher);
+        let (parameters, tool) = match self {
+            Self::Directory(plan) => (plan.parameters(), String::new()),
+            Self::Helm(plan) => (plan.parameters(), identity(&tools.helm)),
+            Self::Kustomize(plan) => {
+                (plan.parameters(), format!("{} {}", identity(plan.program()), identity(&tools.helm)))
+            }
+        };
+        hasher.update(parameters);
+        hasher.update([0]);
+        hasher.update(tool);
+        hex(&hasher.finalize())
+    }
+}
+
+/// Tells one build of a program from another without running it.
+fn identity(program: &Path) -> String {
+    match std::fs::metadata(program) {
+        Ok(metadata) => format!("{} {} {:?}", program.display(), metadata.len(), metadata.modified().ok()),
+        Err(_) => program.display().to_string(),
+    }
+}
+
+/// The app's directory, which must be one. A chart is its own root.
+fn app_path(request: &RenderRequest) -> Result<RepoPath, RenderError> {
+    let written = match (&request.source.path, &request.source.chart) {
+        (_, Some(_)) => ".",
+        (Some(path), None) if !path.is_empty() => path.as_str(),
+        (Some(_) | None, None) => return Err(RenderError::PathMissing),
+    };
+    let failed = |source: Option<SourceError>| RenderError::AppPath {
+        path: written.to_owned(),
+        revision: request.revision.clone(),
+        source,
+    };
+    let path = RepoPath::parse(written).map_err(|error| failed(Some(error.into())))?;
+    match follow(request.files.as_ref(), &path) {
+        Ok((real, entry)) if entry.kind == EntryKind::Directory => Ok(real),
+        Ok(_) => Err(failed(None)),
+        Err(error) => Err(failed(Some(error))),
+    }
+}
+
+/// The source with what `.argocd-source.yaml` files say laid over it.
+fn effective_source(
+    request: &RenderRequest,
+    path: &RepoPath,
+    limits: &Limits,
+) -> Result<Source, RenderError> {
+    let Some(merge) = &request.overrides else { return Ok(request.source.clone()) };
+    let mut patches = Vec::new();
+    for name in [".argocd-source.yaml".to_owned(), format!(".argocd-source-{}.yaml", request.app.instance)] {
+        let file = path.child(&name);
+        let text = match read_following(request.files.as_ref(), &file) {
+            Ok(text) => text,
+            Err(SourceError::NotFound { .. }) => continue,
+            Err(source) => return Err(RenderError::Read { what: format!("`{file}`"), source }),
+        };
+        let documents = yaml::parse_documents_bytes(&text, &limits.yaml)
+            .map_err(|source| RenderError::Yaml { file: file.to_string(), source })?;
+        patches.extend(
+            documents.into_iter().next().map(|document| document.value).filter(|value| !value.is_null()),
+        );
+    }
+    if patches.is_empty() {
+        return Ok(request.source.clone());
+    }
+    let merged = merge(&patches)
+        .map_err(|reason| RenderError::Refused { file: path.child(".argocd-source.yaml"), reason })?;
+    // Where the source comes from is not for the source to say.
+    Ok(Source {
+        repo_url: request.source.repo_url.clone(),
+        path: request.source.path.clone(),
+        target_revision: request.source.target_revision.clone(),
+        chart: request.source.chart.clone(),
+        ..merged
+    })
+}
