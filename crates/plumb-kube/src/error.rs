@@ -319,11 +319,23 @@ impl ApiError {
     }
 }
 
+/// How Kubernetes answers an apply with a field that the schema does not have: as an internal error, code 500,
+/// whatever `fieldValidation` says. Only the text tells it from a webhook that is down for a moment.
+const TYPED_PATCH: &str = "failed to create typed patch object";
+
 impl Status {
+    /// Does the object not fit the schema of its kind?
+    pub fn is_schema_violation(&self) -> bool {
+        self.code == 500 && self.message.starts_with(TYPED_PATCH)
+    }
+
     /// Whether asking again can help.
     pub fn retry(&self) -> Retry {
         if let Some(after) = self.retry_after {
             return Retry::After(after);
+        }
+        if self.is_schema_violation() {
+            return Retry::Never;
         }
         match self.code {
             // A namespace that is going away answers 403 to creations; a webhook that is down answers 500.

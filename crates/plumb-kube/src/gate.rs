@@ -6,7 +6,7 @@
 //! sent is what was judged. A request that is in flight when the lease is lost is dropped.
 
 use plumb_core::app::AppId;
-use plumb_core::desired::{Complete, DesiredSet};
+use plumb_core::desired::{Complete, DesiredSet, Propagation};
 use plumb_core::object::{Manifest, ObjectKey};
 
 use crate::client::{ClusterClient, Impersonation};
@@ -418,7 +418,10 @@ impl Gate {
                 Ok(Some(self.observed(applied)))
             }
             OwnWrite::Delete { target, uid } => {
-                self.fenced(client.send_delete(target, uid, &DeleteOptions::default())).await?;
+                // These own nothing that the garbage collector would have to look for first.
+                let options =
+                    DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() };
+                self.fenced(client.send_delete(target, uid, &options)).await?;
                 Ok(None)
             }
         }

@@ -117,7 +117,8 @@ impl Fence {
     }
 }
 
-/// Competes for a Lease and keeps it, in a task of its own, until dropped or released.
+/// Competes for a Lease and keeps it, in a task of its own, until released or abandoned. Dropping it leaves
+/// the task running.
 pub struct LeaseKeeper {
     leadership: watch::Receiver<Leadership>,
     stop: watch::Sender<bool>,
@@ -156,6 +157,11 @@ impl LeaseKeeper {
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
+
+    /// Stops without giving the Lease back, as a process that dies does.
+    pub fn abandon(self) {
+        self.task.abort();
+    }
 }
 
 struct Keeper {
@@ -172,7 +178,11 @@ enum Look {
     Held { since: Instant },
     /// Somebody else's.
     Other { holder: Option<String> },
+    /// Not known: another write came first.
+    TooLate,
 }
+
+const TOO_LATE_PAUSE: Duration = Duration::from_millis(50);
 
 impl Keeper {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
@@ -184,6 +194,12 @@ impl Keeper {
                 }
                 Ok(Look::Other { holder }) => {
                     self.leadership.send_replace(Leadership::Waiting { holder });
+                }
+                // Somebody wrote to the Lease between our look and our write. Who, the next look tells.
+                Ok(Look::TooLate) => {
+                    tokio::time::sleep(TOO_LATE_PAUSE).await;
+                    self.close_when_due();
+                    continue;
                 }
                 Err(error) => {
                     tracing::warn!(%error, lease = self.options.name, "the lease could not be renewed");
@@ -238,7 +254,7 @@ impl Keeper {
     fn outcome(written: Result<(), ApiError>, before: Instant) -> Result<Look, ApiError> {
         match written {
             Ok(()) => Ok(Look::Held { since: before }),
-            Err(error) if error.code() == Some(409) => Ok(Look::Other { holder: None }),
+            Err(error) if error.code() == Some(409) => Ok(Look::TooLate),
             Err(error) => Err(error),
         }
     }

@@ -34,7 +34,7 @@ pub use gate::{
 pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions};
 pub use live::{
     Change, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
-    never_watched,
+    never_watched, owner_by,
 };
 pub use read::{LogOptions, Selection};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};

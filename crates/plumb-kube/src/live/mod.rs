@@ -2,6 +2,7 @@
 //! pods, whose state explains the rest) kept whole.
 
 mod feeder;
+mod marks;
 mod pack;
 mod record;
 mod refs;
@@ -9,5 +10,6 @@ mod state;
 mod store;
 mod supervise;
 
+pub use marks::owner_by;
 pub use record::{Change, Node, Origin, Role, Touched, Uid};
 pub use store::{LiveOptions, LiveStore, OwnerOf, Snapshot, StoreSize, never_watched};

@@ -1,0 +1,17 @@
+//! What only a real API server shows. `PLUMB_TEST_KUBECONFIG` names its kubeconfig; without it every test says
+//! that it was skipped. Each test works in a namespace of its own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod cluster {
+    pub(crate) mod lab;
+    mod discovery;
+    mod gate;
+    mod lease;
+    mod store;
+    mod streams;
+}

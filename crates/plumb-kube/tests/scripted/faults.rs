@@ -1,0 +1,231 @@
+use std::time::Duration;
+
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::tracking::TrackingSettings;
+use plumb_kube::{Change, LiveOptions, LiveStore, owner_by};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::server::{Play, Server, added, bookmark, deleted, expired, list_end, modified, object};
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        group: String::new(),
+        kind: "ConfigMap".to_owned(),
+        namespace: Some("a".to_owned()),
+        name: name.to_owned(),
+    }
+}
+
+fn start(server: &Server) -> (LiveStore, UnboundedReceiver<Change>) {
+    let store = LiveStore::start(server.client(), LiveOptions::new(owner_by(TrackingSettings::default())));
+    let changes = store.subscribe();
+    (store, changes)
+}
+
+/// The next changes as `+name@version` and `-name`.
+async fn told(changes: &mut UnboundedReceiver<Change>, n: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for _ in 0..n {
+        let change = tokio::time::timeout(Duration::from_hours(1), changes.recv()).await.unwrap().unwrap();
+        let name = change.key.name;
+        lines.push(if change.gone {
+            format!("-{name}")
+        } else {
+            format!("+{name}@{}", change.resource_version)
+        });
+    }
+    lines
+}
+
+/// The watches that were asked for, by what they start from.
+fn watches(server: &Server) -> Vec<String> {
+    let from = |asked: &String| {
+        let query = asked.split_once('?').map_or("", |(_, query)| query);
+        let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
+        version.map_or_else(|| "list".to_owned(), str::to_owned)
+    };
+    server.seen().iter().filter(|asked| asked.contains("watch=true")).map(from).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_watch_goes_on_where_it_was_without_a_list() {
+    let server = Server::default();
+    server
+        .watch(vec![
+            added("x", "u1", 5),
+            added("y", "u2", 3),
+            list_end(9),
+            modified("x", "u1", 12),
+            Play::Break,
+        ])
+        .watch(vec![modified("y", "u2", 14), bookmark(20), Play::Close])
+        .watch(vec![deleted("x", "u1", 22)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 5).await, ["+x@5", "+y@3", "+x@12", "+y@14", "-x"]);
+    assert_eq!(watches(&server), ["list", "12", "20"]);
+    assert!(store.is_complete());
+    assert!(!store.contains(&key("x")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_watch_lists_again_and_what_is_missing_is_gone() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), added("y", "u2", 6), added("z", "u3", 7), list_end(9), expired()])
+        .watch(vec![added("x", "u1", 5), added("z", "u4", 30), list_end(40)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 5).await, ["+x@5", "+y@6", "+z@7", "+z@30", "-y"]);
+    assert_eq!(watches(&server), ["list", "list"]);
+    assert!(store.contains(&key("x")) && store.contains(&key("z")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_off_deletes_nothing() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), added("y", "u2", 6), list_end(9), expired()])
+        .watch(vec![added("x", "u1", 5), Play::Break])
+        .watch(vec![Play::Refuse(503)])
+        .watch(vec![added("x", "u1", 5), Play::Close])
+        .watch(vec![added("x", "u1", 5), added("y", "u2", 6), added("w", "u9", 41), list_end(50)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 3).await, ["+x@5", "+y@6", "+w@41"], "and no deletion before or after");
+    assert!(store.contains(&key("y")));
+    assert!(changes.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_to_resume_lists_again() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), list_end(9), Play::Break])
+        .watch(vec![Play::Refuse(410)])
+        .watch(vec![list_end(40)]);
+    let (_store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 2).await, ["+x@5", "-x"]);
+    assert_eq!(watches(&server), ["list", "9", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_streaming_lists_is_listed_by_pages() {
+    let server = Server::default();
+    let item = |name: &str, uid: &str, version| {
+        let mut item = object(name, uid, version);
+        item.as_object_mut().unwrap().remove("apiVersion");
+        item.as_object_mut().unwrap().remove("kind");
+        item
+    };
+    server
+        .watch(vec![Play::Refuse(422)])
+        .answer(
+            200,
+            vec![],
+            serde_json::json!({"metadata": {"resourceVersion": "8", "continue": "more"},
+            "items": [item("x", "u1", 5)]}),
+        )
+        .answer(
+            200,
+            vec![],
+            serde_json::json!({"metadata": {"resourceVersion": "8"}, "items": [item("y", "u2", 6)]}),
+        )
+        .watch(vec![modified("x", "u1", 12)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 3).await, ["+x@5", "+y@6", "+x@12"]);
+    assert_eq!(watches(&server), ["list", "8"]);
+    let whole = store.get_kept(&key("y")).unwrap();
+    assert_eq!((whole.api_version(), whole.kind()), ("v1", "ConfigMap"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_never_bring_back_an_older_state() {
+    let server = Server::default();
+    server.watch(vec![
+        added("x", "u1", 5),
+        list_end(9),
+        modified("x", "u1", 20),
+        modified("x", "u1", 12),
+        deleted("x", "u0", 11),
+        modified("x", "u1", 21),
+    ]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 3).await, ["+x@5", "+x@20", "+x@21"]);
+    assert_eq!(store.get_kept(&key("x")).unwrap().resource_version(), Some("21"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_is_known_at_once_and_never_brings_back_what_was_deleted_since() {
+    let server = Server::default();
+    server.watch(vec![added("x", "u1", 5), list_end(9), deleted("x", "u1", 30)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 2).await, ["+x@5", "-x"]);
+
+    // Our write's answer arrives after the watch told both the write and the deletion that followed it.
+    store.observe_written(&Manifest::new(object("x", "u1", 20)).unwrap());
+    assert!(!store.contains(&key("x")), "the ghost of a deleted object");
+    // One that the watch has not reached yet.
+    store.observe_written(&Manifest::new(object("x", "u5", 35)).unwrap());
+    assert!(store.contains(&key("x")));
+    assert_eq!(told(&mut changes, 1).await, ["+x@35"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_does_not_delete_what_was_written_after_it() {
+    let server = Server::default();
+    server.watch(vec![list_end(9), Play::Pause(60), expired()]).watch(vec![list_end(50)]);
+    let (store, mut changes) = start(&server);
+    store.wait_complete().await;
+    store.observe_written(&Manifest::new(object("older", "u1", 45)).unwrap());
+    store.observe_written(&Manifest::new(object("newer", "u2", 60)).unwrap());
+    assert_eq!(told(&mut changes, 3).await, ["+older@45", "+newer@60", "-older"]);
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(store.contains(&key("newer")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_falls_silent_is_given_up_and_resumed() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), list_end(9), Play::Pause(100_000)])
+        .watch(vec![modified("x", "u1", 12)]);
+    let (_store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 2).await, ["+x@5", "+x@12"]);
+    assert_eq!(watches(&server), ["list", "9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_in_a_watch_is_trouble_of_this_watch_and_passes() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), list_end(9), Play::Event(serde_json::json!(["soup"]))])
+        .watch(vec![Play::Event(serde_json::json!({"type": "ADDED", "object": {"metadata": {"name": 7}}}))])
+        .watch(vec![
+            Play::Event(
+                serde_json::json!({"type": "NEWS", "object": {"metadata": {"resourceVersion": "13"}}}),
+            ),
+            modified("x", "u1", 15),
+        ]);
+    let (_store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 2).await, ["+x@5", "+x@15"]);
+    assert_eq!(watches(&server), ["list", "9", "9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_we_may_not_list_keeps_the_store_incomplete_unless_it_may_be_skipped() {
+    let server = Server::default();
+    for _ in 0..3 {
+        server.watch(vec![Play::Refuse(403)]);
+    }
+    let (store, _) = start(&server);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!store.is_complete());
+    let (kind, trouble) = store.unlisted().remove(0);
+    assert_eq!(kind.to_string(), "ConfigMap");
+    assert!(trouble.is_some());
+
+    let server = Server::default();
+    server.watch(vec![Play::Refuse(403)]);
+    let options =
+        LiveOptions { skip_forbidden: true, ..LiveOptions::new(owner_by(TrackingSettings::default())) };
+    let store = LiveStore::start(server.client(), options);
+    tokio::time::timeout(Duration::from_mins(1), store.wait_complete()).await.unwrap();
+}
