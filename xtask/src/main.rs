@@ -3,6 +3,7 @@
 //! One module per task: its arguments and its `run`. This file only chooses.
 
 mod cluster;
+mod demo;
 mod test;
 mod tidy;
 
@@ -23,6 +24,8 @@ struct Cli {
 enum Task {
     /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
     Cluster(cluster::Args),
+    /// A real cluster with a troubled repository, and plumb at work on it.
+    Demo(demo::Args),
     /// Everything that CI runs: formatting, lints, repository rules, all tests.
     Test(test::Args),
     /// The repository's own rules: arrows between crates, module order, reachable files.
@@ -32,6 +35,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Cluster(args) => cluster::run(args),
+        Task::Demo(args) => demo::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::command(),
     };

@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ensure_programs(layout: &Layout) -> Result<Programs> {
+pub(crate) fn ensure_programs(layout: &Layout) -> Result<Programs> {
     let mut progress = Progress::new();
     Programs::ensure(layout, &mut |line| progress.show(line))
 }

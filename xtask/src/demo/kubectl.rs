@@ -1,0 +1,94 @@
+//! The demo talks to its cluster as a person would: with kubectl.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::cluster::Programs;
+use serde_json::Value;
+
+/// kubectl with one cluster.
+#[derive(Debug)]
+pub(super) struct Kubectl {
+    kubeconfig: PathBuf,
+    path: OsString,
+}
+
+impl Kubectl {
+    pub(super) fn new(programs: &Programs, kubeconfig: &Path) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "PATH is passed on to the programs that are started")]
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let folders = programs.path_additions().iter().cloned().chain(std::env::split_paths(&before));
+        let path = std::env::join_paths(folders).unwrap_or(before);
+        Self { kubeconfig: kubeconfig.to_path_buf(), path }
+    }
+
+    pub(super) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A PATH on which kubectl, helm and kustomize are found.
+    pub(super) fn path(&self) -> &OsString {
+        &self.path
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Result<String> {
+        self.with_input(args, None)
+    }
+
+    pub(super) fn get_json(&self, args: &[&str]) -> Result<Value> {
+        let args = [args, &["-o", "json"]].concat();
+        let (namespace, rest) = if args.first() == Some(&"-n") { args.split_at(2) } else { args.split_at(0) };
+        let text = self.run(&[namespace, &["get"], rest].concat())?;
+        serde_json::from_str(&text).context("read kubectl's answer")
+    }
+
+    /// Client-side, as a bootstrap script would.
+    pub(super) fn apply_files(&self, files: &[PathBuf]) -> Result<()> {
+        for file in files {
+            self.run(&["apply", "-f", &file.display().to_string()])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_text(&self, text: &str) -> Result<()> {
+        self.with_input(&["apply", "-f", "-"], Some(text)).map(drop)
+    }
+
+    /// Server-side, as another actor.
+    pub(super) fn apply_as(&self, object: &Value, manager: &str) -> Result<()> {
+        let args = ["apply", "--server-side", "--field-manager", manager, "-f", "-"];
+        self.with_input(&args, Some(&object.to_string())).map(drop)
+    }
+
+    /// Writes a whole object back, as a typed client would.
+    pub(super) fn replace(&self, object: &Value, path: &str) -> Result<()> {
+        self.with_input(&["replace", "--raw", path, "-f", "-"], Some(&object.to_string())).map(drop)
+    }
+
+    fn with_input(&self, args: &[&str], input: Option<&str>) -> Result<String> {
+        let mut child = Command::new("kubectl")
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(args)
+            .env("PATH", &self.path)
+            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("run kubectl")?;
+        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+            stdin.write_all(input.as_bytes()).context("write to kubectl")?;
+        }
+        let output = child.wait_with_output().context("wait for kubectl")?;
+        ensure!(
+            output.status.success(),
+            "kubectl {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        String::from_utf8(output.stdout).context("kubectl's answer is UTF-8")
+    }
+}

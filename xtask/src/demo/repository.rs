@@ -1,0 +1,200 @@
+//! The troubled repository: what is in `demo/`, plus the plain apps and the Applications themselves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Apps that are as they should be.
+const PLAIN: [&str; 32] = [
+    "cert-manager",
+    "cilium",
+    "coredns",
+    "crowdsec",
+    "csi-nfs",
+    "descheduler",
+    "external-dns",
+    "falco",
+    "goldilocks",
+    "homepage",
+    "immich",
+    "jellyfin",
+    "keda",
+    "kured",
+    "kyverno",
+    "loki",
+    "longhorn",
+    "metallb",
+    "metrics-server",
+    "minio",
+    "node-problem-detector",
+    "nats",
+    "paperless",
+    "policy-reporter",
+    "reflector",
+    "reloader",
+    "renovate",
+    "tempo",
+    "traefik",
+    "trivy-operator",
+    "velero",
+    "zitadel",
+];
+
+/// Apps with something planted in them, as folders of `demo/repo/apps`.
+const TROUBLED: [&str; 20] = [
+    "argo-rollouts",
+    "ghost",
+    "gitea",
+    "gpu-operator",
+    "grafana-alerting",
+    "infisical",
+    "langfuse",
+    "litellm",
+    "n8n",
+    "open-webui",
+    "openclaw",
+    "paperclip",
+    "sympozium",
+    "sympozium-extras",
+    "tekton-dashboard",
+    "tekton-pipelines",
+    "umami",
+    "vcluster-experiments",
+    "victoria-metrics",
+    "vk-remote",
+];
+
+/// How many apps the demo has, the root included.
+pub(super) const N_APPS: usize = PLAIN.len() + TROUBLED.len() + 1;
+
+/// A Git repository on this machine.
+#[derive(Debug)]
+pub(super) struct Repository {
+    folder: PathBuf,
+}
+
+impl Repository {
+    /// Makes it in `folder`: the first commit still has what later commits take away.
+    pub(super) fn create(folder: &Path, demo: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+        let repository = Self { folder: folder.to_path_buf() };
+        repository.git(&["init", "--quiet", "--initial-branch=main"])?;
+        copy(&demo.join("repo"), folder)?;
+        copy(&demo.join("repo-first"), folder)?;
+        for (number, name) in PLAIN.iter().enumerate() {
+            write(&folder.join("apps").join(name).join("app.yaml"), &plain_app(name, number))?;
+        }
+        for name in PLAIN.iter().chain(&TROUBLED) {
+            write(&folder.join("root").join(format!("{name}.yaml")), &repository.application(name))?;
+        }
+        repository.commit("everything as it was in the beginning")?;
+        Ok(repository)
+    }
+
+    /// The sub-charts are switched off: their objects leave Git.
+    pub(super) fn switch_sub_charts_off(&self, demo: &Path) -> Result<()> {
+        for file in files(&demo.join("repo-first"))? {
+            fs::remove_file(self.folder.join(&file)).with_context(|| format!("remove {}", file.display()))?;
+        }
+        self.commit("switch the sub-charts off")
+    }
+
+    /// The address that Applications use.
+    pub(super) fn url(&self) -> String {
+        format!("file://{}", self.folder.display())
+    }
+
+    /// The Application that has all others as its objects.
+    pub(super) fn root_application(&self) -> String {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: root, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: '{}', path: root, targetRevision: main}}\n  \
+             destination: {{server: 'https://kubernetes.default.svc', namespace: argocd}}\n  \
+             syncPolicy: {{automated: {{selfHeal: true}}}}\n",
+            self.url()
+        )
+    }
+
+    fn application(&self, name: &str) -> String {
+        // Two apps whose objects are left unadopted: nobody syncs them.
+        let policy = if name.starts_with("tekton-") {
+            "  syncPolicy: {syncOptions: [CreateNamespace=true]}\n"
+        } else {
+            "  syncPolicy:\n    automated:\n      prune: false\n      selfHeal: true\n    syncOptions: [CreateNamespace=true]\n"
+        };
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: '{}', path: apps/{name}, targetRevision: main}}\n  \
+             destination: {{server: 'https://kubernetes.default.svc', namespace: {name}}}\n  \
+             ignoreDifferences:\n    - {{group: \"\", kind: Service, jsonPointers: [/spec/clusterIP]}}\n{policy}",
+            self.url()
+        )
+    }
+
+    fn commit(&self, message: &str) -> Result<()> {
+        self.git(&["add", "--all"])?;
+        self.git(&["commit", "--quiet", "--message", message])
+    }
+
+    fn git(&self, args: &[&str]) -> Result<()> {
+        let output = Command::new("git")
+            .args(["-c", "user.name=demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false"])
+            .args(args)
+            .current_dir(&self.folder)
+            .output()
+            .context("run git: is it installed?")?;
+        ensure!(
+            output.status.success(),
+            "git {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(())
+    }
+}
+
+fn plain_app(name: &str, number: usize) -> String {
+    let replicas = number % 3;
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{mode: production}}\n---\n\
+         apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}\n---\n\
+         apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, labels: {{app: {name}}}}}\nspec:\n  \
+         replicas: {replicas}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    \
+         metadata: {{labels: {{app: {name}}}}}\n    spec: {{containers: [{{name: main, image: 'registry.example/{name}:1.0'}}]}}\n"
+    )
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
+    }
+    fs::write(path, text).with_context(|| format!("write {}", path.display()))
+}
+
+/// Every file below `folder`, relative to it.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut todo = vec![PathBuf::new()];
+    while let Some(inside) = todo.pop() {
+        let here = folder.join(&inside);
+        for entry in fs::read_dir(&here).with_context(|| format!("read {}", here.display()))? {
+            let entry = entry?;
+            let path = inside.join(entry.file_name());
+            if entry.file_type()?.is_dir() { todo.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for file in files(from)? {
+        write(
+            &to.join(&file),
+            &fs::read_to_string(from.join(&file)).with_context(|| file.display().to_string())?,
+        )?;
+    }
+    Ok(())
+}
