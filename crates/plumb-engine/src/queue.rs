@@ -76,12 +76,11 @@ impl Queue {
                 *next = Some(next.map_or(trigger, |waiting| waiting.merged(trigger)));
                 return;
             }
-            match state.waiting.get_mut(&app) {
-                Some(waiting) => *waiting = waiting.merged(trigger),
-                None => {
-                    state.waiting.insert(app.clone(), trigger);
-                    state.order.push_back(app);
-                }
+            if let Some(waiting) = state.waiting.get_mut(&app) {
+                *waiting = waiting.merged(trigger);
+            } else {
+                state.waiting.insert(app.clone(), trigger);
+                state.order.push_back(app);
             }
         });
         self.arrived.notify_one();

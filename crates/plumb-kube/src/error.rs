@@ -129,6 +129,15 @@ pub enum Reason {
     Other(String),
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(reason) => f.write_str(reason),
+            known => write!(f, "{known:?}"),
+        }
+    }
+}
+
 impl Reason {
     fn parse(text: &str, code: u16) -> Self {
         match text {

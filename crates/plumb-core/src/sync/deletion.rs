@@ -144,6 +144,21 @@ pub fn next(deletion: &Deletion<'_>) -> DeletionStep {
 }
 
 /// Hooks of this phase with their final names, lowest wave first.
+/// The objects that the deletion's hooks run as, for whoever gathers the sights.
+pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> {
+    let phases = [HookPhase::PreDelete, HookPhase::PostDelete];
+    let named = phases.iter().flat_map(|phase| {
+        let word = format!("{phase:?}").to_lowercase();
+        hooks.iter().filter(|hook| hook.phases.contains(phase)).map(move |hook| ObjectKey {
+            group: hook.manifest.group().to_owned(),
+            kind: hook.manifest.kind().to_owned(),
+            namespace: hook.namespace.clone(),
+            name: mark.name_of(&hook.manifest, &word),
+        })
+    });
+    named.collect()
+}
+
 fn hooks_of(
     deletion: &Deletion<'_>,
     phase: HookPhase,

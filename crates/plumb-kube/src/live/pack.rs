@@ -4,6 +4,7 @@
 //! structure are the same. So each kind's objects are compressed against one sample of the kind, which makes
 //! a Deployment of five kilobytes a few hundred bytes.
 
+use plumb_core::object::Manifest;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -91,6 +92,11 @@ impl Packed {
                 CONTEXTS.with_borrow_mut(|contexts| contexts.decompress(bytes, size, sample))
             }
         }
+    }
+
+    /// The object inside.
+    pub(super) fn read(&self, sample: Option<&Sample>) -> Option<Manifest> {
+        Manifest::new(serde_json::from_slice(&self.unpack(sample)?).ok()?).ok()
     }
 
     /// Bytes in memory.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{Manifest, ObjectKey};
 
 use super::pack::Packed;
 
@@ -142,6 +142,9 @@ pub struct Change {
     pub origin: Origin,
     /// The apps that this concerns; empty for objects of nobody.
     pub touched: Vec<Touched>,
+    /// Its last state, if it was deleted, kept whole and concerns somebody: a Job that ran and was collected
+    /// says here how it ended.
+    pub last: Option<Arc<Manifest>>,
 }
 
 /// How a change became known.

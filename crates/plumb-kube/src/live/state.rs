@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use plumb_core::object::{GroupKind, ObjectKey};
+use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 
 use super::pack::{Packed, Sample};
 use super::record::{Address, Change, KindId, Node, Origin, Record, Role, Touched, Uid};
@@ -300,7 +300,8 @@ impl State {
     }
 
     fn change(&self, id: Id, gone: bool, origin: Origin, touched: BTreeSet<Touched>) -> Change {
-        let touched = touched.into_iter().collect();
+        let touched: Vec<Touched> = touched.into_iter().collect();
+        let has_audience = !touched.is_empty();
         match self.record(id) {
             Some(record) => Change {
                 key: self.key(&record.address),
@@ -308,6 +309,7 @@ impl State {
                 resource_version: record.version,
                 gone,
                 origin,
+                last: if gone && has_audience { self.last_state(record) } else { None },
                 touched,
             },
             None => Change {
@@ -316,9 +318,15 @@ impl State {
                 resource_version: 0,
                 gone,
                 origin,
+                last: None,
                 touched,
             },
         }
+    }
+
+    fn last_state(&self, record: &Record) -> Option<Arc<Manifest>> {
+        let sample = self.table(record.address.kind).and_then(|table| table.sample.clone());
+        record.body.as_ref()?.read(sample.as_ref()).map(Arc::new)
     }
 
     fn index(&mut self, id: Id) {

@@ -252,7 +252,7 @@ impl LiveStore {
             Snapshot { live: LiveSet { complete, ..LiveSet::default() }, ..Snapshot::default() };
         let mut to_fetch = to_fetch;
         for (key, body, sample) in packed {
-            match unpack(&body, sample.as_ref()) {
+            match body.read(sample.as_ref()) {
                 Some(object) => {
                     snapshot.live.objects.insert(key, Arc::new(object));
                 }
@@ -334,7 +334,7 @@ impl LiveStore {
             let sample = state.table(record.address.kind).and_then(|table| table.sample.clone());
             (record.body.clone()?, sample)
         };
-        unpack(&body, sample.as_ref())
+        body.read(sample.as_ref())
     }
 
     /// One object in another version than the watched one, from the server.
@@ -469,11 +469,6 @@ impl LiveStore {
 struct Gathered {
     packed: Vec<(ObjectKey, Packed, Option<Sample>)>,
     to_fetch: Vec<ObjectKey>,
-}
-
-fn unpack(body: &Packed, sample: Option<&Sample>) -> Option<Manifest> {
-    let text = body.unpack(sample)?;
-    Manifest::new(serde_json::from_slice(&text).ok()?).ok()
 }
 
 fn nodes(state: &State, ids: Vec<Id>) -> Vec<Node> {

@@ -1,0 +1,277 @@
+//! One look at an app: its live objects, judged against what Git asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_core::app::App;
+use plumb_core::desired::ObjectOptions;
+use plumb_core::drift::{Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
+use plumb_core::health::Health;
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::live::LiveSet;
+use plumb_core::object::{FieldPath, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::plan::Owner;
+use plumb_core::schema::SchemaSet;
+use plumb_core::tracking::{Claim, TrackingSettings, claim};
+use plumb_kube::ApiError;
+
+use crate::admission;
+use crate::claims::Claims;
+use crate::cluster::Cluster;
+use crate::evidence::{Bench, Case, PastAttempt, PreviousApply, RenderAgain};
+use crate::memory::{AttemptResult, Fingerprint, Memory};
+use crate::sight;
+use crate::sources::Gathered;
+
+/// What a comparison works with.
+pub(crate) struct Comparison<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) instance: &'a str,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) claims: &'a Claims,
+    pub(crate) tracking: &'a TrackingSettings,
+    pub(crate) rules: &'a IgnoreRules,
+    pub(crate) gathered: &'a Arc<Gathered>,
+    pub(crate) now: Timestamp,
+    /// Renders the same commit once more.
+    pub(crate) render_again: &'a RenderAgain<'a>,
+}
+
+/// What came out of it.
+pub(crate) struct Compared {
+    pub(crate) gathered: Arc<Gathered>,
+    pub(crate) live: LiveSet,
+    pub(crate) schemas: Arc<SchemaSet>,
+    pub(crate) verdicts: BTreeMap<ObjectKey, Verdict>,
+    pub(crate) owners: BTreeMap<ObjectKey, Owner>,
+    pub(crate) healths: BTreeMap<ObjectKey, Health>,
+    /// Live hooks that carry the app's mark.
+    pub(crate) hooks: BTreeSet<ObjectKey>,
+    /// Other apps that render an object of this app, or own one that it renders.
+    pub(crate) shared: BTreeMap<ObjectKey, BTreeSet<String>>,
+    /// Objects that exist and could not be read.
+    pub(crate) unreadable: Vec<(ObjectKey, ApiError)>,
+}
+
+impl Comparison<'_> {
+    pub(crate) async fn run(&self, memory: &mut Memory) -> Result<Compared, ApiError> {
+        let desired = self.gathered.desired.get();
+        let wanted: Vec<ObjectKey> = desired
+            .objects
+            .keys()
+            .cloned()
+            .chain(
+                desired
+                    .hooks
+                    .iter()
+                    .filter_map(|hook| hook.manifest.clone().with_namespace(hook.namespace.as_deref()).key()),
+            )
+            .collect();
+        let snapshot = self.cluster.store.snapshot(self.instance, &wanted).await;
+        let mut live = snapshot.live;
+        let mut versions: BTreeSet<String> =
+            desired.objects.values().map(|object| object.manifest.api_version().to_owned()).collect();
+        versions.extend(live.objects.values().map(|object| object.api_version().to_owned()));
+        let schemas = self.cluster.schemas.with(&versions).await?;
+        self.reread(&mut live, &schemas, memory).await;
+
+        let mut compared = Compared {
+            gathered: Arc::clone(self.gathered),
+            schemas,
+            verdicts: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            healths: sight::healths(&self.cluster.store, &live.objects),
+            hooks: BTreeSet::new(),
+            shared: BTreeMap::new(),
+            unreadable: snapshot.unreadable,
+            live,
+        };
+        let cases = self.cases(memory, &mut compared);
+        let schemas = Arc::clone(&compared.schemas);
+        let bench = Bench {
+            instance: self.instance,
+            client: &self.cluster.client,
+            schemas: &schemas,
+            rules: self.rules,
+            options: self.app.compare_options,
+            prune: self.app.sync_policy.automated.is_some_and(|automation| automation.prune),
+            heal_limit: HealLimit::default(),
+            render_may_vary: self.gathered.may_vary,
+            now: self.now,
+            render_again: self.render_again,
+        };
+        compared.verdicts = bench.judge_all(&cases).await;
+        Ok(compared)
+    }
+
+    /// Reads objects anew whose schema is not the one that they were last judged with.
+    async fn reread(&self, live: &mut LiveSet, schemas: &SchemaSet, memory: &mut Memory) {
+        for (key, object) in &mut live.objects {
+            let gvk = object.gvk();
+            let fingerprint = schemas.kind(&gvk).map_or(0, |kind| kind.fingerprint);
+            let known = memory.schemas.get(&gvk).copied();
+            if known.is_some_and(|known| known != fingerprint) {
+                let fresh = self.cluster.client.get_at(&gvk, key.namespace.as_deref(), &key.name).await;
+                if let Ok(Some(fresh)) = fresh {
+                    memory.reread.insert(key.clone(), Arc::new(fresh));
+                }
+            }
+            match memory.reread.get(key) {
+                Some(fresh) if fresh.resource_version() == object.resource_version() => {
+                    *object = Arc::clone(fresh);
+                }
+                Some(_) => {
+                    memory.reread.remove(key);
+                }
+                None => {}
+            }
+        }
+        let seen = live.objects.values().map(|object| object.gvk());
+        let seen: BTreeSet<GroupVersionKind> = seen.collect();
+        memory.schemas = seen
+            .into_iter()
+            .map(|gvk| {
+                let fingerprint = schemas.kind(&gvk).map_or(0, |kind| kind.fingerprint);
+                (gvk, fingerprint)
+            })
+            .collect();
+    }
+
+    fn cases(&self, memory: &Memory, compared: &mut Compared) -> BTreeMap<ObjectKey, Case> {
+        let desired = self.gathered.desired.get();
+        let unreadable: BTreeSet<&ObjectKey> = compared.unreadable.iter().map(|(key, _)| key).collect();
+        let mutators = admission::mutators(&self.cluster.store);
+        let mut cases = BTreeMap::new();
+        for (key, object) in &desired.objects {
+            // What could not be read is neither missing nor different.
+            if unreadable.contains(key) {
+                continue;
+            }
+            let live = compared.live.objects.get(key).cloned();
+            let claims = self.claims.others(&self.app.id, &self.cluster.server, key);
+            let owner = live.as_deref().map(|live| self.owner(live, &claims));
+            let mut with = BTreeSet::new();
+            if let Some(Owner::Other { app, .. }) = &owner {
+                with.insert(app.clone());
+            }
+            with.extend(claims.iter().map(|other| other.instance.to_string()));
+            if !with.is_empty() {
+                compared.shared.insert(key.clone(), with);
+            }
+            let fingerprint = Fingerprint::of(&object.manifest);
+            let (previous, attempt) = past(memory, key, fingerprint);
+            let finished = memory.finished.get(key).map(|run| FinishedRun {
+                at: run.at,
+                succeeded: run.succeeded,
+                same_desired: run.desired.is_none_or(|desired| desired == fingerprint),
+            });
+            let owner_fact = match &owner {
+                None | Some(Owner::ThisApp) => LiveOwner::ThisApp,
+                Some(Owner::Nobody) => LiveOwner::Nobody,
+                Some(Owner::Other { app, .. }) => LiveOwner::App(app.clone()),
+            };
+            if let Some(owner) = owner {
+                compared.owners.insert(key.clone(), owner);
+            }
+            cases.insert(
+                key.clone(),
+                Case {
+                    desired: Some(object.clone()),
+                    owner: owner_fact,
+                    previous,
+                    attempt,
+                    claims,
+                    autoscalers: live.as_ref().map(|_| self.autoscalers(key)).unwrap_or_default(),
+                    mutators: admission::matching(
+                        &mutators,
+                        &object.manifest,
+                        &self.cluster.client.catalog(),
+                    ),
+                    heals: heals(memory, key, fingerprint),
+                    finished,
+                    earlier: memory.findings.get(key).cloned().unwrap_or_default(),
+                    live,
+                },
+            );
+        }
+        for (key, live) in compared.live.objects.clone() {
+            if desired.objects.contains_key(&key) || claim(&live, self.instance, self.tracking) != Claim::Ours
+            {
+                continue;
+            }
+            compared.owners.insert(key.clone(), Owner::ThisApp);
+            if ObjectOptions::parse(&live).is_hook {
+                compared.hooks.insert(key);
+                continue;
+            }
+            cases.insert(
+                key.clone(),
+                Case {
+                    claims: self.claims.others(&self.app.id, &self.cluster.server, &key),
+                    earlier: memory.findings.get(&key).cloned().unwrap_or_default(),
+                    live: Some(live),
+                    ..Case::default()
+                },
+            );
+        }
+        cases
+    }
+
+    /// Whose a live object is that this app wants. A mark that was copied from another object is no mark.
+    fn owner(&self, live: &Manifest, claims: &[crate::claims::Rendered]) -> Owner {
+        match claim(live, self.instance, self.tracking) {
+            Claim::Ours | Claim::AppliedCrd => Owner::ThisApp,
+            Claim::Other { app } => {
+                let renders = claims.iter().any(|other| *other.instance == *app);
+                Owner::Other { app, renders }
+            }
+            Claim::Copied { .. } | Claim::Nobody => Owner::Nobody,
+        }
+    }
+
+    fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
+        const KINDS: [&str; 3] = ["HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"];
+        self.cluster
+            .store
+            .referrers(key)
+            .into_iter()
+            .filter(|node| KINDS.contains(&node.key.kind.as_str()))
+            .map(|node| Autoscaler { kind: node.key.kind, name: node.key.name })
+            .collect()
+    }
+}
+
+fn past(memory: &Memory, key: &ObjectKey, desired: Fingerprint) -> (PreviousApply, PastAttempt) {
+    match memory.attempts.get(key) {
+        None => (PreviousApply::Unknown, PastAttempt::None),
+        Some(record) if record.desired != desired => (PreviousApply::Changed, PastAttempt::None),
+        Some(record) => match &record.result {
+            AttemptResult::Applied => (PreviousApply::Same, PastAttempt::Applied),
+            AttemptResult::Refused(failure) => {
+                (PreviousApply::Unknown, PastAttempt::Refused(failure.clone()))
+            }
+            AttemptResult::Failed => (PreviousApply::Unknown, PastAttempt::Failed),
+        },
+    }
+}
+
+/// What self-heal did to this object, as the judge wants it: per field.
+fn heals(memory: &Memory, key: &ObjectKey, desired: Fingerprint) -> Vec<HealRecord> {
+    let Some((context, healed_at)) = memory.ledger.heals(key) else { return Vec::new() };
+    // Git changed since: the count begins anew.
+    if context.desired != desired.to_string() {
+        return Vec::new();
+    }
+    let healed_at: Vec<Timestamp> = healed_at.collect();
+    let stopped = memory.ledger.is_stopped(key);
+    context
+        .fields
+        .iter()
+        .map(|field| HealRecord {
+            field: FieldPath::from_pointer(field),
+            healed_at: healed_at.clone(),
+            stopped,
+        })
+        .collect()
+}

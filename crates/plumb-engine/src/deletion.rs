@@ -1,0 +1,254 @@
+//! An Application that is being deleted: its hooks, its objects, its finalizers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use plumb_core::app::App;
+use plumb_core::desired::{DesiredHook, ObjectOptions, Propagation};
+use plumb_core::drift::ApplyAdvice;
+use plumb_core::object::ObjectKey;
+use plumb_core::plan::{AppOptions, LiveFacts, ObjectFacts, OperationMark, Owner, StepId, SyncPhase};
+use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, FINALIZERS};
+use plumb_core::sync::{Command, Sight, Verb};
+use plumb_core::tracking::{Claim, claim};
+use plumb_crd::Application;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use crate::execute::{Executor, Knowledge, StepError};
+use crate::memory::Memory;
+use crate::operate::approved_at;
+use crate::project::Ground;
+use crate::queue::{Look, Trigger};
+use crate::reconcile::Run;
+use crate::sight;
+
+impl Run<'_> {
+    /// One step of an app's deletion.
+    pub(crate) async fn delete(
+        &mut self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        memory: &mut Memory,
+    ) {
+        let finalizers = &application.metadata.finalizers;
+        if !finalizers.iter().any(|finalizer| FINALIZERS.contains(&finalizer.as_str())) {
+            return;
+        }
+        let gathered = self.engine.sources.gather(app, ground, Look::Live, memory.gathered.as_ref()).await;
+        let hooks: Result<&[DesiredHook], &str> = match &gathered {
+            Ok(gathered) => Ok(&gathered.desired.get().hooks),
+            Err(error) => Err(error),
+        };
+        let mark = OperationMark {
+            started_at: application.metadata.deletion_timestamp.unwrap_or(self.now),
+            retry: 0,
+            revision: gathered
+                .as_ref()
+                .ok()
+                .and_then(|gathered| gathered.revisions.first().cloned())
+                .unwrap_or_default(),
+        };
+        let store = &ground.cluster.store;
+        let snapshot = store.snapshot(&ground.instance, &[]).await;
+        let objects = self.owned(app, ground, &snapshot.live.objects);
+        let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark);
+        let itself = ObjectKey {
+            group: "argoproj.io".to_owned(),
+            kind: Application::KIND.to_owned(),
+            namespace: Some(app.id.namespace.clone()),
+            name: app.id.name.clone(),
+        };
+        // pure
+        let step = deletion::next(&Deletion {
+            finalizers,
+            mark: &mark,
+            hooks,
+            objects: &objects,
+            live_complete: snapshot.live.complete,
+            sights: &sights,
+            options: &AppOptions::parse(&app.sync_policy.options),
+            itself: &itself,
+            approved_at: approved_at(application),
+            is_destination_known: true,
+        });
+        info!(app = %app.id, commands = step.commands.len(), message = %step.message, "deleting");
+        let mut error = step.error.clone();
+        if let Err(failed) = self.carry_out_deletion(app, ground, &objects, &step.commands, memory).await {
+            error = Some(failed);
+        }
+        if let Some(error) = &error {
+            self.conditions.add("DeletionError", error.clone());
+        }
+        if error.is_none() && !step.drop_finalizers.is_empty() {
+            self.drop_finalizers(application, &step.drop_finalizers).await;
+        }
+        let again = !step.commands.is_empty() || error.is_some();
+        if again {
+            self.engine.queue.push_after(
+                app.id.clone(),
+                Trigger::new(Look::Live, "deletion"),
+                std::time::Duration::from_millis(if error.is_some() { 5000 } else { 50 }),
+            );
+        }
+        self.write_deletion(application).await;
+    }
+
+    /// The project or the cluster is not known: if it is the cluster, nothing can be deleted and the app may go.
+    pub(crate) async fn delete_without_ground(&mut self, application: &Application, problems: &[String]) {
+        if problems.iter().any(|problem| problem.contains("project")) {
+            for problem in problems {
+                self.conditions.add("DeletionError", problem.clone());
+            }
+            return self.write_deletion(application).await;
+        }
+        warn!(app = %self.known.id, ?problems, "its cluster is not known: its objects stay where they are");
+        self.drop_finalizers(application, &FINALIZERS).await;
+    }
+
+    /// Every object that carries the app's mark and that the project permits.
+    fn owned(
+        &self,
+        app: &App,
+        ground: &Ground,
+        live: &BTreeMap<ObjectKey, Arc<plumb_core::object::Manifest>>,
+    ) -> BTreeMap<ObjectKey, ObjectFacts> {
+        live.iter()
+            .filter(|(key, live)| {
+                claim(live, &ground.instance, &ground.settings.tracking) == Claim::Ours
+                    && ground.denies(key).is_none()
+            })
+            .map(|(key, live)| {
+                let facts = ObjectFacts {
+                    live: Some(LiveFacts {
+                        manifest: Arc::clone(live),
+                        options: ObjectOptions::parse(live),
+                        owner: Owner::ThisApp,
+                        self_referenced: true,
+                        holds_data: None,
+                    }),
+                    in_sync: false,
+                    paused: self.paused(live),
+                    also_rendered_by: self
+                        .engine
+                        .claims
+                        .others(&app.id, &ground.cluster.server, key)
+                        .first()
+                        .map(|other| other.instance.to_string()),
+                };
+                (key.clone(), facts)
+            })
+            .collect()
+    }
+
+    async fn carry_out_deletion(
+        &self,
+        app: &App,
+        ground: &Ground,
+        objects: &BTreeMap<ObjectKey, ObjectFacts>,
+        commands: &[DeletionCommand],
+        memory: &Memory,
+    ) -> Result<(), String> {
+        let store = &ground.cluster.store;
+        let knowledge = |key: &ObjectKey| Knowledge {
+            live: objects
+                .get(key)
+                .and_then(|facts| facts.live.as_ref())
+                .map(|live| Arc::clone(&live.manifest))
+                .or_else(|| store.get_kept(key).map(Arc::new)),
+            owner: Owner::ThisApp,
+            advice: ApplyAdvice::default(),
+            denied: ground.denies(key),
+            paused: None,
+        };
+        let empty = Arc::new(plumb_core::desired::Complete::rendered_without_error(
+            plumb_core::desired::DesiredSet::default(),
+        ));
+        let desired = memory.gathered.as_ref().map_or(&empty, |gathered| &gathered.desired);
+        let schemas = plumb_core::schema::SchemaSet::default();
+        let executor = Executor {
+            app: &app.id,
+            control_plane_namespace: &self.engine.options.namespace,
+            home: &self.engine.home,
+            cluster: &ground.cluster,
+            desired,
+            schemas: &schemas,
+            rules: &ground.rules,
+            respect_ignore: false,
+            allow_empty: true,
+            revision: None,
+            impersonation: ground.impersonation.clone(),
+            knowledge: &knowledge,
+        };
+        let results = join_all(commands.iter().map(|command| async {
+            match command {
+                DeletionCommand::CreateHook { key, manifest } => {
+                    let verb = Verb::ApplyManifest {
+                        manifest: manifest.clone(),
+                        how: plumb_core::plan::HowToApply::ServerSide,
+                        dry_run: false,
+                    };
+                    let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };
+                    executor.carry_out(&[command]).await.pop().transpose().map(drop)
+                }
+                DeletionCommand::DeleteHook { key, uid } => {
+                    let verb = Verb::DeleteHook { uid: uid.clone(), propagation: Propagation::Background };
+                    let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };
+                    executor.carry_out(&[command]).await.pop().transpose().map(drop)
+                }
+                DeletionCommand::DeleteObject { key, uid, propagation } => {
+                    executor.delete_with_app(key, uid.as_deref(), *propagation).await.map_err(StepError::from)
+                }
+            }
+        }))
+        .await;
+        let failed: Vec<String> =
+            results.into_iter().filter_map(|result| result.err().map(|error| error.to_string())).collect();
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+
+    async fn drop_finalizers(&mut self, application: &Application, dropped: &[&str]) {
+        let kept: Vec<Value> = application
+            .metadata
+            .finalizers
+            .iter()
+            .filter(|finalizer| !dropped.contains(&finalizer.as_str()))
+            .map(|finalizer| json!(finalizer))
+            .collect();
+        let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": self.known.resource_version}});
+        match self.engine.patch_application(&self.known.id, patch).await {
+            Ok(seen) => {
+                self.engine.registry.note(&seen);
+                if let Some(known) = self.engine.registry.get(&self.known.id) {
+                    self.known = known;
+                }
+                self.engine.queue.push(self.known.id.clone(), Trigger::new(Look::Live, "deletion"));
+            }
+            Err(error) if error.api().is_some_and(plumb_kube::ApiError::is_not_found) => {}
+            Err(error) => {
+                warn!(app = %self.known.id, %error, "finalizers not removed");
+                self.engine.retry_later(&self.known.id);
+            }
+        }
+    }
+}
+
+/// The hooks' objects as the store has them, under the names that they run with.
+fn hook_sights(
+    ground: &Ground,
+    memory: &Memory,
+    hooks: &[DesiredHook],
+    mark: &OperationMark,
+) -> BTreeMap<ObjectKey, Sight> {
+    let store = &ground.cluster.store;
+    deletion::hook_keys(hooks, mark)
+        .into_iter()
+        .map(|key| {
+            let live = if store.contains(&key) { store.get_kept(&key) } else { None };
+            let sight = sight::sight(store, memory, &key, live.as_ref());
+            (key, sight)
+        })
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! The engine: everything that runs share, and the loops that start them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_core::app::{App, AppId, ClusterRef};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::object::Manifest;
+use plumb_kube::{ApiError, WriteError};
+
+use crate::claims::Claims;
+use crate::cluster::Cluster;
+use crate::memory::Memories;
+use crate::project::Ground;
+use crate::queue::{Look, Queue, Trigger};
+use crate::registry::Registry;
+use crate::reports::Reports;
+use crate::sources::Sources;
+use crate::world::World;
+use crate::write::{application_gvk, application_patch};
+
+/// How the engine works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The control-plane namespace: where Applications, projects and settings are.
+    pub namespace: String,
+    /// Everything below it is a cache and may be deleted at any time.
+    pub cache_dir: PathBuf,
+    /// The helm program.
+    pub helm: PathBuf,
+    /// The kustomize program.
+    pub kustomize: PathBuf,
+    /// The command that evaluates Jsonnet in a process of its own.
+    pub jsonnet: Vec<PathBuf>,
+    /// Who we are in the lease; unique to this process.
+    pub identity: String,
+    /// How many apps are looked at at the same time.
+    pub workers: usize,
+    /// How often Git is asked where no webhook tells.
+    pub poll: Duration,
+}
+
+/// Everything that runs share.
+pub(crate) struct Engine {
+    pub(crate) options: Options,
+    pub(crate) home: Arc<Cluster>,
+    pub(crate) registry: Registry,
+    pub(crate) claims: Claims,
+    pub(crate) memories: Memories,
+    pub(crate) queue: Queue,
+    pub(crate) sources: Sources,
+    pub(crate) world: World,
+    pub(crate) reports: Reports,
+}
+
+/// After trouble with the API server, an app is looked at again then.
+const RETRY_DELAY: Duration = Duration::from_secs(3);
+
+impl Engine {
+    /// What an app stands on, or everything that is wrong with it.
+    pub(crate) fn ground(&self, app: &App) -> Result<Ground, Vec<String>> {
+        let cluster = self.cluster(&app.destination.cluster).map_err(|problem| vec![problem])?;
+        let project = self.world.project(&app.project).ok_or_else(|| {
+            vec![format!("Application referencing project {} which does not exist", app.project)]
+        })?;
+        let refusals = project.check_app(app, &cluster.target(), &self.options.namespace);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        let settings = self.world.settings();
+        let rules = app.ignore_differences.iter().chain(&settings.ignore).cloned();
+        let (rules, problems) = IgnoreRules::compile(rules);
+        Ok(Ground {
+            instance: app.id.instance_name(&self.options.namespace),
+            cluster,
+            project,
+            rules,
+            rule_problems: problems
+                .into_iter()
+                .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message))
+                .collect(),
+            settings,
+            impersonation: None,
+        })
+    }
+
+    fn cluster(&self, destination: &ClusterRef) -> Result<Arc<Cluster>, String> {
+        if destination.is_in_cluster() {
+            return Ok(Arc::clone(&self.home));
+        }
+        Err(match destination {
+            ClusterRef::Server(server) => {
+                format!("error getting cluster by server \"{server}\": cluster \"{server}\" not found")
+            }
+            ClusterRef::Name(name) => format!("there are no clusters with this name: {name}"),
+        })
+    }
+
+    /// Asks for runs of several apps.
+    pub(crate) fn wake(&self, apps: BTreeSet<AppId>, trigger: Trigger) {
+        for app in apps {
+            self.queue.push(app, trigger);
+        }
+    }
+
+    pub(crate) fn retry_later(&self, app: &AppId) {
+        self.queue.push_after(app.clone(), Trigger::new(Look::Live, "retry"), RETRY_DELAY);
+    }
+
+    /// The Application is gone: so is everything that is known about it.
+    pub(crate) fn forget(&self, app: &AppId) {
+        self.wake(self.claims.remove(app), Trigger::new(Look::Live, "claim"));
+        self.memories.forget(app);
+        self.reports.remove(app);
+        self.home.store.forget(&app.instance_name(&self.options.namespace));
+    }
+
+    pub(crate) async fn get_application(&self, app: &AppId) -> Result<Option<Manifest>, ApiError> {
+        self.home.client.get_at(&application_gvk(), Some(&app.namespace), &app.name).await
+    }
+
+    pub(crate) async fn patch_application(
+        &self,
+        app: &AppId,
+        patch: serde_json::Value,
+    ) -> Result<Manifest, WriteError> {
+        let applied = self.home.gate.write_own(&application_patch(app, patch)).await?;
+        applied
+            .map(|applied| applied.manifest)
+            .ok_or_else(|| WriteError::Api(ApiError::UnknownKind { kind: "Application".to_owned() }))
+    }
+}

@@ -1,0 +1,266 @@
+//! Judging the objects of one app: states the facts at hand, fetches answers only where the judge asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, StreamExt};
+use jiff::Timestamp;
+use plumb_core::app::CompareOptions;
+use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
+use plumb_core::drift::{
+    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
+    FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender,
+    Verdict, judge,
+};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::normalize::manifest_to_apply;
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::schema::SchemaSet;
+use plumb_kube::{ApiError, ApplyOptions, ClusterClient, FieldValidation};
+
+use crate::claims::Rendered;
+use crate::execute::FIELD_MANAGER;
+
+/// How many questions are asked at the same time for one app.
+const QUESTIONS_AT_ONCE: usize = 8;
+
+/// The judge never asks twice for the same thing, and there are three things to ask for.
+const MOST_ROUNDS: usize = 4;
+
+/// Renders the same commit once more.
+pub(crate) type RenderAgain<'a> =
+    dyn Fn() -> BoxFuture<'a, Option<Arc<Complete<DesiredSet>>>> + Send + Sync + 'a;
+
+/// What one app's objects are judged by.
+pub(crate) struct Bench<'a, 'r> {
+    pub(crate) instance: &'a str,
+    pub(crate) client: &'a ClusterClient,
+    pub(crate) schemas: &'a SchemaSet,
+    pub(crate) rules: &'a IgnoreRules,
+    pub(crate) options: CompareOptions,
+    pub(crate) prune: bool,
+    pub(crate) heal_limit: HealLimit,
+    pub(crate) render_may_vary: bool,
+    pub(crate) now: Timestamp,
+    /// Renders the same commit once more; asked at most once for all objects.
+    pub(crate) render_again: &'a RenderAgain<'r>,
+}
+
+/// What is known about one object before anything is asked.
+#[derive(Default)]
+pub(crate) struct Case {
+    pub(crate) desired: Option<DesiredObject>,
+    pub(crate) live: Option<Arc<Manifest>>,
+    pub(crate) owner: LiveOwner,
+    pub(crate) previous: PreviousApply,
+    pub(crate) attempt: PastAttempt,
+    pub(crate) claims: Vec<Rendered>,
+    pub(crate) autoscalers: Vec<Autoscaler>,
+    pub(crate) mutators: Vec<Mutator>,
+    pub(crate) heals: Vec<HealRecord>,
+    pub(crate) finished: Option<FinishedRun>,
+    pub(crate) earlier: Vec<Finding>,
+}
+
+/// What plumb applied last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PreviousApply {
+    #[default]
+    Unknown,
+    Same,
+    Changed,
+}
+
+/// How the last try to apply what Git asks now ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum PastAttempt {
+    #[default]
+    None,
+    Applied,
+    Refused(ApiFailure),
+    Failed,
+}
+
+/// What the outside said; `None`: it could not be asked.
+type Answer = Option<Result<Manifest, ApiFailure>>;
+
+/// The same commit rendered once more; `None`: it could not be.
+type SecondTime = Option<Arc<Complete<DesiredSet>>>;
+
+/// The live object in another version; `None`: it could not be had.
+type LiveAt = Option<Manifest>;
+
+/// Answers that were fetched for one object.
+#[derive(Default)]
+struct Fetched {
+    dry_run: Option<Result<Manifest, Option<ApiFailure>>>,
+    second_render: Option<SecondTime>,
+    live_at: Option<LiveAt>,
+}
+
+impl Bench<'_, '_> {
+    /// A verdict for every case. Questions of all objects are asked side by side; an object whose questions
+    /// stay open is judged on what there is.
+    pub(crate) async fn judge_all(&self, cases: &BTreeMap<ObjectKey, Case>) -> BTreeMap<ObjectKey, Verdict> {
+        let mut verdicts = BTreeMap::new();
+        let mut fetched: BTreeMap<&ObjectKey, Fetched> = BTreeMap::new();
+        let mut open: BTreeSet<&ObjectKey> = cases.keys().collect();
+        let mut second_render: Option<SecondTime> = None;
+        for _ in 0..MOST_ROUNDS {
+            let mut questions: Vec<(&ObjectKey, &Case, Question)> = Vec::new();
+            for key in std::mem::take(&mut open) {
+                let Some(case) = cases.get(key) else { continue };
+                match self.judge_one(key, case, fetched.get(key)) {
+                    Outcome::Settled(verdict) => {
+                        verdicts.insert(key.clone(), *verdict);
+                    }
+                    Outcome::Ask(asked) => {
+                        open.insert(key);
+                        questions.extend(asked.into_iter().map(|question| (key, case, question)));
+                    }
+                }
+            }
+            if questions.is_empty() {
+                break;
+            }
+            if second_render.is_none()
+                && questions.iter().any(|(_, _, question)| *question == Question::SecondRender)
+            {
+                second_render = Some((self.render_again)().await);
+            }
+            let asked: Vec<BoxFuture<'_, _>> = questions
+                .into_iter()
+                .map(|(key, case, question)| self.answer(key, case, question).boxed())
+                .collect();
+            let mut answers = stream::iter(asked).buffer_unordered(QUESTIONS_AT_ONCE);
+            while let Some((key, answer, question)) = answers.next().await {
+                let slot = fetched.entry(key).or_default();
+                match question {
+                    Question::DryRun => {
+                        slot.dry_run = Some(answer.map_or(Err(None), |answer| answer.map_err(Some)));
+                    }
+                    Question::SecondRender => slot.second_render = Some(second_render.clone().flatten()),
+                    Question::LiveAt { .. } => slot.live_at = Some(answer.and_then(Result::ok)),
+                }
+            }
+        }
+        verdicts
+    }
+
+    fn judge_one(&self, key: &ObjectKey, case: &Case, fetched: Option<&Fetched>) -> Outcome {
+        let claims: Vec<Claim<'_>> = case
+            .claims
+            .iter()
+            .map(|other| Claim {
+                app: &other.instance,
+                manifest: other.desired.get().objects.get(key).map(|object| &object.manifest),
+            })
+            .collect();
+        let second = fetched.and_then(|fetched| fetched.second_render.as_ref());
+        let answers = Answers {
+            dry_run: fetched.and_then(|fetched| fetched.dry_run.as_ref()).map(|answer| match answer {
+                Ok(manifest) => DryRun::Object(manifest),
+                Err(Some(failure)) => DryRun::Refused(failure),
+                Err(None) => DryRun::Unavailable,
+            }),
+            second_render: second.map(|set| match set {
+                Some(set) => SecondRender::Object(set.get().objects.get(key).map(|object| &object.manifest)),
+                None => SecondRender::Unavailable,
+            }),
+            live_at: fetched.and_then(|fetched| fetched.live_at.as_ref()).map(Option::as_ref),
+        };
+        judge(&Evidence {
+            key,
+            desired: case.desired.as_ref(),
+            live: case.live.as_deref(),
+            schemas: self.schemas,
+            rules: self.rules,
+            options: self.options,
+            facts: Facts {
+                app: self.instance,
+                owner: case.owner.clone(),
+                previous: match case.previous {
+                    PreviousApply::Unknown => Previous::Unknown,
+                    PreviousApply::Same => Previous::Same,
+                    PreviousApply::Changed => Previous::Changed(None),
+                },
+                attempt: match &case.attempt {
+                    PastAttempt::None => Attempt::None,
+                    PastAttempt::Applied => Attempt::Applied,
+                    PastAttempt::Refused(failure) => Attempt::Refused(failure),
+                    PastAttempt::Failed => Attempt::Failed,
+                },
+                prune: self.prune,
+                claims: &claims,
+                autoscalers: &case.autoscalers,
+                mutators: &case.mutators,
+                heals: &case.heals,
+                heal_limit: self.heal_limit,
+                finished: case.finished,
+                render_may_vary: self.render_may_vary,
+                earlier: &case.earlier,
+                writes: &[],
+            },
+            answers,
+            now: self.now,
+        })
+    }
+
+    async fn answer<'q>(
+        &'q self,
+        key: &'q ObjectKey,
+        case: &'q Case,
+        question: Question,
+    ) -> (&'q ObjectKey, Answer, Question) {
+        let answer = self.ask(key, case, &question).await;
+        (key, answer, question)
+    }
+
+    /// Asks the outside. `None`: it could not be asked.
+    async fn ask(&self, key: &ObjectKey, case: &Case, question: &Question) -> Answer {
+        match question {
+            Question::DryRun => {
+                let manifest = manifest_to_apply(&case.desired.as_ref()?.manifest, self.schemas);
+                let options = ApplyOptions {
+                    field_manager: FIELD_MANAGER.to_owned(),
+                    force: true,
+                    field_validation: FieldValidation::Ignore,
+                    subresource: None,
+                };
+                match self.client.dry_run_apply(&manifest, &options).await {
+                    Ok(applied) => Some(Ok(applied.manifest)),
+                    Err(error) => failure(&error).map(Err),
+                }
+            }
+            // Answered for all objects at once by the caller.
+            Question::SecondRender => None,
+            Question::LiveAt { api_version } => {
+                let gvk = GroupVersionKind::from_api_version(api_version, &key.kind);
+                self.client.get_at(&gvk, key.namespace.as_deref(), &key.name).await.ok().flatten().map(Ok)
+            }
+        }
+    }
+}
+
+/// The server's refusal, if it was one: trouble on the way to the server says nothing about the object.
+pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
+    let status = error.status()?;
+    if status.code >= 500 || status.code == 429 {
+        return None;
+    }
+    Some(ApiFailure {
+        code: status.code,
+        reason: status.reason.to_string(),
+        message: status.message.clone(),
+        causes: status
+            .causes
+            .iter()
+            .map(|cause| FailureCause {
+                reason: cause.kind.clone(),
+                message: cause.message.clone(),
+                field: cause.field.clone(),
+            })
+            .collect(),
+    })
+}

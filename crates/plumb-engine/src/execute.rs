@@ -1,0 +1,478 @@
+//! Carries out what a sync asks for: one function per verb, each safe to repeat.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use plumb_core::app::AppId;
+use plumb_core::desired::{Complete, DesiredSet, Propagation};
+use plumb_core::drift::ApplyAdvice;
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::normalize::{keep_live, manifest_to_apply, unknown_fields};
+use plumb_core::object::{FieldPath, Manifest, ObjectKey};
+use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
+use plumb_core::schema::SchemaSet;
+use plumb_core::sync::{Command, Success, Verb};
+use plumb_kube::{
+    ApiError, Applied, ApplyOptions, DeleteOptions, DeletePermit, DeletionProof, DeletionReason,
+    FieldValidation, Impersonation, Ownership, Patch, PatchOptions, ProjectAnswer, Reason, Target, Tombstone,
+    WriteError, WriteFacts, WritePermit,
+};
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::tombstones;
+
+/// The field manager of everything that plumb applies: Argo CD's, so that either engine can go on where the
+/// other stopped.
+pub(crate) const FIELD_MANAGER: &str = "argocd-controller";
+
+/// What the commands of one app work on.
+pub(crate) struct Executor<'a> {
+    pub(crate) app: &'a AppId,
+    pub(crate) control_plane_namespace: &'a str,
+    pub(crate) home: &'a Cluster,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) desired: &'a Complete<DesiredSet>,
+    pub(crate) schemas: &'a SchemaSet,
+    pub(crate) rules: &'a IgnoreRules,
+    /// `RespectIgnoreDifferences=true`: ignored fields keep their live value.
+    pub(crate) respect_ignore: bool,
+    pub(crate) allow_empty: bool,
+    pub(crate) revision: Option<&'a str>,
+    pub(crate) impersonation: Option<Impersonation>,
+    /// What is known about one object at the moment of the command.
+    pub(crate) knowledge: &'a (dyn Fn(&ObjectKey) -> Knowledge + Sync),
+}
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StepError {
+    /// The gate or the API server.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Git has fields that the server does not know, and the object is to be validated.
+    #[error("strict decoding error: {}", unknown_list(.0))]
+    UnknownFields(Vec<FieldPath>),
+}
+
+impl StepError {
+    /// The API server's refusal, if it was one.
+    pub(crate) fn api(&self) -> Option<&ApiError> {
+        match self {
+            Self::Write(error) => error.api(),
+            Self::UnknownFields(_) => None,
+        }
+    }
+}
+
+fn unknown_list(fields: &[FieldPath]) -> String {
+    let named: Vec<String> = fields.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    named.join(", ")
+}
+
+/// What is known about one object at the moment of a command.
+pub(crate) struct Knowledge {
+    /// As the cluster holds it.
+    pub(crate) live: Option<Arc<Manifest>>,
+    /// Whose it is, if there is one.
+    pub(crate) owner: Owner,
+    /// How the comparison says it should be written.
+    pub(crate) advice: ApplyAdvice,
+    /// Why the project does not permit it.
+    pub(crate) denied: Option<String>,
+    /// Held by a person, and why.
+    pub(crate) paused: Option<String>,
+}
+
+impl Executor<'_> {
+    /// Carries out all commands at the same time; the results are in the order of the commands.
+    pub(crate) async fn carry_out(&self, commands: &[Command]) -> Vec<Result<Success, StepError>> {
+        join_all(commands.iter().map(|command| self.one(command))).await
+    }
+
+    async fn one(&self, command: &Command) -> Result<Success, StepError> {
+        let key = &command.id.key;
+        Ok(match &command.verb {
+            Verb::Apply { how, strict, migrate, dry_run } => {
+                let Some(object) = self.desired.get().objects.get(key) else {
+                    // The plan was made from this very set.
+                    return Ok(Success {
+                        message: format!("{key} is not in Git any more"),
+                        images: Vec::new(),
+                    });
+                };
+                let unknown =
+                    if *strict { unknown_fields(&object.manifest, self.schemas) } else { Vec::new() };
+                if !unknown.is_empty() {
+                    return Err(StepError::UnknownFields(unknown));
+                }
+                let knowledge = (self.knowledge)(key);
+                let manifest = self.prepared(key, &object.manifest, &knowledge);
+                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                if *migrate && !*dry_run {
+                    self.migrate(key, &knowledge).await?;
+                }
+                self.write(key, &manifest, manner, &knowledge).await?
+            }
+            Verb::ApplyManifest { manifest, how, dry_run } => {
+                let knowledge = (self.knowledge)(key);
+                let manner = Manner { how: *how, strict: false, dry_run: *dry_run };
+                self.write(key, &manifest.0, manner, &knowledge).await?
+            }
+            Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
+            Verb::DeleteHook { uid, propagation } => {
+                self.delete_hook(key, uid.as_deref(), *propagation).await?
+            }
+            Verb::ReleaseHook => self.release_hook(key).await?,
+        })
+    }
+
+    /// The manifest as it is sent: fields that belong to somebody else keep their live value.
+    fn prepared(&self, key: &ObjectKey, manifest: &Manifest, knowledge: &Knowledge) -> Manifest {
+        let manifest = manifest_to_apply(manifest, self.schemas);
+        match &knowledge.live {
+            Some(live) => {
+                let ignored = if self.respect_ignore {
+                    self.rules.of(key, Some(&manifest), Some(live)).live
+                } else {
+                    Vec::new()
+                };
+                let kept: Vec<FieldPath> =
+                    knowledge.advice.keep_live.iter().cloned().chain(ignored).collect();
+                keep_live(&manifest, live, &kept, self.schemas)
+            }
+            None => manifest,
+        }
+    }
+
+    /// Moves the ownership of fields that another manager holds for an older way of applying, so that what left
+    /// Git really goes.
+    async fn migrate(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<(), WriteError> {
+        let (Some(live), Some(managed_fields)) = (&knowledge.live, &knowledge.advice.managed_fields) else {
+            return Ok(());
+        };
+        let Some(target) = Target::of(live) else { return Ok(()) };
+        let permit = self.permit(key, knowledge)?;
+        let mut operations =
+            vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": managed_fields})];
+        if let Some(resource_version) = live.resource_version() {
+            operations.push(
+                json!({"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version}),
+            );
+        }
+        let patch = Patch::Json(Value::Array(operations));
+        match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+            Ok(_) => Ok(()),
+            // Somebody wrote in between: the next comparison asks for the migration again.
+            Err(error) if error.api().is_some_and(ApiError::is_conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn write(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        manner: Manner,
+        knowledge: &Knowledge,
+    ) -> Result<Success, WriteError> {
+        let permit = self.permit(key, knowledge)?;
+        let options = ApplyOptions {
+            field_manager: FIELD_MANAGER.to_owned(),
+            force: true,
+            field_validation: if manner.strict { FieldValidation::Strict } else { FieldValidation::Warn },
+            subresource: None,
+        };
+        if manner.dry_run {
+            let client = &self.cluster.client;
+            let applied = client.dry_run_apply(manifest, &options).await?;
+            return Ok(success(&applied, "serverside-applied (dry run)"));
+        }
+        let gate = &self.cluster.gate;
+        match manner.how {
+            HowToApply::ServerSide => {
+                Ok(success(&gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
+            }
+            HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
+                Ok(applied) => Ok(success(&applied, "serverside-applied")),
+                Err(error) if is_immutable(&error) => self.recreate(key, manifest, &permit, knowledge).await,
+                Err(error) => Err(error),
+            },
+            HowToApply::Create => match gate.create(&permit, manifest, FIELD_MANAGER).await {
+                Ok(applied) => Ok(success(&applied, "created")),
+                // Created by this very operation before a restart.
+                Err(error) if already_exists(&error) => {
+                    Ok(success(&gate.apply(&permit, manifest, &options).await?, "configured"))
+                }
+                Err(error) => Err(error),
+            },
+            HowToApply::Replace => {
+                let whole = with_server_fields(manifest, knowledge.live.as_deref());
+                Ok(success(&gate.replace(&permit, &whole, FIELD_MANAGER).await?, "replaced"))
+            }
+            HowToApply::Recreate => self.recreate(key, manifest, &permit, knowledge).await,
+        }
+    }
+
+    async fn recreate(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        permit: &WritePermit,
+        knowledge: &Knowledge,
+    ) -> Result<Success, WriteError> {
+        if let Some(live) = &knowledge.live {
+            self.bury(key, live, TombstoneReason::Recreated).await?;
+            let proof = DeletionProof {
+                reason: DeletionReason::Recreate,
+                live_complete: true,
+                within_budget: true,
+                options_allow: true,
+                tombstone: Tombstone::Kept,
+            };
+            let facts = self.facts(key, knowledge);
+            self.delete(key, live, facts, &proof, Propagation::Background).await?;
+        }
+        // The server may need a moment to collect what was deleted; the watch says when it is gone.
+        self.until_gone(key).await;
+        let applied = self.cluster.gate.create(permit, manifest, FIELD_MANAGER).await?;
+        Ok(success(&applied, "replaced"))
+    }
+
+    async fn prune(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<Success, WriteError> {
+        let pruned = || Success { message: "pruned".to_owned(), images: Vec::new() };
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(pruned());
+        };
+        self.bury(key, &live, TombstoneReason::Pruned).await?;
+        let proof = DeletionProof {
+            reason: DeletionReason::Prune { desired: self.desired, allow_empty: self.allow_empty },
+            live_complete: self.cluster.store.is_complete(),
+            // The plan holds a prune back until its guards are satisfied; by then both are settled.
+            within_budget: true,
+            options_allow: true,
+            tombstone: Tombstone::Kept,
+        };
+        let facts = self.facts(key, &knowledge);
+        self.delete(key, &live, facts, &proof, propagation).await?;
+        Ok(pruned())
+    }
+
+    /// Deletes an object because its app is being deleted.
+    pub(crate) async fn delete_with_app(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<(), WriteError> {
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(());
+        };
+        self.bury(key, &live, TombstoneReason::AppDeleted).await?;
+        let proof = DeletionProof {
+            reason: DeletionReason::AppDeleted,
+            live_complete: self.cluster.store.is_complete(),
+            within_budget: true,
+            options_allow: true,
+            tombstone: Tombstone::Kept,
+        };
+        let facts = self.facts(key, &knowledge);
+        self.delete(key, &live, facts, &proof, propagation).await
+    }
+
+    async fn delete_hook(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<Success, WriteError> {
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(Success::default());
+        };
+        self.release_hook(key).await?;
+        let proof = DeletionProof {
+            reason: DeletionReason::HookFinished,
+            live_complete: true,
+            within_budget: true,
+            options_allow: true,
+            tombstone: Tombstone::NotNeeded,
+        };
+        let facts = self.facts(key, &knowledge);
+        self.delete(key, &live, facts, &proof, propagation).await?;
+        Ok(Success::default())
+    }
+
+    /// Takes our finalizer off; other finalizers stay.
+    async fn release_hook(&self, key: &ObjectKey) -> Result<Success, WriteError> {
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = &knowledge.live else { return Ok(Success::default()) };
+        let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
+        let Some(finalizers) = finalizers.filter(|list| list.iter().any(|entry| entry == HOOK_FINALIZER))
+        else {
+            return Ok(Success::default());
+        };
+        let kept: Vec<&Value> = finalizers.iter().filter(|entry| *entry != HOOK_FINALIZER).collect();
+        let Some(target) = Target::of(live) else { return Ok(Success::default()) };
+        let patch = Patch::Merge(
+            json!({"metadata": {"finalizers": kept, "resourceVersion": live.resource_version()}}),
+        );
+        let permit = self.permit(key, &knowledge)?;
+        match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+            Ok(_) => Ok(Success::default()),
+            Err(error) if error.api().is_some_and(ApiError::is_not_found) => Ok(Success::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete(
+        &self,
+        key: &ObjectKey,
+        live: &Manifest,
+        facts: WriteFacts,
+        proof: &DeletionProof<'_>,
+        propagation: Propagation,
+    ) -> Result<(), WriteError> {
+        let permit = DeletePermit::judge(facts, live.uid().unwrap_or_default(), proof)?;
+        let Some(target) = Target::of(live) else { return Ok(()) };
+        debug_assert_eq!(target.name, key.name);
+        let options = DeleteOptions { propagation, ..DeleteOptions::default() };
+        self.cluster.gate.delete(&permit, &target, &options).await?;
+        Ok(())
+    }
+
+    /// Waits until the store no longer has the object, at most half a minute: then creating says what is in
+    /// the way.
+    async fn until_gone(&self, key: &ObjectKey) {
+        let store = &self.cluster.store;
+        let mut changes = store.subscribe();
+        let gone = async {
+            while store.contains(key) {
+                if changes.recv().await.is_none() {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(30), gone).await;
+    }
+
+    async fn bury(
+        &self,
+        key: &ObjectKey,
+        live: &Arc<Manifest>,
+        reason: TombstoneReason,
+    ) -> Result<(), WriteError> {
+        let tombstone = plumb_core::plan::Tombstone {
+            app: self.app.clone(),
+            key: key.clone(),
+            live: Arc::clone(live),
+            deleted_at: jiff::Timestamp::now(),
+            reason,
+            revision: self.revision.map(str::to_owned),
+        };
+        tombstones::write(&self.home.gate, self.control_plane_namespace, &tombstone).await
+    }
+
+    #[expect(clippy::result_large_err, reason = "it is awaited beside requests, which cost far more")]
+    fn permit(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<WritePermit, WriteError> {
+        Ok(WritePermit::judge(self.facts(key, knowledge))?)
+    }
+
+    fn facts(&self, key: &ObjectKey, knowledge: &Knowledge) -> WriteFacts {
+        let ownership = match (&knowledge.live, &knowledge.owner) {
+            (None, _) => Ownership::Absent,
+            (Some(_), Owner::ThisApp) => Ownership::Ours,
+            (Some(_), Owner::Nobody | Owner::Other { renders: false, .. }) => Ownership::Adopted,
+            (Some(_), Owner::Other { app, renders: true }) => Ownership::Foreign { owner: app.clone() },
+        };
+        WriteFacts {
+            app: self.app.clone(),
+            key: key.clone(),
+            paused: knowledge.paused.clone(),
+            project: knowledge
+                .denied
+                .clone()
+                .map_or(ProjectAnswer::Allows, |why| ProjectAnswer::Denies { why }),
+            ownership,
+            impersonation: self.impersonation.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Manner {
+    how: HowToApply,
+    strict: bool,
+    dry_run: bool,
+}
+
+/// `deployment.apps/web serverside-applied`, as kubectl says it, and the images of its pods.
+fn success(applied: &Applied, what: &str) -> Success {
+    let manifest = &applied.manifest;
+    let kind = manifest.kind().to_lowercase();
+    let group = if manifest.group().is_empty() { String::new() } else { format!(".{}", manifest.group()) };
+    let message = format!("{kind}{group}/{} {what}", manifest.name().unwrap_or_default());
+    Success { message, images: images(manifest) }
+}
+
+/// The images of a workload's pods, sorted.
+pub(crate) fn images(manifest: &Manifest) -> Vec<String> {
+    let spec =
+        ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"].iter().find_map(|pointer| {
+            manifest.value().pointer(pointer).filter(|spec| spec.get("containers").is_some())
+        });
+    let mut found: Vec<String> = ["initContainers", "containers"]
+        .iter()
+        .filter_map(|field| spec?.get(*field)?.as_array())
+        .flatten()
+        .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A refusal because a field cannot be changed in place.
+fn is_immutable(error: &WriteError) -> bool {
+    error.api().is_some_and(|error| {
+        matches!(error.reason(), Some(Reason::Invalid | Reason::Conflict | Reason::Forbidden))
+    })
+}
+
+fn already_exists(error: &WriteError) -> bool {
+    error.api().is_some_and(|error| matches!(error.reason(), Some(Reason::AlreadyExists)))
+}
+
+/// `Replace` writes the whole object: what only the server sets is taken over from the live one.
+fn with_server_fields(manifest: &Manifest, live: Option<&Manifest>) -> Manifest {
+    let Some(live) = live else { return manifest.clone() };
+    let resource_version = live.resource_version().map(str::to_owned);
+    let cluster_ip =
+        ["clusterIP", "clusterIPs"].map(|field| live.value().pointer(&format!("/spec/{field}")).cloned());
+    let replaced = manifest.clone().edit_metadata(|metadata| {
+        if let Some(resource_version) = resource_version {
+            metadata.insert("resourceVersion".to_owned(), Value::String(resource_version));
+        }
+    });
+    if manifest.kind() != "Service" || !manifest.group().is_empty() {
+        return replaced;
+    }
+    // A Service keeps its address: the server refuses a replacement without it.
+    let mut value = replaced.clone().into_value();
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        for (field, address) in ["clusterIP", "clusterIPs"].into_iter().zip(cluster_ip) {
+            if let Some(address) = address {
+                spec.entry(field).or_insert(address);
+            }
+        }
+    }
+    Manifest::new(value).unwrap_or(replaced)
+}

@@ -1,0 +1,108 @@
+//! What the engine remembers about one app between two runs. All of it can be lost: the cluster has what
+//! matters, and the next run finds the rest again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use plumb_core::app::AppId;
+use plumb_core::automation::HealLedger;
+use plumb_core::drift::{ApiFailure, Finding};
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_crd::DriftReport;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::operation::ActiveOperation;
+use crate::sources::Gathered;
+
+/// What the engine remembers about one app.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// What Git asked for at the last look.
+    pub(crate) gathered: Option<Arc<Gathered>>,
+    /// What was tried, object by object.
+    pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
+    /// Heals, for the tug of war.
+    pub(crate) ledger: HealLedger,
+    /// Jobs that were seen to finish.
+    pub(crate) finished: HashMap<ObjectKey, Finished>,
+    /// The findings of the last judgement.
+    pub(crate) findings: BTreeMap<ObjectKey, Vec<Finding>>,
+    /// The report as it was last written.
+    pub(crate) report: Option<DriftReport>,
+    /// The operation that is under way in this process.
+    pub(crate) operation: Option<ActiveOperation>,
+    /// Fingerprints of the schemas that objects were last judged with.
+    pub(crate) schemas: HashMap<GroupVersionKind, u64>,
+    /// Objects that were read anew because their schema changed. A CRD that gains a default changes what the
+    /// server shows of an object without giving it a new version, so no watch tells.
+    pub(crate) reread: HashMap<ObjectKey, Arc<Manifest>>,
+    /// Since when each object's health is what it is.
+    pub(crate) health_since: HashMap<ObjectKey, (plumb_core::health::HealthStatus, Timestamp)>,
+}
+
+/// The last try to write an object.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptRecord {
+    /// Fingerprint of what was written.
+    pub(crate) desired: Fingerprint,
+    pub(crate) result: AttemptResult,
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub(crate) enum AttemptResult {
+    Applied,
+    Refused(ApiFailure),
+    Failed,
+}
+
+/// A run that was seen to finish.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    pub(crate) at: Timestamp,
+    pub(crate) succeeded: bool,
+    /// Fingerprint of what Git asked for when it ran; `None` if it is not known.
+    pub(crate) desired: Option<Fingerprint>,
+}
+
+/// A short name for a manifest: equal manifests have equal fingerprints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    pub(crate) fn of(manifest: &Manifest) -> Self {
+        Self::of_value(manifest.value())
+    }
+
+    pub(crate) fn of_value(value: &Value) -> Self {
+        // Maps are sorted, so equal values have equal texts.
+        let digest = Sha256::digest(value.to_string().as_bytes());
+        let mut short = [0; 16];
+        short.copy_from_slice(&digest[..16]);
+        Self(short)
+    }
+}
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The memories of all apps. The queue hands an app to one worker at a time, so a lock is never waited for
+/// except by whoever notes an event in between.
+#[derive(Clone, Default)]
+pub(crate) struct Memories(Arc<Mutex<HashMap<AppId, Arc<tokio::sync::Mutex<Memory>>>>>);
+
+impl Memories {
+    pub(crate) fn of(&self, app: &AppId) -> Arc<tokio::sync::Mutex<Memory>> {
+        let mut memories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(memories.entry(app.clone()).or_default())
+    }
+
+    pub(crate) fn forget(&self, app: &AppId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(app);
+    }
+}

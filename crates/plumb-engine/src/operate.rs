@@ -1,0 +1,390 @@
+//! Moves an operation along: makes its plan, carries out its steps, and stops where only an event can help.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_core::app::App;
+use plumb_core::desired::ObjectOptions;
+use plumb_core::drift::ApplyAdvice;
+use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::plan::{
+    Action, DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, PruneBudget,
+    Refusal, build,
+};
+use plumb_core::status::After;
+use plumb_core::sync::{
+    self, Command, Observed, Sight, StepOutcome, SyncLimits, SyncState, Verb, retry_policy,
+};
+use plumb_crd::Application;
+use tracing::{info, warn};
+
+use crate::compare::Compared;
+use crate::execute::{Executor, Knowledge};
+use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
+use crate::operation::ActiveOperation;
+use crate::project::Ground;
+use crate::reconcile::{Run, is_by_person};
+use crate::sight;
+
+/// Annotation with the time at which a person approved deletions.
+const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
+
+impl Run<'_> {
+    /// Goes on until the operation has ended or waits for something.
+    pub(crate) async fn operate(
+        &mut self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &mut ActiveOperation,
+        memory: &mut Memory,
+    ) {
+        if let Some(at) = active.retry_at {
+            if self.now < at {
+                return self.wake_at(app, at, "retry");
+            }
+            let refresh = active.asked.retry.refresh;
+            active.retry(refresh);
+        }
+        let own;
+        let compared = match self.compared_for(app, ground, compared, active, memory).await {
+            Ok(None) => compared,
+            Ok(Some(other)) => {
+                own = other;
+                &own
+            }
+            Err(message) => return self.err(app, active, &message),
+        };
+        if active.state.is_none() {
+            match self.plan(application, app, ground, compared, active) {
+                Ok(plan) => {
+                    info!(app = %app.id, steps = plan.steps().count(), retry = active.record.retries, "sync planned");
+                    let recorded = active.record.results.clone();
+                    active.state = Some(SyncState::resume(Arc::new(plan), limits(ground), recorded));
+                }
+                Err(refusal) => {
+                    let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
+                    let (record, after) = active.record.refused(&refusal, &policy, self.now);
+                    active.record = record;
+                    return self.follow(app, active, &after);
+                }
+            }
+        }
+        self.advance(application, app, ground, compared, active, memory).await;
+    }
+
+    /// The objects judged against what this operation syncs; `None` if that is what the app shows anyway.
+    async fn compared_for(
+        &self,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &mut ActiveOperation,
+        memory: &mut Memory,
+    ) -> Result<Option<Compared>, String> {
+        if active.gathered.is_none() {
+            let asked = &active.asked;
+            let revisions =
+                if active.pinned.is_empty() { asked.revisions.clone() } else { active.pinned.clone() };
+            let is_what_is_shown = asked.sources.is_none()
+                && asked.manifests.is_none()
+                && (revisions.is_empty() || revisions == compared.gathered.revisions);
+            active.gathered = Some(if is_what_is_shown {
+                Arc::clone(&compared.gathered)
+            } else {
+                self.engine.sources.gather_for_operation(app, ground, asked, &revisions).await?
+            });
+        }
+        let Some(gathered) = active.gathered.clone() else { return Ok(None) };
+        if Arc::ptr_eq(&gathered, &compared.gathered) {
+            return Ok(None);
+        }
+        let other = self.compare(app, ground, &gathered, memory).await.map_err(|error| error.to_string())?;
+        Ok(Some(other))
+    }
+
+    /// pure, apart from reading the store
+    fn plan(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &ActiveOperation,
+    ) -> Result<Plan, Refusal> {
+        let store = &ground.cluster.store;
+        let facts: BTreeMap<ObjectKey, ObjectFacts> = compared
+            .verdicts
+            .iter()
+            .map(|(key, verdict)| {
+                let live = compared.live.objects.get(key).map(|live| LiveFacts {
+                    manifest: Arc::clone(live),
+                    options: ObjectOptions::parse(live),
+                    owner: compared.owners.get(key).cloned().unwrap_or(Owner::Nobody),
+                    self_referenced: true,
+                    holds_data: if verdict.requires_pruning { holds_data(store, live) } else { None },
+                });
+                let facts = ObjectFacts {
+                    paused: live.as_ref().and_then(|live| self.paused(&live.manifest)),
+                    also_rendered_by: self
+                        .engine
+                        .claims
+                        .others(&app.id, &ground.cluster.server, key)
+                        .first()
+                        .map(|other| other.instance.to_string()),
+                    in_sync: live.is_some() && !verdict.advice.needed,
+                    live,
+                };
+                (key.clone(), facts)
+            })
+            .collect();
+        let namespace = app.destination.namespace.clone();
+        let namespace_key = namespace.clone().map(|name| ObjectKey {
+            group: String::new(),
+            kind: "Namespace".to_owned(),
+            namespace: None,
+            name,
+        });
+        let proof = DeletionProof::new(&compared.gathered.desired, &compared.live);
+        let catalog = ground.cluster.client.catalog();
+        build(&PlanInput {
+            desired: compared.gathered.desired.get(),
+            facts: &facts,
+            deletions: proof.as_ref(),
+            request: &active.request(),
+            namespace: &NamespaceFacts {
+                exists: namespace_key.is_some_and(|key| store.contains(&key)),
+                name: namespace,
+                managed: app.sync_policy.managed_namespace.clone(),
+            },
+            budget: PruneBudget::default(),
+            mark: &active.mark(),
+            approved_at: approved_at(application),
+            is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
+            denied: &|key: &ObjectKey| ground.denies(key),
+        })
+    }
+
+    async fn advance(
+        &mut self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &mut ActiveOperation,
+        memory: &mut Memory,
+    ) {
+        let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
+        let terminate =
+            application.status.operation_state.as_ref().is_some_and(|state| state.phase == "Terminating");
+        let hold = ground.operation_window(app, active, self.now);
+        let gathered = Arc::clone(&compared.gathered);
+        let newer = memory
+            .gathered
+            .as_ref()
+            .filter(|shown| shown.revisions != gathered.revisions && active.asked.revisions.is_empty());
+        let newer = newer.and_then(|shown| shown.revisions.first().cloned());
+        let mut is_recorded = application.operation.as_ref() == Some(&active.wire)
+            && application
+                .status
+                .operation_state
+                .as_ref()
+                .is_some_and(|state| state.started_at == active.record.started_at);
+        let mut outcomes: Vec<StepOutcome> = Vec::new();
+        while let Some(state) = active.state.take() {
+            let plan = Arc::clone(state.plan());
+            let sights = sights(ground, memory, &plan);
+            let now = Timestamp::now();
+            let observed = Observed {
+                sights: &sights,
+                outcomes: &outcomes,
+                approved_at: approved_at(application),
+                hold: hold.as_deref(),
+                terminate,
+                newer_revision: newer.as_deref(),
+            };
+            // pure
+            let transition = sync::next(state, &observed, now);
+            let (record, after) = active.record.after(&transition, &policy, now);
+            active.record = record;
+            active.state = Some(transition.state.clone());
+            if after != After::GoOn {
+                self.follow(app, active, &after);
+                break;
+            }
+            if transition.commands.is_empty() {
+                if let Some(at) = transition.wake_at {
+                    self.wake_at(app, at, "sync");
+                }
+                break;
+            }
+            if transition.record_first || (!is_recorded && must_be_recorded(&plan, active)) {
+                is_recorded = self.write_progress(application, active).await;
+            }
+            // client
+            outcomes = self.carry_out(app, ground, compared, active, &transition.commands, memory).await;
+        }
+        if active.record.phase.is_completed() && is_by_person(active) {
+            memory.ledger = std::mem::take(&mut memory.ledger).forgotten(compared.verdicts.keys());
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &ActiveOperation,
+        commands: &[Command],
+        memory: &mut Memory,
+    ) -> Vec<StepOutcome> {
+        let store = &ground.cluster.store;
+        let app_paused =
+            app.pause.as_ref().filter(|pause| pause.holds_at(self.now)).map(|pause| pause.reason.clone());
+        let knowledge = |key: &ObjectKey| {
+            let live = store.get_kept(key).map(Arc::new).or_else(|| compared.live.objects.get(key).cloned());
+            let live = live.filter(|_| store.contains(key));
+            Knowledge {
+                owner: compared
+                    .owners
+                    .get(key)
+                    .cloned()
+                    .unwrap_or_else(|| hook_owner(live.as_deref(), ground)),
+                advice: compared
+                    .verdicts
+                    .get(key)
+                    .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
+                denied: ground.denies(key),
+                // A person who syncs a paused app by hand knows what they do.
+                paused: if is_by_person(active) { None } else { app_paused.clone() },
+                live,
+            }
+        };
+        let revisions = active.revisions();
+        let executor = Executor {
+            app: &app.id,
+            control_plane_namespace: &self.engine.options.namespace,
+            home: &self.engine.home,
+            cluster: &ground.cluster,
+            desired: &compared.gathered.desired,
+            schemas: &compared.schemas,
+            rules: &ground.rules,
+            respect_ignore: active
+                .state
+                .as_ref()
+                .is_some_and(|state| state.plan().respect_ignore_differences),
+            allow_empty: is_by_person(active)
+                || app.sync_policy.automated.is_some_and(|automation| automation.allow_empty),
+            revision: revisions.first().map(String::as_str),
+            impersonation: ground.impersonation.clone(),
+            knowledge: &knowledge,
+        };
+        let results = executor.carry_out(commands).await;
+        let mut outcomes = Vec::with_capacity(results.len());
+        for (command, result) in commands.iter().zip(results) {
+            let key = &command.id.key;
+            if let (Verb::Apply { dry_run: false, .. }, Some(object)) =
+                (&command.verb, compared.gathered.desired.get().objects.get(key))
+            {
+                let attempt = match &result {
+                    Ok(_) => AttemptResult::Applied,
+                    Err(error) => error
+                        .api()
+                        .and_then(crate::evidence::failure)
+                        .map_or(AttemptResult::Failed, AttemptResult::Refused),
+                };
+                memory.attempts.insert(
+                    key.clone(),
+                    AttemptRecord { desired: Fingerprint::of(&object.manifest), result: attempt },
+                );
+                memory.finished.remove(key);
+            }
+            if let Err(error) = &result {
+                warn!(app = %app.id, object = %key, %error, "step failed");
+            }
+            outcomes.push(StepOutcome {
+                id: command.id.clone(),
+                result: result.map_err(|error| error.to_string()),
+            });
+        }
+        outcomes
+    }
+
+    fn err(&self, app: &App, active: &mut ActiveOperation, message: &str) {
+        let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
+        let (record, after) = active.record.erred(message, &policy, self.now);
+        active.record = record;
+        self.follow(app, active, &after);
+    }
+
+    fn follow(&self, app: &App, active: &mut ActiveOperation, after: &After) {
+        match after {
+            After::GoOn => {}
+            After::RetryAt { at, .. } => {
+                active.retry_at = Some(*at);
+                self.wake_at(app, *at, "retry");
+            }
+            After::Ended => {
+                info!(app = %app.id, phase = %active.record.phase, message = %active.record.message, "sync ended");
+            }
+        }
+    }
+}
+
+/// A sync that could be repeated from the start without harm is not announced: one request less. Hooks,
+/// deletions and several groups need the record to go on after a crash, and a person wants to see it running.
+fn must_be_recorded(plan: &Plan, active: &ActiveOperation) -> bool {
+    is_by_person(active)
+        || plan.groups.len() > 1
+        || plan.steps().any(|step| matches!(step.action, Action::RunHook(_) | Action::Prune { .. }))
+}
+
+/// Whose a hook's object is: it is compared with nothing, so nobody looked before.
+fn hook_owner(live: Option<&Manifest>, ground: &Ground) -> Owner {
+    use plumb_core::tracking::{Claim, claim};
+    match live.map(|live| claim(live, &ground.instance, &ground.settings.tracking)) {
+        Some(Claim::Other { app }) => Owner::Other { app, renders: true },
+        Some(Claim::Ours | Claim::AppliedCrd) => Owner::ThisApp,
+        Some(Claim::Copied { .. } | Claim::Nobody) | None => Owner::Nobody,
+    }
+}
+
+pub(crate) fn approved_at(application: &Application) -> Option<Timestamp> {
+    application.annotation(APPROVED)?.parse().ok()
+}
+
+/// Data that would be lost with an object, in words.
+fn holds_data(store: &plumb_kube::LiveStore, live: &Manifest) -> Option<String> {
+    match (live.group(), live.kind()) {
+        ("", "Namespace") => {
+            let inside = store.in_namespace(live.name()?);
+            let n_claims = inside.iter().filter(|node| node.key.kind == "PersistentVolumeClaim").count();
+            (n_claims > 0).then(|| format!("{n_claims} volume claims in the namespace"))
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            let text = |pointer: &str| live.value().pointer(pointer).and_then(serde_json::Value::as_str);
+            let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
+            let n_instances = store.count(&kind)?;
+            (n_instances > 0).then(|| format!("{n_instances} {} objects", kind.kind))
+        }
+        _ => None,
+    }
+}
+
+/// Every object of the plan as the store has it.
+fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
+    let store = &ground.cluster.store;
+    plan.steps()
+        .map(|step| {
+            let key = &step.id.key;
+            let live = if store.contains(key) { store.get_kept(key) } else { None };
+            (key.clone(), sight::sight(store, memory, key, live.as_ref()))
+        })
+        .collect()
+}
+
+fn limits(ground: &Ground) -> SyncLimits {
+    SyncLimits { timeout: ground.settings.sync_timeout, ..SyncLimits::default() }
+}

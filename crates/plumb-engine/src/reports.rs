@@ -1,0 +1,39 @@
+//! Which apps have a `DriftReport` in the cluster, and what it said when plumb started.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plumb_core::app::AppId;
+use plumb_crd::DriftReport;
+
+/// Reports by app. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reports(Arc<Mutex<HashMap<AppId, Option<DriftReport>>>>);
+
+impl Reports {
+    /// Notes a report that was found in the cluster.
+    pub(crate) fn found(&self, app: AppId, report: DriftReport) {
+        self.lock().insert(app, Some(report));
+    }
+
+    /// Takes what was found at the start, once.
+    pub(crate) fn take(&self, app: &AppId) -> Option<DriftReport> {
+        self.lock().get_mut(app)?.take()
+    }
+
+    pub(crate) fn insert(&self, app: &AppId) {
+        self.lock().insert(app.clone(), None);
+    }
+
+    pub(crate) fn contains(&self, app: &AppId) -> bool {
+        self.lock().contains_key(app)
+    }
+
+    pub(crate) fn remove(&self, app: &AppId) {
+        self.lock().remove(app);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AppId, Option<DriftReport>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

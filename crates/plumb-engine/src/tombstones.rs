@@ -1,0 +1,152 @@
+//! What was deleted, kept so that it can be brought back: one Secret per deleted object.
+//!
+//! A Secret, because a deleted object may have been one. Its name follows from the object's uid and version,
+//! so that a deletion that is tried again after a crash does not make a second one.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use plumb_core::app::AppId;
+use plumb_core::object::Manifest;
+use plumb_core::plan::{Tombstone, TombstoneReason};
+use plumb_kube::{Gate, OwnWrite, Reason, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, WriteError};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// Label with the app's name, for `plumb undo APP`.
+pub const APP_LABEL: &str = "plumb.dev/app";
+/// Label with the app's namespace.
+pub const APP_NAMESPACE_LABEL: &str = "plumb.dev/app-namespace";
+const DELETED_AT: &str = "plumb.dev/deleted-at";
+const REASON: &str = "plumb.dev/reason";
+const REVISION: &str = "plumb.dev/revision";
+const OBJECT: &str = "plumb.dev/object";
+
+/// A tombstone cannot be larger than a Secret may be; nor is a decompression bomb unpacked.
+const LARGEST_OBJECT: u64 = 8 * 1024 * 1024;
+
+/// Stores the object. Only after this succeeded may it be deleted.
+pub(crate) async fn write(gate: &Gate, namespace: &str, tombstone: &Tombstone) -> Result<(), WriteError> {
+    let Some(manifest) = secret(namespace, tombstone) else { return Ok(()) };
+    let create = OwnWrite::Create { manifest, field_manager: "plumb".to_owned() };
+    match gate.write_own(&create).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.api().and_then(plumb_kube::ApiError::reason) == Some(&Reason::AlreadyExists) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The Secret that holds a deleted object.
+fn secret(namespace: &str, tombstone: &Tombstone) -> Option<Manifest> {
+    let live = &tombstone.live;
+    let mut hash = Sha256::new();
+    hash.update(live.uid().unwrap_or_default());
+    hash.update("/");
+    hash.update(live.resource_version().unwrap_or_default());
+    let name: String = hash
+        .finalize()
+        .iter()
+        .take(10)
+        .fold(String::from(TOMBSTONE_PREFIX), |name, byte| format!("{name}{byte:02x}"));
+    let mut annotations = serde_json::Map::new();
+    annotations.insert(DELETED_AT.to_owned(), json!(tombstone.deleted_at.to_string()));
+    annotations.insert(REASON.to_owned(), json!(reason_name(tombstone.reason)));
+    annotations.insert(OBJECT.to_owned(), json!(tombstone.key.to_string()));
+    if let Some(revision) = &tombstone.revision {
+        annotations.insert(REVISION.to_owned(), json!(revision));
+    }
+    Manifest::new(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": TOMBSTONE_TYPE,
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {APP_LABEL: label_value(&tombstone.app.name), APP_NAMESPACE_LABEL: label_value(&tombstone.app.namespace)},
+            "annotations": annotations,
+        },
+        "data": {"object": STANDARD.encode(pack(live)?)},
+    }))
+    .ok()
+}
+
+/// Reads a tombstone back; `None` if the Secret is none.
+pub fn read(secret: &Manifest) -> Option<Tombstone> {
+    let packed = STANDARD.decode(secret.value().pointer("/data/object")?.as_str()?).ok()?;
+    let live = unpack(&packed)?;
+    Some(Tombstone {
+        app: AppId {
+            namespace: secret.label(APP_NAMESPACE_LABEL)?.to_owned(),
+            name: secret.label(APP_LABEL)?.to_owned(),
+        },
+        key: live.key()?,
+        live: Arc::new(live),
+        deleted_at: secret.annotation(DELETED_AT)?.parse::<Timestamp>().ok()?,
+        reason: reason_of(secret.annotation(REASON)?)?,
+        revision: secret.annotation(REVISION).map(str::to_owned),
+    })
+}
+
+fn pack(manifest: &Manifest) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&serde_json::to_vec(manifest.value()).ok()?).ok()?;
+    encoder.finish().ok()
+}
+
+fn unpack(packed: &[u8]) -> Option<Manifest> {
+    let mut text = Vec::new();
+    GzDecoder::new(packed).take(LARGEST_OBJECT).read_to_end(&mut text).ok()?;
+    Manifest::new(serde_json::from_slice(&text).ok()?).ok()
+}
+
+fn reason_name(reason: TombstoneReason) -> &'static str {
+    match reason {
+        TombstoneReason::Pruned => "Pruned",
+        TombstoneReason::AppDeleted => "AppDeleted",
+        TombstoneReason::Recreated => "Recreated",
+    }
+}
+
+fn reason_of(name: &str) -> Option<TombstoneReason> {
+    [TombstoneReason::Pruned, TombstoneReason::AppDeleted, TombstoneReason::Recreated]
+        .into_iter()
+        .find(|reason| reason_name(*reason) == name)
+}
+
+/// Labels have at most 63 characters; a longer name is cut, the object inside keeps it whole.
+fn label_value(text: &str) -> String {
+    let cut: String = text.chars().take(63).collect();
+    cut.trim_end_matches(|character: char| !character.is_ascii_alphanumeric()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_comes_out_as_it_went_in() {
+        let live = json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="},
+            "metadata": {"name": "db", "namespace": "prod", "uid": "u1", "resourceVersion": "7"}});
+        let live = Arc::new(Manifest::new(live).unwrap());
+        let tombstone = Tombstone {
+            app: AppId { namespace: "argocd".into(), name: "payments".into() },
+            key: live.key().unwrap(),
+            live,
+            deleted_at: "2026-11-15T19:00:00Z".parse().unwrap(),
+            reason: TombstoneReason::Pruned,
+            revision: Some("3f2c".into()),
+        };
+        let secret = secret("argocd", &tombstone).unwrap();
+        assert_eq!(read(&secret), Some(tombstone));
+        assert!(!secret.value().to_string().contains("aHVudGVyMg"), "only in compressed form");
+        assert!(secret.name().unwrap().starts_with(TOMBSTONE_PREFIX));
+    }
+}

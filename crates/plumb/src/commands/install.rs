@@ -1,0 +1,131 @@
+//! `plumb install`
+
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::install::{self, InstallOptions};
+use plumb_kube::{ApplyOptions, ClusterClient, Fence, FieldValidation, Gate, WritePermit};
+use serde_json::Value;
+
+use super::block_on;
+use crate::config::ConnectionArgs;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::{complain, say};
+
+/// Print (or apply) what plumb needs in a cluster.
+///
+/// CRDs, namespace, permissions, the Deployment and the default project, as YAML:
+/// `plumb install | kubectl apply --server-side -f -`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Apply instead of print.
+    #[arg(long)]
+    apply: bool,
+    /// Image of the Deployment.
+    #[arg(long, default_value = concat!("plumb:", env!("CARGO_PKG_VERSION")))]
+    image: String,
+}
+
+pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
+    let options = InstallOptions {
+        namespace: connection.namespace.clone(),
+        image: args.image.clone(),
+        ..InstallOptions::default()
+    };
+    let objects = install::install(&options);
+    if !args.apply {
+        say(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
+        return Ok(ExitCode::Success);
+    }
+    block_on(async {
+        let client = connection.client().await?;
+        apply_all(&client, &objects).await?;
+        Ok(ExitCode::Success)
+    })
+}
+
+/// What a laptop needs: CRDs, the namespace and the default project. What exists is left alone, apart from
+/// CRDs, which are brought up to date unless Argo CD installed them.
+pub(crate) async fn apply_for_laptop(connection: &ConnectionArgs) -> Result<(), CommandError> {
+    let client = connection.client().await?;
+    let mut missing = Vec::new();
+    for object in plumb_crd::crds().into_iter().chain([install::namespace(&connection.namespace)]) {
+        let manifest = manifest(&object)?;
+        let Some(key) = manifest.key() else { continue };
+        let found = client
+            .get(&key)
+            .await
+            .map_err(|error| CommandError::because(format!("look for {key}"), error))?;
+        let is_ours = key.name.ends_with(".plumb.dev");
+        if found.is_none() || is_ours {
+            missing.push(object);
+        }
+    }
+    apply_all(&client, &missing).await?;
+    let project = install::default_project(&connection.namespace);
+    let key = manifest(&project)?.key();
+    if let Some(key) = key {
+        wait_until_served(&client, &key).await?;
+        if client
+            .get(&key)
+            .await
+            .map_err(|error| CommandError::because(format!("look for {key}"), error))?
+            .is_none()
+        {
+            apply_all(&client, &[project]).await?;
+        }
+    }
+    wait_until_served(
+        &client,
+        &ObjectKey {
+            group: "plumb.dev".into(),
+            kind: "DriftReport".into(),
+            namespace: None,
+            name: String::new(),
+        },
+    )
+    .await
+}
+
+/// A CRD that was just applied is served a moment later.
+async fn wait_until_served(client: &ClusterClient, key: &ObjectKey) -> Result<(), CommandError> {
+    for _ in 0..100 {
+        let catalog = client
+            .discover()
+            .await
+            .map_err(|error| CommandError::because("ask the API server what it serves", error))?;
+        if catalog.kind(&key.group_kind()).is_some() {
+            return Ok(());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    Err(CommandError::new(format!(
+        "{} is not served 10 s after its definition was applied",
+        key.group_kind()
+    ))
+    .hint("`kubectl get crd` shows the conditions of the definition"))
+}
+
+async fn apply_all(client: &ClusterClient, objects: &[Value]) -> Result<(), CommandError> {
+    let gate = Gate::new(client.clone(), Fence::of_command(), None);
+    let options = ApplyOptions {
+        field_manager: "plumb-install".to_owned(),
+        force: true,
+        field_validation: FieldValidation::Strict,
+        subresource: None,
+    };
+    for object in objects {
+        let manifest = manifest(object)?;
+        let Some(key) = manifest.key() else { continue };
+        wait_until_served(client, &key).await?;
+        let permit = WritePermit::asked_by_person(key.clone());
+        gate.apply(&permit, &manifest, &options)
+            .await
+            .map_err(|error| CommandError::because(format!("apply {key}"), error))?;
+        complain(&format!("{key} applied"));
+    }
+    Ok(())
+}
+
+fn manifest(object: &Value) -> Result<Manifest, CommandError> {
+    Manifest::new(object.clone()).map_err(|error| CommandError::because("build what is installed", error))
+}

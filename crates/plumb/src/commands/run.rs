@@ -1,0 +1,122 @@
+//! `plumb run`
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plumb_engine::Options;
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{block_on, install};
+use crate::config::{self, ConnectionArgs};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Reconcile Applications until stopped.
+///
+/// On a laptop: `plumb run --install`. In a cluster it finds its own service account. Two engines must not work
+/// on the same Applications: scale Argo CD's application controller to 0 first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Apply CRDs, namespace and the default project first, if they are missing.
+    #[arg(long)]
+    install: bool,
+    /// Directory for mirrors and rendered manifests; it may be deleted at any time.
+    #[arg(long, env = "PLUMB_CACHE_DIR")]
+    cache_dir: Option<PathBuf>,
+    /// The helm program.
+    #[arg(long, env = "PLUMB_HELM", default_value = "helm")]
+    helm: PathBuf,
+    /// The kustomize program.
+    #[arg(long, env = "PLUMB_KUSTOMIZE", default_value = "kustomize")]
+    kustomize: PathBuf,
+    /// How many apps are looked at at the same time.
+    #[arg(long, default_value_t = 24)]
+    workers: usize,
+    /// How often Git is asked where no webhook tells, in seconds; 0 never.
+    #[arg(long, default_value_t = 120)]
+    poll_seconds: u64,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// Which log lines are written, such as `info` or `plumb_engine=debug`.
+    #[arg(long, env = "PLUMB_LOG", default_value = "info")]
+    log_level: String,
+    /// Stop when stdin closes: for programs that start plumb and must not leave it behind.
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(connection: &ConnectionArgs, args: Args) -> Result<ExitCode, CommandError> {
+    start_logging(&args)?;
+    block_on(async {
+        if args.install {
+            install::apply_for_laptop(connection).await?;
+        }
+        let options = Options {
+            namespace: connection.namespace.clone(),
+            cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
+            helm: args.helm,
+            kustomize: args.kustomize,
+            jsonnet: Vec::new(),
+            identity: config::identity(),
+            workers: args.workers.max(1),
+            poll: Duration::from_secs(args.poll_seconds),
+        };
+        let stop = stopped(args.until_stdin_closes);
+        plumb_engine::run(connection.connection().await?, options, stop)
+            .await
+            .map_err(|error| CommandError::because("run the engine", error))?;
+        Ok(ExitCode::Success)
+    })
+}
+
+fn start_logging(args: &Args) -> Result<(), CommandError> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&args.log_level).map_err(|error| {
+        CommandError::because(format!("read --log-level {}", args.log_level), error)
+            .hint("try `info` or `plumb_engine=debug`")
+            .exit(ExitCode::Usage)
+    })?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    match args.log_format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}
+
+/// Done when the process is asked to stop.
+async fn stopped(until_stdin_closes: bool) {
+    let stdin_closed = async {
+        if !until_stdin_closes {
+            return std::future::pending().await;
+        }
+        let mut stdin = tokio::io::stdin();
+        let mut buffer = [0; 64];
+        while matches!(stdin.read(&mut buffer).await, Ok(read) if read > 0) {}
+    };
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stdin_closed => {}
+        () = terminated => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

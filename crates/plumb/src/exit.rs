@@ -1,0 +1,31 @@
+//! Every exit code, in one place. `plumb help exit-codes` prints this table.
+
+use std::process;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitCode {
+    /// Done; for `diff`: no difference that counts.
+    Success,
+    /// The command line was not understood.
+    Usage,
+    /// Something went wrong: no connection, no permission, no such app, a time limit.
+    Error,
+}
+
+impl ExitCode {
+    /// The number. 20 is what Argo CD's command line uses, so that scripts keep working.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Usage => 2,
+            Self::Error => 20,
+        }
+    }
+}
+
+impl From<ExitCode> for process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code.number())
+    }
+}
