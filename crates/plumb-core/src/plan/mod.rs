@@ -18,6 +18,8 @@ mod tombstone;
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 pub use budget::PruneBudget;

@@ -351,3 +351,6 @@ fn clean_up(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'static str) 
     }
     step
 }
+
+#[cfg(test)]
+mod tests;

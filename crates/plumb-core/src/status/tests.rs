@@ -1,0 +1,159 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::app::{Backoff, RetryPolicy};
+use crate::desired::Wave;
+use crate::health::{Health, HealthStatus, Role};
+use crate::plan::fixture::{Fixture, key, time};
+use crate::sync::{Observed, OperationPhase, SyncLimits, SyncState, next};
+
+fn object(name: &str, status: Option<SyncCode>) -> ObjectStatus {
+    ObjectStatus {
+        key: key("ConfigMap", name),
+        version: "v1".to_owned(),
+        status,
+        counts: true,
+        health: None,
+        role: Role::Counts,
+        is_live: true,
+        is_hook: false,
+        requires_pruning: false,
+        requires_confirmation: false,
+        wave: Some(Wave(0)),
+    }
+}
+
+#[test]
+fn one_red_object_makes_the_app_red() {
+    let green = || object("a", Some(SyncCode::Synced));
+    let red = || object("b", Some(SyncCode::OutOfSync));
+    let sync = |objects: Vec<ObjectStatus>| roll_up(RollUp { objects, ..RollUp::default() }).sync;
+    assert_eq!(sync(vec![]), SyncCode::Synced);
+    assert_eq!(sync(vec![green()]), SyncCode::Synced);
+    assert_eq!(sync(vec![green(), red()]), SyncCode::OutOfSync);
+    assert_eq!(sync(vec![green(), object("hook", None)]), SyncCode::Synced);
+    let extraneous = ObjectStatus { counts: false, ..red() };
+    assert_eq!(sync(vec![green(), extraneous]), SyncCode::Synced);
+    assert_eq!(sync(vec![green(), object("c", Some(SyncCode::Unknown))]), SyncCode::Synced);
+    let changed = RollUp { objects: vec![green()], namespace_metadata_changed: true, ..RollUp::default() };
+    assert_eq!(roll_up(changed).sync, SyncCode::OutOfSync);
+}
+
+#[test]
+fn what_could_not_be_loaded_is_unknown() {
+    let objects = vec![object("a", Some(SyncCode::Synced)), object("hook", None)];
+    let status = roll_up(RollUp { objects: objects.clone(), load_failed: true, ..RollUp::default() });
+    assert_eq!(status.sync, SyncCode::Unknown);
+    let codes: Vec<Option<SyncCode>> = status.resources.iter().map(|object| object.status).collect();
+    assert_eq!(codes, [Some(SyncCode::Unknown), None]);
+    let status = roll_up(RollUp { objects, invalid_spec: true, ..RollUp::default() });
+    assert_eq!((status.sync, status.health.status), (SyncCode::Unknown, HealthStatus::Unknown));
+}
+
+#[test]
+fn resources_are_sorted_and_health_is_the_worst() {
+    let mut deployment = object("web", Some(SyncCode::Synced));
+    deployment.key = key("Deployment", "web");
+    deployment.health = Some(Health { status: HealthStatus::Degraded, message: "crash".to_owned() });
+    let mut child = object("child", Some(SyncCode::Synced));
+    child.key = key("Application", "child");
+    let objects = vec![child, deployment, object("b", None), object("a", None)];
+    let status = roll_up(RollUp { objects, ..RollUp::default() });
+    let names: Vec<&str> = status.resources.iter().map(|object| object.key.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "web", "child"]);
+    assert_eq!(status.health.status, HealthStatus::Degraded);
+    assert!(status.is_app_of_apps);
+}
+
+fn policy(limit: u32) -> RetryPolicy {
+    RetryPolicy { limit: Some(limit), backoff: Backoff::default(), refresh: false }
+}
+
+fn now() -> Timestamp {
+    time("2026-11-15T12:00:00.75Z")
+}
+
+#[test]
+fn an_operation_starts_on_a_whole_second() {
+    let record = OperationRecord::begun(now());
+    assert_eq!(record.started_at, time("2026-11-15T12:00:00Z"));
+    assert_eq!(record.mark("abc").text(crate::plan::SyncPhase::PreSync), "1794744000-0-presync");
+}
+
+#[test]
+fn a_refused_plan_is_a_failed_operation_with_results() {
+    let refusal = Fixture::parse("git ConfigMap a\ndenied ConfigMap").build().expect_err("refused");
+    let (record, after) = OperationRecord::begun(now()).refused(&refusal, &policy(0), now());
+    assert_eq!((record.phase, after), (OperationPhase::Failed, After::Ended));
+    assert!(
+        record.message.starts_with("one or more synchronization tasks are not valid"),
+        "{}",
+        record.message
+    );
+    assert_eq!(record.results.len(), 1);
+    assert_eq!(record.finished_at, Some(time("2026-11-15T12:00:00Z")));
+}
+
+#[test]
+fn a_retry_waits_with_results_and_starts_without() {
+    let begun = OperationRecord::begun(now());
+    let (waiting, after) = begun.erred("the cluster is away", &policy(1), now());
+    assert_eq!(waiting.phase, OperationPhase::Running);
+    assert!(waiting.finished_at.is_some());
+    assert_eq!(waiting.message, "the cluster is away. Retrying attempt #1 at 12:00PM.");
+    assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:00:05Z"), refresh: false });
+    let retried = waiting.retried();
+    assert_eq!((retried.finished_at, retried.retries, retried.results.len()), (None, 1, 0));
+    assert_eq!(retried.started_at, begun.started_at, "the timeout counts from the first try");
+    assert_ne!(
+        retried.mark("abc").text(crate::plan::SyncPhase::Sync),
+        begun.mark("abc").text(crate::plan::SyncPhase::Sync),
+        "hooks of another try are other hooks"
+    );
+    let (ended, after) = retried.erred("still away", &policy(1), now());
+    assert_eq!((ended.phase, after), (OperationPhase::Error, After::Ended));
+    assert_eq!(ended.message, "still away (retried 1 times).");
+}
+
+#[test]
+fn a_stopped_operation_is_not_retried() {
+    let plan = Fixture::parse("git ConfigMap a").plan();
+    let sights = std::collections::BTreeMap::new();
+    let observed = Observed {
+        sights: &sights,
+        outcomes: &[],
+        approved_at: None,
+        hold: None,
+        terminate: true,
+        newer_revision: None,
+    };
+    let transition = next(SyncState::start(Arc::clone(&plan), SyncLimits::default()), &observed, now());
+    let (record, after) = OperationRecord::begun(now()).after(&transition, &policy(5), now());
+    assert_eq!((record.phase, record.message.as_str()), (OperationPhase::Failed, "Operation terminated"));
+    assert_eq!(after, After::Ended);
+}
+
+#[test]
+fn waits_are_capped_and_never_overflow() {
+    let long = Backoff { duration: Duration::from_hours(1), factor: u32::MAX, max: Duration::from_mins(3) };
+    let policy = RetryPolicy { limit: None, backoff: long, refresh: true };
+    let record = OperationRecord { retries: u32::MAX - 1, ..OperationRecord::begun(now()) };
+    let (record, after) = record.erred("x", &policy, now());
+    assert_eq!(record.retries, u32::MAX);
+    assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:03:00Z"), refresh: true });
+}
+
+#[test]
+fn a_rollback_goes_to_the_entry_before_the_last_unless_told() {
+    assert_eq!(rollback_target(&[3, 4, 7], None, false), Ok(1));
+    assert_eq!(rollback_target(&[3, 4, 7], Some(3), false), Ok(0));
+    let refused = |ids: &[i64], asked, automated| {
+        rollback_target(ids, asked, automated).expect_err("refused").to_string()
+    };
+    assert_eq!(refused(&[3, 4], Some(9), false), "no entry 9 in the history (there are: 3, 4)");
+    assert_eq!(refused(&[3], None, false), "the history has no earlier sync to go back to");
+    assert_eq!(refused(&[3, 4], None, true), "rollback cannot be performed when auto-sync is enabled");
+}
