@@ -54,7 +54,7 @@ impl Run<'_> {
         let store = &ground.cluster.store;
         let snapshot = store.snapshot(&ground.instance, &[]).await;
         let objects = self.owned(app, ground, &snapshot.live.objects);
-        let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark);
+        let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark).await;
         let itself = ObjectKey {
             group: "argoproj.io".to_owned(),
             kind: Application::KIND.to_owned(),
@@ -236,18 +236,18 @@ impl Run<'_> {
 }
 
 /// The hooks' objects as the store has them, under the names that they run with.
-fn hook_sights(
+async fn hook_sights(
     ground: &Ground,
     memory: &Memory,
     hooks: &[DesiredHook],
     mark: &OperationMark,
 ) -> BTreeMap<ObjectKey, Sight> {
     let store = &ground.cluster.store;
-    deletion::hook_keys(hooks, mark)
-        .into_iter()
-        .map(|key| {
-            let live = if store.contains(&key) { store.get_kept(&key) } else { None };
-            let sight = sight::sight(store, memory, &key, live.as_ref());
+    let keys = deletion::hook_keys(hooks, mark);
+    let live = sight::live_of(store, keys.iter()).await;
+    live.into_iter()
+        .map(|(key, live)| {
+            let sight = sight::sight(store, memory, &key, live.as_deref());
             (key, sight)
         })
         .collect()

@@ -149,24 +149,36 @@ impl Executor<'_> {
     /// Moves the ownership of fields that another manager holds for an older way of applying, so that what left
     /// Git really goes.
     async fn migrate(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<(), WriteError> {
-        let (Some(live), Some(managed_fields)) = (&knowledge.live, &knowledge.advice.managed_fields) else {
+        let (Some(live), Some(rewritten)) = (&knowledge.live, &knowledge.advice.managed_fields) else {
             return Ok(());
         };
         let Some(target) = Target::of(live) else { return Ok(()) };
         let permit = self.permit(key, knowledge)?;
-        let mut operations =
-            vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": managed_fields})];
-        if let Some(resource_version) = live.resource_version() {
-            operations.push(
-                json!({"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version}),
-            );
-        }
-        let patch = Patch::Json(Value::Array(operations));
-        match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
-            Ok(_) => Ok(()),
-            // Somebody wrote in between: the next comparison asks for the migration again.
-            Err(error) if error.api().is_some_and(ApiError::is_conflict) => Ok(()),
-            Err(error) => Err(error),
+        let mut live = Arc::clone(live);
+        let mut managed_fields = rewritten.clone();
+        loop {
+            let mut operations =
+                vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": managed_fields})];
+            if let Some(version) = live.resource_version() {
+                operations
+                    .push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
+            }
+            let patch = Patch::Json(Value::Array(operations));
+            match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
+                    // A controller wrote the status in between. If that was all, the rewrite still holds.
+                    let fresh =
+                        self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
+                    let Some(fresh) = fresh.await? else { return Ok(()) };
+                    let Some(again) = rebase_managed_fields(&live, &fresh, &managed_fields) else {
+                        return Err(error);
+                    };
+                    managed_fields = again;
+                    live = Arc::new(fresh);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -438,6 +450,22 @@ pub(crate) fn images(manifest: &Manifest) -> Vec<String> {
     found.sort();
     found.dedup();
     found
+}
+
+/// The rewritten ownership on top of a newer state of the object, if only subresources were written since.
+fn rebase_managed_fields(before: &Manifest, now: &Manifest, rewritten: &Value) -> Option<Value> {
+    let is_main = |entry: &&Value| entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
+    let entries = |manifest: &Manifest| -> Vec<Value> {
+        let list = manifest.value().pointer("/metadata/managedFields").and_then(Value::as_array);
+        list.into_iter().flatten().cloned().collect()
+    };
+    let main = |list: &[Value]| -> Vec<Value> { list.iter().filter(is_main).cloned().collect() };
+    let fresh = entries(now);
+    if main(&entries(before)) != main(&fresh) {
+        return None;
+    }
+    let kept = fresh.iter().filter(|entry| !is_main(entry)).cloned();
+    Some(main(rewritten.as_array()?).into_iter().chain(kept).collect())
 }
 
 /// A refusal because a field cannot be changed in place.

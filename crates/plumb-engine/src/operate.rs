@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::ObjectOptions;
-use plumb_core::drift::ApplyAdvice;
+use plumb_core::drift::{ApplyAdvice, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::{
     Action, DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, PruneBudget,
@@ -134,7 +134,9 @@ impl Run<'_> {
                         .others(&app.id, &ground.cluster.server, key)
                         .first()
                         .map(|other| other.instance.to_string()),
-                    in_sync: live.is_some() && !verdict.advice.needed,
+                    in_sync: live.is_some()
+                        && !verdict.advice.needed
+                        && verdict.status == VerdictStatus::Synced,
                     live,
                 };
                 (key.clone(), facts)
@@ -195,7 +197,7 @@ impl Run<'_> {
         let mut outcomes: Vec<StepOutcome> = Vec::new();
         while let Some(state) = active.state.take() {
             let plan = Arc::clone(state.plan());
-            let sights = sights(ground, memory, &plan);
+            let sights = sights(ground, memory, &plan).await;
             let now = Timestamp::now();
             let observed = Observed {
                 sights: &sights,
@@ -243,9 +245,9 @@ impl Run<'_> {
         let store = &ground.cluster.store;
         let app_paused =
             app.pause.as_ref().filter(|pause| pause.holds_at(self.now)).map(|pause| pause.reason.clone());
+        let live = sight::live_of(store, commands.iter().map(|command| &command.id.key)).await;
         let knowledge = |key: &ObjectKey| {
-            let live = store.get_kept(key).map(Arc::new).or_else(|| compared.live.objects.get(key).cloned());
-            let live = live.filter(|_| store.contains(key));
+            let live = live.get(key).cloned().flatten();
             Knowledge {
                 owner: compared
                     .owners
@@ -373,14 +375,15 @@ fn holds_data(store: &plumb_kube::LiveStore, live: &Manifest) -> Option<String> 
     }
 }
 
-/// Every object of the plan as the store has it.
-fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
+/// Every object of the plan as the store has it. An object that could not be read is left out: that is not
+/// "gone".
+async fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
     let store = &ground.cluster.store;
-    plan.steps()
-        .map(|step| {
-            let key = &step.id.key;
-            let live = if store.contains(key) { store.get_kept(key) } else { None };
-            (key.clone(), sight::sight(store, memory, key, live.as_ref()))
+    let live = sight::live_of(store, plan.steps().map(|step| &step.id.key)).await;
+    live.into_iter()
+        .map(|(key, live)| {
+            let sight = sight::sight(store, memory, &key, live.as_deref());
+            (key, sight)
         })
         .collect()
 }

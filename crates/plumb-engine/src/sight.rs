@@ -13,6 +13,21 @@ use serde_json::Value;
 
 use crate::memory::Memory;
 
+/// These objects as the cluster holds them now; `None`: gone. What could not be read is left out.
+pub(crate) async fn live_of<'k>(
+    store: &LiveStore,
+    keys: impl Iterator<Item = &'k ObjectKey>,
+) -> BTreeMap<ObjectKey, Option<Arc<Manifest>>> {
+    let mut live = BTreeMap::new();
+    for key in keys {
+        // Kept whole in nearly all cases; the rest (an untracked namespace) is read from the server.
+        if let Ok(object) = store.get_whole(key).await {
+            live.insert(key.clone(), object);
+        }
+    }
+    live
+}
+
 /// One object as a sync sees it.
 pub(crate) fn sight(store: &LiveStore, memory: &Memory, key: &ObjectKey, live: Option<&Manifest>) -> Sight {
     let Some(live) = live else {

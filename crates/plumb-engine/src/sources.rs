@@ -74,7 +74,9 @@ impl Sources {
         {
             return Ok(Arc::clone(known));
         }
-        self.build(app, ground, basis, resolved, Freshness::Cached).await.map(Arc::new)
+        // A hard look also shows whether the same commit still renders the same.
+        let freshness = if look == Look::Hard { Freshness::Fresh } else { Freshness::Cached };
+        self.build(app, ground, basis, resolved, freshness).await.map(Arc::new)
     }
 
     /// What an operation syncs that is not what the app shows: another revision, other sources, objects that
