@@ -185,3 +185,88 @@ fn fix_name(kind: FixKind) -> &'static str {
         FixKind::Decide => "decide",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::drift::Fix;
+    use plumb_core::object::{FieldPath, ObjectKey};
+    use serde_json::json;
+
+    use super::*;
+
+    fn finding(name: &str, class: DriftClass, counts: bool, since: Option<&str>) -> Finding {
+        Finding {
+            key: ObjectKey {
+                group: "apps".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: Some("prod".to_owned()),
+                name: name.to_owned(),
+            },
+            class,
+            fields: vec![FieldPath::from_pointer("/spec/replicas")],
+            counts,
+            actor: Some("kubectl".to_owned()),
+            since: since.map(|since| since.parse().expect("a time")),
+            evidence: vec!["kubectl set 5".to_owned()],
+            fix: Fix { kind: FixKind::Sync, text: "sync".to_owned(), patch: None },
+        }
+    }
+
+    fn report(findings: &[Finding]) -> DriftReport {
+        let app = AppId { namespace: "argocd".to_owned(), name: "payments".to_owned() };
+        DriftReport::of(&app, "3f2c", "2026-11-15T19:00:00.5Z".parse().expect("a time"), findings)
+    }
+
+    #[test]
+    fn a_report_as_it_is_documented() {
+        let findings = [
+            finding("a", DriftClass::SchemaDefault, false, Some("2026-01-01T00:00:00Z")),
+            finding("payments", DriftClass::LiveEdit, true, Some("2026-11-15T18:58:11Z")),
+        ];
+        let expected = json!({
+            "apiVersion": "plumb.dev/v1alpha1",
+            "kind": "DriftReport",
+            "metadata": {"name": "payments", "namespace": "argocd"},
+            "observedAt": "2026-11-15T19:00:00Z",
+            "revision": "3f2c",
+            "summary": {"counted": 1, "explained": 1, "worst": "LiveEdit", "since": "2026-11-15T18:58:11Z"},
+            "findings": [
+                {
+                    "group": "apps", "kind": "Deployment", "namespace": "prod", "name": "payments",
+                    "class": "LiveEdit", "counts": true, "fields": ["/spec/replicas"], "actor": "kubectl",
+                    "since": "2026-11-15T18:58:11Z", "evidence": ["kubectl set 5"],
+                    "fix": {"kind": "sync", "text": "sync"},
+                },
+                {
+                    "group": "apps", "kind": "Deployment", "namespace": "prod", "name": "a",
+                    "class": "SchemaDefault", "counts": false, "fields": ["/spec/replicas"], "actor": "kubectl",
+                    "since": "2026-01-01T00:00:00Z", "evidence": ["kubectl set 5"],
+                    "fix": {"kind": "sync", "text": "sync"},
+                },
+            ],
+        });
+        let report = report(&findings);
+        assert_eq!(report.to_json(), expected);
+        let read = DriftReport::from_json(&expected).expect("readable");
+        assert!(read.says_the_same(&report));
+    }
+
+    #[test]
+    fn what_counts_is_worse_than_what_does_not() {
+        let worst = |findings: &[Finding]| report(findings).summary.worst;
+        assert_eq!(worst(&[]), "");
+        let blocked = || finding("a", DriftClass::Blocked, true, None);
+        let behind = || finding("b", DriftClass::Behind, true, None);
+        let addition = || finding("c", DriftClass::UnclaimedAddition, false, None);
+        assert_eq!(worst(&[behind(), blocked(), addition()]), "Blocked");
+        assert_eq!(worst(&[addition(), behind()]), "Behind");
+        assert_eq!(worst(&[addition()]), "UnclaimedAddition");
+    }
+
+    #[test]
+    fn a_report_without_findings_has_its_required_fields() {
+        let written = report(&[]).to_json();
+        assert_eq!(written["findings"], json!([]));
+        assert_eq!(written["summary"], json!({"counted": 0, "explained": 0}));
+    }
+}

@@ -208,3 +208,32 @@ impl ApplicationSet {
         object
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_survives_reading_and_writing() {
+        let object: Value = serde_json::from_str(include_str!("complete.json")).expect("JSON");
+        let set = ApplicationSet::from_json(&object).expect("readable");
+        // The status has fields of its own name only; `health` and `resources` are shared with Applications.
+        assert_eq!(set.status.resources_count, 1);
+        let written = set.to_json();
+        for part in ["metadata", "spec", "status"] {
+            let show = |value: &Value| serde_json::to_string_pretty(value).expect("JSON");
+            assert!(written[part] == object[part], "{}\n{}", show(&written[part]), show(&object[part]));
+        }
+    }
+
+    #[test]
+    fn a_broken_generator_is_named() {
+        let mut object: Value = serde_json::from_str(include_str!("complete.json")).expect("JSON");
+        object["spec"]["generators"][2]["git"]["directories"][1]["exclude"] = Value::from("yes");
+        let error = ApplicationSet::from_json(&object).expect_err("refused");
+        assert_eq!(
+            error.to_string(),
+            "spec.generators[2].git.directories[1].exclude: expected true or false, found a string"
+        );
+    }
+}
