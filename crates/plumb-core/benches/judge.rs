@@ -1,2 +1,91 @@
-//! Placeholder until the judge is measured.
-fn main() {}
+//! How many objects a core judges in a second: recordings of a real cluster, in sync, nothing asked.
+
+#![expect(clippy::expect_used, reason = "a benchmark that cannot read its input fails")]
+#![expect(clippy::disallowed_methods, reason = "it reads the corpus")]
+
+use std::hint::black_box;
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use plumb_core::app::CompareOptions;
+use plumb_core::desired::{DesiredObject, ObjectOptions};
+use plumb_core::drift::{Answers, Evidence, Facts, Outcome, Previous, VerdictKey, judge};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::object::Manifest;
+use plumb_core::schema::SchemaSet;
+use serde_json::Value;
+
+fn read(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).expect("a readable file")).expect("JSON")
+}
+
+fn objects(name: &str) -> Vec<(DesiredObject, Manifest)> {
+    let case = read(name);
+    let objects = case["apps"][0]["objects"].as_array().expect("objects");
+    objects
+        .iter()
+        .map(|object| {
+            let manifest = Manifest::new(object["desired"].clone()).expect("an object");
+            let key = manifest.key().expect("a key");
+            let options = ObjectOptions::default();
+            let desired = DesiredObject { key, manifest, options, origin: None };
+            (desired, Manifest::new(object["live"].clone()).expect("an object"))
+        })
+        .collect()
+}
+
+fn bench(criterion: &mut Criterion) {
+    let documents = read("schemas.json");
+    let schemas = SchemaSet::from_openapi(documents.as_array().expect("documents"));
+    let rules = IgnoreRules::default();
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    let mut group = criterion.benchmark_group("judge");
+    for name in
+        ["a-deployment-defaults.json", "a-claim-templates.json", "k-exported.json", "h-string-data.json"]
+    {
+        let pairs = objects(name);
+        group.throughput(Throughput::Elements(u64::try_from(pairs.len()).expect("few")));
+        let evidence = |(desired, live): &'_ (DesiredObject, Manifest)| {
+            let evidence = Evidence {
+                key: &desired.key,
+                desired: Some(desired),
+                live: Some(live),
+                schemas: &schemas,
+                rules: &rules,
+                options: CompareOptions::default(),
+                facts: Facts { app: "app", previous: Previous::Same, ..Facts::default() },
+                answers: Answers::default(),
+                now,
+            };
+            match judge(black_box(&evidence)) {
+                Outcome::Settled(verdict) => verdict.findings.len(),
+                Outcome::Ask(_) => usize::MAX,
+            }
+        };
+        assert!(pairs.iter().all(|pair| evidence(pair) != usize::MAX), "{name} asks");
+        group.bench_function(name, |bencher| bencher.iter(|| pairs.iter().map(evidence).sum::<usize>()));
+    }
+    let pairs = objects("a-deployment-defaults.json");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("key of a verdict", |bencher| {
+        bencher.iter(|| {
+            let (desired, live) = pairs.first().expect("one");
+            black_box(VerdictKey::of(&Evidence {
+                key: &desired.key,
+                desired: Some(desired),
+                live: Some(live),
+                schemas: &schemas,
+                rules: &rules,
+                options: CompareOptions::default(),
+                facts: Facts::default(),
+                answers: Answers::default(),
+                now,
+            }))
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
             let is_part = wanted.len() >= 4
                 && (known.contains(&wanted) || (known.len() >= 4 && wanted.contains(&known)));
             let distance = distance(&wanted, &known);
-            let close = distance <= (wanted.len() / 3).max(1);
+            let close = distance <= wanted.len().div_ceil(3);
             (close || is_part)
                 .then_some((if close { distance } else { distance.max(wanted.len()) }, candidate))
         })
@@ -56,6 +56,7 @@ mod tests {
         assert_eq!(nearest("port", container.into_iter()), Some("ports".to_owned()));
         let statefulset = ["serviceName", "selector", "template", "updateStrategy", "replicas"];
         assert_eq!(nearest("strategy", statefulset.into_iter()), Some("updateStrategy".to_owned()));
+        assert_eq!(nearest("levle", ["level", "size"].into_iter()), Some("level".to_owned()));
         assert_eq!(nearest("brightnes", ["brightness"].into_iter()), Some("brightness".to_owned()));
         assert_eq!(nearest("unrelated", container.into_iter()), None);
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::DriftClass;
 use super::evidence::{DryRun, Evidence, Facts, Question, SecondRender};
-use crate::compare::{Addition, Aside, Comparison, Difference, compare};
+use crate::compare::{Addition, Aside, Change, Comparison, Difference, compare};
 use crate::fields::{Entry, Owners, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
@@ -138,18 +138,30 @@ impl<'a> Case<'a> {
         self.questions.borrow().iter().cloned().collect()
     }
 
-    /// Whoever else wrote this place last. Client-side applies count as ours unless they came after our apply.
+    /// Whoever else wrote this place last. Earlier applies, by client or by another tool, count as ours unless
+    /// they came after our apply.
     pub(super) fn other_writer(&self, place: &FieldPath) -> Option<&Entry<'a>> {
         let ours = self.owners.ours().and_then(|entry| entry.time_text);
         self.owners
             .of_place(place)
             .filter(|entry| !entry.is_ours())
-            .filter(|entry| {
-                !entry.is_client_side_apply()
-                    || entry.manager != crate::tracking::FIELD_MANAGER
-                        && ours.is_some_and(|ours| entry.time_text > Some(ours))
+            .filter(|entry| match (entry.is_client_side_apply(), entry.is_other_delivery()) {
+                (false, false) => true,
+                (true, _) if entry.manager == crate::tracking::FIELD_MANAGER => false,
+                _ => ours.is_some_and(|ours| entry.time_text > Some(ours)),
             })
             .max_by_key(|entry| (entry.time_text.is_none(), entry.time_text))
+    }
+
+    /// Whoever else wrote what differs. What is not there has no owner, and neither has an order: the entries
+    /// of a keyed list speak of its items.
+    pub(super) fn other_writer_of(&self, difference: &Difference<'_>) -> Option<&Entry<'a>> {
+        let is_gone = matches!(difference.change, Change::ItemMissing | Change::Order);
+        match &difference.whole {
+            Some(whole) => self.other_writer(whole),
+            None if is_gone => None,
+            None => self.other_writer(&difference.path),
+        }
     }
 
     /// Do we own this place, by server-side or an earlier client-side apply?

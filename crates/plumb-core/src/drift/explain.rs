@@ -8,6 +8,8 @@ use super::classes::{
 };
 use super::evidence::{DryRun, Question};
 use super::{ApiFailure, Previous};
+use serde_json::Value;
+
 use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero};
 use crate::fields::is_control_plane;
 use crate::ignore::Ignored;
@@ -145,6 +147,7 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let same = matches!(case.facts().previous, Previous::Same);
+    let is_there = difference.change != Change::ItemMissing;
     match case.predict(difference) {
         // The refusal is one finding for all fields.
         Prediction::Asked | Prediction::Refused => None,
@@ -154,7 +157,7 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
             admission_mutated::difference(case, difference)
                 .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
         }),
-        Prediction::Changed if same && case.is_ours(place) => {
+        Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
         }
         Prediction::Unavailable if same => Some(
@@ -177,8 +180,19 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
-        if addition.whole.is_some() && git_changed(case, place) {
+        if addition.whole.is_some() && git_changed(case, place)? {
             return Some(behind::dropped(addition));
+        }
+        if is_key_of_whole_map(case, addition) {
+            let extra = Difference {
+                path: addition.path.clone(),
+                desired_path: addition.path.clone(),
+                whole: addition.whole.clone(),
+                change: Change::Extra,
+                desired: None,
+                live: Some(addition.live),
+            };
+            return explain_difference(case, &extra);
         }
         return Some(
             controller_owned::addition(addition, entry)
@@ -217,12 +231,22 @@ fn is_status_of_controller(addition: &Addition<'_>, subresource: Option<&str>, m
         && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
 }
 
-/// Is it known that Git's value of this place is not what was applied last?
-fn git_changed(case: &Case<'_>, place: &FieldPath) -> bool {
+/// A key of a map that Git sets as a whole, such as a Service's selector: one more changes its meaning.
+fn is_key_of_whole_map(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    let Some(whole) = &addition.whole else { return false };
+    addition.path.parent().as_ref() == Some(whole)
+        && whole.find(case.live.value()).is_some_and(Value::is_object)
+}
+
+/// Is it known that Git's value of this place is not what was applied last? `None`: a question was noted.
+fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
     match case.facts().previous {
-        Previous::Unknown | Previous::Same => false,
-        Previous::Changed(Some(previous)) => place.find(previous.value()) != place.find(case.desired.value()),
-        Previous::Changed(None) => true,
+        Previous::Unknown | Previous::Same => Some(false),
+        Previous::Changed(Some(previous)) => {
+            Some(place.find(previous.value()) != place.find(case.desired.value()))
+        }
+        // Each render of an unstable chart is another object; that says nothing about this place.
+        Previous::Changed(None) => case.is_unstable(&FieldPath::root()).map(|unstable| !unstable),
     }
 }
 

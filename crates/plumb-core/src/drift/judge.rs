@@ -95,11 +95,11 @@ fn judge_pair(
     let case = Case::new(evidence, &desired.manifest, live, original.is_some());
     match &evidence.facts.owner {
         LiveOwner::ThisApp => {}
-        LiveOwner::Nobody => return settle(evidence, Counted, unadopted::explain(&case, None)),
+        LiveOwner::Nobody => return settle_pair(&case, unadopted::explain(&case, None)),
         LiveOwner::App(owner) if evidence.facts.claims.iter().any(|claim| claim.app == owner) => {
             return settle(evidence, Counted, shared_resource::not_ours(&case, owner));
         }
-        LiveOwner::App(owner) => return settle(evidence, Counted, unadopted::explain(&case, Some(owner))),
+        LiveOwner::App(owner) => return settle_pair(&case, unadopted::explain(&case, Some(owner))),
     }
     let doubtful = !case.comparison.differences.is_empty() || !case.comparison.unknown.is_empty();
     if !same_version && doubtful && evidence.answers.live_at.is_none() {
@@ -113,8 +113,13 @@ fn judge_pair(
     if !questions.is_empty() {
         return Outcome::Ask(questions);
     }
-    let managed_fields = ownership_to_move(&case, &explained);
-    let mut outcome = settle(evidence, Counted, explained);
+    settle_pair(&case, explained)
+}
+
+/// Settles, with the rewrite of ownership that the apply needs.
+fn settle_pair(case: &Case<'_>, explained: Vec<Explained>) -> Outcome {
+    let managed_fields = ownership_to_move(case, &explained);
+    let mut outcome = settle(case.evidence, Counted, explained);
     if let Outcome::Settled(verdict) = &mut outcome {
         verdict.advice.managed_fields = managed_fields;
     }

@@ -1,5 +1,6 @@
 //! What a difference means: from evidence to a verdict, one class per difference, each with its fix.
 
+mod cache;
 mod case;
 mod class;
 mod classes;
@@ -10,6 +11,10 @@ mod judge;
 mod report;
 mod verdict;
 
+#[cfg(test)]
+mod tests;
+
+pub use cache::VerdictKey;
 pub use class::DriftClass;
 pub use evidence::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,

@@ -48,6 +48,24 @@ impl<'a> Entry<'a> {
             && matches!(self.manager, "kubectl-client-side-apply" | FIELD_MANAGER | "before-first-apply")
     }
 
+    /// A server-side apply by another tool that delivers whole objects, as plumb does. What it applied before
+    /// this app did, and Git does not have, is left over from it.
+    pub fn is_other_delivery(&self) -> bool {
+        self.operation == Operation::Apply
+            && self.subresource.is_none()
+            && matches!(
+                self.manager,
+                "kubectl"
+                    | "kustomize-controller"
+                    | "helm-controller"
+                    | "helm"
+                    | "fleet-agent"
+                    | "kapp"
+                    | "pulumi-kubernetes"
+                    | "Terraform"
+            )
+    }
+
     /// Reads one entry; `None` if it is not understood.
     pub(super) fn read(value: &'a Value) -> Option<Self> {
         let text = |field: &str| value.get(field).and_then(Value::as_str);
@@ -62,6 +80,10 @@ impl<'a> Entry<'a> {
 
     /// Does this entry own the place, or something above it as a whole?
     pub fn owns(&self, path: &FieldPath, live: &Value) -> bool {
+        // An empty node below the root is a leaf that covers what is inside; an empty root owns nothing.
+        if self.fields.is_empty() {
+            return false;
+        }
         let mut fields = self.fields;
         let mut value = Some(live);
         for segment in path.segments() {

@@ -44,6 +44,11 @@ pub fn unknown_fields(desired: &Manifest, schemas: &SchemaSet) -> Vec<FieldPath>
     if let Some(kind) = schemas.kind(&desired.gvk()) {
         let mut value = desired.value().clone();
         drop_nulls(&mut value);
+        if let Value::Object(object) = &mut value
+            && kind.has_status_subresource
+        {
+            object.remove("status");
+        }
         prune(&mut value, kind.root, &mut FieldPath::root(), &mut unknown);
     }
     unknown

@@ -1,1 +1,112 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
+use super::*;
+use crate::object::{FieldPath, Manifest};
+use crate::schema::SchemaSet;
+
+fn manifest(value: Value) -> Manifest {
+    Manifest::new(value).unwrap()
+}
+
+#[test]
+fn what_is_applied_holds_only_what_git_may_set() {
+    let schemas = SchemaSet::from_openapi([&json!({
+        "paths": {"/x/{name}/status": {"get": {"x-kubernetes-group-version-kind": {"group": "x.io", "version": "v1", "kind": "T"}}}},
+        "components": {"schemas": {"t": {"type": "object",
+            "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "T"}],
+            "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"},
+                "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                "spec": {"type": "object", "properties": {"a": {"type": "integer"}, "list": {"type": "array",
+                    "items": {"type": "object", "properties": {"b": {"type": "integer"}}}}}},
+                "status": {"type": "object"}}}}},
+    })]);
+    let desired = manifest(json!({"apiVersion": "x.io/v1", "kind": "T",
+        "metadata": {"name": "t", "uid": "1", "creationTimestamp": null, "annotations": {"deployment.kubernetes.io/revision": "2", "own": "x"}},
+        "spec": {"a": 1, "typo": 2, "gone": null, "list": [{"b": 1, "c": 2}]}, "status": {"x": 1}}));
+    assert_eq!(
+        manifest_to_apply(&desired, &schemas).into_value(),
+        json!({"apiVersion": "x.io/v1", "kind": "T", "metadata": {"name": "t", "annotations": {"own": "x"}},
+            "spec": {"a": 1, "list": [{"b": 1}]}})
+    );
+    let unknown: Vec<String> = unknown_fields(&desired, &schemas).iter().map(ToString::to_string).collect();
+    assert_eq!(unknown, ["/spec/list/0/c", "/spec/typo"]);
+}
+
+#[test]
+fn string_data_is_folded_and_base64_unwrapped() {
+    let desired = manifest(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+        "data": {"a": "YWJj\nZGVm\n", "bad": "%%"}, "stringData": {"b": "x"}}));
+    let applied = manifest_to_apply(&desired, &SchemaSet::default()).into_value();
+    assert_eq!(applied["data"], json!({"a": "YWJjZGVm", "bad": "%%", "b": "eA=="}));
+    assert!(applied.get("stringData").is_none());
+}
+
+#[test]
+fn kept_places_have_the_live_value() {
+    let schemas = SchemaSet::from_openapi([&json!({"components": {"schemas": {"t": {"type": "object",
+        "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "T"}],
+        "properties": {"metadata": {"type": "object"}, "spec": {"type": "object", "properties": {
+            "c": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}}}}})]);
+    let t = |spec: Value| {
+        manifest(json!({"apiVersion": "x.io/v1", "kind": "T", "metadata": {"name": "t"}, "spec": spec}))
+    };
+    let desired = t(json!({"replicas": 1, "gone": 1, "list": [1], "c": [{"name": "b", "v": 1}]}));
+    let live = t(
+        json!({"replicas": 5, "list": [2, 1], "c": [{"name": "a"}, {"name": "b", "v": 2}], "deep": {"x": 1, "y": 2}}),
+    );
+    let places: Vec<FieldPath> = ["/spec/replicas", "/spec/gone", "/spec/list", "/spec/deep/x"]
+        .into_iter()
+        .map(FieldPath::from_pointer)
+        .collect();
+    let mut places = places;
+    places.push(FieldPath::root().field("spec").field("c").index(1).field("v"));
+    assert_eq!(
+        keep_live(&desired, &live, &places, &schemas).into_value()["spec"],
+        json!({"replicas": 5, "list": [2, 1], "c": [{"name": "b", "v": 2}], "deep": {"x": 1}})
+    );
+}
+
+#[test]
+fn a_redacted_secret_shows_equality_and_nothing_else() {
+    let mut redactor = Redactor::default();
+    let secret = |data: Value| {
+        manifest(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s",
+        "annotations": {LAST_APPLIED: "{\"data\":{\"a\":\"c2VjcmV0\"}}"}}, "data": data}))
+    };
+    let one = redactor.redact(&secret(json!({"a": "c2VjcmV0", "b": "eA=="})));
+    let other = redactor.redact(&secret(json!({"a": "c2Vj\ncmV0", "b": "eQ=="})));
+    assert_eq!(one.value()["data"]["a"], other.value()["data"]["a"]);
+    assert_ne!(one.value()["data"]["b"], other.value()["data"]["b"]);
+    for text in [one.value().to_string(), other.value().to_string()] {
+        assert!(!text.contains("c2Vj") && !text.contains("secret\""), "{text}");
+    }
+}
+
+fn spec() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a-d]", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn normalising_twice_is_normalising_once(spec in spec(), data in spec(), secret in any::<bool>()) {
+        let kind = if secret { "Secret" } else { "ConfigMap" };
+        let desired = manifest(json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x", "uid": "1"},
+            "spec": spec, "stringData": data}));
+        let schemas = SchemaSet::default();
+        let once = manifest_to_apply(&desired, &schemas);
+        prop_assert_eq!(manifest_to_apply(&once, &schemas), once);
+    }
+}

@@ -11,7 +11,7 @@ use crate::object::FieldPath;
 /// A value that Git sets and that a controller is there to set.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let entry = case.other_writer(place);
+    let entry = case.other_writer_of(difference);
     if let Some(why) = scaled(case, difference, entry) {
         let mut explained = Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
             .keeping(place.clone());

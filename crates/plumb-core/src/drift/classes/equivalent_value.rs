@@ -34,7 +34,7 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let spelling = reprinted(difference.desired?, difference.live?)?;
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let entry = case.other_writer(place).filter(|entry| is_controller(entry))?;
+    let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
     let evidence =
         format!("{}, written by `{}`: {}", describe(spelling), writer(entry), case.values(difference));
     Some(

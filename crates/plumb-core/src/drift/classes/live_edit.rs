@@ -7,8 +7,7 @@ use crate::fields::Entry;
 
 /// Another writer owns the place, and wrote after our last apply.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
-    let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let entry = case.other_writer(place)?;
+    let entry = case.other_writer_of(difference)?;
     if !was_asked_before(case, difference, entry) {
         return None;
     }

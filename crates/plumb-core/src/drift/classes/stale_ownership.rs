@@ -5,13 +5,14 @@ use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Fill};
 use crate::fields::Entry;
 
-/// An entry of an earlier client-side apply that still owns something.
+/// An earlier apply, by client or by another tool, that still owns something.
 pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_>) -> Option<&'c Entry<'a>> {
     let place = addition.whole.as_ref().unwrap_or(&addition.path);
     let ours = case.owners.ours().and_then(|entry| entry.time_text);
-    case.owners
-        .of_place(place)
-        .find(|entry| entry.is_client_side_apply() && ours.is_none_or(|ours| entry.time_text <= Some(ours)))
+    case.owners.of_place(place).find(|entry| {
+        (entry.is_client_side_apply() || entry.is_other_delivery())
+            && ours.is_none_or(|ours| entry.time_text <= Some(ours))
+    })
 }
 
 /// Was it part of what was applied? A client-side apply owns defaults too; the record of what it was given
@@ -22,6 +23,7 @@ pub(in crate::drift) fn addition(
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let was_given = match case.last_applied() {
+        _ if entry.is_other_delivery() => true,
         Some(last_applied) => addition.path.find(last_applied).is_some(),
         None => addition.fill == Fill::None && entry.manager != "before-first-apply",
     };

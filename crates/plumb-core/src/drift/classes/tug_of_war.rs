@@ -9,10 +9,12 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
         return edit;
     }
     let facts = case.facts();
-    let record = facts
-        .heals
-        .iter()
-        .find(|record| edit.field.starts_with(&record.field) || record.field.starts_with(&edit.field));
+    let field = edit.field.to_string();
+    let record = facts.heals.iter().find(|record| {
+        // A pointer that was read back does not know list positions from fields; printed, both are the same.
+        let healed = record.field.to_string();
+        is_inside(&field, &healed) || is_inside(&healed, &field)
+    });
     let Some(record) = record else { return edit };
     let since = case.evidence.now.checked_sub(facts.heal_limit.window).ok();
     let recent = record.healed_at.iter().filter(|at| since.is_none_or(|since| **at >= since)).count();
@@ -40,4 +42,8 @@ pub(in crate::drift) fn fix(actor: Option<&str>) -> Fix {
         FixKind::Decide,
         format!("draw the boundary: drop the field from Git, ignore it, or stop `{opponent}`"),
     )
+}
+
+fn is_inside(pointer: &str, ancestor: &str) -> bool {
+    pointer.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

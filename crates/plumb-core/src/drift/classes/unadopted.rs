@@ -2,6 +2,7 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{DriftClass, Fix, FixKind};
+use super::stale_ownership;
 use crate::object::FieldPath;
 
 /// The live object carries nobody's mark, or the mark of an app that no longer renders it.
@@ -21,7 +22,13 @@ pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> 
     let fields = case.comparison.differences.iter().map(|difference| {
         Explained::new(DriftClass::Unadopted, difference.path.clone(), true, case.values(difference))
     });
-    std::iter::once(explained).chain(fields).collect()
+    // What an earlier apply left and Git does not have goes with the adoption.
+    let leftovers = case.comparison.additions.iter().filter_map(|addition| {
+        let entry = stale_ownership::owner(case, addition)?;
+        let stale = stale_ownership::addition(case, addition, entry)?;
+        Some(Explained { class: DriftClass::Unadopted, ..stale })
+    });
+    std::iter::once(explained).chain(fields).chain(leftovers).collect()
 }
 
 pub(in crate::drift) fn fix() -> Fix {
