@@ -1,0 +1,88 @@
+//! Differences: noise stays green, an edit beside it turns red, and each is explained.
+
+use anyhow::Result;
+use plumb_testkit::objects;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn defaults_are_green_and_an_edit_beside_them_is_red() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = objects::deployment("web", 1);
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(&[web.clone()]))])?;
+    let app = stage.application("edit", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let defaults = stage.finding(&app, "Deployment", "web", "SchemaDefault").await?;
+    assert_eq!(defaults["counts"], false);
+
+    let patch = json!({"spec": {"replicas": 3}});
+    stage.place.patch_as("kubectl-edit", &web, &patch).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let edit = stage.finding(&app, "Deployment", "web", "LiveEdit").await?;
+    assert_eq!((&edit["counts"], &edit["actor"]), (&json!(true), &json!("kubectl-edit")));
+    assert_eq!(edit["fields"], json!(["/spec/replicas"]), "exactly the edited field");
+    let live = stage.place.get(&web).await?.unwrap_or_default();
+    assert_eq!(live["spec"]["replicas"], 3, "without self-heal the edit stays");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_addition_counts_only_under_strict() -> Result<()> {
+    let stage = Stage::set().await?;
+    let config = objects::config_map("conf", &[("a", "1")]);
+    stage.repo.commit(&[("app/conf.yaml", objects::manifests(&[config.clone()]))])?;
+    let app =
+        stage.application("addition", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.patch_as("somebody", &config, &json!({"data": {"extra": "2"}})).await?;
+    let addition = stage.finding(&app, "ConfigMap", "conf", "UnclaimedAddition").await?;
+    assert_eq!(addition["counts"], false);
+    assert_eq!(stage.place.get(&app).await?.unwrap_or_default()["status"]["sync"]["status"], "Synced");
+
+    let strict = json!({"metadata": {"annotations": {"argocd.argoproj.io/compare-options": "Strict=true"}}});
+    stage.place.patch_as("a-person", &app, &strict).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_never_shows_its_value() -> Result<()> {
+    let stage = Stage::set().await?;
+    let secret = objects::secret("db", &[("password", "canary-in-git")]);
+    stage.repo.commit(&[("app/secret.yaml", objects::manifests(&[secret.clone()]))])?;
+    let app = stage.application("secret", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage
+        .place
+        .patch_as("kubectl-edit", &secret, &json!({"stringData": {"password": "canary-edited"}}))
+        .await?;
+    let app = stage.until_sync(&app, "OutOfSync").await?;
+    let finding = stage.finding(&app, "Secret", "db", "LiveEdit").await?;
+    for said in [&app, &finding] {
+        let said = said.to_string();
+        // The words themselves and their base64.
+        for canary in ["canary", "Y2FuYXJ5"] {
+            assert!(!said.contains(canary), "{said}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_apps_with_one_object_are_told_of_each_other() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[(
+        "app/shared.yaml",
+        objects::manifests(&[objects::config_map("shared", &[("a", "1")])]),
+    )])?;
+    let automated = |app: &mut Value| app["spec"]["syncPolicy"] = json!({"automated": {}});
+    let owner = stage.application("owner", automated).await?;
+    stage.until_sync(&owner, "Synced").await?;
+    let other = stage.application("other", automated).await?;
+    stage.until_sync(&other, "OutOfSync").await?;
+    let finding = stage.finding(&other, "ConfigMap", "shared", "SharedResource").await?;
+    assert!(finding.to_string().contains("owner"), "{finding}");
+    stage.until_sync(&owner, "Synced").await?;
+    Ok(())
+}

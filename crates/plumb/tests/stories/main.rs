@@ -1,0 +1,9 @@
+//! Whole stories on a real cluster: Git, an Application, other actors, and plumb between them.
+//!
+//! Each story has a namespace of its own, which is both the control plane's and the destination's, and a plumb
+//! of its own that looks at nothing else.
+
+mod drift;
+mod safety;
+mod stage;
+mod sync;

@@ -1,0 +1,132 @@
+//! What every story stands on: a namespace, a repository, a running plumb.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use plumb_testkit::git::GitRepo;
+use plumb_testkit::{TestNamespace, objects, programs, wait};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// One story's cluster corner, repository and plumb.
+pub(crate) struct Stage {
+    pub(crate) place: TestNamespace,
+    pub(crate) repo: GitRepo,
+    cache: TempDir,
+    plumb: Option<Child>,
+}
+
+impl Stage {
+    /// A namespace, an empty repository, and plumb at work.
+    pub(crate) async fn set() -> Result<Self> {
+        let place = TestNamespace::new().await?;
+        let mut stage = Self { place, repo: GitRepo::new()?, cache: TempDir::new()?, plumb: None };
+        stage.start_plumb()?;
+        // The kinds are served a moment after their definitions were applied, which no watch tells.
+        let project = objects::app_project("default");
+        let report =
+            json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "none"}});
+        let installed = async || {
+            matches!((stage.place.get(&project).await, stage.place.get(&report).await), (Ok(Some(_)), Ok(_)))
+        };
+        wait::until_seen(Duration::from_secs(60), "plumb has installed its kinds", installed, |done| *done)
+            .await?;
+        Ok(stage)
+    }
+
+    /// Starts plumb. It ends with this process, however this process ends: its standard input closes.
+    pub(crate) fn start_plumb(&mut self) -> Result<()> {
+        let tools = programs()?;
+        let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
+            .arg("--kubeconfig")
+            .arg(self.place.kubeconfig())
+            .arg("--cache-dir")
+            .arg(self.cache.path())
+            .env("PATH", path_with(tools.path_additions().iter().map(AsRef::as_ref)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(
+                std::fs::File::options()
+                    .create(true)
+                    .append(true)
+                    .open(self.cache.path().join("plumb.log"))?,
+            )
+            .spawn()
+            .context("start plumb")?;
+        self.plumb = Some(child);
+        Ok(())
+    }
+
+    /// `kill -9`: plumb gets no chance to say goodbye.
+    pub(crate) fn kill_plumb(&mut self) -> Result<()> {
+        if let Some(mut child) = self.plumb.take() {
+            child.kill().context("kill plumb")?;
+            child.wait().context("wait for plumb")?;
+        }
+        Ok(())
+    }
+
+    /// An Application of the repository's folder `app`, changed as the story wants it.
+    pub(crate) async fn application(&self, name: &str, change: impl FnOnce(&mut Value)) -> Result<Value> {
+        let mut application = objects::application(name, &self.repo.url(), "app", self.place.name());
+        application["metadata"]["namespace"] = json!(self.place.name());
+        change(&mut application);
+        self.place.apply(&application).await?;
+        Ok(application)
+    }
+
+    /// Waits until the Application's sync status is this, and returns the Application.
+    pub(crate) async fn until_sync(&self, application: &Value, status: &str) -> Result<Value> {
+        let what = format!("is {status}");
+        self.place.wait(application, &what, |live| live["status"]["sync"]["status"] == status).await
+    }
+
+    /// Waits until the app's report has a finding of this class on this object, and returns the finding.
+    pub(crate) async fn finding(
+        &self,
+        application: &Value,
+        kind: &str,
+        name: &str,
+        class: &str,
+    ) -> Result<Value> {
+        let report = json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": application["metadata"]["name"]}});
+        let is_it =
+            |finding: &Value| finding["kind"] == kind && finding["name"] == name && finding["class"] == class;
+        let find = |report: &Value| {
+            report["findings"].as_array().into_iter().flatten().find(|finding| is_it(finding)).cloned()
+        };
+        let what = format!("has a finding {class} on {kind} {name}");
+        let report = self.place.wait(&report, &what, |report| find(report).is_some()).await?;
+        find(&report).context("the finding is gone again")
+    }
+
+    /// Asks for a comparison with the newest commit.
+    pub(crate) async fn refresh(&self, application: &Value) -> Result<()> {
+        let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
+        self.place.patch_as("a-person", application, &patch).await?;
+        let done = |live: &Value| live["metadata"]["annotations"]["argocd.argoproj.io/refresh"].is_null();
+        self.place.wait(application, "the refresh was answered", done).await?;
+        Ok(())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(log) = std::fs::read_to_string(self.cache.path().join("plumb.log"))
+        {
+            println!("plumb's log:\n{log}");
+        }
+        let _ = self.kill_plumb();
+    }
+}
+
+fn path_with<'a>(folders: impl Iterator<Item = &'a Path>) -> std::ffi::OsString {
+    #[expect(clippy::disallowed_methods, reason = "PATH is passed on to the program under test")]
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let all: Vec<_> = folders.map(Path::to_path_buf).chain(std::env::split_paths(&before)).collect();
+    std::env::join_paths(all).unwrap_or(before)
+}

@@ -1,0 +1,75 @@
+//! Syncs: what Git asks comes, stays, goes.
+
+use anyhow::Result;
+use plumb_testkit::objects;
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn what_git_asks_is_applied_and_a_live_edit_is_put_back() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = objects::deployment("web", 1);
+    stage
+        .repo
+        .commit(&[("app/web.yaml", objects::manifests(&[web.clone(), objects::service("web", 80)]))])?;
+    let app = stage
+        .application("web", |app| app["spec"]["syncPolicy"] = json!({"automated": {"selfHeal": true}}))
+        .await?;
+    let synced = stage.until_sync(&app, "Synced").await?;
+    assert_eq!(synced["status"]["operationState"]["phase"], "Succeeded");
+    assert_eq!(synced["status"]["history"].as_array().map(Vec::len), Some(1), "one full sync, one entry");
+    assert_eq!(synced["operation"], json!(null), "the lock is free again");
+
+    stage.place.scale_as("kubectl-scale", &web, 5).await?;
+    stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn waves_and_hooks_run_in_order_once() -> Result<()> {
+    let stage = Stage::set().await?;
+    let wave = |object, wave: &str| objects::annotated(object, "argocd.argoproj.io/sync-wave", wave);
+    let hook = objects::annotated(objects::job("migrate"), "argocd.argoproj.io/hook", "PreSync");
+    let first = wave(objects::deployment("first", 1), "0");
+    let second = wave(objects::config_map("second", &[("a", "b")]), "1");
+    stage
+        .repo
+        .commit(&[("app/all.yaml", objects::manifests(&[second.clone(), hook.clone(), first.clone()]))])?;
+    let app = stage.application("waves", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    let synced = stage.until_sync(&app, "Synced").await?;
+    assert_eq!(synced["status"]["operationState"]["phase"], "Succeeded");
+
+    let hook = stage.place.wait(&hook, "has finished", |job| job["status"]["succeeded"] == 1).await?;
+    let first = stage.place.wait(&first, "exists", |_| true).await?;
+    let second = stage.place.wait(&second, "exists", |_| true).await?;
+    let created =
+        |object: &serde_json::Value| object["metadata"]["creationTimestamp"].as_str().map(str::to_owned);
+    assert!(created(&hook) <= created(&first) && created(&first) <= created(&second));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_leaves_git_is_pruned_into_a_tombstone() -> Result<()> {
+    let stage = Stage::set().await?;
+    let (keep, drop) =
+        (objects::config_map("keep", &[("a", "1")]), objects::config_map("drop", &[("b", "2")]));
+    stage.repo.commit(&[
+        ("app/keep.yaml", objects::manifests(&[keep.clone()])),
+        ("app/drop.yaml", objects::manifests(&[drop.clone()])),
+    ])?;
+    let app = stage
+        .application("prune", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.wait(&drop, "exists", |_| true).await?;
+
+    stage.repo.remove(&["app/drop.yaml"])?;
+    stage.refresh(&app).await?;
+    stage.place.wait_gone(&drop).await?;
+    assert!(stage.place.get(&keep).await?.is_some());
+    let tombstones = stage.place.list("v1", "Secret", "plumb.dev/app=prune").await?;
+    assert_eq!(tombstones.len(), 1, "the deleted object can be brought back");
+    Ok(())
+}
