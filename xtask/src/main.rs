@@ -7,10 +7,12 @@ mod demo;
 mod test;
 mod tidy;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use plumb_testkit::cluster::Programs;
 
 /// The repository's own tasks.
 #[derive(Debug, Parser)]
@@ -51,6 +53,14 @@ fn main() -> ExitCode {
 /// The folder that holds the workspace.
 fn repository_root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// PATH with the programs of the cluster on it: kubectl, helm and kustomize are found.
+#[expect(clippy::disallowed_methods, reason = "PATH is passed on to the programs that are started")]
+fn path_with(programs: &Programs) -> OsString {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let folders = programs.path_additions().iter().cloned().chain(std::env::split_paths(&before));
+    std::env::join_paths(folders).unwrap_or(before)
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where a failed task speaks to its user")]

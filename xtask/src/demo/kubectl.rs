@@ -18,10 +18,7 @@ pub(super) struct Kubectl {
 
 impl Kubectl {
     pub(super) fn new(programs: &Programs, kubeconfig: &Path) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "PATH is passed on to the programs that are started")]
-        let before = std::env::var_os("PATH").unwrap_or_default();
-        let folders = programs.path_additions().iter().cloned().chain(std::env::split_paths(&before));
-        let path = std::env::join_paths(folders).unwrap_or(before);
+        let path = crate::path_with(programs);
         Self { kubeconfig: kubeconfig.to_path_buf(), path }
     }
 

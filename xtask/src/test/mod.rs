@@ -2,6 +2,7 @@
 
 mod counts;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -9,7 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use counts::Counts;
+use plumb_testkit::cluster::{self, AttachedCluster, Layout};
 
+use crate::cluster::ensure_programs;
 use crate::tidy;
 
 /// Which parts to run.
@@ -31,16 +34,51 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     step(&mut counts, "tidy", || tidy_step(root))?;
     step(&mut counts, "licences and advisories", || deny(root))?;
 
-    step(&mut counts, "unit and documentation tests", || {
-        cargo(root, &["test", "--workspace", "--no-fail-fast"], &[])
-    })?;
     if args.no_cluster {
-        say("left out: cluster tests (--no-cluster)");
+        let without =
+            ["test", "--workspace", "--no-fail-fast", "--exclude", "plumb-testkit", "--exclude", "plumb"];
+        step(&mut counts, "tests", || cargo(root, &without, &[]))?;
+        say("left out: everything that needs a cluster (--no-cluster)");
+    } else {
+        let stage = Stage::set()?;
+        let env = stage.environment();
+        step(&mut counts, "tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"], &env))?;
+        drop(stage);
+        step(&mut counts, "demo", || demo(root))?;
     }
 
     // The last line is read by machines: keep its form.
     say(&counts.to_string());
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One cluster for all tests of this run, stopped when this value is dropped.
+struct Stage {
+    cluster: AttachedCluster,
+    path: OsString,
+}
+
+impl Stage {
+    fn set() -> Result<Self> {
+        let layout = Layout::from_environment()?;
+        let programs = ensure_programs(&layout)?;
+        let path = crate::path_with(&programs);
+        Ok(Self { cluster: cluster::attach(&layout, &programs)?, path })
+    }
+
+    /// What tests are told: the cluster, and where the tools are.
+    fn environment(&self) -> [(&'static str, OsString); 2] {
+        let kubeconfig = self.cluster.state().kubeconfig.clone().into_os_string();
+        [("PLUMB_TEST_KUBECONFIG", kubeconfig), ("PATH", self.path.clone())]
+    }
+}
+
+/// The demo, in a process of its own: it must hold as a person would start it.
+fn demo(root: &Path) -> Result<Counts> {
+    let this = std::env::current_exe().context("find this program")?;
+    let status = Command::new(this).args(["demo", "--once"]).current_dir(root).stdin(Stdio::null()).status();
+    let is_fine = status.context("run the demo")?.success();
+    Ok(if is_fine { Counts::one_passed() } else { Counts::one_failed() })
 }
 
 /// Runs one part, says how long it took, and adds what it counted. A part that fails does not stop the others:
@@ -76,10 +114,10 @@ fn deny(root: &Path) -> Result<Counts> {
 
 /// Runs cargo, shows what it prints, and counts the results of test runners. A command without test results
 /// counts as one test.
-fn cargo(root: &Path, args: &[&str], env: &[(&str, &str)]) -> Result<Counts> {
+fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
     let mut child = Command::new(env!("CARGO"))
         .args(args)
-        .envs(env.iter().copied())
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

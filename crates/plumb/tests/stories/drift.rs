@@ -10,7 +10,7 @@ use crate::stage::Stage;
 async fn defaults_are_green_and_an_edit_beside_them_is_red() -> Result<()> {
     let stage = Stage::set().await?;
     let web = objects::deployment("web", 1);
-    stage.repo.commit(&[("app/web.yaml", objects::manifests(&[web.clone()]))])?;
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(std::slice::from_ref(&web)))])?;
     let app = stage.application("edit", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
     stage.until_sync(&app, "Synced").await?;
     let defaults = stage.finding(&app, "Deployment", "web", "SchemaDefault").await?;
@@ -31,7 +31,7 @@ async fn defaults_are_green_and_an_edit_beside_them_is_red() -> Result<()> {
 async fn an_addition_counts_only_under_strict() -> Result<()> {
     let stage = Stage::set().await?;
     let config = objects::config_map("conf", &[("a", "1")]);
-    stage.repo.commit(&[("app/conf.yaml", objects::manifests(&[config.clone()]))])?;
+    stage.repo.commit(&[("app/conf.yaml", objects::manifests(std::slice::from_ref(&config)))])?;
     let app =
         stage.application("addition", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
     stage.until_sync(&app, "Synced").await?;
@@ -50,7 +50,7 @@ async fn an_addition_counts_only_under_strict() -> Result<()> {
 async fn a_secret_never_shows_its_value() -> Result<()> {
     let stage = Stage::set().await?;
     let secret = objects::secret("db", &[("password", "canary-in-git")]);
-    stage.repo.commit(&[("app/secret.yaml", objects::manifests(&[secret.clone()]))])?;
+    stage.repo.commit(&[("app/secret.yaml", objects::manifests(std::slice::from_ref(&secret)))])?;
     let app = stage.application("secret", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
     stage.until_sync(&app, "Synced").await?;
     stage

@@ -30,7 +30,7 @@ async fn a_broken_app_does_not_disturb_its_neighbour() -> Result<()> {
 async fn an_empty_commit_wipes_nothing_out() -> Result<()> {
     let stage = Stage::set().await?;
     let only = objects::config_map("only", &[("a", "1")]);
-    stage.repo.commit(&[("app/only.yaml", objects::manifests(&[only.clone()]))])?;
+    stage.repo.commit(&[("app/only.yaml", objects::manifests(std::slice::from_ref(&only)))])?;
     let app = stage
         .application("empty", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
         .await?;

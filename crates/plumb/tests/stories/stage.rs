@@ -1,5 +1,6 @@
 //! What every story stands on: a namespace, a repository, a running plumb.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -31,7 +32,7 @@ impl Stage {
         let installed = async || {
             matches!((stage.place.get(&project).await, stage.place.get(&report).await), (Ok(Some(_)), Ok(_)))
         };
-        wait::until_seen(Duration::from_secs(60), "plumb has installed its kinds", installed, |done| *done)
+        wait::until_seen(Duration::from_mins(1), "plumb has installed its kinds", installed, |done| *done)
             .await?;
         Ok(stage)
     }
@@ -118,7 +119,7 @@ impl Drop for Stage {
         if std::thread::panicking()
             && let Ok(log) = std::fs::read_to_string(self.cache.path().join("plumb.log"))
         {
-            println!("plumb's log:\n{log}");
+            let _ = writeln!(std::io::stdout(), "plumb's log:\n{log}");
         }
         let _ = self.kill_plumb();
     }

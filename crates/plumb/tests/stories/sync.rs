@@ -56,8 +56,8 @@ async fn what_leaves_git_is_pruned_into_a_tombstone() -> Result<()> {
     let (keep, drop) =
         (objects::config_map("keep", &[("a", "1")]), objects::config_map("drop", &[("b", "2")]));
     stage.repo.commit(&[
-        ("app/keep.yaml", objects::manifests(&[keep.clone()])),
-        ("app/drop.yaml", objects::manifests(&[drop.clone()])),
+        ("app/keep.yaml", objects::manifests(std::slice::from_ref(&keep))),
+        ("app/drop.yaml", objects::manifests(std::slice::from_ref(&drop))),
     ])?;
     let app = stage
         .application("prune", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
