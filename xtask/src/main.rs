@@ -4,6 +4,8 @@
 
 mod cluster;
 mod demo;
+mod judge;
+mod plumb;
 mod test;
 mod tidy;
 
@@ -28,6 +30,8 @@ enum Task {
     Cluster(cluster::Args),
     /// A real cluster with a troubled repository, and plumb at work on it.
     Demo(demo::Args),
+    /// Run a judge or a benchmark against plumb on a fresh cluster.
+    Judge(judge::Args),
     /// Everything that CI runs: formatting, lints, repository rules, all tests.
     Test(test::Args),
     /// The repository's own rules: arrows between crates, module order, reachable files.
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
+        Task::Judge(args) => judge::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::command(),
     };

@@ -4,10 +4,9 @@ mod kubectl;
 mod planted;
 mod repository;
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -17,6 +16,7 @@ use repository::{N_APPS, Repository};
 use serde_json::{Value, json};
 
 use crate::cluster::ensure_programs;
+use crate::plumb::{RunningPlumb, build_plumb};
 
 /// How to play it.
 #[derive(Debug, clap::Args)]
@@ -56,11 +56,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 struct Stage {
     kubectl: Kubectl,
     repository: Repository,
-    plumb: Child,
+    plumb: RunningPlumb,
     log: PathBuf,
     folder: PathBuf,
     /// Dropping it stops the cluster.
-    cluster: AttachedCluster,
+    _cluster: AttachedCluster,
 }
 
 impl Stage {
@@ -76,18 +76,8 @@ impl Stage {
             root.join("demo/repo/apps/tekton-dashboard"),
         ])?;
         let log = folder.join("plumb.log");
-        let child = Command::new(plumb)
-            .args(["run", "--install", "--until-stdin-closes", "--namespace", "argocd", "--kubeconfig"])
-            .arg(&kubeconfig)
-            .arg("--cache-dir")
-            .arg(folder.join("cache"))
-            .env("PATH", kubectl.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(File::create(&log).with_context(|| format!("create {}", log.display()))?)
-            .spawn()
-            .context("start plumb")?;
-        Ok(Self { kubectl, repository, plumb: child, log, folder, cluster })
+        let child = RunningPlumb::start(plumb, &kubeconfig, kubectl.path(), &folder.join("cache"), &log)?;
+        Ok(Self { kubectl, repository, plumb: child, log, folder, _cluster: cluster })
     }
 
     /// Plays the story and waits until everything planted was found. Gives the seconds it took.
@@ -193,47 +183,21 @@ impl Stage {
             plumb.display(),
             self.repository.url(),
         ));
-        let status = self.plumb.wait().context("wait for plumb")?;
+        let status = self.plumb.wait()?;
         bail!("plumb ended by itself ({status}); its log: {}", self.log.display())
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Its stdin closes with the child handle; a second is more than it needs to stop by itself.
-        drop(self.plumb.stdin.take());
-        let end = Instant::now() + Duration::from_secs(5);
-        while matches!(self.plumb.try_wait(), Ok(None)) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.plumb.kill();
-        let _ = self.plumb.wait();
+        self.plumb.stop();
         let _ = std::fs::remove_dir_all(self.folder.join("repo"));
         let _ = std::fs::remove_dir_all(self.folder.join("cache"));
-        let _ = self.cluster.state();
     }
 }
 
 /// There is no event for "all of these together"; asking a few times a second costs nothing.
 const POLL: Duration = Duration::from_millis(300);
-
-fn build_plumb(root: &Path) -> Result<PathBuf> {
-    say("building plumb (release)");
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "plumb", "--message-format", "json-render-diagnostics"])
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("run cargo build")?;
-    ensure!(output.status.success(), "plumb does not build");
-    // Cargo says where it put the program, whatever target directory is set.
-    let program = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "plumb")
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    program.context("cargo did not say where the program is")
-}
 
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
