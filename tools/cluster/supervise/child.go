@@ -70,9 +70,13 @@ func (c *child) stop(grace time.Duration) {
 	select {
 	case <-c.exited:
 	case <-time.After(grace):
-		_ = c.command.Process.Kill()
-		<-c.exited
+		c.kill()
 	}
+}
+
+func (c *child) kill() {
+	_ = c.command.Process.Kill()
+	<-c.exited
 }
 
 func lastLines(path string, count int) []byte {

@@ -96,8 +96,15 @@ func (c *cluster) add(ctx context.Context, p program, giveUp context.CancelCause
 }
 
 // stopChildren ends them in the order in which they need each other: those that only talk
-// to the API server first, then the API server, then its store.
+// to the API server first, then the API server, then its store. Where the data goes with the
+// cluster there is nothing to end well.
 func (c *cluster) stopChildren() {
+	if c.removeDir {
+		for _, started := range c.children {
+			started.kill()
+		}
+		return
+	}
 	byName := map[string]*child{}
 	for _, started := range c.children {
 		byName[started.name] = started

@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-const startLimit = 2 * time.Minute
+// A start takes seconds; this is for machines that are busy with something else.
+const startLimit = 5 * time.Minute
 
 type options struct {
 	name      string

@@ -28,6 +28,12 @@ impl Layout {
         Ok(Self { root: cache.join("plumb").join("cluster"), search_path })
     }
 
+    /// Everything in one directory, and no programs of the user's.
+    #[cfg(test)]
+    pub(super) fn in_directory(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), search_path: Vec::new() }
+    }
+
     /// The Go sources, in this repository.
     pub(super) fn sources() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/cluster")

@@ -16,5 +16,5 @@ mod start;
 pub use layout::Layout;
 pub use process::Process;
 pub use programs::Programs;
-pub use registry::{Cluster, Condition, Phase, State, find, list, stop, sweep};
+pub use registry::{Cluster, Condition, Phase, State, end_processes, find, list, stop, sweep};
 pub use start::{AttachedCluster, StartOptions, attach, up};

@@ -170,7 +170,9 @@ pub fn sweep(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-fn end_processes(directory: &Path) -> Result<()> {
+/// Stops whatever runs of the cluster in that directory; its data stays, and
+/// [`up`](super::up) goes on with it.
+pub fn end_processes(directory: &Path) -> Result<()> {
     let running = process::of_cluster(directory)?;
     // The supervisor ends its children in the order in which they need each other.
     if let Some(supervisor) = running.iter().find(|process| process.is_supervisor()) {

@@ -88,7 +88,7 @@ async fn a_cluster_ends_when_its_caller_is_killed() -> Result<()> {
     std::fs::create_dir_all(dir.join("logs"))?;
     let script = format!(
         "exec 3> >(exec '{}' supervise --name killed --dir '{}' --ports-dir '{}' --kwok '{}' --attached \
-         > '{}' 2> '{}/logs/supervisor.log'); echo started; while :; do read -r -t 3600 <> <(:); done",
+         --remove-dir > '{}' 2> '{}/logs/supervisor.log'); echo started; while :; do read -r -t 3600 <> <(:); done",
         programs.cluster.display(),
         dir.display(),
         directory.path().join("ports").display(),
@@ -102,7 +102,7 @@ async fn a_cluster_ends_when_its_caller_is_killed() -> Result<()> {
         .kill_on_drop(true)
         .spawn()?;
     let word = until_seen(
-        Duration::from_mins(1),
+        Duration::from_mins(5),
         "the supervisor says that it is ready",
         async || std::fs::read_to_string(directory.path().join("word")).unwrap_or_default(),
         |word| word.ends_with('\n'),

@@ -69,3 +69,28 @@ fn a_build_that_fails_shows_what_go_said_and_leaves_no_program() {
     assert!(!output.exists());
     assert_eq!(said, ["building p (once; kept in the cache)"]);
 }
+
+#[test]
+fn callers_at_the_same_time_build_once() {
+    let sources = Scratch::new("once");
+    sources.write("go.mod", "module p\n\ngo 1.26\n");
+    sources.write("go.sum", "");
+    sources.write("main.go", "package main\n\nfunc main() {}\n");
+    let cache = Scratch::new("once-cache");
+    let layout = Layout::in_directory(&cache.0);
+    let build = || {
+        let mut builds = 0;
+        let mut progress = |line: &str| builds += usize::from(line.starts_with("built p "));
+        let path = ensure(&layout, "go1.26.0", &recipe(&sources, true), &mut progress).unwrap();
+        (path, builds)
+    };
+    let results = thread::scope(|scope| {
+        let callers: Vec<_> = (0..3).map(|_| scope.spawn(build)).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(results.iter().map(|(_, builds)| builds).sum::<usize>(), 1);
+    let (program, _) = &results[0];
+    assert!(results.iter().all(|(path, _)| path == program));
+    assert!(Command::new(program).status().unwrap().success());
+    assert_eq!(build(), (program.clone(), 0), "and not again later");
+}
