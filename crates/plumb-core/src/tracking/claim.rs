@@ -30,17 +30,26 @@ impl Owner {
 /// Whom the mark on a live object names; `None` without a mark, with an unreadable one, or with one of
 /// another installation. The mark may be a copy: ask [`Owner::means`], or use [`claim`], which does.
 pub fn owner_of(live: &Manifest, settings: &TrackingSettings) -> Option<Owner> {
+    owner_by_marks(|key| live.label(key), |key| live.annotation(key), settings)
+}
+
+/// The same for whoever holds labels and annotations, but no manifest.
+pub fn owner_by_marks<'marks>(
+    label: impl Fn(&str) -> Option<&'marks str>,
+    annotation: impl Fn(&str) -> Option<&'marks str>,
+    settings: &TrackingSettings,
+) -> Option<Owner> {
     match settings.method {
         TrackingMethod::Label => {
-            let app = live.label(&settings.label_key).filter(|app| !app.is_empty())?;
+            let app = label(&settings.label_key).filter(|app| !app.is_empty())?;
             Some(Owner { app: app.to_owned(), id: None })
         }
         TrackingMethod::Annotation | TrackingMethod::AnnotationAndLabel => {
-            let installation = live.annotation(INSTALLATION_ANNOTATION).unwrap_or_default();
+            let installation = annotation(INSTALLATION_ANNOTATION).unwrap_or_default();
             if installation != settings.installation_id.as_deref().unwrap_or_default() {
                 return None;
             }
-            let id: TrackingId = live.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
+            let id: TrackingId = annotation(TRACKING_ANNOTATION)?.parse().ok()?;
             (!id.app.is_empty()).then(|| Owner { app: id.app.clone(), id: Some(id) })
         }
     }

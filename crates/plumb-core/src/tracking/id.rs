@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::object::Manifest;
+use crate::object::{Manifest, ObjectKey};
 
 /// The value of the tracking annotation: which app, and which object is meant. The object is part of it so
 /// that a copy of the annotation on a child can be told from a mark.
@@ -21,12 +21,17 @@ pub struct TrackingId {
 }
 
 impl TrackingId {
-    /// Does it mean this live object? The namespace of a cluster-scoped object does not matter.
+    /// Does it mean this live object?
     pub fn means(&self, live: &Manifest) -> bool {
-        self.group == live.group()
-            && self.kind == live.kind()
-            && live.name() == Some(self.name.as_str())
-            && live.namespace().is_none_or(|namespace| namespace == self.namespace)
+        live.key().is_some_and(|key| self.means_key(&key))
+    }
+
+    /// Does it mean the object with this key? The namespace of a cluster-scoped object does not matter.
+    pub fn means_key(&self, key: &ObjectKey) -> bool {
+        self.group == key.group
+            && self.kind == key.kind
+            && self.name == key.name
+            && key.namespace.as_ref().is_none_or(|namespace| *namespace == self.namespace)
     }
 }
 

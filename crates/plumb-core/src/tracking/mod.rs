@@ -12,7 +12,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use claim::{Claim, FIELD_MANAGER, Owner, claim, owner_of};
+pub use claim::{Claim, FIELD_MANAGER, Owner, claim, owner_by_marks, owner_of};
 pub use id::{NotATrackingId, TrackingId};
 pub use settings::{TrackingMethod, TrackingSettings, UnknownMethod};
 
