@@ -63,6 +63,11 @@ pub(crate) fn default_cache_dir() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
+/// Who asks, as far as the system knows.
+pub(crate) fn user() -> String {
+    variable("USER").unwrap_or_else(|| "plumb".to_owned())
+}
+
 /// What this process calls itself in the lease.
 pub(crate) fn identity() -> String {
     let host =

@@ -7,6 +7,8 @@ use std::process;
 pub(crate) enum ExitCode {
     /// Done; for `diff`: no difference that counts.
     Success,
+    /// The command ran, and its answer is "no": something differs, a sync did not succeed.
+    No,
     /// The command line was not understood.
     Usage,
     /// Something went wrong: no connection, no permission, no such app, a time limit.
@@ -14,10 +16,11 @@ pub(crate) enum ExitCode {
 }
 
 impl ExitCode {
-    /// The number. 20 is what Argo CD's command line uses, so that scripts keep working.
+    /// The number. 1 and 20 are what Argo CD's command line uses, so that scripts keep working.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Success => 0,
+            Self::No => 1,
             Self::Usage => 2,
             Self::Error => 20,
         }

@@ -96,7 +96,8 @@ fn overview(reports: &[&DriftReport]) -> String {
     table(&["COUNTS", "CLASS", "KIND", "FINDINGS", "APPS"], &rows)
 }
 
-fn described(finding: &DriftFinding) -> String {
+/// One finding in plain words.
+pub(crate) fn described(finding: &DriftFinding) -> String {
     let place = if finding.namespace.is_empty() {
         finding.name.clone()
     } else {

@@ -1,4 +1,4 @@
-//! `plumb app`
+//! `plumb app list`
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,13 @@ use plumb_core::object::GroupVersionKind;
 use plumb_crd::{Application, DriftReport};
 use plumb_kube::Selection;
 
-use super::{block_on, drift};
+use crate::commands::{block_on, drift};
 use crate::config::ConnectionArgs;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::{say, table};
 
-/// Look at Applications and sync them.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    /// List Applications, with what is wrong with each.
-    List,
-}
-
-pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
-    match args.command {
-        Command::List => list(connection),
-    }
-}
-
-fn list(connection: &ConnectionArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn run(connection: &ConnectionArgs) -> Result<ExitCode, CommandError> {
     let (applications, reports) = block_on(async {
         let client = connection.client().await?;
         let gvk = GroupVersionKind::from_api_version(Application::API_VERSION, Application::KIND);
