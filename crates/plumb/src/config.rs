@@ -63,6 +63,17 @@ pub(crate) fn default_cache_dir() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
+/// The full path of a program that is named without one, as a shell would find it. Tools run with a cleared
+/// environment, so they are looked for here, once.
+pub(crate) fn find_program(program: PathBuf) -> PathBuf {
+    if program.components().count() != 1 {
+        return program;
+    }
+    let path = variable("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(&program)).find(|path| path.is_file());
+    found.unwrap_or(program)
+}
+
 /// Who asks, as far as the system knows.
 pub(crate) fn user() -> String {
     variable("USER").unwrap_or_else(|| "plumb".to_owned())

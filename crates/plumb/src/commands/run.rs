@@ -63,8 +63,8 @@ pub(crate) fn run(connection: &ConnectionArgs, args: Args) -> Result<ExitCode, C
         let options = Options {
             namespace: connection.namespace.clone(),
             cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
-            helm: args.helm,
-            kustomize: args.kustomize,
+            helm: config::find_program(args.helm),
+            kustomize: config::find_program(args.kustomize),
             jsonnet: Vec::new(),
             identity: config::identity(),
             workers: args.workers.max(1),
