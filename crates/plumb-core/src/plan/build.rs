@@ -85,7 +85,15 @@ fn object_action(
         return (Action::Skip(Skip::Paused { why }), Why::OutOfSync);
     }
     let Some((facts, live)) = facts.and_then(|facts| Some((facts, facts.live.as_ref()?))) else {
-        return (apply(input, object, None, None), Why::Missing);
+        let is_collected = facts.is_some_and(|facts| facts.in_sync);
+        return match how_to_apply(input, object, None) {
+            HowToApply::ServerSide if is_collected => (Action::Skip(Skip::Collected), Why::InSync),
+            HowToApply::ServerSide
+            | HowToApply::ServerSideOrRecreate
+            | HowToApply::Create
+            | HowToApply::Replace
+            | HowToApply::Recreate => (apply(input, object, None, None), Why::Missing),
+        };
     };
     match &live.owner {
         Owner::Other { app, renders: true } => {

@@ -12,7 +12,7 @@
 //! More words on an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
 //! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `paused`, `terminating`, `data=…`,
 //! `created=TIME`, `copied` (the tracking mark is another object's), `generate` (`generateName`), `ns=other`,
-//! `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
+//! `collected`, `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
 //! `unproven` and `budget off` set the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,7 +134,7 @@ impl Fixture {
         });
         let facts = ObjectFacts {
             live,
-            in_sync: place == "both",
+            in_sync: place == "both" || has("collected"),
             paused: has("paused").then(|| "until 13:00: migration".to_owned()),
             also_rendered_by: value("also").map(str::to_owned),
         };

@@ -42,7 +42,8 @@ pub struct PlanInput<'a> {
 pub struct ObjectFacts {
     /// The live object, if there is one.
     pub live: Option<LiveFacts>,
-    /// Does no difference count? Meaningless without a live object.
+    /// Does no difference count? Without a live object: it ran and was collected as it asked (a Job with a
+    /// `ttlSecondsAfterFinished`), and is not missing.
     pub in_sync: bool,
     /// Held by a person: until when and why, in words.
     pub paused: Option<String>,

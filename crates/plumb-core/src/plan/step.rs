@@ -291,6 +291,8 @@ pub enum Skip {
     PruneUnproven(super::NoProof),
     /// It left Git and is on its way out already.
     AlreadyTerminating,
+    /// It ran and was collected as it asked: writing it would run it again.
+    Collected,
     /// It left this app, and another app renders it: that app takes it over.
     HandedOver {
         /// The other app.
@@ -315,6 +317,7 @@ impl fmt::Display for Skip {
             Self::PruneForbidden => f.write_str("ignored (no prune)"),
             Self::PruneUnproven(why) => write!(f, "ignored (requires pruning): {why}"),
             Self::AlreadyTerminating => f.write_str("pruned"),
+            Self::Collected => f.write_str("ran and was collected as it asked"),
             Self::HandedOver { app } => {
                 write!(f, "ignored (no prune): app {app} renders it and takes it over")
             }

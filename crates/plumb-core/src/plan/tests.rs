@@ -480,6 +480,8 @@ fn what_is_in_sync_is_not_written_unless_an_option_asks() {
         both Job d options=Force=true,Replace=true created=2026-11-15T11:00:00Z
         both Job e options=Force=true,Replace=true created=2026-11-15T12:00:01Z
         both ConfigMap f terminating
+        git Job g collected
+        git Job h collected options=Replace=true
         ",
         &expect![[r#"
             Sync 0: keep ConfigMap prod/a (in sync) -> -
@@ -488,6 +490,8 @@ fn what_is_in_sync_is_not_written_unless_an_option_asks() {
             Sync 0: apply ConfigMap prod/f (is being deleted) -> -
             Sync 0: recreate batch/Job prod/d (written on each sync) -> -
             Sync 0: keep batch/Job prod/e (in sync) -> -
+            Sync 0: skip batch/Job prod/g (in sync, ran and was collected as it asked) -> -
+            Sync 0: create batch/Job prod/h (missing) -> -
         "#]],
     );
     check(

@@ -93,6 +93,14 @@ impl OperationRecord {
         self.clone().failed(OperationPhase::Error, message, true, policy, now)
     }
 
+    /// The record after a newer revision came while a retry was waited for: the newer one is synced instead.
+    pub fn superseded(&self, newer: &str, now: Timestamp) -> (Self, After) {
+        let message =
+            format!("superseded by {newer}, because this one was waiting to be retried: {}", self.message);
+        let finished_at = Some(whole_seconds(now));
+        (Self { phase: OperationPhase::Failed, message, finished_at, ..self.clone() }, After::Ended)
+    }
+
     /// The record when the time of a retry has come.
     #[must_use]
     pub fn retried(&self) -> Self {

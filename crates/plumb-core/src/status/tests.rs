@@ -105,6 +105,9 @@ fn a_retry_waits_with_results_and_starts_without() {
     assert!(waiting.finished_at.is_some());
     assert_eq!(waiting.message, "the cluster is away. Retrying attempt #1 at 12:00PM.");
     assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:00:05Z"), refresh: false });
+    let (superseded, after) = waiting.superseded("fedcba9", now());
+    assert_eq!((superseded.phase, after), (OperationPhase::Failed, After::Ended));
+    assert!(superseded.message.starts_with("superseded by fedcba9, because"), "{}", superseded.message);
     let retried = waiting.retried();
     assert_eq!((retried.finished_at, retried.retries, retried.results.len()), (None, 1, 0));
     assert_eq!(retried.started_at, begun.started_at, "the timeout counts from the first try");

@@ -5,8 +5,11 @@
 //! after a restart is in `operationState.syncResult.resources` and in the live objects: a killed engine
 //! makes the plan anew, calls [`SyncState::resume`], and goes on.
 
+mod begin;
 mod command;
 pub mod deletion;
+mod dry_run;
+mod finish;
 mod message;
 mod next;
 mod observed;

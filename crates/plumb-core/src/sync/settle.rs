@@ -63,11 +63,20 @@ impl SyncState {
         self
     }
 
-    /// A hook that could not be cleaned up does not turn a sync around, but it is told.
+    /// Cleaning up is tried again a few times. A hook that still could not be cleaned up does not turn a sync
+    /// around, but it is told.
     fn note_clean_up(&mut self, outcome: &StepOutcome) {
-        if let (Err(error), Some(known)) = (&outcome.result, self.results.get(&outcome.id)) {
-            let mut result = known.clone();
-            result.message = format!("{}; not cleaned up: {error}", known.message);
+        const TRIES: u8 = 3;
+        let Err(error) = &outcome.result else { return };
+        let refused = self.refused.entry(outcome.id.clone()).or_default();
+        *refused = refused.saturating_add(1);
+        if *refused < TRIES {
+            self.released.remove(&outcome.id);
+            self.freed.remove(&outcome.id);
+            self.cleaned.remove(&outcome.id);
+        } else if let Some(known) = self.results.get(&outcome.id) {
+            let message = format!("{}; not cleaned up: {error}", known.message);
+            let result = ResourceResult { message, ..known.clone() };
             self.results.set(result);
         }
     }

@@ -29,6 +29,8 @@ pub struct SyncState {
     pub(super) freed: BTreeSet<StepId>,
     /// Hooks whose object was deleted at the end, or could not be.
     pub(super) cleaned: BTreeSet<StepId>,
+    /// How often cleaning a hook up was refused.
+    pub(super) refused: BTreeMap<StepId, u8>,
     /// When steps were applied, for the wait on new kinds.
     pub(super) applied_at: BTreeMap<StepId, Timestamp>,
     /// It is being stopped: why, for the operation's message.
@@ -73,6 +75,7 @@ impl SyncState {
             released: BTreeSet::new(),
             freed: BTreeSet::new(),
             cleaned: BTreeSet::new(),
+            refused: BTreeMap::new(),
             applied_at: BTreeMap::new(),
             stopping: None,
         }

@@ -245,6 +245,12 @@ impl World {
         self.answers.push(StepOutcome { id: command.id, result });
     }
 
+    /// The server refuses one command.
+    pub(super) fn refuse(&mut self, index: usize) {
+        let command = self.sent.remove(index);
+        self.answers.push(StepOutcome { id: command.id, result: Err("not now".to_owned()) });
+    }
+
     fn carry_out(&mut self, command: &Command) -> String {
         let key = &command.id.key;
         let name = format!("{}/{}", key.kind, key.name);

@@ -1,0 +1,46 @@
+//! A dry run: everything is tried, nothing is kept.
+
+use super::Verb;
+use super::message;
+use super::next::{Run, Verdict};
+use super::state::Progress;
+use crate::plan::{Action, Group, HowToApply, Step};
+
+impl Run<'_, '_> {
+    /// A dry run: everything is tried at once, in no order.
+    pub(super) fn try_all(&mut self, groups: &[Group]) -> Verdict {
+        let steps: Vec<&Step> = groups.iter().flat_map(|group| &group.steps).collect();
+        for step in &steps {
+            self.record_without_command(step);
+        }
+        for step in &steps {
+            if self.state.progress(step) == Progress::Pending {
+                self.try_step(step);
+            }
+        }
+        if !self.state.in_flight.is_empty() {
+            return Self::running_tasks();
+        }
+        if steps.iter().any(|step| self.state.progress(step) == Progress::Failed) {
+            return Verdict::Failed(message::failure(&self.state));
+        }
+        Verdict::Succeeded("successfully synced (all tasks run)".to_owned())
+    }
+
+    fn try_step(&mut self, step: &Step) {
+        match &step.action {
+            Action::Apply { how, strict, migrate, .. } => {
+                self.send(step, Verb::Apply { how: *how, strict: *strict, migrate: *migrate, dry_run: true });
+            }
+            Action::RunHook(hook) => {
+                let manifest = hook.manifest.clone();
+                self.send(step, Verb::ApplyManifest { manifest, how: hook.how, dry_run: true });
+            }
+            Action::CreateNamespace { manifest } => {
+                let how = HowToApply::ServerSide;
+                self.send(step, Verb::ApplyManifest { manifest: manifest.clone(), how, dry_run: true });
+            }
+            Action::Unchanged | Action::Skip(_) | Action::Prune { .. } => {}
+        }
+    }
+}
