@@ -134,9 +134,7 @@ impl Run<'_> {
                         .others(&app.id, &ground.cluster.server, key)
                         .first()
                         .map(|other| other.instance.to_string()),
-                    in_sync: live.is_some()
-                        && !verdict.advice.needed
-                        && verdict.status == VerdictStatus::Synced,
+                    in_sync: !verdict.advice.needed && verdict.status == VerdictStatus::Synced,
                     live,
                 };
                 (key.clone(), facts)

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use plumb_core::app::{App, Initiator};
 use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{Complete, DesiredProblem, DesiredSet, ObjectOptions, PruneOption};
-use plumb_core::drift::DriftClass;
+use plumb_core::drift::{DriftClass, VerdictStatus};
 use plumb_core::object::ObjectKey;
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};
@@ -138,6 +138,9 @@ impl Run<'_> {
             }
         }
         self.warn(&compared, ground);
+        // A fight is over once the object is what Git asks: the next one begins anew.
+        let in_sync = compared.verdicts.values().filter(|verdict| verdict.status == VerdictStatus::Synced);
+        memory.ledger = std::mem::take(&mut memory.ledger).settled(in_sync.map(|verdict| &verdict.key));
         memory.findings =
             compared.verdicts.iter().map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
         let draft = StatusDraft {
@@ -389,9 +392,7 @@ impl Run<'_> {
         };
         let mut objects: Vec<ObjectStatus> = Vec::new();
         for verdict in compared.verdicts.values() {
-            if verdict.status
-                == plumb_core::drift::VerdictStatus::NotCompared(plumb_core::drift::NotCompared::HandedOver)
-            {
+            if verdict.status == VerdictStatus::NotCompared(plumb_core::drift::NotCompared::HandedOver) {
                 continue;
             }
             let live = compared.live.objects.get(&verdict.key);
