@@ -41,7 +41,21 @@ pub(crate) struct Globals {
     functions: Vec<(String, Function)>,
     tables: Vec<(&'static str, Vec<(String, Value)>)>,
     clock: Vec<(String, Value)>,
+    tie: Function,
 }
+
+/// Gives globals their `require` and `loadstring`. It is written in Lua because a Rust function that holds a table of
+/// one run, and is held by it, would never be collected.
+const TIE: &str = r"
+local missing, load = ...
+return function(globals, modules)
+  globals.require = function(name)
+    local module = modules[name]
+    if module == nil then missing(name) end
+    return module
+  end
+  globals.loadstring = function(source) return load(source, globals) end
+end";
 
 impl Globals {
     pub(crate) fn new(lua: &Lua, libraries: Libraries, spent: &Rc<Spent>) -> mlua::Result<Self> {
@@ -73,7 +87,16 @@ impl Globals {
             tables.push(("coroutine", guarded_coroutines(lua, &original.get("coroutine")?, spent)?));
             tables.push(("os", clock.clone()));
         }
-        Ok(Self { functions, tables, clock })
+        let missing = lua.create_function(|_, name: Value| -> mlua::Result<()> {
+            Err(mlua::Error::runtime(format!("module {} not found", name.to_string()?)))
+        })?;
+        let load = lua.create_function(|lua, (source, globals): (mlua::LuaString, Table)| {
+            let source = source.as_bytes().to_vec();
+            let chunk = lua.load(source).set_name("=loadstring").set_mode(ChunkMode::Text);
+            chunk.set_environment(globals).into_function()
+        })?;
+        let tie = lua.load(TIE).set_name("=tie").call((missing, load))?;
+        Ok(Self { functions, tables, clock, tie })
     }
 
     /// New globals that share nothing that can be changed with those of other runs.
@@ -90,25 +113,11 @@ impl Globals {
             modules.raw_set(*name, table)?;
         }
         modules.raw_set("os", filled(lua, &self.clock)?)?;
-        let found = modules.clone();
-        let require = lua.create_function(move |_, name: String| {
-            match found.raw_get::<Option<Table>>(name.as_str())? {
-                Some(module) => Ok(module),
-                None => Err(mlua::Error::runtime(format!("module {name} not found"))),
-            }
-        })?;
-        globals.raw_set("require", require)?;
         let package = lua.create_table()?;
-        package.raw_set("loaded", modules)?;
+        package.raw_set("loaded", &modules)?;
         package.raw_set("preload", lua.create_table()?)?;
         globals.raw_set("package", package)?;
-        let inside = globals.clone();
-        let loadstring = lua.create_function(move |lua, source: mlua::LuaString| {
-            let bytes = source.as_bytes().to_vec();
-            let chunk = lua.load(bytes).set_name("=loadstring").set_mode(ChunkMode::Text);
-            chunk.set_environment(inside.clone()).into_function()
-        })?;
-        globals.raw_set("loadstring", loadstring)?;
+        self.tie.call::<()>((&globals, &modules))?;
         globals.raw_set("_G", &globals)?;
         globals.raw_set("_VERSION", "Lua 5.1")?;
         Ok(globals)

@@ -147,6 +147,11 @@ impl Sandbox {
         read(answer?, &self.limits)
     }
 
+    /// What the state holds, garbage included, in bytes.
+    pub fn used_memory(&self) -> usize {
+        self.lua.used_memory()
+    }
+
     fn params(&self, params: &BTreeMap<String, String>) -> mlua::Result<Table> {
         self.lua.create_table_from(params.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }

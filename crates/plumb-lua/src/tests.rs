@@ -171,6 +171,19 @@ fn one_run_leaves_nothing_to_the_next() {
     );
 }
 
+/// A thread runs scripts for as long as plumb runs: what a run leaves behind must go.
+#[test]
+fn runs_do_not_pile_up() {
+    for libraries in [Libraries::Plain, Libraries::Open] {
+        let sandbox = Sandbox::new(libraries, strict()).expect("a sandbox");
+        for _ in 0..3000 {
+            let told = sandbox.health("return {status = 'Healthy', message = obj.metadata.name}", &object());
+            assert!(told.is_ok(), "{told:?}");
+        }
+        assert!(sandbox.used_memory() < 4 << 20, "{} bytes", sandbox.used_memory());
+    }
+}
+
 /// No script may run for much longer than its limit, whatever it tries.
 #[test]
 fn limits_hold_and_cannot_be_caught() {
