@@ -69,25 +69,36 @@ fn walk(root: &Path, file: &Path, files: &BTreeSet<PathBuf>, reached: &mut BTree
     Ok(())
 }
 
-/// `mod name;` declarations with their `#[path = "…"]`, if any.
+/// `mod name;` declarations with their `#[path = "…"]`, if any. Those inside `mod outer { … }` come as
+/// `outer/name`, which is where the compiler looks for them.
 fn declared_modules(text: &str) -> Vec<(String, Option<String>)> {
     let mut path = None;
     let mut modules = Vec::new();
-    for line in text.lines().map(str::trim) {
+    let mut outer: Vec<(usize, String)> = Vec::new();
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let line = line.trim();
+        if line == "}" {
+            outer.retain(|(opened, _)| *opened < indent);
+        }
         if let Some(rest) = line.strip_prefix("#[path = \"") {
             path = rest.split('"').next().map(str::to_owned);
             continue;
         }
-        let declaration = line
-            .trim_start_matches("pub(crate) ")
-            .trim_start_matches("pub(super) ")
-            .trim_start_matches("pub ")
-            .strip_prefix("mod ");
-        if let Some(name) = declaration.and_then(|rest| rest.split(';').next().filter(|_| rest.contains(';')))
-        {
-            modules.push((name.trim().to_owned(), path.take()));
-        } else if !line.starts_with("#[") {
-            path = None;
+        let visibilities = ["pub(crate) ", "pub(super) ", "pub "];
+        let bare = visibilities.iter().find_map(|visibility| line.strip_prefix(visibility)).unwrap_or(line);
+        let Some(rest) = bare.strip_prefix("mod ") else {
+            if !line.starts_with("#[") {
+                path = None;
+            }
+            continue;
+        };
+        if let Some(name) = rest.strip_suffix('{') {
+            outer.push((indent, name.trim().to_owned()));
+        } else if let Some(name) = rest.split(';').next().filter(|_| rest.contains(';')) {
+            let folders = outer.iter().map(|(_, name)| format!("{name}/"));
+            let place: String = folders.chain([name.trim().to_owned()]).collect();
+            modules.push((place, path.take()));
         }
     }
     modules
@@ -99,8 +110,7 @@ mod tests {
 
     #[test]
     fn declarations_are_read() {
-        let text =
-            "mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod tests;\n#[path = \"x/y.rs\"]\nmod c;\nmod d {\n}\n";
+        let text = "mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod tests;\n#[path = \"x/y.rs\"]\nmod c;\nmod d {\n    mod e;\n}\nmod f;\n";
         let names: Vec<_> = declared_modules(text);
         assert_eq!(
             names,
@@ -109,6 +119,8 @@ mod tests {
                 ("b".to_owned(), None),
                 ("tests".to_owned(), None),
                 ("c".to_owned(), Some("x/y.rs".to_owned())),
+                ("d/e".to_owned(), None),
+                ("f".to_owned(), None),
             ]
         );
     }
