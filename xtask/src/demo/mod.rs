@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long)]
     once: bool,
     /// Give up when it has not settled after this many seconds.
-    #[arg(long, default_value_t = 240)]
+    #[arg(long, default_value_t = 400)]
     patience: u64,
 }
 
@@ -118,6 +118,16 @@ impl Stage {
             "gitea",
             "infisical",
             "argocd.argoproj.io/refresh=normal",
+        ])?;
+        // Only a render that uses no cache shows that a chart prints something else each time.
+        self.kubectl.run(&[
+            "-n",
+            "argocd",
+            "annotate",
+            "applications.argoproj.io",
+            "victoria-metrics",
+            "grafana-alerting",
+            "argocd.argoproj.io/refresh=hard",
         ])?;
         let mut child = self.kubectl.get_json(&["-n", "argocd", "applications.argoproj.io", "cilium"])?;
         if let Some(automated) =
