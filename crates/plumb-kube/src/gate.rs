@@ -510,3 +510,134 @@ fn own(write: &OwnWrite) -> Result<(), Refusal> {
     };
     if is_own { Ok(()) } else { Err(Refusal::NotOwn { what }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_core::desired::DesiredObject;
+    use serde_json::json;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            group: String::new(),
+            kind: "ConfigMap".to_owned(),
+            namespace: Some("a".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    fn facts() -> WriteFacts {
+        WriteFacts {
+            app: AppId { namespace: "argocd".to_owned(), name: "app".to_owned() },
+            key: key("x"),
+            paused: None,
+            project: ProjectAnswer::Allows,
+            ownership: Ownership::Ours,
+            impersonation: None,
+        }
+    }
+
+    /// What Git asks for: these `ConfigMap`s.
+    fn desired(names: &[&str]) -> Complete<DesiredSet> {
+        let mut set = DesiredSet::default();
+        for name in names {
+            let manifest = Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": "a"}}))
+            .unwrap();
+            let object = DesiredObject {
+                key: key(name),
+                manifest,
+                options: plumb_core::desired::ObjectOptions::default(),
+                origin: None,
+            };
+            set.objects.insert(key(name), object);
+        }
+        Complete::rendered_without_error(set)
+    }
+
+    fn proof(desired: &Complete<DesiredSet>) -> DeletionProof<'_> {
+        DeletionProof {
+            reason: DeletionReason::Prune { desired, allow_empty: false },
+            live_complete: true,
+            within_budget: true,
+            options_allow: true,
+            tombstone: Tombstone::Kept,
+        }
+    }
+
+    fn refused(facts: WriteFacts, proof: &DeletionProof<'_>) -> String {
+        DeletePermit::judge(facts, "u1", proof).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_fact_alone_can_refuse_a_write() {
+        assert!(WritePermit::judge(facts()).is_ok());
+        assert!(WritePermit::judge(WriteFacts { ownership: Ownership::Absent, ..facts() }).is_ok());
+        assert!(WritePermit::judge(WriteFacts { ownership: Ownership::Adopted, ..facts() }).is_ok());
+        let refusals = [
+            WriteFacts { paused: Some("night shift".to_owned()), ..facts() },
+            WriteFacts { project: ProjectAnswer::Denies { why: "no ConfigMaps".to_owned() }, ..facts() },
+            WriteFacts { ownership: Ownership::Foreign { owner: "other".to_owned() }, ..facts() },
+        ]
+        .map(|facts| WritePermit::judge(facts).unwrap_err().to_string());
+        assert_eq!(
+            refusals,
+            [
+                "argocd/app is paused: night shift",
+                "ConfigMap a/x is not permitted: no ConfigMaps",
+                "ConfigMap a/x belongs to other",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_gap_in_the_proof_alone_refuses_a_deletion() {
+        let set = desired(&["y"]);
+        assert!(DeletePermit::judge(facts(), "u1", &proof(&set)).is_ok());
+        let gaps = [
+            DeletionProof { live_complete: false, ..proof(&set) },
+            DeletionProof { within_budget: false, ..proof(&set) },
+            DeletionProof { options_allow: false, ..proof(&set) },
+            DeletionProof { tombstone: Tombstone::Missing, ..proof(&set) },
+        ];
+        for gap in gaps {
+            assert!(refused(facts(), &gap).starts_with("ConfigMap a/x is not deleted"), "{gap:?}");
+        }
+        assert!(DeletePermit::judge(facts(), "", &proof(&set)).is_err());
+        assert!(
+            DeletePermit::judge(WriteFacts { paused: Some(String::new()), ..facts() }, "u1", &proof(&set))
+                .is_err()
+        );
+        // What nobody tracks is never deleted, though it may be taken over.
+        assert!(
+            DeletePermit::judge(WriteFacts { ownership: Ownership::Adopted, ..facts() }, "u1", &proof(&set))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_git_asks_for_is_not_pruned_and_nothing_at_all_is_not_believed() {
+        let wanted = desired(&["x", "y"]);
+        assert_eq!(refused(facts(), &proof(&wanted)), "ConfigMap a/x is not deleted: Git asks for it");
+        let empty = desired(&[]);
+        assert!(refused(facts(), &proof(&empty)).contains("allowEmpty"));
+        let reason = DeletionReason::Prune { desired: &empty, allow_empty: true };
+        assert!(DeletePermit::judge(facts(), "u1", &DeletionProof { reason, ..proof(&empty) }).is_ok());
+    }
+
+    #[test]
+    fn a_permit_fits_one_object() {
+        let manifest = |metadata: serde_json::Value| {
+            Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap()
+        };
+        let permitted = key("x");
+        assert!(same_object(&permitted, &manifest(json!({"name": "x", "namespace": "a"}))).is_ok());
+        assert!(same_object(&permitted, &manifest(json!({"name": "x"}))).is_err());
+        assert!(same_object(&permitted, &manifest(json!({"name": "x", "namespace": "b"}))).is_err());
+        assert!(same_object(&permitted, &manifest(json!({"name": "y", "namespace": "a"}))).is_err());
+        assert!(same_object(&permitted, &manifest(json!({"namespace": "a"}))).is_err());
+        let generated = manifest(json!({"generateName": "hook-", "namespace": "a"}));
+        assert!(same_object(&key("hook-"), &generated).is_ok());
+        assert!(same_object(&permitted, &generated).is_err());
+    }
+}

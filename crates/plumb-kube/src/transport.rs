@@ -4,9 +4,13 @@
 //! speak HTTP/2 where the server offers it (every API server does): the watches of some sixty kinds are then
 //! streams of one connection, whose pings notice a dead peer.
 
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -16,7 +20,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::ConfigExt;
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, ServiceBuilder, ServiceExt};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use crate::connect::ConnectError;
 
@@ -39,7 +43,7 @@ pub struct Transport {
 /// Which HTTP the lanes may speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/2 where offered. Measured faster for many small requests, and one connection holds every watch.
+    /// HTTP/2 where offered: few connections hold every watch, and pings notice a dead peer.
     #[default]
     Http2,
     /// HTTP/1.1 only, one connection per request in flight.
@@ -54,7 +58,91 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(90);
 
 impl Transport {
     pub(crate) fn new(config: &kube::Config, protocol: Protocol) -> Result<Self, ConnectError> {
-        Ok(Self { requests: lane(config, protocol)?, watches: lane(config, protocol)? })
+        let requests = lane(config, protocol)?;
+        let config = config.clone();
+        let spread = Spread::new(lane(&config, protocol)?, move || lane(&config, protocol).ok());
+        Ok(Self { requests, watches: BoxCloneSyncService::new(spread) })
+    }
+}
+
+/// Watches over as many connections as they need.
+///
+/// A server allows only so many streams on one HTTP/2 connection (Go's default is 250), and a watch never ends:
+/// on a cluster with a thousand kinds the 251st would wait for ever. So a connection is full long before that,
+/// and the next watch opens another one.
+#[derive(Clone)]
+struct Spread {
+    lanes: Arc<Mutex<Vec<Counted>>>,
+    another: Arc<dyn Fn() -> Option<Lane> + Send + Sync>,
+}
+
+const WATCHES_PER_CONNECTION: usize = 100;
+
+#[derive(Clone)]
+struct Counted {
+    lane: Lane,
+    /// Held by each open answer.
+    open: Arc<()>,
+}
+
+impl Spread {
+    fn new(first: Lane, another: impl Fn() -> Option<Lane> + Send + Sync + 'static) -> Self {
+        let lanes = Arc::new(Mutex::new(vec![Counted { lane: first, open: Arc::new(()) }]));
+        Self { lanes, another: Arc::new(another) }
+    }
+
+    /// A connection with room, and the mark that takes a place on it.
+    fn pick(&self) -> Option<Counted> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = |counted: &&Counted| Arc::strong_count(&counted.open) <= WATCHES_PER_CONNECTION;
+        if let Some(free) = lanes.iter().find(has_room) {
+            return Some(free.clone());
+        }
+        match (self.another)() {
+            Some(lane) => {
+                let fresh = Counted { lane, open: Arc::new(()) };
+                lanes.push(fresh.clone());
+                Some(fresh)
+            }
+            None => lanes.last().cloned(),
+        }
+    }
+}
+
+impl Service<Request<RequestBody>> for Spread {
+    type Response = Response<AnswerBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<AnswerBody>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let picked = self.pick();
+        Box::pin(async move {
+            let Some(Counted { lane, open }) = picked else { return Err("no connection".into()) };
+            let answer = lane.oneshot(request).await?;
+            Ok(answer.map(|body| Placed { body, _place: open }.boxed_unsync()))
+        })
+    }
+}
+
+/// An answer that holds its place on a connection until it is dropped.
+struct Placed {
+    body: AnswerBody,
+    _place: Arc<()>,
+}
+
+impl http_body::Body for Placed {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(context)
     }
 }
 
@@ -112,4 +200,41 @@ fn http_client(config: &kube::Config, protocol: Protocol) -> Result<HttpsClient,
         .http2_keep_alive_timeout(PING_ANSWER)
         .http2_keep_alive_while_idle(true)
         .build(connector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn silent() -> Lane {
+        BoxCloneSyncService::new(tower::service_fn(|_: Request<RequestBody>| async {
+            Ok::<_, BoxError>(Response::new(Full::new(Bytes::new()).map_err(BoxError::from).boxed_unsync()))
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_full_connection_is_followed_by_another_and_places_come_back() {
+        let opened = Arc::new(AtomicUsize::new(1));
+        let counter = Arc::clone(&opened);
+        let spread = Spread::new(silent(), move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Some(silent())
+        });
+        let watch = || async { spread.clone().oneshot(Request::new(RequestBody::default())).await.unwrap() };
+        let mut answers = Vec::new();
+        for _ in 0..250 {
+            answers.push(watch().await);
+        }
+        assert_eq!(opened.load(Ordering::Relaxed), 3);
+        answers.truncate(10);
+        for _ in 0..200 {
+            answers.push(watch().await);
+        }
+        assert_eq!(
+            opened.load(Ordering::Relaxed),
+            3,
+            "the places of answers that were dropped are used again"
+        );
+    }
 }

@@ -50,7 +50,7 @@ impl Feeder {
         self.listing = true;
         let mut state = self.core.state_mut();
         if let Some(scope) = state.scope_mut(self.id, self.scope) {
-            scope.round = scope.round.wrapping_add(1);
+            scope.round += 1;
             self.round = scope.round;
         }
     }
@@ -58,7 +58,7 @@ impl Feeder {
     fn seen(&mut self, raw: &str, head: &Head<'_>) {
         let version = number(&head.metadata.resource_version);
         let change = ingest(&self.core, &self.kind, raw, head, |state, seen| {
-            let change = state.put(seen, self.round, Origin::Watched);
+            let change = state.put(seen, Some(self.round), Origin::Watched);
             if !self.listing
                 && let Some(scope) = state.scope_mut(self.id, self.scope)
             {

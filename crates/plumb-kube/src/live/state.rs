@@ -14,6 +14,9 @@ use crate::discovery::Resource;
 /// Position of a record. Free ones are used again.
 pub(super) type Id = u32;
 
+/// The round of objects that no list has shown. Rounds are counted from one.
+const NO_ROUND: u32 = 0;
+
 /// How far up a chain of owners is followed. Chains in use have four steps; a circle has no end.
 const DEEPEST: usize = 16;
 
@@ -77,9 +80,11 @@ impl State {
         if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);
         }
-        // Texts that nobody uses any more go when the set would have to grow.
+        // Texts that nobody uses any more go when the set would have to grow. If few went, it grows now, or
+        // the next texts would all pay for another search.
         if self.texts.len() == self.texts.capacity() {
             self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.texts.reserve(self.texts.len() / 2);
         }
         let fresh: Arc<str> = text.into();
         self.texts.insert(Arc::clone(&fresh));
@@ -223,13 +228,18 @@ impl State {
     ///
     /// Resource versions of one kind are numbers that grow with every write (Kubernetes 1.35 promises it, and
     /// every release on etcd did it), so what is older than what is known is late, not new.
-    pub(super) fn put(&mut self, seen: Seen, round: u32, origin: Origin) -> Option<Change> {
+    ///
+    /// `round` is that of the list that shows the object. What no list showed (a write's answer) has none: if
+    /// the list in progress ends without it and is newer, it is gone again.
+    pub(super) fn put(&mut self, seen: Seen, round: Option<u32>, origin: Origin) -> Option<Change> {
         let Some(id) = self.find(&seen.address) else {
-            return Some(self.insert(seen, round, origin));
+            return Some(self.insert(seen, round.unwrap_or(NO_ROUND), origin));
         };
         let mut touched = self.touched(id);
         let record = self.record_mut(id)?;
-        record.round = round;
+        if let Some(round) = round {
+            record.round = round;
+        }
         if seen.version != 0 && seen.version <= record.version && seen.uid == record.uid {
             if seen.version == record.version && record.body.is_none() {
                 record.body = seen.body;
@@ -569,3 +579,6 @@ fn take_out<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<Id>>, key: &K, id:
         map.remove(key);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,7 +216,7 @@ impl LiveStore {
         let Ok(raw) = serde_json::to_string(object.value()) else { return };
         let Ok(head) = serde_json::from_str::<Head<'_>>(&raw) else { return };
         // In another version than the watched one it would be compared with the wrong schema.
-        let round = {
+        {
             let state = self.core.state();
             let Some((_, table)) = state.table_of(&kind) else { return };
             if table.resource.gvk.version != object.gvk().version {
@@ -232,9 +232,8 @@ impl LiveStore {
             if !is_known && version <= scope.position {
                 return;
             }
-            scope.round
-        };
-        let change = ingest(&self.core, &kind, &raw, &head, |state, seen| state.put(seen, round, origin));
+        }
+        let change = ingest(&self.core, &kind, &raw, &head, |state, seen| state.put(seen, None, origin));
         if let Some(change) = change {
             self.core.tell(change);
         }

@@ -7,9 +7,9 @@ use super::lab::{lab, within};
 
 fn options(namespace: &str, identity: &str) -> LeaseOptions {
     LeaseOptions {
-        duration: Duration::from_secs(2),
-        renew_deadline: Duration::from_millis(1400),
-        renew_every: Duration::from_millis(300),
+        duration: Duration::from_secs(6),
+        renew_deadline: Duration::from_secs(4),
+        renew_every: Duration::from_millis(500),
         ..LeaseOptions::new(namespace, "plumb", identity)
     }
 }
@@ -34,7 +34,7 @@ async fn one_leads_the_other_waits_and_takes_over_at_once_when_the_lease_is_give
     assert!(matches!(error, WriteError::NotLeader(_)));
 
     // Longer than the lease's duration: renewals keep the second out.
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
     assert!(first.fence().check().is_ok());
     assert!(second.fence().check().is_err());
 
@@ -43,7 +43,7 @@ async fn one_leads_the_other_waits_and_takes_over_at_once_when_the_lease_is_give
     assert!(matches!(error, WriteError::NotLeader(_)));
     let started = Instant::now();
     within(5, second.leading()).await;
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     closed.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap();
 }
 
@@ -56,9 +56,9 @@ async fn a_holder_that_dies_is_followed_after_the_leases_duration() {
     let died = Instant::now();
     first.abandon();
     let second = LeaseKeeper::start(lab.client.clone(), options(&lab.namespace, "second"));
-    within(2, fence.lost()).await;
+    within(5, fence.lost()).await;
     let closed_after = died.elapsed();
-    within(10, second.leading()).await;
+    within(20, second.leading()).await;
     assert!(closed_after < died.elapsed(), "the first fence closed before the second opened");
-    assert!(died.elapsed() >= Duration::from_secs(2));
+    assert!(died.elapsed() >= Duration::from_secs(6));
 }

@@ -182,6 +182,21 @@ async fn a_list_does_not_delete_what_was_written_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_was_written_and_deleted_while_a_list_ran_is_gone() {
+    let server = Server::default();
+    server.watch(vec![list_end(9), Play::Pause(10), expired()]).watch(vec![
+        added("y", "u2", 7),
+        Play::Pause(30),
+        list_end(50),
+    ]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 1).await, ["+y@7"], "the second list is under way");
+    store.observe_written(&Manifest::new(object("x", "u1", 45)).unwrap());
+    assert_eq!(told(&mut changes, 2).await, ["+x@45", "-x"]);
+    assert!(store.contains(&key("y")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_that_falls_silent_is_given_up_and_resumed() {
     let server = Server::default();
     server
