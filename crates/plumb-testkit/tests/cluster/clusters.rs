@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};
 use plumb_testkit::{
     client_for,
-    cluster::{self, Condition, Layout, StartOptions, attach},
+    cluster::{self, Cluster, Condition, Layout, Programs, StartOptions, attach},
     programs,
     wait::until_seen,
 };
@@ -165,6 +165,7 @@ async fn what_a_killed_supervisor_leaves_is_listed_and_removed() -> Result<()> {
     .await?
     .expect("it is still listed");
     assert_eq!(left.condition(), Condition::Abandoned);
+    only_what_is_left_of_it_is_removed(&layout, programs, &left).await?;
 
     // Its data is there: the same name goes on with it.
     let resumed = cluster::up(&layout, programs, &name, &StartOptions::default())?;
@@ -174,6 +175,44 @@ async fn what_a_killed_supervisor_leaves_is_listed_and_removed() -> Result<()> {
     assert!(running.processes.iter().all(|process| !alive(process.pid)));
     assert!(!running.directory.exists());
     assert!(cluster::find(&layout, &name)?.is_none());
+    Ok(())
+}
+
+/// Where the kernel does not end children with their parent, they stay. A process that looks
+/// like one stands for them here, beside one that only reads the cluster's files.
+async fn only_what_is_left_of_it_is_removed(
+    layout: &Layout,
+    programs: &Programs,
+    cluster: &Cluster,
+) -> Result<()> {
+    let log = cluster.directory.join("logs/etcd.log");
+    let follow = |name: &str| {
+        let mut command = tokio::process::Command::new("bash");
+        command.args(["-c", "exec -a \"$0\" tail -f \"$1\"", name]).arg(&log);
+        command.stdout(std::process::Stdio::null()).kill_on_drop(true).spawn()
+    };
+    let mut left_over = follow("/somewhere/kwok")?;
+    let mut bystander = follow("/usr/bin/tail")?;
+    let found = until_seen(
+        Duration::from_secs(10),
+        "the process is listed",
+        async || cluster::find(layout, &cluster.name).ok().flatten(),
+        |found| found.as_ref().is_some_and(|found| !found.processes.is_empty()),
+    )
+    .await?
+    .context("it is listed")?;
+    let parts: Vec<&str> = found.processes.iter().map(|process| process.part.as_str()).collect();
+    assert_eq!(parts, ["kwok"]);
+    assert_eq!(found.condition(), Condition::Abandoned);
+    let again = cluster::up(layout, programs, &cluster.name, &StartOptions::default());
+    let refused = again.err().context("it must not start")?.to_string();
+    assert!(refused.contains("left 1 processes behind"), "{refused}");
+
+    // As in `stop`, but the data stays for the rest of the test.
+    cluster::end_processes(&found.directory)?;
+    assert!(!left_over.wait().await?.success());
+    assert!(bystander.try_wait()?.is_none(), "a process that is not ours was ended");
+    bystander.kill().await?;
     Ok(())
 }
 
