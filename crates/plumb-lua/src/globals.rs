@@ -36,56 +36,73 @@ const SEARCHES: &[&str] = &["find", "gmatch", "gsub", "match"];
 /// A search may try so many steps. Lua searches in C, where the limits on time cannot stop it.
 const MAX_SEARCH: f64 = 1e9;
 
-/// The originals from which fresh globals are copied.
+/// Makes fresh globals from the originals.
 pub(crate) struct Globals {
-    functions: Vec<(String, Function)>,
-    tables: Vec<(&'static str, Vec<(String, Value)>)>,
-    clock: Vec<(String, Value)>,
-    tie: Function,
+    make: Function,
 }
 
-/// Gives globals their `require` and `loadstring`. It is written in Lua because a Rust function that holds a table of
-/// one run, and is held by it, would never be collected.
-const TIE: &str = r"
-local missing, load = ...
-return function(globals, modules)
+/// Copies the originals, ties `require` and `loadstring` to the copy, and puts the inputs in. It is written in Lua
+/// because a Rust function that holds a table of one run, and is held by it, would never be collected, and
+/// because filling some dozen fields from Rust costs more than most scripts.
+const MAKE: &str = r#"
+local missing, load, functions, tables, clock = ...
+local next = next
+local function copy(from)
+  local to = {}
+  for name, value in next, from do to[name] = value end
+  return to
+end
+return function(obj, params)
+  local globals, modules = copy(functions), {}
+  for name, entries in next, tables do
+    local module = copy(entries)
+    globals[name], modules[name] = module, module
+  end
+  modules.os = modules.os or copy(clock)
   globals.require = function(name)
     local module = modules[name]
     if module == nil then missing(name) end
     return module
   end
   globals.loadstring = function(source) return load(source, globals) end
-end";
+  globals.package = {loaded = modules, preload = {}}
+  globals._G, globals._VERSION = globals, "Lua 5.1"
+  globals.obj, globals.actionParams = obj, params
+  return globals
+end"#;
 
 impl Globals {
     pub(crate) fn new(lua: &Lua, libraries: Libraries, spent: &Rc<Spent>) -> mlua::Result<Self> {
         let original = lua.globals();
-        let mut functions = Vec::new();
+        let functions = lua.create_table()?;
         for name in BASE {
-            functions.push(((*name).to_owned(), original.get::<Function>(*name)?));
+            functions.raw_set(*name, original.get::<Function>(*name)?)?;
         }
-        functions.push(("pcall".to_owned(), protected_call(lua, spent)?));
-        functions.push(("xpcall".to_owned(), protected_call_with_handler(lua, spent)?));
+        functions.raw_set("pcall", protected_call(lua, spent)?)?;
+        functions.raw_set("xpcall", protected_call_with_handler(lua, spent)?)?;
         // There is nobody to print to, and nothing to collect by hand.
-        functions.push(("print".to_owned(), lua.create_function(|_, _: MultiValue| Ok(()))?));
-        functions.push(("collectgarbage".to_owned(), lua.create_function(|_, _: MultiValue| Ok(0))?));
+        functions.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
+        functions.raw_set("collectgarbage", lua.create_function(|_, _: MultiValue| Ok(0))?)?;
 
-        let clock: Vec<(String, Value)> = entries(&original.get("os")?)?
-            .into_iter()
-            .filter(|(name, _)| CLOCK.contains(&name.as_str()))
-            .collect();
-        let mut tables = vec![("table", entries(&original.get("table")?)?)];
+        let clock = lua.create_table()?;
+        let os: Table = original.get("os")?;
+        for name in CLOCK {
+            clock.raw_set(*name, os.get::<Function>(*name)?)?;
+        }
+        let tables = lua.create_table()?;
+        tables.raw_set("table", original.get::<Table>("table")?)?;
         if libraries == Libraries::Open {
             let string: Table = original.get("string")?;
             guard_searches(lua, &string, spent)?;
+            string.set("dump", Value::Nil)?;
             // `("text"):upper()` goes through the metatable of strings, which all runs share: out of reach.
             lua.load("getmetatable('').__metatable = false").exec()?;
-            let mut string = entries(&string)?;
-            string.retain(|(name, _)| name != "dump");
-            tables.push(("string", string));
-            tables.push(("math", entries(&original.get("math")?)?));
-            tables.push(("coroutine", guarded_coroutines(lua, &original.get("coroutine")?, spent)?));
-            tables.push(("os", clock.clone()));
+            let coroutine: Table = original.get("coroutine")?;
+            guard_coroutines(lua, &coroutine, spent)?;
+            tables.raw_set("string", string)?;
+            tables.raw_set("math", original.get::<Table>("math")?)?;
+            tables.raw_set("coroutine", coroutine)?;
+            tables.raw_set("os", &clock)?;
         }
         let missing = lua.create_function(|_, name: Value| -> mlua::Result<()> {
             Err(mlua::Error::runtime(format!("module {} not found", name.to_string()?)))
@@ -95,45 +112,14 @@ impl Globals {
             let chunk = lua.load(source).set_name("=loadstring").set_mode(ChunkMode::Text);
             chunk.set_environment(globals).into_function()
         })?;
-        let tie = lua.load(TIE).set_name("=tie").call((missing, load))?;
-        Ok(Self { functions, tables, clock, tie })
+        let make = lua.load(MAKE).set_name("=globals").call((missing, load, functions, tables, clock))?;
+        Ok(Self { make })
     }
 
     /// New globals that share nothing that can be changed with those of other runs.
-    pub(crate) fn fresh(&self, lua: &Lua) -> mlua::Result<Table> {
-        let n_globals = self.functions.len() + self.tables.len() + 8;
-        let globals = lua.create_table_with_capacity(0, n_globals)?;
-        for (name, function) in &self.functions {
-            globals.raw_set(name.as_str(), function)?;
-        }
-        let modules = lua.create_table()?;
-        for (name, entries) in &self.tables {
-            let table = filled(lua, entries)?;
-            globals.raw_set(*name, &table)?;
-            modules.raw_set(*name, table)?;
-        }
-        modules.raw_set("os", filled(lua, &self.clock)?)?;
-        let package = lua.create_table()?;
-        package.raw_set("loaded", &modules)?;
-        package.raw_set("preload", lua.create_table()?)?;
-        globals.raw_set("package", package)?;
-        self.tie.call::<()>((&globals, &modules))?;
-        globals.raw_set("_G", &globals)?;
-        globals.raw_set("_VERSION", "Lua 5.1")?;
-        Ok(globals)
+    pub(crate) fn fresh(&self, object: Value, params: Table) -> mlua::Result<Table> {
+        self.make.call((object, params))
     }
-}
-
-fn entries(table: &Table) -> mlua::Result<Vec<(String, Value)>> {
-    table.pairs::<String, Value>().collect()
-}
-
-fn filled(lua: &Lua, entries: &[(String, Value)]) -> mlua::Result<Table> {
-    let table = lua.create_table_with_capacity(0, entries.len())?;
-    for (name, value) in entries {
-        table.raw_set(name.as_str(), value)?;
-    }
-    Ok(table)
 }
 
 /// `pcall` that cannot be used to outlive a limit: once one is passed, no error is caught any more.
@@ -185,24 +171,17 @@ fn caught(
 }
 
 /// `coroutine.resume` catches errors like `pcall`; `wrap` does not.
-fn guarded_coroutines(lua: &Lua, table: &Table, spent: &Rc<Spent>) -> mlua::Result<Vec<(String, Value)>> {
-    let mut entries = entries(table)?;
-    for (name, value) in &mut entries {
-        if name != "resume" {
-            continue;
+fn guard_coroutines(lua: &Lua, coroutine: &Table, spent: &Rc<Spent>) -> mlua::Result<()> {
+    let resume: Function = coroutine.get("resume")?;
+    let spent = Rc::clone(spent);
+    let guarded = lua.create_function(move |_, arguments: MultiValue| {
+        let values: MultiValue = resume.call(arguments)?;
+        match spent.passed() {
+            Some(limit) => Err(spent.pass(limit)),
+            None => Ok(values),
         }
-        if let Value::Function(resume) = value.clone() {
-            let spent = Rc::clone(spent);
-            *value = Value::Function(lua.create_function(move |_, arguments: MultiValue| {
-                let values: MultiValue = resume.call(arguments)?;
-                match spent.passed() {
-                    Some(limit) => Err(spent.pass(limit)),
-                    None => Ok(values),
-                }
-            })?);
-        }
-    }
-    Ok(entries)
+    })?;
+    coroutine.set("resume", guarded)
 }
 
 /// Puts a check before each search, in the table that the metatable of strings uses.

@@ -133,9 +133,7 @@ impl Sandbox {
         }
         let script = self.compile(source)?;
         let run = || -> mlua::Result<mlua::Value> {
-            let globals = self.globals.fresh(&self.lua)?;
-            globals.raw_set("obj", convert::to_lua(&self.lua, object)?)?;
-            globals.raw_set("actionParams", self.params(params)?)?;
+            let globals = self.globals.fresh(convert::to_lua(&self.lua, object)?, self.params(params)?)?;
             script.set_environment(globals)?;
             script.call(())
         };
