@@ -13,6 +13,7 @@ pub mod app;
 pub mod yaml;
 pub mod project;
 pub mod tracking;
+pub mod witness;
 pub mod desired;
 pub mod live;
 pub mod schema;

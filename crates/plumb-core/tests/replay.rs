@@ -13,8 +13,7 @@ use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
-    HealRecord, LiveOwner, Mutator, ObservedWrite, Outcome, Previous, Question, SecondRender, Verdict,
-    VerdictStatus, judge,
+    HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender, Verdict, VerdictStatus, judge,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{FieldPath, Manifest, ObjectKey};
@@ -78,10 +77,6 @@ fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous
         pairs("autoscalers").into_iter().map(|(kind, name)| Autoscaler { kind, name }).collect();
     let mutators: Vec<Mutator> =
         pairs("mutators").into_iter().map(|(kind, name)| Mutator { kind, name }).collect();
-    let writes: Vec<ObservedWrite> = pairs("writes")
-        .into_iter()
-        .map(|(manager, at)| ObservedWrite { manager, at: at.parse().expect("a time") })
-        .collect();
     let heals = if object["tug"] == true {
         vec![HealRecord {
             field: FieldPath::from_pointer("/spec/replicas"),
@@ -115,7 +110,6 @@ fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous
             same_desired: true,
         }),
         render_may_vary: object["vary"] == true,
-        writes: &writes,
         ..Facts::default()
     };
     let rules = IgnoreRules::default();

@@ -78,7 +78,8 @@ pub fn default_project(namespace: &str) -> Value {
     })
 }
 
-fn labels() -> Value {
+/// The labels of everything that is plumb's own.
+pub(crate) fn labels() -> Value {
     json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": NAME})
 }
 

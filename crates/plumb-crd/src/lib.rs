@@ -18,6 +18,7 @@ pub mod install;
 pub mod metadata;
 pub mod project;
 pub mod settings;
+pub mod witness;
 pub mod yaml;
 
 pub use application::Application;

@@ -14,6 +14,8 @@ pub(crate) fn mutators(store: &LiveStore) -> Vec<Arc<Manifest>> {
     ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy"]
         .into_iter()
         .flat_map(|kind| store.of_kind(&GroupKind::new(GROUP, kind)))
+        // The witness writes nothing but its own note.
+        .filter(|node| !plumb_crd::witness::is_witness(&node.key.name))
         .filter_map(|node| store.get_kept(&node.key).map(Arc::new))
         .collect()
 }

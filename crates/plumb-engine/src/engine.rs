@@ -18,6 +18,7 @@ use crate::queue::{Look, Queue, Trigger};
 use crate::registry::Registry;
 use crate::reports::Reports;
 use crate::sources::Sources;
+use crate::witness::WitnessPlace;
 use crate::world::World;
 use crate::write::{application_gvk, application_patch};
 
@@ -40,6 +41,8 @@ pub struct Options {
     pub workers: usize,
     /// How often Git is asked where no webhook tells.
     pub poll: Duration,
+    /// Where the API server reaches the witness.
+    pub witness: WitnessPlace,
 }
 
 /// Everything that runs share.

@@ -200,7 +200,6 @@ impl Bench<'_, '_> {
                 finished: case.finished,
                 render_may_vary: self.render_may_vary,
                 earlier: &case.earlier,
-                writes: &[],
             },
             answers,
             now: self.now,

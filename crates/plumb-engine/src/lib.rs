@@ -28,8 +28,10 @@ mod settings;
 mod sight;
 mod sources;
 pub mod tombstones;
+mod witness;
 mod world;
 mod write;
 
 pub use engine::Options;
 pub use run::{StartError, run};
+pub use witness::WitnessPlace;

@@ -24,6 +24,7 @@ use crate::memory::{Fingerprint, Finished};
 use crate::queue::{Look, Queue, Trigger};
 use crate::reconcile::reconcile;
 use crate::sources::Sources;
+use crate::witness;
 use crate::world::{SettingsKind, World};
 
 /// Why the engine could not start.
@@ -95,6 +96,8 @@ pub async fn run(
         reports: crate::reports::Reports::default(),
     });
     let mut tasks = JoinSet::new();
+    let witness =
+        witness::start(&engine.options.witness, &engine.options.namespace, &engine.home, &mut tasks).await;
     start(&engine, &mut tasks).await;
     tokio::select! {
         () = &mut stop => info!("stopping"),
@@ -102,6 +105,9 @@ pub async fn run(
         Some(ended) = tasks.join_next() => error!(?ended, "stopping: a task ended by itself"),
     }
     engine.queue.close();
+    if let Some(witness) = witness {
+        witness.withdraw(&engine.home.gate).await;
+    }
     tasks.shutdown().await;
     lease.release().await;
     Ok(())

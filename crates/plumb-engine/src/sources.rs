@@ -260,7 +260,7 @@ fn desired_set(manifests: Vec<RenderedManifest>, ground: &Ground, app: &App) -> 
 }
 
 /// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

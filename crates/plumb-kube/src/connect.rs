@@ -150,6 +150,13 @@ impl Connection {
         self.config.cluster_url.to_string()
     }
 
+    /// Is the API server on this machine, as far as its address tells?
+    pub fn is_loopback(&self) -> bool {
+        let host = self.config.cluster_url.host().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
     /// The namespace that the kubeconfig's context or the pod names.
     pub fn default_namespace(&self) -> &str {
         &self.config.default_namespace

@@ -7,7 +7,7 @@
 
 use plumb_core::app::AppId;
 use plumb_core::desired::{Complete, DesiredSet, Propagation};
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 
 use crate::client::{ClusterClient, Impersonation};
 use crate::error::ApiError;
@@ -482,7 +482,14 @@ fn describe(manifest: &Manifest) -> String {
     format!("{} {}/{name}", manifest.gvk(), manifest.namespace().unwrap_or_default())
 }
 
-/// Only plumb's own kinds, and of the Secrets only tombstones.
+/// The registration of plumb's own witness.
+fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
+    gvk.kind == "MutatingWebhookConfiguration"
+        && gvk.group == "admissionregistration.k8s.io"
+        && name.starts_with("plumb-witness-")
+}
+
+/// Only plumb's own kinds, of the Secrets only tombstones, and of the webhooks only the witness.
 fn own(write: &OwnWrite) -> Result<(), Refusal> {
     let is_event = |group: &str, kind: &str| kind == "Event" && matches!(group, "" | "events.k8s.io");
     let (is_own, what) = match write {
@@ -493,6 +500,7 @@ fn own(write: &OwnWrite) -> Result<(), Refusal> {
                 && manifest.name().is_some_and(|name| name.starts_with(TOMBSTONE_PREFIX));
             let is_own = manifest.group() == "plumb.dev"
                 || is_tombstone
+                || is_witness(&manifest.gvk(), manifest.name().unwrap_or_default())
                 || is_event(manifest.group(), manifest.kind());
             (is_own, describe(manifest))
         }
@@ -505,7 +513,9 @@ fn own(write: &OwnWrite) -> Result<(), Refusal> {
             let is_tombstone = target.gvk.group.is_empty()
                 && target.gvk.kind == "Secret"
                 && target.name.starts_with(TOMBSTONE_PREFIX);
-            (target.gvk.group == "plumb.dev" || is_tombstone, format!("{} {}", target.gvk, target.name))
+            let is_own =
+                target.gvk.group == "plumb.dev" || is_tombstone || is_witness(&target.gvk, &target.name);
+            (is_own, format!("{} {}", target.gvk, target.name))
         }
     };
     if is_own { Ok(()) } else { Err(Refusal::NotOwn { what }) }

@@ -6,6 +6,7 @@
 //! - [`LiveStore`]: what the cluster holds, always up to date, small.
 //! - [`Gate`]: the only way to write. Requests that change something are private to this crate.
 //! - [`LeaseKeeper`]: who may write.
+//! - [`Witness`]: whom the API server tells who else wrote.
 //!
 //! It judges nothing: which objects are ours, what differs and what to do about it is decided elsewhere.
 
@@ -20,6 +21,7 @@ mod limit;
 mod live;
 mod read;
 mod transport;
+mod witness;
 mod write;
 
 pub use client::{ClusterClient, Impersonation};
@@ -38,6 +40,7 @@ pub use live::{
 };
 pub use read::{LogOptions, Selection};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
+pub use witness::{Witness, WitnessError};
 pub use write::{
     Applied, ApplyOptions, DeleteOptions, Deleted, FieldValidation, Patch, PatchOptions, Target,
 };

@@ -90,9 +90,6 @@ fn facts(evidence: &Evidence<'_>) -> u64 {
         (&record.field, record.healed_at.len(), record.stopped).hash(&mut hasher);
     }
     facts.finished.map(|run| (run.succeeded, run.same_desired)).hash(&mut hasher);
-    for write in facts.writes {
-        (&write.manager, write.at.as_nanosecond()).hash(&mut hasher);
-    }
     let own = evidence.desired.map(|desired| desired.options.compare).unwrap_or_default();
     let CompareOptions { strict, ignore_extraneous, server_side_diff, include_mutation_webhook } =
         evidence.options.or(own);

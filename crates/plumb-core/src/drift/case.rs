@@ -14,6 +14,7 @@ use crate::fields::{Entry, Owners, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::KindSchema;
+use crate::witness::Note;
 
 /// One difference with its class.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,12 +261,12 @@ impl<'a> Case<'a> {
         format!("Git says {}, the cluster has {}", side(difference.desired), side(difference.live))
     }
 
-    /// Who may have removed or reordered something; `managedFields` keep no record of that.
-    pub(super) fn suspect(&self) -> (Option<String>, Option<Timestamp>) {
+    /// Who removed or reordered something that our apply had put there; `managedFields` keep no record of that,
+    /// the witness does. A note that is older than our apply is of something else.
+    pub(super) fn remover(&self) -> (Option<String>, Option<Timestamp>) {
         let ours = self.owners.ours().and_then(Entry::time);
-        let seen = self.facts().writes.iter().filter(|write| ours.is_none_or(|ours| write.at >= ours));
-        match seen.max_by_key(|write| write.at) {
-            Some(write) => (Some(write.manager.clone()), Some(write.at)),
+        match Note::on(self.live).filter(|note| ours.is_none_or(|ours| note.at >= ours)) {
+            Some(note) => (Some(note.writer), Some(note.at)),
             None => (None, None),
         }
     }

@@ -62,9 +62,6 @@ pub struct Facts<'a> {
     pub render_may_vary: bool,
     /// Findings of the verdict before this one, for `since`.
     pub earlier: &'a [Finding],
-    /// Writes to this object that were witnessed (manager and time). `managedFields` forget who only removed
-    /// or reordered something; whoever saw the request can say it here.
-    pub writes: &'a [ObservedWrite],
 }
 
 /// Whose tracking mark the live object carries.
@@ -167,15 +164,6 @@ pub struct FinishedRun {
     pub succeeded: bool,
     /// Was it made from exactly what Git asks now?
     pub same_desired: bool,
-}
-
-/// A write that somebody saw.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedWrite {
-    /// The field manager of the request.
-    pub manager: String,
-    /// When.
-    pub at: Timestamp,
 }
 
 /// The answers to [`Question`]s; empty at first.

@@ -18,7 +18,7 @@ pub use cache::VerdictKey;
 pub use class::DriftClass;
 pub use evidence::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
-    HealLimit, HealRecord, LiveOwner, Mutator, ObservedWrite, Previous, Question, SecondRender,
+    HealLimit, HealRecord, LiveOwner, Mutator, Previous, Question, SecondRender,
 };
 pub use finding::{Finding, Fix, FixKind};
 pub use judge::judge;

@@ -1,5 +1,7 @@
 //! Marks that controllers keep on objects for themselves.
 
+use crate::witness::LAST_WRITER_ANNOTATION;
+
 /// The record of a client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -8,6 +10,7 @@ pub fn is_kept_annotation(key: &str) -> bool {
     matches!(
         key,
         LAST_APPLIED
+            | LAST_WRITER_ANNOTATION
             | "deployment.kubernetes.io/revision"
             | "deployment.kubernetes.io/desired-replicas"
             | "deployment.kubernetes.io/max-replicas"

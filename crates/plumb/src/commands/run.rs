@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plumb_engine::Options;
+use plumb_engine::{Options, WitnessPlace};
+use plumb_kube::Connection;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -37,6 +38,11 @@ pub(crate) struct Args {
     /// How often Git is asked where no webhook tells, in seconds; 0 never.
     #[arg(long, default_value_t = 120)]
     poll_seconds: u64,
+    /// Where the API server reaches plumb to tell who wrote an object: `HOST:PORT`, `off`, or `auto`: on this
+    /// machine if the API server is there too, otherwise off. Without it findings cannot name whoever
+    /// removed a field or reordered a list.
+    #[arg(long, default_value = "auto", value_parser = WitnessArg::parse)]
+    witness: WitnessArg,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -46,6 +52,36 @@ pub(crate) struct Args {
     /// Stop when stdin closes: for programs that start plumb and must not leave it behind.
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
+}
+
+/// `--witness`.
+#[derive(Clone, Debug)]
+enum WitnessArg {
+    Auto,
+    Place(WitnessPlace),
+}
+
+impl WitnessArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Place(WitnessPlace::Off)),
+            place => {
+                let (host, port) = place.rsplit_once(':').ok_or("say HOST:PORT, auto or off")?;
+                let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                let port = port.parse().map_err(|_| format!("{port} is not a port"))?;
+                Ok(Self::Place(WitnessPlace::At { host, port }))
+            }
+        }
+    }
+
+    fn place(self, connection: &Connection) -> WitnessPlace {
+        match self {
+            Self::Place(place) => place,
+            Self::Auto if connection.is_loopback() => WitnessPlace::Loopback,
+            Self::Auto => WitnessPlace::Off,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -69,6 +105,7 @@ pub(crate) fn run(connection: &ConnectionArgs, args: Args) -> Result<ExitCode, C
             identity: config::identity(),
             workers: args.workers.max(1),
             poll: Duration::from_secs(args.poll_seconds),
+            witness: args.witness.place(&connection.connection().await?),
         };
         let stop = stopped(args.until_stdin_closes);
         plumb_engine::run(connection.connection().await?, options, stop)

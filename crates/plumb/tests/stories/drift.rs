@@ -1,7 +1,9 @@
 //! Differences: noise stays green, an edit beside it turns red, and each is explained.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use plumb_testkit::objects;
+use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -84,5 +86,30 @@ async fn two_apps_with_one_object_are_told_of_each_other() -> Result<()> {
     let finding = stage.finding(&other, "ConfigMap", "shared", "SharedResource").await?;
     assert!(finding.to_string().contains("owner"), "{finding}");
     stage.until_sync(&owner, "Synced").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn whoever_removes_a_field_is_named() -> Result<()> {
+    let stage = Stage::set().await?;
+    let config = objects::config_map("conf", &[("kept", "1"), ("removed", "2")]);
+    stage.repo.commit(&[("app/conf.yaml", objects::manifests(std::slice::from_ref(&config)))])?;
+    let app =
+        stage.application("removal", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    // The API server takes up a registration some time after it was written, which no watch tells.
+    let mut tries = 0;
+    let witnessed = async || {
+        tries += 1;
+        let label = json!({"metadata": {"labels": {"tries": tries.to_string()}}});
+        let patched = stage.place.patch_as("a-person", &config, &label).await;
+        patched.is_ok_and(|live| live["metadata"]["annotations"]["plumb.dev/last-writer"].is_string())
+    };
+    wait::until_seen(Duration::from_mins(1), "writes are witnessed", witnessed, |seen| *seen).await?;
+
+    stage.place.patch_as("key-remover", &config, &json!({"data": {"removed": null}})).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let edit = stage.finding(&app, "ConfigMap", "conf", "LiveEdit").await?;
+    assert_eq!((&edit["actor"], &edit["fields"]), (&json!("key-remover"), &json!(["/data/removed"])));
     Ok(())
 }

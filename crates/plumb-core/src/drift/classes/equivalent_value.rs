@@ -16,7 +16,7 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
             explained = explained.by(entry).keeping(place.clone());
         }
         None if spelling == Spelling::Order => {
-            let (actor, since) = case.suspect();
+            let (actor, since) = case.remover();
             if let Some(actor) = &actor {
                 explained.evidence = format!("{}, changed by `{actor}`", describe(spelling)).into();
             }

@@ -51,8 +51,7 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
             difference.desired.is_some()
                 && difference.desired_path.find(previous.value()) == difference.desired
         }
-        Previous::Unknown => case.suspect().0.is_some(),
-        Previous::Changed(None) => false,
+        Previous::Changed(None) | Previous::Unknown => false,
     };
     let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
     if !is_gone || !(unchanged_in_git || edited_key(case, difference).is_some()) {
@@ -62,7 +61,7 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
         return Some(edit(case, difference, entry));
     }
     let what = if difference.change == Change::Order { "reordered" } else { "removed" };
-    let (actor, since) = case.suspect();
+    let (actor, since) = case.remover();
     let who = match &actor {
         Some(actor) => format!("`{actor}`"),
         None => "somebody (the server keeps no record of who only removes or reorders)".to_owned(),

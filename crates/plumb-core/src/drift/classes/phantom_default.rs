@@ -26,7 +26,7 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
         return None;
     }
     let value = forgiven.desired.map(show).unwrap_or_default();
-    let (actor, since) = if dropped_by_server { (None, None) } else { case.suspect() };
+    let (actor, since) = if dropped_by_server { (None, None) } else { case.remover() };
     let by = match (&actor, dropped_by_server) {
         (Some(actor), _) => format!("`{actor}` dropped it when writing the object back"),
         (None, true) => "the server drops it".to_owned(),

@@ -21,16 +21,15 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     } else {
         format!("owned by {}", owners.join(", "))
     };
-    let (actor, since) = case.suspect();
-    let mut explained = Explained::new(
+    // Somebody who wrote the object, which is not yet whoever wrote this: evidence, no actor.
+    let witnessed =
+        case.remover().0.map(|writer| format!("; last to write the object beside plumb: `{writer}`"));
+    Explained::new(
         DriftClass::Unexplained,
         difference.path.clone(),
         true,
-        format!("{}; {owners}", case.values(difference)),
-    );
-    explained.actor = actor;
-    explained.since = since;
-    explained
+        format!("{}; {owners}{}", case.values(difference), witnessed.unwrap_or_default()),
+    )
 }
 
 pub(in crate::drift) fn fix() -> Fix {
