@@ -245,6 +245,9 @@ impl Bench<'_, '_> {
 /// The server's refusal, if it was one: trouble on the way to the server says nothing about the object.
 pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
     let status = error.status()?;
+    if status.is_schema_violation() {
+        return Some(mistyped(&status.message));
+    }
     if status.code >= 500 || status.code == 429 {
         return None;
     }
@@ -262,4 +265,42 @@ pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
             })
             .collect(),
     })
+}
+
+/// A value of the wrong type, which the server reports as an internal error with the fields in its text:
+/// `failed to create typed patch object (ns/name; apps/v1, Kind=Deployment): .spec.replicas: expected …`.
+fn mistyped(message: &str) -> ApiFailure {
+    let details = message.split_once("): ").map_or(message, |(_, details)| details);
+    let causes = details
+        .lines()
+        .filter_map(|line| {
+            let (field, problem) = line.trim().strip_prefix('.')?.split_once(": ")?;
+            // An item is named by its keys there (`containers[name="c"]`), which is no position.
+            let field = field.split_once('[').map_or(field, |(list, _)| list);
+            Some(FailureCause {
+                reason: "FieldValueTypeInvalid".to_owned(),
+                message: problem.to_owned(),
+                field: field.to_owned(),
+            })
+        })
+        .collect();
+    ApiFailure { code: 422, reason: "Invalid".to_owned(), message: message.to_owned(), causes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_value_is_the_manifests_fault_and_has_a_place() {
+        let failure = mistyped(
+            "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n  \
+             .spec.replicas: expected numeric (int or float), got string\n  \
+             .spec.template.spec.containers[name=\"c\"].image: expected string, got 3",
+        );
+        assert_eq!(failure.code, 422);
+        let fields: Vec<&str> = failure.causes.iter().map(|cause| cause.field.as_str()).collect();
+        assert_eq!(fields, ["spec.replicas", "spec.template.spec.containers"]);
+        assert_eq!(failure.causes[0].message, "expected numeric (int or float), got string");
+    }
 }
