@@ -11,7 +11,7 @@ use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
     FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender,
-    Verdict, judge,
+    Verdict, judge, renamed,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::manifest_to_apply;
@@ -107,11 +107,12 @@ impl Bench<'_, '_> {
         let mut fetched: BTreeMap<&ObjectKey, Fetched> = BTreeMap::new();
         let mut open: BTreeSet<&ObjectKey> = cases.keys().collect();
         let mut second_render: Option<SecondTime> = None;
+        let renamed = self.renamed(cases, &mut second_render).await;
         for _ in 0..MOST_ROUNDS {
             let mut questions: Vec<(&ObjectKey, &Case, Question)> = Vec::new();
             for key in std::mem::take(&mut open) {
                 let Some(case) = cases.get(key) else { continue };
-                match self.judge_one(key, case, fetched.get(key)) {
+                match self.judge_one(key, case, renamed.get(key), fetched.get(key)) {
                     Outcome::Settled(verdict) => {
                         verdicts.insert(key.clone(), *verdict);
                     }
@@ -148,7 +149,42 @@ impl Bench<'_, '_> {
         verdicts
     }
 
-    fn judge_one(&self, key: &ObjectKey, case: &Case, fetched: Option<&Fetched>) -> Outcome {
+    /// Which objects are only called otherwise. The second render is asked for only where something of one kind
+    /// is both missing and left over.
+    async fn renamed(
+        &self,
+        cases: &BTreeMap<ObjectKey, Case>,
+        second_render: &mut Option<SecondTime>,
+    ) -> BTreeMap<ObjectKey, ObjectKey> {
+        if !self.render_may_vary {
+            return BTreeMap::new();
+        }
+        let keys = |is_it: fn(&Case) -> bool| -> Vec<&ObjectKey> {
+            cases.iter().filter(|(_, case)| is_it(case)).map(|(key, _)| key).collect()
+        };
+        let missing = keys(|case| case.desired.is_some() && case.live.is_none());
+        let left_over = keys(|case| case.desired.is_none() && case.live.is_some());
+        let is_likely = missing.iter().any(|missing| {
+            left_over
+                .iter()
+                .any(|left| left.group_kind() == missing.group_kind() && left.namespace == missing.namespace)
+        });
+        if !is_likely {
+            return BTreeMap::new();
+        }
+        let second = second_render.insert((self.render_again)().await);
+        let Some(second) = second.as_deref() else { return BTreeMap::new() };
+        let first = cases.iter().filter(|(_, case)| case.desired.is_some()).map(|(key, _)| key).collect();
+        renamed(&first, &second.get().objects.keys().collect(), &missing, &left_over)
+    }
+
+    fn judge_one(
+        &self,
+        key: &ObjectKey,
+        case: &Case,
+        renamed: Option<&ObjectKey>,
+        fetched: Option<&Fetched>,
+    ) -> Outcome {
         let claims: Vec<Claim<'_>> = case
             .claims
             .iter()
@@ -199,6 +235,7 @@ impl Bench<'_, '_> {
                 heal_limit: self.heal_limit,
                 finished: case.finished,
                 render_may_vary: self.render_may_vary,
+                renamed: renamed.map(|other| other.name.as_str()),
                 earlier: &case.earlier,
             },
             answers,

@@ -89,6 +89,7 @@ fn facts(evidence: &Evidence<'_>) -> u64 {
     for record in facts.heals {
         (&record.field, record.healed_at.len(), record.stopped).hash(&mut hasher);
     }
+    facts.renamed.hash(&mut hasher);
     facts.finished.map(|run| (run.succeeded, run.same_desired)).hash(&mut hasher);
     let own = evidence.desired.map(|desired| desired.options.compare).unwrap_or_default();
     let CompareOptions { strict, ignore_extraneous, server_side_diff, include_mutation_webhook } =

@@ -60,6 +60,9 @@ pub struct Facts<'a> {
     pub finished: Option<FinishedRun>,
     /// Could rendering the same commit again give something else? `false` for plain files.
     pub render_may_vary: bool,
+    /// The name under which the cluster has (or this rendering asks for) the same object, where each rendering
+    /// makes up another one; see [`renamed`](super::renamed).
+    pub renamed: Option<&'a str>,
     /// Findings of the verdict before this one, for `since`.
     pub earlier: &'a [Finding],
 }

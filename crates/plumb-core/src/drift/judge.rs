@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::DriftClass;
 use super::case::{Case, Explained};
-use super::classes::{behind, blocked, hook_residue, orphan, rejected_field, shared_resource, unadopted};
+use super::classes::{
+    behind, blocked, hook_residue, orphan, rejected_field, shared_resource, unadopted, unstable_render,
+};
 use super::evidence::{
     Answers, Attempt, Claim, DryRun, Evidence, LiveOwner, Previous, Question, SecondRender,
 };
@@ -144,6 +146,9 @@ fn judge_missing(evidence: &Evidence<'_>, desired: &DesiredObject, is_secret: bo
     if let Some(collected) = hook_residue::collected(evidence, &desired.manifest) {
         return settle(evidence, Counted, vec![collected]);
     }
+    if let Some(name) = evidence.facts.renamed {
+        return settle(evidence, Counted, vec![unstable_render::renamed(name)]);
+    }
     let nothing = json!({"apiVersion": desired.manifest.api_version(), "kind": desired.manifest.kind()});
     let nothing = Manifest::new(nothing).unwrap_or_else(|_| desired.manifest.clone());
     let case = Case::new(evidence, &desired.manifest, &nothing, is_secret);
@@ -178,6 +183,9 @@ fn judge_extra(evidence: &Evidence<'_>, live: &Manifest) -> Outcome {
     }
     if evidence.facts.claims.iter().any(|claim| claim.app != evidence.facts.app) {
         return settle(evidence, NotCompared::HandedOver.into(), Vec::new());
+    }
+    if let Some(name) = evidence.facts.renamed {
+        return settle(evidence, Counted, vec![unstable_render::renamed(name)]);
     }
     let mut outcome = settle(evidence, Counted, vec![orphan::explain(evidence, live)]);
     if let Outcome::Settled(verdict) = &mut outcome {

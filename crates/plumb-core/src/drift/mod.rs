@@ -8,6 +8,7 @@ mod evidence;
 mod explain;
 mod finding;
 mod judge;
+mod renamed;
 mod report;
 mod verdict;
 
@@ -22,4 +23,5 @@ pub use evidence::{
 };
 pub use finding::{Finding, Fix, FixKind};
 pub use judge::judge;
+pub use renamed::renamed;
 pub use verdict::{ApplyAdvice, NotCompared, Outcome, Verdict, VerdictStatus};

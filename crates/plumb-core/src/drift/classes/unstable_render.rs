@@ -3,6 +3,7 @@
 use super::super::case::{Case, Explained};
 use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::Difference;
+use crate::object::FieldPath;
 
 /// The second render of the same commit has another value here. `None` with a question noted, or no such case.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -17,6 +18,16 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         )
         .keeping(difference.whole.clone().unwrap_or_else(|| difference.path.clone()))
     })
+}
+
+/// The name itself is made up at each rendering: the same object is there (or asked for) under another one.
+pub(in crate::drift) fn renamed(other: &str) -> Explained {
+    Explained::new(
+        DriftClass::UnstableRender,
+        FieldPath::from_pointer("/metadata/name"),
+        false,
+        format!("two renders of the same commit give it different names; the other one here is `{other}`"),
+    )
 }
 
 pub(in crate::drift) fn fix(fields: &[String]) -> Fix {

@@ -1,0 +1,101 @@
+//! Objects that get another name at each rendering: `run-{{ randAlphaNum 5 }}`.
+//!
+//! After such a rendering the cluster lacks the new name and has the old one left over: a missing object and an
+//! orphan that are one thing. A second rendering of the same commit shows which part of the name is made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::object::ObjectKey;
+
+/// Pairs what is missing with what is left over. `first` and `second` are what two renderings of one commit ask
+/// for; `missing` is the part of `first` that the cluster lacks, `left_over` what the app tracks beside it.
+/// Each pair is in the map in both directions.
+pub fn renamed(
+    first: &BTreeSet<&ObjectKey>,
+    second: &BTreeSet<&ObjectKey>,
+    missing: &[&ObjectKey],
+    left_over: &[&ObjectKey],
+) -> BTreeMap<ObjectKey, ObjectKey> {
+    let mut pairs = BTreeMap::new();
+    let mut left_over: Vec<&ObjectKey> = left_over.to_vec();
+    for missing in missing.iter().filter(|key| !second.contains(**key)) {
+        let others = second.iter().filter(|key| !first.contains(**key) && is_same_kind(missing, key));
+        for other in others {
+            let (start, end) = common(&missing.name, &other.name);
+            let found = left_over.iter().position(|key| {
+                is_same_kind(missing, key)
+                    && key.name.len() > start.len() + end.len()
+                    && key.name.starts_with(start)
+                    && key.name.ends_with(end)
+            });
+            if let Some(found) = found {
+                let left = left_over.swap_remove(found);
+                pairs.insert((*missing).clone(), left.clone());
+                pairs.insert(left.clone(), (*missing).clone());
+                break;
+            }
+        }
+    }
+    pairs
+}
+
+fn is_same_kind(one: &ObjectKey, other: &ObjectKey) -> bool {
+    (&one.group, &one.kind, &one.namespace) == (&other.group, &other.kind, &other.namespace)
+}
+
+/// How two names begin and end alike. Names of which no part is the same have nothing to be recognised by: for
+/// them the beginning is the whole name, which no other name has.
+fn common<'n>(one: &'n str, other: &str) -> (&'n str, &'n str) {
+    let alike = |(one, other): &(u8, u8)| one == other;
+    let start = one.bytes().zip(other.bytes()).take_while(alike).count();
+    let room = one.len().min(other.len()) - start;
+    let end = one.bytes().rev().zip(other.bytes().rev()).take_while(alike).count().min(room);
+    // The names of objects are ASCII; another name is taken as a whole.
+    match (one.get(..start), one.get(one.len() - end..)) {
+        (Some(start), Some(end)) if start.len() + end.len() > 0 => (start, end),
+        _ => (one, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(kind: &str, name: &str) -> ObjectKey {
+        ObjectKey { group: String::new(), kind: kind.into(), namespace: Some("ns".into()), name: name.into() }
+    }
+
+    fn pair(first: &[&str], second: &[&str], live: &[&str]) -> Vec<(String, String)> {
+        let keys = |names: &[&str]| names.iter().map(|name| key("Job", name)).collect::<Vec<_>>();
+        let (first, second, live) = (keys(first), keys(second), keys(live));
+        let missing: Vec<&ObjectKey> = first.iter().filter(|key| !live.contains(key)).collect();
+        let left_over: Vec<&ObjectKey> = live.iter().filter(|key| !first.contains(key)).collect();
+        let pairs = renamed(&first.iter().collect(), &second.iter().collect(), &missing, &left_over);
+        let pairs = pairs.into_iter().filter(|(one, _)| first.contains(one));
+        pairs.map(|(one, other)| (one.name, other.name)).collect()
+    }
+
+    #[test]
+    fn a_made_up_name_is_recognised_by_what_stays() {
+        let expected = [("run-aaaaa-x".to_owned(), "run-zzzzz-x".to_owned())];
+        assert_eq!(pair(&["run-aaaaa-x"], &["run-bbbbb-x"], &["run-zzzzz-x"]), expected);
+    }
+
+    #[test]
+    fn what_renders_the_same_twice_is_simply_missing() {
+        assert_eq!(pair(&["migrate-2"], &["migrate-2"], &["migrate-1"]), []);
+    }
+
+    #[test]
+    fn another_name_is_another_object() {
+        assert_eq!(pair(&["run-aaaaa"], &["run-bbbbb"], &["import-zzzzz"]), []);
+        assert_eq!(pair(&["aaaaa"], &["bbbbb"], &["zzzzz"]), [], "nothing to recognise it by");
+        assert_eq!(pair(&["run-aaaaa"], &["run-bbbbb"], &["run-"]), [], "something is made up");
+    }
+
+    #[test]
+    fn each_is_paired_once() {
+        let found = pair(&["run-a1", "run-a2"], &["run-b1", "run-b2"], &["run-z1"]);
+        assert_eq!(found.len(), 1);
+    }
+}
