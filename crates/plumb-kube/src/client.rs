@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::{BoxError, ServiceExt};
 
-use crate::discovery::{Catalog, DiscoveryCache};
+use crate::discovery::{Catalog, DiscoveryCache, Resource};
 use crate::error::{ApiError, Status};
 use crate::limit::{Limiter, Outcome};
 use crate::transport::{AnswerBody, Transport};
@@ -176,6 +176,18 @@ impl ClusterClient {
     /// How many requests may be in flight at present.
     pub fn concurrency(&self) -> usize {
         self.shared.limiter.limit()
+    }
+
+    /// Takes the word of the caller that these kinds are served, in place of asking the server: for a command that
+    /// makes one request and knows which. A kind that is not served after all answers `404`.
+    pub fn assume_kinds(&self, kinds: &[Resource]) {
+        self.publish_catalog(|present| {
+            let mut catalog = present.clone();
+            for kind in kinds {
+                catalog.assume(kind);
+            }
+            catalog
+        });
     }
 
     pub(crate) fn publish_catalog(&self, next: impl FnOnce(&Catalog) -> Catalog) -> Arc<Catalog> {

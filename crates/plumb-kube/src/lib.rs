@@ -38,7 +38,7 @@ pub use live::{
     Change, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
     never_watched, owner_by,
 };
-pub use read::{LogOptions, Selection};
+pub use read::{LogOptions, LogStream, Selection};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{Witness, WitnessError};
 pub use write::{

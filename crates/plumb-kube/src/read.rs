@@ -1,13 +1,15 @@
 //! Requests that change nothing: reads, and dry runs, which the server answers as if it had done them.
 
 use http::{HeaderMap, Method};
+use http_body_util::BodyExt as _;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::client::{Answer, Call, ClusterClient};
+use crate::client::{Answer, Call, ClusterClient, broken};
 use crate::discovery::Resource;
 use crate::error::ApiError;
+use crate::transport::AnswerBody;
 use crate::write::{Applied, ApplyOptions};
 
 /// Which objects of a kind.
@@ -37,6 +39,8 @@ pub struct LogOptions {
 }
 
 const PAGE: &str = "500";
+const METADATA_ONLY: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// A log is read to be shown: more than this nobody reads.
 const LOG_LIMIT: &str = "4194304";
 
@@ -82,6 +86,25 @@ impl ClusterClient {
         gvk: &GroupVersionKind,
         selection: &Selection,
     ) -> Result<Vec<Manifest>, ApiError> {
+        let resource = self.catalog().find(gvk)?;
+        self.list_as(&resource, selection, "application/json").await
+    }
+
+    /// The metadata of all objects of a kind: names, labels, owners. Far smaller than the objects.
+    pub async fn list_metadata(
+        &self,
+        resource: &Resource,
+        selection: &Selection,
+    ) -> Result<Vec<Manifest>, ApiError> {
+        self.list_as(resource, selection, METADATA_ONLY).await
+    }
+
+    async fn list_as(
+        &self,
+        resource: &Resource,
+        selection: &Selection,
+        accept: &'static str,
+    ) -> Result<Vec<Manifest>, ApiError> {
         #[derive(Deserialize)]
         struct List {
             #[serde(default)]
@@ -94,12 +117,12 @@ impl ClusterClient {
             #[serde(default, rename = "continue")]
             next: String,
         }
-        let resource = self.catalog().find(gvk)?;
         let path = resource.collection_path(selection.namespace.as_deref())?;
         let mut found = Vec::new();
         let mut next = String::new();
         loop {
-            let mut call = selection.narrow(Call::new(Method::GET, path.clone()).query("limit", PAGE));
+            let call = Call::new(Method::GET, path.clone()).accepting(accept).query("limit", PAGE);
+            let mut call = selection.narrow(call);
             if !next.is_empty() {
                 call = call.query("continue", &next);
             }
@@ -107,7 +130,7 @@ impl ClusterClient {
             let list: List = serde_json::from_slice(&answer.body)
                 .map_err(|source| unreadable(&path, "a list of objects", Some(source)))?;
             for item in list.items {
-                found.push(typed(item, &resource, &path)?);
+                found.push(typed(item, resource, &path)?);
             }
             next = list.metadata.next;
             if next.is_empty() {
@@ -145,24 +168,20 @@ impl ClusterClient {
 
     /// The log of one container, at most 4 MiB of it.
     pub async fn logs(&self, namespace: &str, pod: &str, options: &LogOptions) -> Result<String, ApiError> {
-        let path = pods().object_path(Some(namespace), pod, Some("log"))?;
-        let mut call = Call::new(Method::GET, path).accepting("*/*").query("limitBytes", LOG_LIMIT);
-        if let Some(container) = &options.container {
-            call = call.query("container", container);
-        }
-        if let Some(lines) = options.tail_lines {
-            call = call.query("tailLines", &lines.to_string());
-        }
-        if let Some(seconds) = options.since_seconds {
-            call = call.query("sinceSeconds", &seconds.to_string());
-        }
-        for (name, wanted) in [("previous", options.previous), ("timestamps", options.timestamps)] {
-            if wanted {
-                call = call.query(name, "true");
-            }
-        }
+        let call = log_call(namespace, pod, options)?.query("limitBytes", LOG_LIMIT);
         let answer = self.call(call).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
+    /// The log of one container as it is written, until the container ends.
+    pub async fn follow_logs(
+        &self,
+        namespace: &str,
+        pod: &str,
+        options: &LogOptions,
+    ) -> Result<LogStream, ApiError> {
+        let call = log_call(namespace, pod, options)?.query("follow", "true");
+        Ok(LogStream { body: self.open(&call).await?, pending: Vec::new() })
     }
 
     /// The events about one object, oldest first. Events are not watched: there are many and nobody asks often.
@@ -180,6 +199,55 @@ impl ClusterClient {
         });
         Ok(events)
     }
+}
+
+/// A log that is still being written.
+pub struct LogStream {
+    body: AnswerBody,
+    pending: Vec<u8>,
+}
+
+impl LogStream {
+    /// The next line, without its end; `None` when the container has ended.
+    pub async fn next_line(&mut self) -> Result<Option<String>, ApiError> {
+        loop {
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                let rest = self.pending.split_off(end + 1);
+                let line = std::mem::replace(&mut self.pending, rest);
+                return Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()));
+            }
+            match self.body.frame().await {
+                Some(frame) => {
+                    let frame = frame.map_err(|source| broken("GET log", source))?;
+                    if let Ok(data) = frame.into_data() {
+                        self.pending.extend_from_slice(&data);
+                    }
+                }
+                None if self.pending.is_empty() => return Ok(None),
+                None => self.pending.push(b'\n'),
+            }
+        }
+    }
+}
+
+fn log_call(namespace: &str, pod: &str, options: &LogOptions) -> Result<Call, ApiError> {
+    let path = pods().object_path(Some(namespace), pod, Some("log"))?;
+    let mut call = Call::new(Method::GET, path).accepting("*/*");
+    if let Some(container) = &options.container {
+        call = call.query("container", container);
+    }
+    if let Some(lines) = options.tail_lines {
+        call = call.query("tailLines", &lines.to_string());
+    }
+    if let Some(seconds) = options.since_seconds {
+        call = call.query("sinceSeconds", &seconds.to_string());
+    }
+    for (name, wanted) in [("previous", options.previous), ("timestamps", options.timestamps)] {
+        if wanted {
+            call = call.query(name, "true");
+        }
+    }
+    Ok(call)
 }
 
 fn pods() -> Resource {
@@ -213,6 +281,11 @@ pub(crate) fn manifest(path: &str, answer: &Answer) -> Result<Manifest, ApiError
 /// The items of a list carry no kind of their own; the list's kind says it for all.
 fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, ApiError> {
     if let Value::Object(map) = &mut item {
+        // Of metadata alone the server says that it is metadata; whose it is, is what we asked for.
+        if map.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadata") {
+            map.remove("apiVersion");
+            map.remove("kind");
+        }
         map.entry("apiVersion").or_insert_with(|| Value::String(resource.api_version()));
         map.entry("kind").or_insert_with(|| Value::String(resource.gvk.kind.clone()));
     }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use plumb_kube::{ClusterClient, Connection};
+use plumb_kube::Connection;
 
 use crate::error::CommandError;
 
 /// Which cluster, and where in it.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConnectionArgs {
     /// Path of the kubeconfig; default: $KUBECONFIG, then ~/.kube/config, then the pod's service account.
     #[arg(long, global = true, env = "KUBECONFIG", hide_env_values = true)]
@@ -15,9 +15,15 @@ pub(crate) struct ConnectionArgs {
     /// Context of the kubeconfig; default: its current one.
     #[arg(long, global = true, visible_alias = "kube-context")]
     context: Option<String>,
-    /// Namespace of Applications, projects and settings.
-    #[arg(long, short = 'n', global = true, env = "PLUMB_NAMESPACE", default_value = "argocd")]
-    pub(crate) namespace: String,
+    /// Namespace of Applications, projects and settings [default: argocd].
+    ///
+    /// Where a command is about single objects (`app logs`, `app actions`, `app get-resource`, `cluster add` …)
+    /// it is the objects' namespace, as argocd has it; --control-namespace is then the other one.
+    #[arg(long, short = 'n', global = true)]
+    pub(crate) namespace: Option<String>,
+    /// Namespace of Applications, projects and settings, where --namespace means something else.
+    #[arg(long, global = true, env = "PLUMB_NAMESPACE", hide_env_values = true, hide_short_help = true)]
+    pub(crate) control_namespace: Option<String>,
     /// Accepted for scripts written for argocd: plumb always talks to the cluster itself.
     #[arg(long, global = true, hide = true)]
     core: bool,
@@ -42,18 +48,63 @@ impl ConnectionArgs {
                 .hint("`kubectl config view` shows whether it can be read; --context chooses another context")
         })
     }
+}
 
-    /// A client of that cluster that knows its kinds.
-    pub(crate) async fn client(&self) -> Result<ClusterClient, CommandError> {
-        let connection = self.connection().await?;
-        let server = connection.server();
-        let client =
-            connection.client().map_err(|error| CommandError::because("connect to the cluster", error))?;
-        client.discover().await.map_err(|error| {
-            CommandError::because(format!("ask {server} what it serves"), error)
-                .hint("is the cluster up? `kubectl get --raw /readyz` tells")
-        })?;
-        Ok(client)
+/// Options of argocd that are about its API server. plumb has none between you and the cluster.
+#[derive(Clone, Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub(crate) struct Foreign {
+    #[arg(long, global = true, hide = true, value_name = "ADDRESS")]
+    server: Option<String>,
+    #[arg(long, global = true, hide = true, value_name = "TOKEN")]
+    auth_token: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    grpc_web: bool,
+    #[arg(long, global = true, hide = true)]
+    grpc_web_root_path: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    plaintext: bool,
+    #[arg(long, global = true, hide = true)]
+    insecure: bool,
+    #[arg(long, global = true, hide = true)]
+    port_forward: bool,
+    #[arg(long, global = true, hide = true)]
+    port_forward_namespace: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    argocd_context: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    server_crt: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    client_crt: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    client_crt_key: Option<String>,
+}
+
+impl Foreign {
+    /// Names the first one that was given, with what to do instead.
+    pub(crate) fn refuse(&self) -> Result<(), CommandError> {
+        let given = [
+            ("--server", self.server.is_some()),
+            ("--auth-token", self.auth_token.is_some()),
+            ("--grpc-web", self.grpc_web),
+            ("--grpc-web-root-path", self.grpc_web_root_path.is_some()),
+            ("--plaintext", self.plaintext),
+            ("--insecure", self.insecure),
+            ("--port-forward", self.port_forward),
+            ("--port-forward-namespace", self.port_forward_namespace.is_some()),
+            ("--argocd-context", self.argocd_context.is_some()),
+            ("--server-crt", self.server_crt.is_some()),
+            ("--client-crt", self.client_crt.is_some()),
+            ("--client-crt-key", self.client_crt_key.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(CommandError::refused_flag(
+                flag,
+                "it is about Argo CD's API server, and plumb talks to the cluster itself",
+            )
+            .hint("leave it out; --kubeconfig and --context choose the cluster")),
+        }
     }
 }
 
@@ -72,6 +123,42 @@ pub(crate) fn find_program(program: PathBuf) -> PathBuf {
     let path = variable("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(&program)).find(|path| path.is_file());
     found.unwrap_or(program)
+}
+
+/// May output be coloured? (<https://no-color.org>)
+pub(crate) fn colour_allowed() -> bool {
+    variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")
+}
+
+/// `ARGOCD_OPTS`: options that argocd puts before those of the command line. Split at blanks; quotes keep
+/// blanks together.
+pub(crate) fn argocd_options() -> Vec<String> {
+    split_words(&variable("ARGOCD_OPTS").unwrap_or_default())
+}
+
+/// The user's editor, as a command with its arguments.
+pub(crate) fn editor() -> Vec<String> {
+    let wanted = ["KUBE_EDITOR", "EDITOR", "VISUAL"].into_iter().find_map(variable);
+    split_words(&wanted.unwrap_or_else(|| "vi".to_owned()))
+}
+
+fn split_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// Who asks, as far as the system knows.
@@ -95,4 +182,16 @@ fn home() -> Option<PathBuf> {
 #[expect(clippy::disallowed_methods, reason = "this is the place that the ban points to")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_split_as_a_shell_would() {
+        assert_eq!(split_words(""), Vec::<String>::new());
+        assert_eq!(split_words(" --core  --context 'my cluster' "), ["--core", "--context", "my cluster"]);
+        assert_eq!(split_words(r#"code --wait -n "a b"c '"#), ["code", "--wait", "-n", "a bc", ""]);
+    }
 }

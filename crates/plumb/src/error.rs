@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use plumb_kube::{ApiError, WriteError};
+
 use crate::exit::ExitCode;
 
 /// A command that failed: what was being done, why it failed, what to do next.
@@ -26,11 +28,57 @@ impl CommandError {
         Self { what: what.into(), source: Some(source.into()), hints: Vec::new(), code: ExitCode::Error }
     }
 
+    /// A command line that asks for what cannot be done.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { code: ExitCode::Usage, ..Self::new(what) }
+    }
+
+    /// A flag of argocd's that would do nothing here.
+    pub(crate) fn refused_flag(flag: &str, why: &str) -> Self {
+        Self::usage(format!("{flag} is not accepted: {why}"))
+    }
+
+    /// A request that the API server did not answer as hoped, with what to do about it.
+    pub(crate) fn api(what: impl Into<String>, error: ApiError) -> Self {
+        let hint = match &error {
+            error if error.code() == Some(401) => {
+                "the cluster does not know who you are: log in again; `kubectl auth whoami` tells"
+            }
+            error if error.is_forbidden() => {
+                "your user may not do this: `kubectl auth can-i --list --namespace NAMESPACE` shows what it may"
+            }
+            ApiError::Unreachable { .. } | ApiError::TimedOut { .. } => {
+                "is the cluster up? `kubectl get --raw /readyz` tells; --kubeconfig and --context choose another"
+            }
+            error if error.is_unavailable() => "the API server has trouble of its own; try again",
+            ApiError::UnknownKind { .. } => {
+                "is plumb installed there? `plumb install --apply` brings its kinds"
+            }
+            _ => "",
+        };
+        let failed = Self::because(what, error);
+        if hint.is_empty() { failed } else { failed.hint(hint) }
+    }
+
+    /// A write that did not happen.
+    pub(crate) fn write(what: impl Into<String>, error: WriteError) -> Self {
+        match error {
+            WriteError::Api(error) => Self::api(what, error),
+            error => Self::because(what, error),
+        }
+    }
+
     /// Adds a line on what to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Adds a line on what to do next, if it fits.
+    #[must_use]
+    pub(crate) fn hint_if(self, fits: bool, hint: &str) -> Self {
+        if fits { self.hint(hint) } else { self }
     }
 
     /// Ends the program with another code than [`ExitCode::Error`].

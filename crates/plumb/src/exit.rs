@@ -1,4 +1,4 @@
-//! Every exit code, in one place. `plumb help exit-codes` prints this table.
+//! Every exit code, in one place. `docs/exit-codes.md` is this table with its reasons.
 
 use std::process;
 
@@ -7,12 +7,14 @@ use std::process;
 pub(crate) enum ExitCode {
     /// Done; for `diff`: no difference that counts.
     Success,
-    /// The command ran, and its answer is "no": something differs, a sync did not succeed.
+    /// The command ran, and its answer is "no": something differs, a sync did not succeed, a person said no.
     No,
-    /// The command line was not understood.
+    /// The command line was not understood, or asks for what cannot be done.
     Usage,
     /// Something went wrong: no connection, no permission, no such app, a time limit.
     Error,
+    /// The "no" of `app diff --diff-exit-code N`.
+    Chosen(u8),
 }
 
 impl ExitCode {
@@ -23,6 +25,7 @@ impl ExitCode {
             Self::No => 1,
             Self::Usage => 2,
             Self::Error => 20,
+            Self::Chosen(code) => code,
         }
     }
 }

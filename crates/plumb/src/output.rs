@@ -1,15 +1,143 @@
 //! Data to stdout, talk to stderr. A reader that went away (`| head`) is no error.
 
-use std::io::Write;
+use std::collections::HashMap;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// One line of the command's answer.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+use serde_json::Value;
+
+use crate::error::CommandError;
+
+/// Did the reader of stdout go away?
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+/// The first other trouble with stdout: a full disk, say.
+static TROUBLE: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// How a command speaks. Colour is for terminals, and not where `NO_COLOR` is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    colour: bool,
+    terminal: bool,
+}
+
+/// The formats of `-o`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A table with all columns.
+    Wide,
+    /// Names only, one a line.
+    Name,
+    /// JSON, as the cluster holds it.
+    Json,
+    /// YAML, as the cluster holds it.
+    Yaml,
+}
+
+/// The colours that words get on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// All is well.
+    Green,
+    /// Under way, or worth a look.
+    Yellow,
+    /// Something is wrong.
+    Red,
+    /// Less important.
+    Dim,
+}
+
+impl Output {
+    /// For this process's stdout. `colour_allowed` is what `NO_COLOR` leaves.
+    pub(crate) fn of_process(colour_allowed: bool) -> Self {
+        let terminal = io::stdout().is_terminal();
+        Self { colour: terminal && colour_allowed, terminal }
+    }
+
+    /// Is somebody watching?
+    pub(crate) fn is_terminal(self) -> bool {
+        self.terminal
+    }
+
+    /// One line (or several) of the command's answer.
+    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    pub(crate) fn say(self, line: &str) {
+        put(&format!("{line}\n"));
+    }
+
+    /// A part of the command's answer, as it stands.
+    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    pub(crate) fn say_raw(self, text: &str) {
+        put(text);
+    }
+
+    /// One line for the person in front of it.
+    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    pub(crate) fn complain(self, line: &str) {
+        complain(line);
+    }
+
+    /// Has the reader of the answer gone away? What goes on for ever ends then.
+    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    pub(crate) fn is_reader_gone(self) -> bool {
+        READER_GONE.load(Ordering::Relaxed)
+    }
+
+    /// A table with aligned columns, the words that say how things are in colour.
+    pub(crate) fn table(self, header: &[&str], rows: &[Vec<String>]) {
+        let text = table(header, rows);
+        self.say(&if self.colour { coloured(&text) } else { text });
+    }
+
+    /// A text in colour, if colour is wanted.
+    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
+        if self.colour { format!("{}{text}\x1b[0m", code(colour)) } else { text.to_owned() }
+    }
+
+    /// One object, as JSON or YAML.
+    pub(crate) fn object(self, format: Format, object: &Value) -> Result<(), CommandError> {
+        match format {
+            Format::Yaml => self.say_raw(&plumb_crd::yaml::to_yaml(object)),
+            Format::Json | Format::Wide | Format::Name => {
+                let text = serde_json::to_string_pretty(object)
+                    .map_err(|error| CommandError::because("write JSON", error))?;
+                self.say(&text);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends the answer: what is still held back goes out now. Fails if a part of it could not be written, unless
+/// nobody was there to read it.
+pub(crate) fn finish() -> io::Result<()> {
+    note(io::stdout().lock().flush());
+    let trouble = TROUBLE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    trouble.map_or(Ok(()), Err)
 }
 
 /// One line for the person in front of it.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+fn put(text: &str) {
+    if READER_GONE.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut stdout = io::stdout().lock();
+    note(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+fn note(result: io::Result<()>) {
+    match result {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => READER_GONE.store(true, Ordering::Relaxed),
+        Err(error) => {
+            TROUBLE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
 }
 
 /// A table with aligned columns and two blanks between them, as kubectl prints them.
@@ -20,21 +148,112 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: Vec<&str>| {
-        let mut line = String::new();
-        for (index, cell) in cells.iter().enumerate() {
-            line.push_str(cell);
-            if index + 1 < cells.len() {
-                let padding =
-                    widths.get(index).copied().unwrap_or(0).saturating_sub(cell.chars().count()) + 2;
-                line.push_str(&" ".repeat(padding));
+    let mut text = String::new();
+    let header = header.iter().map(|cell| (*cell).to_owned()).collect();
+    for row in std::iter::once(&header).chain(rows) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        push_line(&mut text, row, &widths);
+    }
+    text
+}
+
+/// One line of a table, without blanks at its end.
+fn push_line(text: &mut String, cells: &[String], widths: &[usize]) {
+    let begins = text.len();
+    for (index, cell) in cells.iter().enumerate() {
+        text.push_str(cell);
+        if index + 1 < cells.len() {
+            let width = widths.get(index).copied().unwrap_or_default();
+            let blanks = width.saturating_sub(cell.chars().count()) + 2;
+            text.extend(std::iter::repeat_n(' ', blanks));
+        }
+    }
+    let ends = text.trim_end_matches(' ').len().max(begins);
+    text.truncate(ends);
+}
+
+fn code(colour: Colour) -> &'static str {
+    match colour {
+        Colour::Green => "\x1b[32m",
+        Colour::Yellow => "\x1b[33m",
+        Colour::Red => "\x1b[31m",
+        Colour::Dim => "\x1b[2m",
+    }
+}
+
+/// The colour of a word that says how something is.
+pub(crate) fn colour_of(word: &str) -> Option<Colour> {
+    match word {
+        "Synced" | "Healthy" | "Succeeded" | "Successful" => Some(Colour::Green),
+        "Progressing" | "Suspended" | "Running" | "Terminating" | "Pruned" | "PruneSkipped" => {
+            Some(Colour::Yellow)
+        }
+        "OutOfSync" | "Degraded" | "Missing" | "Unknown" | "Failed" | "Error" | "SyncFailed" => {
+            Some(Colour::Red)
+        }
+        _ => None,
+    }
+}
+
+/// The same table with its words in colour. Done last, so that no escape counts for a column's width.
+fn coloured(text: &str) -> String {
+    let mut painted = String::with_capacity(text.len() + text.len() / 4);
+    for piece in text.split_inclusive([' ', '\n']) {
+        let word = piece.trim_end_matches([' ', '\n']);
+        match colour_of(word) {
+            Some(colour) => {
+                painted.push_str(code(colour));
+                painted.push_str(word);
+                painted.push_str("\x1b[0m");
+                painted.push_str(&piece[word.len()..]);
+            }
+            None => painted.push_str(piece),
+        }
+    }
+    painted
+}
+
+/// A table that is shown again when something changed. On a terminal the whole of it is drawn anew; elsewhere
+/// the rows that changed are added, as `kubectl get --watch` does.
+#[derive(Debug)]
+pub(crate) struct LiveTable {
+    out: Output,
+    shown: HashMap<String, Vec<String>>,
+    begun: bool,
+}
+
+impl LiveTable {
+    /// An empty one.
+    pub(crate) fn new(out: Output) -> Self {
+        Self { out, shown: HashMap::new(), begun: false }
+    }
+
+    /// Shows the table as it is now. The first cell of a row says which row it is.
+    pub(crate) fn show(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        if self.out.terminal {
+            self.out.say_raw("\x1b[H\x1b[2J");
+            self.out.table(header, rows);
+            return;
+        }
+        let name = |row: &Vec<String>| row.first().cloned().unwrap_or_default();
+        let changed: Vec<&Vec<String>> =
+            rows.iter().filter(|row| self.shown.get(&name(row)) != Some(row)).collect();
+        if !self.begun {
+            self.out.table(header, rows);
+        } else if !changed.is_empty() {
+            // The widths of the whole table keep later lines below earlier ones.
+            let whole = table(header, rows);
+            for (line, row) in whole.lines().skip(1).zip(rows) {
+                if changed.contains(&row) {
+                    self.out.say(line);
+                }
             }
         }
-        line.trim_end().to_owned()
-    };
-    let mut lines = vec![line(header.to_vec())];
-    lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
-    lines.join("\n")
+        self.begun = true;
+        self.shown = rows.iter().map(|row| (name(row), row.clone())).collect();
+    }
 }
 
 #[cfg(test)]
@@ -51,5 +270,10 @@ mod tests {
             table(&["NAME", "STATUS", "Z"], &rows),
             "NAME    STATUS  Z\na       Synced\nlonger  x       y"
         );
+    }
+
+    #[test]
+    fn only_whole_words_get_a_colour() {
+        assert_eq!(coloured("a  Synced\nNotSynced"), "a  \x1b[32mSynced\x1b[0m\nNotSynced");
     }
 }

@@ -134,6 +134,29 @@ impl Catalog {
         Some(resource(kind, served, served.watchable()?))
     }
 
+    /// Adds a kind that is said to be served, unless it is known already.
+    pub(crate) fn assume(&mut self, resource: &Resource) {
+        let verbs = Verbs {
+            get: true,
+            list: true,
+            watch: true,
+            create: true,
+            patch: true,
+            update: true,
+            delete: true,
+        };
+        self.kinds.entry(resource.gvk.group_kind()).or_insert_with(|| ServedKind {
+            plural: resource.plural.clone(),
+            namespaced: resource.namespaced,
+            versions: vec![ServedVersion {
+                version: resource.gvk.version.clone(),
+                plural: resource.plural.clone(),
+                verbs,
+                subresources: BTreeSet::new(),
+            }],
+        });
+    }
+
     pub(crate) fn find(&self, gvk: &GroupVersionKind) -> Result<Resource, ApiError> {
         self.resource(gvk).ok_or_else(|| ApiError::UnknownKind { kind: gvk.to_string() })
     }

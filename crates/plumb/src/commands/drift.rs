@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use plumb_core::object::GroupVersionKind;
 use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
-use plumb_kube::Selection;
+use plumb_kube::{ClusterClient, Selection};
 
-use super::block_on;
-use crate::config::ConnectionArgs;
+use super::app::target;
+use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::{say, table};
+use crate::kinds;
+use crate::output::Output;
 
 /// Every difference, explained: per class, then per app.
 ///
@@ -25,17 +25,24 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
-    let reports = block_on(reports(connection))?;
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    if let Some(app) = &args.app {
+        // An app that does not exist has no differences, but that is not the answer.
+        let target = target::place(context, app, None);
+        target::read(context, &client, &target).await?;
+    }
+    let reports = reports(context, &client).await?;
+    let place = args.app.as_ref().map(|app| target::place(context, app, None));
     let wanted: Vec<&DriftReport> = reports
         .iter()
-        .filter(|report| args.app.as_ref().is_none_or(|app| report.metadata.name == *app))
+        .filter(|report| place.as_ref().is_none_or(|place| report.metadata.name == place.name))
         .collect();
     if let (Some(app), true) = (&args.app, wanted.is_empty()) {
-        say(&format!("no difference is known of {app}"));
+        context.out.say(&format!("no difference is known of {app}"));
         return Ok(ExitCode::Success);
     }
-    say(&overview(&wanted));
+    overview(context.out, &wanted);
     for report in wanted {
         let shown: Vec<&DriftFinding> = report
             .findings
@@ -45,30 +52,28 @@ pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, 
         if shown.is_empty() {
             continue;
         }
-        say(&format!("\n{}", report.metadata.name));
+        context.out.say(&format!("\n{}", report.metadata.name));
         for finding in shown {
-            say(&described(finding));
+            context.out.say(&described(finding));
         }
     }
     Ok(ExitCode::Success)
 }
 
-/// All reports of the namespace, by name.
-pub(crate) async fn reports(connection: &ConnectionArgs) -> Result<Vec<DriftReport>, CommandError> {
-    let client = connection.client().await?;
-    let gvk = GroupVersionKind::from_api_version(DriftReport::API_VERSION, DriftReport::KIND);
-    let selection = Selection { namespace: Some(connection.namespace.clone()), ..Selection::default() };
-    let found = client.list(&gvk, &selection).await.map_err(|error| {
-        CommandError::because("list DriftReports", error)
-            .hint("is plumb installed? `plumb run --install` applies its kinds")
-    })?;
+/// All reports of the control-plane namespace, by name.
+pub(crate) async fn reports(
+    context: &Context,
+    client: &ClusterClient,
+) -> Result<Vec<DriftReport>, CommandError> {
+    let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
+    let found = context.list(client, &kinds::drift_report(), &selection).await?;
     let mut reports: Vec<DriftReport> =
         found.iter().filter_map(|manifest| DriftReport::from_json(manifest.value()).ok()).collect();
     reports.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     Ok(reports)
 }
 
-fn overview(reports: &[&DriftReport]) -> String {
+fn overview(out: Output, reports: &[&DriftReport]) {
     let mut counts: BTreeMap<(bool, &str, &str), (usize, std::collections::BTreeSet<&str>)> = BTreeMap::new();
     for report in reports {
         for finding in &report.findings {
@@ -93,7 +98,7 @@ fn overview(reports: &[&DriftReport]) -> String {
             ]
         })
         .collect();
-    table(&["COUNTS", "CLASS", "KIND", "FINDINGS", "APPS"], &rows)
+    out.table(&["COUNTS", "CLASS", "KIND", "FINDINGS", "APPS"], &rows);
 }
 
 /// One finding in plain words.

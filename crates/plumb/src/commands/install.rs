@@ -2,14 +2,12 @@
 
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::install::{self, InstallOptions};
-use plumb_kube::{ApplyOptions, ClusterClient, Fence, FieldValidation, Gate, WritePermit};
+use plumb_kube::{ApplyOptions, ClusterClient, FieldValidation, WritePermit};
 use serde_json::Value;
 
-use super::block_on;
-use crate::config::ConnectionArgs;
+use crate::context::{Context, gate};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::{complain, say};
 
 /// Print (or apply) what plumb needs in a cluster.
 ///
@@ -25,53 +23,49 @@ pub(crate) struct Args {
     image: String,
 }
 
-pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let options = InstallOptions {
-        namespace: connection.namespace.clone(),
+        namespace: context.namespace().to_owned(),
         image: args.image.clone(),
         ..InstallOptions::default()
     };
     let objects = install::install(&options);
     if !args.apply {
-        say(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
+        context.out.say(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
         return Ok(ExitCode::Success);
     }
-    block_on(async {
-        let client = connection.client().await?;
-        apply_all(&client, &objects).await?;
-        Ok(ExitCode::Success)
-    })
+    let client = context.client_of_all_kinds().await?;
+    apply_all(context, &client, &objects).await?;
+    Ok(ExitCode::Success)
 }
 
 /// What a laptop needs: CRDs, the namespace and the default project. What exists is left alone, apart from
 /// CRDs, which are brought up to date unless Argo CD installed them.
-pub(crate) async fn apply_for_laptop(connection: &ConnectionArgs) -> Result<(), CommandError> {
-    let client = connection.client().await?;
+pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandError> {
+    let client = context.client_of_all_kinds().await?;
     let mut missing = Vec::new();
-    for object in plumb_crd::crds().into_iter().chain([install::namespace(&connection.namespace)]) {
+    for object in plumb_crd::crds().into_iter().chain([install::namespace(context.namespace())]) {
         let manifest = manifest(&object)?;
         let Some(key) = manifest.key() else { continue };
-        let found = client
-            .get(&key)
-            .await
-            .map_err(|error| CommandError::because(format!("look for {key}"), error))?;
+        let found =
+            client.get(&key).await.map_err(|error| CommandError::api(format!("look for {key}"), error))?;
         let is_ours = key.name.ends_with(".plumb.dev");
         if found.is_none() || is_ours {
             missing.push(object);
         }
     }
-    apply_all(&client, &missing).await?;
-    let project = install::default_project(&connection.namespace);
+    apply_all(context, &client, &missing).await?;
+    let project = install::default_project(context.namespace());
     let key = manifest(&project)?.key();
     if let Some(key) = key {
         wait_until_served(&client, &key).await?;
         if client
             .get(&key)
             .await
-            .map_err(|error| CommandError::because(format!("look for {key}"), error))?
+            .map_err(|error| CommandError::api(format!("look for {key}"), error))?
             .is_none()
         {
-            apply_all(&client, &[project]).await?;
+            apply_all(context, &client, &[project]).await?;
         }
     }
     wait_until_served(
@@ -92,7 +86,7 @@ async fn wait_until_served(client: &ClusterClient, key: &ObjectKey) -> Result<()
         let catalog = client
             .discover()
             .await
-            .map_err(|error| CommandError::because("ask the API server what it serves", error))?;
+            .map_err(|error| CommandError::api("ask the API server what it serves", error))?;
         if catalog.kind(&key.group_kind()).is_some() {
             return Ok(());
         }
@@ -105,8 +99,8 @@ async fn wait_until_served(client: &ClusterClient, key: &ObjectKey) -> Result<()
     .hint("`kubectl get crd` shows the conditions of the definition"))
 }
 
-async fn apply_all(client: &ClusterClient, objects: &[Value]) -> Result<(), CommandError> {
-    let gate = Gate::new(client.clone(), Fence::of_command(), None);
+async fn apply_all(context: &Context, client: &ClusterClient, objects: &[Value]) -> Result<(), CommandError> {
+    let gate = gate(client);
     let options = ApplyOptions {
         field_manager: "plumb-install".to_owned(),
         force: true,
@@ -120,8 +114,8 @@ async fn apply_all(client: &ClusterClient, objects: &[Value]) -> Result<(), Comm
         let permit = WritePermit::asked_by_person(key.clone());
         gate.apply(&permit, &manifest, &options)
             .await
-            .map_err(|error| CommandError::because(format!("apply {key}"), error))?;
-        complain(&format!("{key} applied"));
+            .map_err(|error| CommandError::write(format!("apply {key}"), error))?;
+        context.out.complain(&format!("{key} applied"));
     }
     Ok(())
 }

@@ -1,20 +1,13 @@
 //! One file per command: its arguments, its help, what it does.
+//!
+//! A command is an `Args` whose doc comments are its help (with an example), and
+//! `async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError>`. It speaks through
+//! `context.out`, asks through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
+//! that says what to do next. It is named in the enum above it and has a golden file in `tests/cli`.
 
 pub(crate) mod app;
+pub(crate) mod completion;
+pub(crate) mod confirm;
 pub(crate) mod drift;
 pub(crate) mod install;
 pub(crate) mod run;
-
-use std::future::Future;
-
-use crate::error::CommandError;
-
-/// Runs a command that talks to a cluster.
-fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::because("start the runtime", error))?;
-    runtime.block_on(work)
-}

@@ -9,8 +9,9 @@ use plumb_kube::Connection;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{block_on, install};
-use crate::config::{self, ConnectionArgs};
+use super::install;
+use crate::config;
+use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
@@ -90,29 +91,27 @@ enum LogFormat {
     Json,
 }
 
-pub(crate) fn run(connection: &ConnectionArgs, args: Args) -> Result<ExitCode, CommandError> {
+pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
     start_logging(&args)?;
-    block_on(async {
-        if args.install {
-            install::apply_for_laptop(connection).await?;
-        }
-        let options = Options {
-            namespace: connection.namespace.clone(),
-            cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
-            helm: config::find_program(args.helm),
-            kustomize: config::find_program(args.kustomize),
-            jsonnet: Vec::new(),
-            identity: config::identity(),
-            workers: args.workers.max(1),
-            poll: Duration::from_secs(args.poll_seconds),
-            witness: args.witness.place(&connection.connection().await?),
-        };
-        let stop = stopped(args.until_stdin_closes);
-        plumb_engine::run(connection.connection().await?, options, stop)
-            .await
-            .map_err(|error| CommandError::because("run the engine", error))?;
-        Ok(ExitCode::Success)
-    })
+    if args.install {
+        install::apply_for_laptop(context).await?;
+    }
+    let options = Options {
+        namespace: context.namespace().to_owned(),
+        cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
+        helm: config::find_program(args.helm),
+        kustomize: config::find_program(args.kustomize),
+        jsonnet: Vec::new(),
+        identity: config::identity(),
+        workers: args.workers.max(1),
+        poll: Duration::from_secs(args.poll_seconds),
+        witness: args.witness.place(&context.connect().await?),
+    };
+    let stop = stopped(args.until_stdin_closes);
+    plumb_engine::run(context.connect().await?, options, stop)
+        .await
+        .map_err(|error| CommandError::because("run the engine", error))?;
+    Ok(ExitCode::Success)
 }
 
 fn start_logging(args: &Args) -> Result<(), CommandError> {

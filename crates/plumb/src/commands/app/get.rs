@@ -1,33 +1,141 @@
 //! `plumb app get`
 
-use plumb_crd::Application;
+use jiff::Timestamp;
+use plumb_core::project::{Project, SyncTrigger, WindowDecision, WindowSubject};
+use plumb_crd::application::ApplicationSource;
+use plumb_crd::{AppProject, Application, DriftReport, to_project_rules};
+use plumb_kube::{ClusterClient, Target};
 
-use super::{read, target};
-use crate::commands::block_on;
-use crate::config::ConnectionArgs;
+use super::refresh::{Refresh, refresh};
+use super::target::{AppArg, read_whole};
+use super::{describe, states, tree};
+use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::{say, table};
+use crate::kinds;
+use crate::output::Format;
 
-/// Show one Application and its objects: `plumb app get payments`
+/// Show one Application: its sources, how it is, and each of its objects.
+///
+/// Examples: `plumb app get payments`, `plumb app get payments --refresh -o json`,
+/// `plumb app get payments -o tree=detailed`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
-    /// `name`, or `namespace/name`.
-    app: String,
+    #[command(flatten)]
+    app: AppArg,
+    /// How to print it: wide, json, yaml, tree, or tree=detailed.
+    #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "json", "yaml", "tree", "tree=detailed"])]
+    output: String,
+    /// Look at Git and the cluster first.
+    #[arg(long)]
+    refresh: bool,
+    /// Look at Git and the cluster first, and render anew.
+    #[arg(long)]
+    hard_refresh: bool,
+    /// Show the last operation, too.
+    #[arg(long)]
+    show_operation: bool,
+    /// Show the Helm parameters, too.
+    #[arg(long)]
+    show_params: bool,
+    /// Only this source, counted from 1.
+    #[arg(long, value_name = "N")]
+    source_position: Option<usize>,
+    /// Only the source of this name.
+    #[arg(long, value_name = "NAME", conflicts_with = "source_position")]
+    source_name: Option<String>,
+    /// Give up waiting for a refresh after this many seconds; 0 never.
+    #[arg(long, default_value_t = 0)]
+    timeout: u64,
 }
 
-pub(super) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
-    let target = target(connection, &args.app);
-    let application = block_on(async {
-        let client = connection.client().await?;
-        read(&client, &target).await
-    })?;
-    for (label, text) in header(&application) {
-        say(&format!("{:<20}{text}", format!("{label}:")));
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let target = args.app.place(context);
+    if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
+        read_whole(context, &client, &target).await?;
+        let looked = refresh(context, &client, &target, how);
+        tokio::time::timeout(crate::context::limit(args.timeout), looked).await.map_err(|_| {
+            CommandError::new(format!("{} was not looked at within {} s", target.name, args.timeout))
+                .hint("is `plumb run` at work on its namespace?")
+        })??;
     }
-    let status = &application.status;
-    if !status.conditions.is_empty() {
-        let rows: Vec<Vec<String>> = status
+    let object = read_whole(context, &client, &target).await?;
+    match args.output.as_str() {
+        "json" => context.out.object(Format::Json, &describe::readable(&object))?,
+        "yaml" => context.out.object(Format::Yaml, &describe::readable(&object))?,
+        shape => {
+            let application = super::target::parse(&object)?;
+            show(context, &client, &target, &application, args).await?;
+            if shape == "wide" {
+                table(context, &client, &application).await;
+            } else {
+                let client = context.client_of_all_kinds().await?;
+                context.out.say("");
+                tree::show(context, &client, &application, shape == "tree=detailed").await?;
+            }
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+async fn show(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    application: &Application,
+    args: &Args,
+) -> Result<(), CommandError> {
+    let out = context.out;
+    let (window, report) = futures::future::join(
+        window(context, client, application),
+        client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name),
+    )
+    .await;
+    let report = report.ok().flatten().and_then(|report| DriftReport::from_json(report.value()).ok());
+    let spec = &application.spec;
+    out.say(&describe::line("Name", &describe::qualified(application)));
+    out.say(&describe::line("Project", if spec.project.is_empty() { "default" } else { &spec.project }));
+    out.say(&describe::line("Server", describe::cluster(application)));
+    out.say(&describe::line("Namespace", &spec.destination.namespace));
+    let sources = chosen(application, args)?;
+    out.say(if application.spec.sources.is_empty() { "Source:" } else { "Sources:" });
+    for source in &sources {
+        for line in source_lines(source) {
+            out.say(&line);
+        }
+    }
+    if let Some(window) = window {
+        out.say(&describe::line("SyncWindow", &window));
+    }
+    out.say(&describe::line("Sync Policy", &policy(application)));
+    out.say(&describe::line("Sync Status", &sync_status(application)));
+    let health = &application.status.health;
+    let health = if health.message.is_empty() {
+        health.status.clone()
+    } else {
+        format!("{} ({})", health.status, health.message)
+    };
+    out.say(&describe::line("Health Status", &health));
+    if let Some(report) = report.filter(|report| !report.findings.is_empty()) {
+        let drift = describe::drift(&report, Timestamp::now());
+        out.say(&describe::line("Drift", &format!("{drift} (`plumb app diff {}`)", target.name)));
+    }
+    if args.show_operation
+        && let Some(state) = &application.status.operation_state
+    {
+        out.say("");
+        for (label, text) in describe::operation(state) {
+            out.say(&describe::line(label, &text));
+        }
+    }
+    if args.show_params {
+        show_parameters(context, &sources);
+    }
+    if !application.status.conditions.is_empty() {
+        let rows: Vec<Vec<String>> = application
+            .status
             .conditions
             .iter()
             .map(|condition| {
@@ -35,64 +143,129 @@ pub(super) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, 
                 vec![condition.condition_type.clone(), condition.message.clone(), since]
             })
             .collect();
-        say(&format!("\n{}", table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows)));
+        out.say("");
+        out.table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows);
     }
-    let rows: Vec<Vec<String>> = status
-        .resources
-        .iter()
-        .map(|resource| {
-            let hook = if resource.hook { "Hook".to_owned() } else { String::new() };
-            let message = if resource.requires_pruning && !resource.hook { "requires pruning" } else { "" };
-            vec![
-                resource.group.clone(),
-                resource.kind.clone(),
-                resource.namespace.clone(),
-                resource.name.clone(),
-                resource.status.clone(),
-                hook,
-                message.to_owned(),
-            ]
-        })
-        .collect();
-    say(&format!("\n{}", table(&["GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HOOK", "MESSAGE"], &rows)));
-    Ok(ExitCode::Success)
+    Ok(())
 }
 
-fn header(application: &Application) -> Vec<(&'static str, String)> {
-    let spec = &application.spec;
-    let status = &application.status;
-    let cluster =
-        if spec.destination.name.is_empty() { &spec.destination.server } else { &spec.destination.name };
-    let mut lines = vec![
-        ("Name", format!("{}/{}", application.metadata.namespace, application.metadata.name)),
-        ("Project", spec.project.clone()),
-        ("Server", cluster.clone()),
-        ("Namespace", spec.destination.namespace.clone()),
-    ];
-    for source in spec.source.iter().map(AsRef::as_ref).chain(&spec.sources) {
-        lines.push(("Source", format!("{} {} {}", source.repo_url, source.path, source.target_revision)));
+async fn table(context: &Context, client: &ClusterClient, application: &Application) {
+    let mut states = states::states(application);
+    if states.is_empty() {
+        return;
     }
-    let automated = spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
-    let policy = match automated {
-        Some(automated) if automated.enabled != Some(false) && automated.prune == Some(true) => {
-            "Automated (Prune)"
+    // Kinds beyond those that every command knows are asked for only where an object needs them.
+    if client.discover().await.is_ok() {
+        states::fill_health(client, &mut states).await;
+    }
+    context.out.say("");
+    let rows: Vec<Vec<String>> = states.iter().map(states::State::row).collect();
+    context.out.table(&states::COLUMNS, &rows);
+}
+
+/// The sources to show.
+fn chosen<'a>(application: &'a Application, args: &Args) -> Result<Vec<&'a ApplicationSource>, CommandError> {
+    let all = describe::sources(application);
+    match (args.source_position, &args.source_name) {
+        (None, None) => Ok(all),
+        (Some(position), _) => {
+            let source = position.checked_sub(1).and_then(|index| all.get(index).copied());
+            let n = all.len();
+            let missing = || CommandError::usage(format!("there is no source {position}: the app has {n}"));
+            Ok(vec![source.ok_or_else(missing)?])
         }
-        Some(automated) if automated.enabled != Some(false) => "Automated",
-        _ => "Manual",
+        (None, Some(name)) => {
+            let source = all.iter().find(|source| source.name == *name).copied();
+            let missing = || CommandError::usage(format!("there is no source with the name {name}"));
+            Ok(vec![source.ok_or_else(missing)?])
+        }
+    }
+}
+
+fn source_lines(source: &ApplicationSource) -> Vec<String> {
+    let mut lines =
+        vec![describe::line("- Repo", &source.repo_url), describe::line("  Target", &source.target_revision)];
+    let mut add = |label: &str, text: &str| {
+        if !text.is_empty() {
+            lines.push(describe::line(label, text));
+        }
     };
-    lines.push(("Sync Policy", policy.to_owned()));
-    let short: String = status.sync.revision.chars().take(7).collect();
-    let word = if status.sync.status == "Synced" { "to" } else { "from" };
-    lines.push(("Sync Status", format!("{} {word} {short}", status.sync.status)));
-    let health = &status.health;
-    let health = if health.message.is_empty() {
-        health.status.clone()
-    } else {
-        format!("{}: {}", health.status, health.message)
-    };
-    lines.push(("Health Status", health));
-    if let Some(operation) = &status.operation_state {
-        lines.push(("Operation", format!("{}: {}", operation.phase, operation.message)));
+    add("  Name", &source.name);
+    add("  Chart", &source.chart);
+    add("  Path", &source.path);
+    add("  Ref", &source.ref_name);
+    if let Some(helm) = &source.helm {
+        add("  Helm Values", &helm.value_files.join(","));
+    }
+    if let Some(kustomize) = &source.kustomize {
+        add("  Name Prefix", &kustomize.name_prefix);
     }
     lines
+}
+
+fn policy(application: &Application) -> String {
+    let automated = application.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+    match automated.filter(|automated| automated.enabled != Some(false)) {
+        None => "Manual".to_owned(),
+        Some(automated) if automated.prune == Some(true) => "Automated (Prune)".to_owned(),
+        Some(_) => "Automated".to_owned(),
+    }
+}
+
+fn sync_status(application: &Application) -> String {
+    let sync = &application.status.sync;
+    let sources = describe::sources(application);
+    let wanted = match sources.as_slice() {
+        [one] if one.target_revision.is_empty() => "HEAD",
+        [one] => &one.target_revision,
+        _ => "",
+    };
+    let revision = describe::short(&sync.revision);
+    let at = match (wanted, revision) {
+        ("", "") => String::new(),
+        (wanted, "") => wanted.to_owned(),
+        (wanted, revision) if describe::short(wanted) == revision => revision.to_owned(),
+        (wanted, revision) => format!("{wanted} ({revision})"),
+    };
+    match (sync.status.as_str(), at.as_str()) {
+        ("", _) => "Unknown".to_owned(),
+        (status, "") => status.to_owned(),
+        ("Synced", at) => format!("Synced to {at}"),
+        ("OutOfSync", at) => format!("OutOfSync from {at}"),
+        (status, _) => status.to_owned(),
+    }
+}
+
+/// What the project's sync windows say now; `None` if the project cannot be read.
+async fn window(context: &Context, client: &ClusterClient, application: &Application) -> Option<String> {
+    let spec = &application.spec;
+    let name = if spec.project.is_empty() { "default" } else { &spec.project };
+    let project = client.get_at(&kinds::project(), Some(context.namespace()), name).await.ok()??;
+    let (rules, _) = to_project_rules(&AppProject::from_json(project.value()).ok()?);
+    let (project, _) = Project::compile(&rules);
+    let subject = WindowSubject {
+        app: &application.metadata.name,
+        namespace: &spec.destination.namespace,
+        server: &spec.destination.server,
+        cluster: &spec.destination.name,
+    };
+    let now = Timestamp::now();
+    let is_allowed = |trigger| project.permits_sync(&subject, trigger, None, now) == WindowDecision::Allowed;
+    let word = match (is_allowed(SyncTrigger::Automated), is_allowed(SyncTrigger::Manual)) {
+        (true, _) => "Sync Allowed",
+        (false, true) => "Manual Allowed",
+        (false, false) => "Sync Denied",
+    };
+    Some(word.to_owned())
+}
+
+fn show_parameters(context: &Context, sources: &[&ApplicationSource]) {
+    let rows: Vec<Vec<String>> = sources
+        .iter()
+        .filter_map(|source| source.helm.as_deref())
+        .flat_map(|helm| &helm.parameters)
+        .map(|parameter| vec![parameter.name.clone(), parameter.value.clone()])
+        .collect();
+    context.out.say("");
+    context.out.table(&["NAME", "VALUE"], &rows);
 }

@@ -1,22 +1,32 @@
-//! `plumb app`: argocd's words for looking at Applications and syncing them.
+//! `plumb app`: argocd's words for looking at Applications, changing and syncing them.
 
+mod create;
+mod delete;
+mod describe;
 mod diff;
+mod edit;
 mod get;
 mod list;
+mod patch;
+mod progress;
+mod refresh;
+mod resource_filter;
 mod set;
+mod spec;
+mod states;
 mod sync;
+pub(crate) mod target;
+mod tree;
+mod unset;
+mod wait;
 
-use plumb_core::object::{GroupVersionKind, Manifest};
-use plumb_crd::Application;
-use plumb_kube::{ClusterClient, Fence, Gate, OwnWrite, Patch, PatchOptions, Target};
-use serde_json::Value;
-
-use crate::config::ConnectionArgs;
+use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Look at Applications and sync them.
+/// Look at Applications, change and sync them.
 #[derive(Debug, clap::Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -24,66 +34,40 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List Applications, with what is wrong with each.
-    List,
-    /// Show one Application and its objects.
+    List(list::Args),
     Get(get::Args),
-    /// Show what differs from Git and counts, with its class, who did it and since when.
     Diff(diff::Args),
-    /// Make the cluster equal to Git, and wait until it is.
     Sync(sync::Args),
-    /// Change how an Application is synced.
+    Wait(wait::Args),
+    Create(create::Args),
     Set(set::Args),
+    Unset(unset::Args),
+    Edit(edit::Args),
+    Patch(patch::Args),
+    #[command(visible_alias = "rm")]
+    Delete(delete::Args),
 }
 
-pub(crate) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
+impl Args {
+    /// What `--namespace` means to the command.
+    #[expect(clippy::unused_self, reason = "commands about single objects will differ")]
+    pub(crate) fn namespace_means(&self) -> NamespaceMeans {
+        NamespaceMeans::ControlPlane
+    }
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     match &args.command {
-        Command::List => list::run(connection),
-        Command::Get(args) => get::run(connection, args),
-        Command::Diff(args) => diff::run(connection, args),
-        Command::Sync(args) => sync::run(connection, args),
-        Command::Set(args) => set::run(connection, args),
+        Command::List(args) => list::run(context, args).await,
+        Command::Get(args) => get::run(context, args).await,
+        Command::Diff(args) => diff::run(context, args).await,
+        Command::Sync(args) => sync::run(context, args).await,
+        Command::Wait(args) => wait::run(context, args).await,
+        Command::Create(args) => create::run(context, args).await,
+        Command::Set(args) => set::run(context, args).await,
+        Command::Unset(args) => unset::run(context, args).await,
+        Command::Edit(args) => edit::run(context, args).await,
+        Command::Patch(args) => patch::run(context, args).await,
+        Command::Delete(args) => delete::run(context, args).await,
     }
-}
-
-/// Where an Application is: `name` in the control-plane namespace, or `namespace/name`.
-fn target(connection: &ConnectionArgs, app: &str) -> Target {
-    let (namespace, name) = app.split_once('/').unwrap_or((&connection.namespace, app));
-    Target {
-        gvk: GroupVersionKind::from_api_version(Application::API_VERSION, Application::KIND),
-        namespace: Some(namespace.to_owned()),
-        name: name.to_owned(),
-    }
-}
-
-/// The Application as it is now.
-async fn read(client: &ClusterClient, target: &Target) -> Result<Application, CommandError> {
-    let name = &target.name;
-    let found = client.get_at(&target.gvk, target.namespace.as_deref(), name).await;
-    let found = found.map_err(|error| CommandError::because(format!("read application {name}"), error))?;
-    let namespace = target.namespace.as_deref().unwrap_or_default();
-    let manifest = found.ok_or_else(|| {
-        CommandError::new(format!("there is no application {name} in namespace {namespace}"))
-            .hint("`plumb app list` shows the applications; --namespace names another namespace")
-    })?;
-    parse(&manifest)
-}
-
-fn parse(manifest: &Manifest) -> Result<Application, CommandError> {
-    let name = manifest.name().unwrap_or_default();
-    Application::from_json(manifest.value())
-        .map_err(|error| CommandError::because(format!("read application {name}"), error))
-}
-
-/// Changes an Application.
-async fn patch(client: &ClusterClient, target: &Target, patch: Value) -> Result<Application, CommandError> {
-    let gate = Gate::new(client.clone(), Fence::of_command(), None);
-    let write = OwnWrite::Patch {
-        target: target.clone(),
-        patch: Patch::Merge(patch),
-        options: PatchOptions { field_manager: Some("argocd".to_owned()), subresource: None },
-    };
-    let what = format!("change application {}", target.name);
-    let applied = gate.write_own(&write).await.map_err(|error| CommandError::because(what.clone(), error))?;
-    applied.map_or_else(|| Err(CommandError::new(what)), |applied| parse(&applied.manifest))
 }

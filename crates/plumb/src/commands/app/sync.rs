@@ -1,27 +1,40 @@
 //! `plumb app sync`
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use plumb_crd::application::OperationState;
 use plumb_crd::{Application, Wire};
-use plumb_kube::{ClusterClient, ObjectEvent, Selection, Target};
+use plumb_kube::{ClusterClient, ObjectEvent, Target};
 use serde_json::{Value, json};
 
-use super::{parse, patch, read, target};
-use crate::commands::block_on;
-use crate::config::{self, ConnectionArgs};
+use super::progress::Progress;
+use super::refresh::{PATIENCE, follow, no_engine};
+use super::resource_filter::ResourceFilter;
+use super::target::{self, parse, patch};
+use super::{describe, states, wait};
+use crate::config;
+use crate::context::{Context, limit};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::{complain, say, table};
+use crate::output::Format;
 
-/// Make the cluster equal to Git, and wait until it is: `plumb app sync payments --prune`
+/// Make the cluster equal to Git, and wait until it is.
 ///
-/// Exit code 0: it succeeded; 1: it did not.
+/// Shows waves, hooks, and what is waited for and why. Exit code 0: it succeeded; 1: it did not; 20: not in time.
+///
+/// Examples: `plumb app sync payments --prune`, `plumb app sync payments --resource apps:Deployment:web`,
+/// `plumb app sync -l team=payments --async`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
-    /// `name`, or `namespace/name`.
-    app: String,
+    /// `name`, or `namespace/name`; several are synced one after the other.
+    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    apps: Vec<String>,
+    /// Those with these labels, in place of names.
+    #[arg(long, short = 'l', conflicts_with = "apps")]
+    selector: Option<String>,
+    /// Namespace of the Applications, where it is not the control plane's.
+    #[arg(long, short = 'N', value_name = "NAMESPACE")]
+    app_namespace: Option<String>,
     /// Delete what left Git.
     #[arg(long)]
     prune: bool,
@@ -31,116 +44,341 @@ pub(crate) struct Args {
     /// Sync to this revision instead of the app's.
     #[arg(long)]
     revision: Option<String>,
+    /// Sync the sources of --source-positions or --source-names to these revisions.
+    #[arg(long, value_name = "REVISION")]
+    revisions: Vec<String>,
+    /// The sources that --revisions are for, counted from 1.
+    #[arg(long, value_name = "N")]
+    source_positions: Vec<usize>,
+    /// The sources that --revisions are for, by name.
+    #[arg(long, value_name = "NAME", conflicts_with = "source_positions")]
+    source_names: Vec<String>,
+    /// Only these objects: `[!]GROUP:KIND:[NAMESPACE/]NAME`, `*` for any.
+    #[arg(long, value_name = "RESOURCE")]
+    resource: Vec<ResourceFilter>,
+    /// `hook`: run hooks (the default); `apply`: leave them out.
+    #[arg(long, value_parser = ["apply", "hook"])]
+    strategy: Option<String>,
+    /// Delete and create anew what cannot be changed.
+    #[arg(long)]
+    force: bool,
+    /// Replace objects in place of applying them.
+    #[arg(long)]
+    replace: bool,
+    /// Apply on the server (plumb always does; this is for the app's options in the operation).
+    #[arg(long)]
+    server_side: bool,
+    /// Leave alone what is in sync already.
+    #[arg(long)]
+    apply_out_of_sync_only: bool,
+    /// A line for the operation's record: `name=value`.
+    #[arg(long, value_name = "NAME=VALUE")]
+    info: Vec<String>,
+    /// How often to try again after a failure.
+    #[arg(long)]
+    retry_limit: Option<i64>,
+    /// Resolve the revision anew on each try.
+    #[arg(long)]
+    retry_refresh: bool,
+    /// The first wait between tries, such as `5s`.
+    #[arg(long)]
+    retry_backoff_duration: Option<String>,
+    /// The longest wait between tries.
+    #[arg(long)]
+    retry_backoff_max_duration: Option<String>,
+    /// What each next wait is multiplied with.
+    #[arg(long)]
+    retry_backoff_factor: Option<i64>,
     /// Do not wait.
     #[arg(long = "async")]
     no_wait: bool,
     /// Give up waiting after this many seconds; 0 never.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
+    /// How to print the result.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
+    /// Refused: an operation cannot be previewed and started in one go.
+    #[arg(long, hide = true)]
+    preview_changes: bool,
+    /// Refused together with --preview-changes.
+    #[arg(long, visible_alias = "assumeYes", hide = true)]
+    assume_yes: bool,
+    /// Refused: what is not in Git would be drift a moment later.
+    #[arg(long, hide = true, value_name = "DIRECTORY")]
+    local: Option<String>,
 }
 
-pub(super) fn run(connection: &ConnectionArgs, args: &Args) -> Result<ExitCode, CommandError> {
-    let target = target(connection, &args.app);
-    block_on(async {
-        let client = connection.client().await?;
-        let application = read(&client, &target).await?;
-        if application.operation.is_some() {
-            return Err(CommandError::new(format!(
-                "another operation is already in progress on {}",
-                target.name
-            ))
-            .hint("wait for it, or remove it with `kubectl patch` of `operation`"));
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    refuse(args)?;
+    let client = context.client().await?;
+    let targets =
+        wait::targets(context, &client, &args.apps, args.selector.as_deref(), args.app_namespace.as_deref())
+            .await?;
+    let mut code = ExitCode::Success;
+    for target in &targets {
+        if !sync(context, &client, target, args).await? {
+            code = ExitCode::No;
         }
-        let before = application.status.operation_state.as_ref().map(|state| state.started_at);
-        let request = operation(&application, args);
-        patch(&client, &target, json!({"operation": request, "status": {"operationState": null}})).await?;
-        if args.no_wait {
-            complain(&format!("sync of {} asked for", target.name));
-            return Ok(ExitCode::Success);
-        }
-        let limit = if args.timeout == 0 { Duration::MAX } else { Duration::from_secs(args.timeout) };
-        let ended = tokio::time::timeout(limit, wait(&client, &target, before)).await;
-        let state = ended.map_err(|_| {
-            CommandError::new(format!("{} has not been synced after {} s", target.name, args.timeout))
-        })??;
-        show(&state);
-        Ok(if state.phase == "Succeeded" { ExitCode::Success } else { ExitCode::No })
-    })
+    }
+    Ok(code)
+}
+
+fn refuse(args: &Args) -> Result<(), CommandError> {
+    if args.apps.is_empty() && args.selector.is_none() {
+        return Err(
+            CommandError::usage("no app is named").hint("`plumb app sync payments`, or -l team=payments")
+        );
+    }
+    if args.local.is_some() {
+        return Err(CommandError::refused_flag(
+            "--local",
+            "what is not in Git would be drift a moment later",
+        )
+        .hint("`plumb app diff APP --local DIRECTORY` shows what it would change; commit it, then sync"));
+    }
+    if args.preview_changes {
+        return Err(CommandError::refused_flag("--preview-changes", "it asks and acts in one go")
+            .hint("`plumb app sync APP --dry-run` or `plumb app diff APP` shows the changes; then sync"));
+    }
+    if args.assume_yes {
+        return Err(CommandError::refused_flag("--assumeYes", "nothing is asked"));
+    }
+    if args.revisions.len() != args.source_positions.len() + args.source_names.len() {
+        return Err(CommandError::usage(
+            "each of --revisions needs its --source-positions or --source-names",
+        ));
+    }
+    Ok(())
+}
+
+/// Asks for one sync and sees it through. Says whether it succeeded.
+async fn sync(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    args: &Args,
+) -> Result<bool, CommandError> {
+    let application = target::read(context, client, target).await?;
+    if application.is_terminating() {
+        return Err(CommandError::new(format!("application {} is being deleted", target.name)));
+    }
+    if application.operation.is_some() {
+        return Err(CommandError::new(format!(
+            "another operation is already in progress on {}",
+            target.name
+        ))
+        .hint(format!(
+            "`plumb app wait {0} --operation` waits for it, `plumb app terminate-op {0}` ends it",
+            target.name
+        )));
+    }
+    let before = application.status.operation_state.as_ref().map(|state| state.started_at);
+    let request = operation(&application, args)?;
+    patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
+    if args.no_wait {
+        context.out.complain(&format!("sync of {} asked for", target.name));
+        return Ok(true);
+    }
+    let ended = tokio::time::timeout(
+        limit(args.timeout),
+        follow_operation(context, client, target, before, &application),
+    )
+    .await;
+    let (application, state) = ended.map_err(|_| {
+        CommandError::new(format!("timed out after {} s: {} is not synced yet", args.timeout, target.name))
+            .hint(format!("the sync goes on; `plumb app wait {}` waits again", target.name))
+    })??;
+    show(context, &application, &state, args)?;
+    Ok(state.phase == "Succeeded")
 }
 
 /// The operation as a person's: with the options and retries of the spec, as argocd does it.
-fn operation(application: &Application, args: &Args) -> Value {
+fn operation(application: &Application, args: &Args) -> Result<Value, CommandError> {
     let policy = application.spec.sync_policy.as_ref();
     let mut sync = json!({"prune": args.prune, "dryRun": args.dry_run});
-    if let Some(revision) = &args.revision {
-        sync["revision"] = json!(revision);
+    set_revisions(&mut sync, application, args)?;
+    let strategy = args.strategy.as_deref().unwrap_or("hook");
+    if args.strategy.is_some() || args.force {
+        sync["syncStrategy"] = json!({strategy: {"force": args.force}});
     }
-    if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|options| !options.is_empty()) {
+    let flags = [
+        (args.replace, "Replace=true"),
+        (args.server_side, "ServerSideApply=true"),
+        (args.apply_out_of_sync_only, "ApplyOutOfSyncOnly=true"),
+    ];
+    let chosen: Vec<&str> = flags.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect();
+    // Options on the command line replace those of the spec, all of them: that is what argocd does.
+    if !chosen.is_empty() {
+        sync["syncOptions"] = json!(chosen);
+    } else if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|list| !list.is_empty()) {
         sync["syncOptions"] = json!(options);
     }
-    let mut operation = json!({"sync": sync, "initiatedBy": {"username": config::user()}});
-    if let Some(retry) = policy.and_then(|policy| policy.retry.as_ref()) {
-        operation["retry"] = retry.write();
+    if !args.resource.is_empty() {
+        sync["resources"] = Value::Array(selected(application, &args.resource)?);
     }
-    operation
+    let mut operation = json!({"sync": sync, "initiatedBy": {"username": config::user()}});
+    if !args.info.is_empty() {
+        let pairs = args.info.iter().map(|pair| {
+            let split = pair.split_once('=');
+            let wrong = || CommandError::usage(format!("--info {pair}: expected name=value"));
+            split.map(|(name, value)| json!({"name": name, "value": value})).ok_or_else(wrong)
+        });
+        operation["info"] = Value::Array(pairs.collect::<Result<_, _>>()?);
+    }
+    match (retry(args), policy.and_then(|policy| policy.retry.as_ref())) {
+        (Some(retry), _) => operation["retry"] = retry,
+        (None, Some(retry)) => operation["retry"] = retry.write(),
+        (None, None) => {}
+    }
+    Ok(operation)
 }
 
-/// Follows the operation until it has ended, and says how it goes on.
-async fn wait(
+fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Result<(), CommandError> {
+    let sources = describe::sources(application);
+    if let Some(revision) = &args.revision {
+        if !application.spec.sources.is_empty() {
+            return Err(CommandError::usage("--revision is for apps with one source")
+                .hint("use --revisions with --source-positions or --source-names"));
+        }
+        let is_automated = describe::policy(application) != "Manual";
+        let wanted = sources.first().map(|source| source.target_revision.as_str()).unwrap_or_default();
+        if is_automated && wanted != revision && !args.dry_run {
+            return Err(CommandError::new(format!(
+                "cannot sync to {revision}: auto-sync currently set to {}",
+                if wanted.is_empty() { "HEAD" } else { wanted }
+            ))
+            .hint("the next automated sync would undo it; change the app's revision, or its sync policy"));
+        }
+        sync["revision"] = json!(revision);
+    }
+    if args.revisions.is_empty() {
+        return Ok(());
+    }
+    let mut revisions: Vec<String> = sources.iter().map(|source| source.target_revision.clone()).collect();
+    let by_name = args.source_names.iter().map(|name| {
+        let position = sources.iter().position(|source| source.name == *name);
+        position.ok_or_else(|| CommandError::usage(format!("there is no source with the name {name}")))
+    });
+    let by_position = args.source_positions.iter().map(|position| {
+        let index = position.checked_sub(1).filter(|index| *index < revisions.len());
+        index.ok_or_else(|| CommandError::usage(format!("there is no source {position}")))
+    });
+    let indices: Vec<usize> = by_name.chain(by_position).collect::<Result<_, _>>()?;
+    for (index, revision) in indices.into_iter().zip(&args.revisions) {
+        if let Some(slot) = revisions.get_mut(index) {
+            slot.clone_from(revision);
+        }
+    }
+    sync["revisions"] = json!(revisions);
+    Ok(())
+}
+
+/// The objects that the filters name, out of those that the app has.
+fn selected(application: &Application, filters: &[ResourceFilter]) -> Result<Vec<Value>, CommandError> {
+    let all = states::states(application);
+    let chosen: Vec<Value> = all
+        .iter()
+        .filter(|state| state.hook.is_empty() && ResourceFilter::any_matches(filters, state))
+        .map(|state| {
+            json!({"group": state.group, "kind": state.kind, "namespace": state.namespace, "name": state.name})
+        })
+        .collect();
+    if chosen.is_empty() {
+        return Err(CommandError::new(format!(
+            "no object of {} is named by --resource",
+            application.metadata.name
+        ))
+        .hint(format!("`plumb app resources {}` shows its objects", application.metadata.name)));
+    }
+    Ok(chosen)
+}
+
+fn retry(args: &Args) -> Option<Value> {
+    let backoff = [
+        ("duration", args.retry_backoff_duration.clone().map(Value::from)),
+        ("maxDuration", args.retry_backoff_max_duration.clone().map(Value::from)),
+        ("factor", args.retry_backoff_factor.map(Value::from)),
+    ];
+    let backoff: serde_json::Map<String, Value> =
+        backoff.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    if args.retry_limit.is_none() && !args.retry_refresh && backoff.is_empty() {
+        return None;
+    }
+    let mut retry = json!({"limit": args.retry_limit.unwrap_or(0), "refresh": args.retry_refresh});
+    if !backoff.is_empty() {
+        retry["backoff"] = Value::Object(backoff);
+    }
+    Some(retry)
+}
+
+/// Follows the operation until it has ended, and tells how it goes on. `before`: when the one before it began.
+pub(super) async fn follow_operation(
+    context: &Context,
     client: &ClusterClient,
     target: &Target,
     before: Option<Timestamp>,
-) -> Result<OperationState, CommandError> {
-    let selection = Selection {
-        namespace: target.namespace.clone(),
-        labels: None,
-        fields: Some(format!("metadata.name={}", target.name)),
-    };
-    let mut stream = client
-        .watch_objects(&target.gvk, selection)
-        .map_err(|error| CommandError::because(format!("watch application {}", target.name), error))?;
-    let mut said = String::new();
-    while let Some(event) = stream.next().await {
+    known: &Application,
+) -> Result<(Application, OperationState), CommandError> {
+    let mut events = follow(client, target)?;
+    let mut progress = Progress::new(context.out, known);
+    let mut begun = false;
+    loop {
+        let event = if begun {
+            events.next().await
+        } else if let Ok(event) = tokio::time::timeout(PATIENCE, events.next()).await {
+            event
+        } else {
+            begun = true;
+            context.out.complain(&no_engine(target));
+            continue;
+        };
         match event {
-            ObjectEvent::Seen(manifest) => {
+            Some(ObjectEvent::Seen(manifest)) => {
                 let application = parse(&manifest)?;
-                let Some(state) = application.status.operation_state else { continue };
-                if !state.message.is_empty() && state.message != said {
-                    complain(&format!("{}: {}", state.phase, state.message));
-                    said.clone_from(&state.message);
-                }
+                let Some(state) = application.status.operation_state.clone() else { continue };
+                begun = true;
+                progress.tell(&application, Timestamp::now());
                 let is_new = Some(state.started_at) != before || application.operation.is_some();
                 let has_ended = matches!(state.phase.as_str(), "Succeeded" | "Failed" | "Error");
                 if has_ended && application.operation.is_none() && is_new {
-                    return Ok(*state);
+                    progress.end();
+                    return Ok((application, *state));
                 }
             }
-            ObjectEvent::Gone { .. } => {
+            Some(ObjectEvent::Gone { .. }) => {
                 return Err(CommandError::new(format!("application {} was deleted", target.name)));
             }
-            ObjectEvent::Trouble(trouble) => complain(&trouble),
-            ObjectEvent::Listed => {}
+            Some(ObjectEvent::Trouble(trouble)) => context.out.complain(&trouble),
+            Some(ObjectEvent::Listed) => {}
+            None => {
+                return Err(CommandError::new(format!("the watch of application {} ended", target.name)));
+            }
         }
     }
-    Err(CommandError::new(format!("the watch of application {} ended", target.name)))
 }
 
-fn show(state: &OperationState) {
-    let results = state.sync_result.as_ref().map(|result| result.resources.as_slice()).unwrap_or_default();
-    let rows: Vec<Vec<String>> = results
-        .iter()
-        .map(|result| {
-            vec![
-                result.group.clone(),
-                result.kind.clone(),
-                result.namespace.clone(),
-                result.name.clone(),
-                result.status.clone(),
-                result.hook_type.clone(),
-                result.message.clone(),
-            ]
-        })
-        .collect();
-    say(&table(&["GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HOOK", "MESSAGE"], &rows));
-    say(&format!("\nPhase:    {}\nMessage:  {}", state.phase, state.message));
+fn show(
+    context: &Context,
+    application: &Application,
+    state: &OperationState,
+    args: &Args,
+) -> Result<(), CommandError> {
+    if matches!(args.output, Format::Json | Format::Yaml) {
+        return context.out.object(args.output, &application.to_json());
+    }
+    wait::conclude(context, application);
+    let all = states::states(application);
+    let rows: Vec<Vec<String>> = all.iter().map(states::State::row).collect();
+    if !rows.is_empty() {
+        context.out.say("");
+        context.out.table(&states::COLUMNS, &rows);
+    }
+    let waiting = all.iter().filter(|state| state.message.starts_with("requires pruning")).count();
+    if waiting > 0 && !args.prune && state.phase == "Succeeded" {
+        context
+            .out
+            .complain(&format!("{waiting} objects left Git and are still there: --prune deletes them"));
+    }
+    Ok(())
 }

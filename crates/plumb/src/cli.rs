@@ -1,0 +1,146 @@
+//! The command line itself: names, options that all commands share, and which command runs.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::commands;
+use crate::config::{self, ConnectionArgs, Foreign};
+use crate::context::{Context, NamespaceMeans};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::Output;
+
+/// A `GitOps` engine in which `OutOfSync` means that something is wrong.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plumb",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "plumb talks to the cluster of your kubeconfig. Exit codes: 0 done, 1 the answer is no \
+                  (something differs, a sync failed), 2 the command line was not understood, 20 trouble."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    foreign: Foreign,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One variant per command; what it does is in the file of its name.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Reconcile Applications until stopped.
+    Run(commands::run::Args),
+    /// Print (or apply) what plumb needs in a cluster.
+    Install(commands::install::Args),
+    /// Look at Applications, change and sync them.
+    #[command(visible_alias = "application")]
+    App(Box<commands::app::Args>),
+    /// Every difference, explained: per class, then per app.
+    Drift(commands::drift::Args),
+    Completion(commands::completion::Args),
+}
+
+impl Command {
+    fn namespace_means(&self) -> NamespaceMeans {
+        match self {
+            Self::App(args) => args.namespace_means(),
+            Self::Run(_) | Self::Install(_) | Self::Drift(_) | Self::Completion(_) => {
+                NamespaceMeans::ControlPlane
+            }
+        }
+    }
+}
+
+/// Runs the command that the process was started with.
+pub(crate) fn start() -> Result<ExitCode, CommandError> {
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(commands::completion::VARIABLE).complete();
+    let words = words();
+    let name = program_name(words.first());
+    let command = Cli::command().name(name).bin_name(name);
+    let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers; the rest is talk. Both go where they belong.
+            let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Success };
+            // A reader that went away has read what it wanted.
+            let _ = error.print();
+            return Ok(code);
+        }
+    };
+    cli.foreign.refuse()?;
+    let context = Context {
+        connection: cli.connection,
+        namespace_means: cli.command.namespace_means(),
+        out: Output::of_process(config::colour_allowed()),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::because("start the runtime", error))?;
+    let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command)));
+    // A read of stdin or a name look-up that nobody waits for any more must not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn run(context: &Context, name: &str, command: Command) -> Result<ExitCode, CommandError> {
+    match command {
+        Command::Run(args) => commands::run::run(context, args).await,
+        Command::Install(args) => commands::install::run(context, &args).await,
+        Command::App(args) => commands::app::run(context, &args).await,
+        Command::Drift(args) => commands::drift::run(context, &args).await,
+        Command::Completion(args) => commands::completion::run(context, &args, name),
+    }
+}
+
+/// The words of the command line. Called as argocd, those of `ARGOCD_OPTS` come first.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if program_name(words.first()) == "argocd" && !words.is_empty() {
+        let defaults = config::argocd_options();
+        words.splice(1..1, defaults.into_iter().map(OsString::from));
+    }
+    words
+}
+
+/// What this program is called in its own help: by the name of the link or copy that was started.
+fn program_name(first: Option<&OsString>) -> &'static str {
+    let file = first.and_then(|word| std::path::Path::new(word).file_stem()?.to_str());
+    match file {
+        Some("argocd") => "argocd",
+        Some("kubectl-plumb") => "kubectl plumb",
+        _ => "plumb",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_of_the_link_decides() {
+        for (path, name) in [
+            ("/usr/local/bin/argocd", "argocd"),
+            ("argocd.exe", "argocd"),
+            ("kubectl-plumb", "kubectl plumb"),
+            ("target/debug/plumb", "plumb"),
+            ("something", "plumb"),
+        ] {
+            assert_eq!(program_name(Some(&OsString::from(path))), name, "{path}");
+        }
+        assert_eq!(program_name(None), "plumb");
+    }
+}

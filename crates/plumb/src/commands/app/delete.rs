@@ -1,0 +1,130 @@
+//! `plumb app delete`
+
+use plumb_core::desired::Propagation;
+use plumb_kube::{ClusterClient, DeleteOptions, Target};
+use serde_json::{Value, json};
+
+use super::create::FINALIZER;
+use super::target::{self, read_whole};
+use super::wait::{self, Wanted};
+use crate::commands::confirm;
+use crate::context::{Context, delete};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Delete Applications, and with them their objects.
+///
+/// Asks first, unless --yes is given. Exit code 1: you said no.
+///
+/// Examples: `plumb app delete web --yes`, `plumb app delete web --cascade=false` (the objects stay)
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// `name`, or `namespace/name`.
+    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    apps: Vec<String>,
+    /// Those with these labels, in place of names.
+    #[arg(long, short = 'l', conflicts_with = "apps")]
+    selector: Option<String>,
+    /// Namespace of the Applications, where it is not the control plane's.
+    #[arg(long, short = 'N', value_name = "NAMESPACE")]
+    app_namespace: Option<String>,
+    /// Delete the objects, too.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    cascade: bool,
+    /// `foreground`: what objects own goes first; `background`: afterwards.
+    #[arg(long, short = 'p', default_value = "foreground", value_parser = ["foreground", "background"])]
+    propagation_policy: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Wait until it is gone.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.apps.is_empty() && args.selector.is_none() {
+        return Err(CommandError::usage("no app is named").hint("`plumb app delete payments`"));
+    }
+    let client = context.client().await?;
+    let targets =
+        wait::targets(context, &client, &args.apps, args.selector.as_deref(), args.app_namespace.as_deref())
+            .await?;
+    for target in &targets {
+        read_whole(context, &client, target).await?;
+    }
+    let mut code = ExitCode::Success;
+    for target in &targets {
+        let what = if args.cascade { " and all its resources" } else { "" };
+        let question = format!("Are you sure you want to delete '{}'{what}?", target.name);
+        if !args.yes && !confirm::asked(&question)? {
+            context.out.complain(&format!("'{}' was not deleted", target.name));
+            code = ExitCode::No;
+            continue;
+        }
+        remove(context, &client, target, args).await?;
+    }
+    Ok(code)
+}
+
+async fn remove(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    args: &Args,
+) -> Result<(), CommandError> {
+    let application = read_whole(context, client, target).await?;
+    let finalizers = wanted_finalizers(application.value(), args);
+    let before = application.value().pointer("/metadata/finalizers").cloned().unwrap_or(json!([]));
+    if before != finalizers {
+        target::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
+    }
+    let options = DeleteOptions { propagation: Propagation::Foreground, ..DeleteOptions::default() };
+    delete(client, &application, &options).await?;
+    if args.wait {
+        let wanted = Wanted { delete: true, ..Wanted::default() };
+        return wait::wait(context, client, target, &wanted).await;
+    }
+    context.out.say(&format!("application '{}' deleted", target.name));
+    Ok(())
+}
+
+/// Who deletes the objects, and how; what others put there stays.
+fn wanted_finalizers(application: &Value, args: &Args) -> Value {
+    let present = application.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let mut wanted: Vec<Value> = present
+        .into_iter()
+        .flatten()
+        .filter(|entry| !entry.as_str().is_some_and(|entry| entry.starts_with(FINALIZER)))
+        .cloned()
+        .collect();
+    if args.cascade {
+        let background = args.propagation_policy == "background";
+        let name = if background { format!("{FINALIZER}/background") } else { FINALIZER.to_owned() };
+        wanted.insert(0, json!(name));
+    }
+    Value::Array(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_finalizer_says_what_becomes_of_the_objects() {
+        let args = |cascade, policy: &str| Args {
+            apps: Vec::new(),
+            selector: None,
+            app_namespace: None,
+            cascade,
+            propagation_policy: policy.to_owned(),
+            yes: true,
+            wait: false,
+        };
+        let app = json!({"metadata": {"finalizers": ["other", "resources-finalizer.argocd.argoproj.io/background"]}});
+        assert_eq!(wanted_finalizers(&app, &args(true, "foreground")), json!([FINALIZER, "other"]));
+        assert_eq!(wanted_finalizers(&app, &args(false, "foreground")), json!(["other"]));
+        let background = wanted_finalizers(&json!({}), &args(true, "background"));
+        assert_eq!(background, json!(["resources-finalizer.argocd.argoproj.io/background"]));
+    }
+}

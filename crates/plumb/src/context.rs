@@ -1,0 +1,172 @@
+//! What every command gets: which cluster, how to speak to it, how to speak to the user.
+
+use std::time::Duration;
+
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_kube::{
+    Applied, ClusterClient, Connection, DeleteOptions, DeletePermit, Fence, Gate, Patch, PatchOptions,
+    Selection, Target, WritePermit,
+};
+
+use crate::config::ConnectionArgs;
+use crate::error::CommandError;
+use crate::kinds;
+use crate::output::Output;
+
+/// The field manager of what people do at the command line, as argocd names it.
+pub(crate) const FIELD_MANAGER: &str = "argocd";
+
+/// What every command gets.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The options that all commands share.
+    pub(crate) connection: ConnectionArgs,
+    /// What `--namespace` means to the command.
+    pub(crate) namespace_means: NamespaceMeans,
+    /// The way to the user.
+    pub(crate) out: Output,
+}
+
+/// What `--namespace` means to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NamespaceMeans {
+    /// Where Applications, projects and settings are.
+    ControlPlane,
+    /// Where the objects are that the command is about.
+    Objects,
+}
+
+/// Where Argo CD lives unless somebody chose another place.
+const CONTROL_PLANE: &str = "argocd";
+
+impl Context {
+    /// The control-plane namespace: where Applications, projects and settings are.
+    pub(crate) fn namespace(&self) -> &str {
+        let chosen = match self.namespace_means {
+            NamespaceMeans::ControlPlane => self.connection.namespace.as_deref(),
+            NamespaceMeans::Objects => None,
+        };
+        chosen.or(self.connection.control_namespace.as_deref()).unwrap_or(CONTROL_PLANE)
+    }
+
+    /// The namespace of the objects that the command is about, if one was given.
+    pub(crate) fn object_namespace(&self) -> Option<&str> {
+        match self.namespace_means {
+            NamespaceMeans::ControlPlane => None,
+            NamespaceMeans::Objects => self.connection.namespace.as_deref(),
+        }
+    }
+
+    /// Where the cluster is.
+    pub(crate) async fn connect(&self) -> Result<Connection, CommandError> {
+        self.connection.connection().await
+    }
+
+    /// A client that knows the kinds that commands are about and asks nothing beforehand: the first request is
+    /// the command's own.
+    pub(crate) async fn client(&self) -> Result<ClusterClient, CommandError> {
+        let connection = self.connect().await?;
+        let client =
+            connection.client().map_err(|error| CommandError::because("connect to the cluster", error))?;
+        client.assume_kinds(&kinds::known());
+        Ok(client)
+    }
+
+    /// A client that has asked the cluster for all its kinds, for commands about any object.
+    pub(crate) async fn client_of_all_kinds(&self) -> Result<ClusterClient, CommandError> {
+        let connection = self.connect().await?;
+        let server = connection.server();
+        let client =
+            connection.client().map_err(|error| CommandError::because("connect to the cluster", error))?;
+        client
+            .discover()
+            .await
+            .map_err(|error| CommandError::api(format!("ask {server} what it serves"), error))?;
+        Ok(client)
+    }
+
+    /// Everything of a kind in a namespace.
+    pub(crate) async fn list(
+        &self,
+        client: &ClusterClient,
+        gvk: &GroupVersionKind,
+        selection: &Selection,
+    ) -> Result<Vec<Manifest>, CommandError> {
+        client.list(gvk, selection).await.map_err(|error| {
+            let is_missing = error.is_not_found();
+            let failed = CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error);
+            if is_missing {
+                failed.hint("the cluster does not serve this kind: `plumb install --apply` brings it")
+            } else {
+                failed
+            }
+        })
+    }
+}
+
+/// The gate of a person at the command line: no lease is needed, every write names its object.
+pub(crate) fn gate(client: &ClusterClient) -> Gate {
+    Gate::new(client.clone(), Fence::of_command(), None)
+}
+
+/// The identity of a target, whose version does not matter.
+pub(crate) fn key_of(target: &Target) -> ObjectKey {
+    ObjectKey {
+        group: target.gvk.group.clone(),
+        kind: target.gvk.kind.clone(),
+        namespace: target.namespace.clone(),
+        name: target.name.clone(),
+    }
+}
+
+/// Creates an object that a person asked for by name.
+pub(crate) async fn create(client: &ClusterClient, object: &Manifest) -> Result<Applied, CommandError> {
+    let what = || format!("create {}", described(object));
+    let key = object.key().ok_or_else(|| CommandError::new(format!("{}: it has no name", what())))?;
+    gate(client)
+        .create(&WritePermit::asked_by_person(key), object, FIELD_MANAGER)
+        .await
+        .map_err(|error| CommandError::write(what(), error))
+}
+
+/// Changes an object that a person asked for by name.
+pub(crate) async fn change(
+    client: &ClusterClient,
+    target: &Target,
+    patch: &Patch,
+) -> Result<Manifest, CommandError> {
+    let key = key_of(target);
+    let options = PatchOptions { field_manager: Some(FIELD_MANAGER.to_owned()), subresource: None };
+    gate(client)
+        .patch(&WritePermit::asked_by_person(key.clone()), target, patch, &options)
+        .await
+        .map(|applied| applied.manifest)
+        .map_err(|error| CommandError::write(format!("change {key}"), error))
+}
+
+/// Deletes the very object that was looked at.
+pub(crate) async fn delete(
+    client: &ClusterClient,
+    object: &Manifest,
+    options: &DeleteOptions,
+) -> Result<(), CommandError> {
+    let what = || format!("delete {}", described(object));
+    let (Some(key), Some(target)) = (object.key(), Target::of(object)) else {
+        return Err(CommandError::new(format!("{}: it has no name", what())));
+    };
+    let permit = DeletePermit::asked_by_person(key, object.uid().unwrap_or_default());
+    gate(client)
+        .delete(&permit, &target, options)
+        .await
+        .map(drop)
+        .map_err(|error| CommandError::write(what(), error))
+}
+
+/// A time limit in seconds, of which 0 is none.
+pub(crate) fn limit(seconds: u64) -> Duration {
+    if seconds == 0 { Duration::MAX } else { Duration::from_secs(seconds) }
+}
+
+fn described(object: &Manifest) -> String {
+    object.key().map_or_else(|| object.kind().to_owned(), |key| key.to_string())
+}
