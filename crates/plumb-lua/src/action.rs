@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_core::object::Manifest;
 use serde_json::{Map, Value};
 
 use crate::convert;
@@ -48,6 +49,59 @@ pub struct Impact {
     pub operation: Operation,
     /// The object as it shall be.
     pub object: Value,
+}
+
+/// What to send to the server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// A new object.
+    Create(Value),
+    /// Merge patches. A kind whose `status` is no resource of its own answers the second with "not found"; then it is
+    /// sent like the first.
+    Patch {
+        /// All but `status`.
+        body: Option<Value>,
+        /// `status`, for the resource of that name.
+        status: Option<Value>,
+    },
+}
+
+impl Impact {
+    /// What to send to the server to get from the live object to this one; `None`: nothing changes.
+    pub fn write(&self, live: &Manifest) -> Option<Write> {
+        match self.operation {
+            Operation::Create => Some(Write::Create(self.object.clone())),
+            Operation::Patch => {
+                let mut body = difference(live.value(), &self.object)?;
+                let status = body.as_object_mut().and_then(|body| body.remove("status"));
+                let status = status.map(|status| serde_json::json!({ "status": status }));
+                let body = Some(body).filter(|body| body.as_object().is_some_and(|body| !body.is_empty()));
+                Some(Write::Patch { body, status })
+            }
+        }
+    }
+}
+
+/// The merge patch (RFC 7396) from one value to the other; `None` if they are equal.
+fn difference(before: &Value, after: &Value) -> Option<Value> {
+    if before == after {
+        return None;
+    }
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return Some(after.clone()) };
+    let mut patch = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        let change = match before.get(key) {
+            Some(known) => difference(known, value),
+            None => Some(value.clone()),
+        };
+        if let Some(change) = change {
+            patch.insert(key.clone(), change);
+        }
+    }
+    Some(Value::Object(patch))
 }
 
 impl Sandbox {

@@ -61,6 +61,12 @@ pub enum Error {
         /// What it returned.
         found: String,
     },
+    /// A built-in action cannot do what it was told.
+    #[error("the action is refused: {message}")]
+    Refused {
+        /// Why.
+        message: String,
+    },
     /// No such action is defined for this kind.
     #[error("no action `{name}` is defined for {kind}")]
     NoAction {

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use globset::{Glob, GlobMatcher};
+use jiff::Timestamp;
 use plumb_core::health::{Custom, Health};
 use plumb_core::object::Manifest;
 use plumb_core::yaml;
 use serde_json::Value;
 
 use crate::action::{Action, Impact};
+use crate::builtin;
 use crate::error::Error;
 use crate::sandbox::{Libraries, Limits, Sandbox};
 
@@ -23,6 +25,15 @@ pub struct Customization {
     pub open_libraries: bool,
     /// The actions.
     pub actions: Option<Actions>,
+}
+
+/// What the answer of a health script depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// The object: the answer holds until it changes.
+    Object,
+    /// The object and the time.
+    ObjectAndClock,
 }
 
 /// The actions of one kind.
@@ -117,16 +128,42 @@ impl Scripts {
         self.patterns.iter().filter(|(_, glob, _)| glob.is_match(&kind)).find_map(|(_, _, found)| part(found))
     }
 
-    /// What the user's script says about an object, for `plumb_core::health::assess_with`. A script that fails
-    /// makes the object `Unknown`, with the reason.
-    pub fn health(&self, object: &Manifest) -> Custom {
-        let script = self.find(object, |found| Some((found.health.as_deref()?, found.open_libraries)));
-        let Some((source, is_open)) = script else { return Custom::Absent };
+    fn health_script(&self, object: &Manifest) -> Option<(&str, bool)> {
+        self.find(object, |found| Some((found.health.as_deref()?, found.open_libraries)))
+    }
+
+    /// Is there a health script for an object of this kind, and does its answer depend on the object alone?
+    pub fn health_asks(&self, object: &Manifest) -> Option<Asks> {
+        let (source, _) = self.health_script(object)?;
+        // A script that never names `os` cannot know what time it is.
+        let is_word = |at: usize| {
+            let letter =
+                |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            let bytes = source.as_bytes();
+            !letter(at.checked_sub(1).and_then(|before| bytes.get(before))) && !letter(bytes.get(at + 2))
+        };
+        let has_clock = source.match_indices("os").any(|(at, _)| is_word(at))
+            || source.contains("_G")
+            || source.contains("package");
+        Some(if has_clock { Asks::ObjectAndClock } else { Asks::Object })
+    }
+
+    /// What the user's script says about an object; `None` if there is none for its kind.
+    pub fn judge(&self, object: &Manifest) -> Option<Result<Option<Health>, Error>> {
+        let (source, is_open) = self.health_script(object)?;
         let libraries = if is_open { Libraries::Open } else { Libraries::Plain };
-        Custom::Judged(
-            with_sandbox(libraries, self.limits, |sandbox| sandbox.health(source, object.value()))
-                .unwrap_or_else(|error| Some(Health::unknown(error.to_string()))),
-        )
+        Some(with_sandbox(libraries, self.limits, |sandbox| sandbox.health(source, object.value())))
+    }
+
+    /// [`judge`](Self::judge) for `plumb_core::health::assess_with`. A script that fails makes the object
+    /// `Unknown`, with the reason.
+    pub fn health(&self, object: &Manifest) -> Custom {
+        match self.judge(object) {
+            None => Custom::Absent,
+            Some(answer) => {
+                Custom::Judged(answer.unwrap_or_else(|error| Some(Health::unknown(error.to_string()))))
+            }
+        }
     }
 
     /// The user's actions for an object; `None` if none are defined for its kind.
@@ -145,7 +182,35 @@ impl Scripts {
         }
     }
 
-    /// What an action would change.
+    /// Which actions there are for an object: the users', and the built-in ones of its kind unless the users' take
+    /// their place (`mergeBuiltinActions` keeps both). Of two with one name, the users' counts.
+    pub fn list_actions(&self, object: &Manifest) -> Result<Vec<Action>, Error> {
+        let own = self.discover(object)?;
+        let keeps_builtin = self.actions(object).is_none_or(|actions| actions.merge_builtin);
+        let builtin = if keeps_builtin { builtin::list(object) } else { Vec::new() };
+        let by_name = |action: Action| (action.name.clone(), action);
+        // Later entries win.
+        let all: BTreeMap<String, Action> = builtin.into_iter().chain(own).map(by_name).collect();
+        Ok(all.into_values().collect())
+    }
+
+    /// What an action would change: the users' one of this name, else the built-in one. Nothing is changed here;
+    /// [`Impact::write`] says what to send.
+    pub fn run_action(
+        &self,
+        object: &Manifest,
+        action: &str,
+        params: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Result<Vec<Impact>, Error> {
+        let is_own = self.actions(object).is_some_and(|actions| actions.definitions.contains_key(action));
+        match builtin::act(object, action, params, now) {
+            Some(outcome) if !is_own => outcome,
+            Some(_) | None => self.act(object, action, params),
+        }
+    }
+
+    /// What one of the users' actions would change.
     pub fn act(
         &self,
         object: &Manifest,
