@@ -24,6 +24,9 @@ pub enum Fault {
     /// The request reaches the API server, and the connection closes before the answer: the
     /// client cannot know whether it was done.
     DropAnswer,
+    /// It is answered 200 with this text, and does not reach the API server. There are no kubelets here, so
+    /// nobody else can play the log of a container.
+    Answer(String),
     /// It is answered 410: the version asked for is too old.
     Gone,
     /// A watch starts well (200) and its first event is the error 410, then it ends: the other

@@ -69,6 +69,9 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> anyhow::Resu
             drop(answer);
             Err(anyhow!("answer dropped as asked"))
         }
+        Some(Fault::Answer(text)) => {
+            Ok(Response::builder().header(CONTENT_TYPE, "text/plain").body(full(text.clone()))?)
+        }
         Some(Fault::Gone) => status_answer(StatusCode::GONE),
         Some(Fault::GoneInStream) => {
             let answer = Response::builder().header(CONTENT_TYPE, "application/json");
