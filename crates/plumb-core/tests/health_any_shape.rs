@@ -12,8 +12,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use plumb_core::health::{
-    Event, LogTail, Node, Patience, assess, chain, general_reading, promised_secret, since, standing, stuck,
-    webhook_services, with_children,
+    Event, LogTail, Node, Patience, assess, chain, essence, explained, general_reading, promised_secret,
+    since, standing, stuck, webhook_services,
 };
 use plumb_core::object::Manifest;
 use proptest::prelude::*;
@@ -201,7 +201,8 @@ proptest! {
         node.children = vec![Node::leaf(&object)];
         node.events = vec![Event { is_warning: true, reason: kind.0.clone(), message: kind.1.clone(), count: 2 }];
         node.logs = vec![LogTail { container: String::new(), lines: vec![object.value().to_string()] }];
-        let _ = chain(&node).iter().map(ToString::to_string).collect::<String>();
+        let causes = chain(&node);
+        let _ = (causes.iter().map(ToString::to_string).collect::<String>(), essence(&causes));
         if let Some(health) = health {
             let known = since(&object, &health, None, now);
             prop_assert!(known.at <= now);
@@ -209,7 +210,7 @@ proptest! {
                 prop_assert!(stuck.for_so_long > stuck.normal);
                 let _ = stuck.to_string();
             }
-            let told = with_children(health.clone(), &node);
+            let told = explained(health.clone(), &node, &chain(&node), true);
             prop_assert_eq!(told.status, health.status);
         }
     }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::drift::{DriftClass, Finding, FixKind};
+use plumb_core::object::ObjectKey;
 use serde_json::Value;
 
 use crate::metadata::Metadata;
@@ -21,6 +22,30 @@ wire! {
         "summary" summary: DriftSummary = required,
         /// Every explained difference.
         "findings" findings: Vec<DriftFinding> = required,
+        /// Objects that are not well, since when and why. plumb reads the times back after a restart.
+        "health" health: Vec<IllObject>,
+    }
+
+    /// An object that is not well.
+    pub struct IllObject {
+        /// API group.
+        "group" group: String,
+        /// Kind.
+        "kind" kind: String = required,
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Name.
+        "name" name: String = required,
+        /// Its health; empty for one that has none of its own while something below it is ill.
+        "status" status: String,
+        /// Since when it is in this state.
+        "since" since: Option<Timestamp>,
+        /// Is it on its way for longer than is normal?
+        "stuck" stuck: bool,
+        /// Why, in a sentence.
+        "message" message: String,
+        /// The way down to the reason, the object first.
+        "causes" causes: Vec<String>,
     }
 
     /// The findings in numbers.
@@ -99,7 +124,14 @@ impl DriftReport {
                 since: counted().filter_map(|finding| finding.since).min(),
             },
             findings: sorted.into_iter().map(DriftFinding::of).collect(),
+            health: Vec::new(),
         }
+    }
+
+    /// The same report with the objects that are not well.
+    #[must_use]
+    pub fn with_health(self, health: Vec<IllObject>) -> Self {
+        Self { health, ..self }
     }
 
     /// Reads a report.
@@ -118,7 +150,20 @@ impl DriftReport {
 
     /// Do both say the same, whenever they were made? A report is written only when this is false.
     pub fn says_the_same(&self, other: &Self) -> bool {
-        (&self.revision, &self.summary, &self.findings) == (&other.revision, &other.summary, &other.findings)
+        (&self.revision, &self.summary, &self.findings, &self.health)
+            == (&other.revision, &other.summary, &other.findings, &other.health)
+    }
+}
+
+impl IllObject {
+    /// Which object.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+            namespace: Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            name: self.name.clone(),
+        }
     }
 }
 
@@ -189,7 +234,7 @@ fn fix_name(kind: FixKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use plumb_core::drift::Fix;
-    use plumb_core::object::{FieldPath, ObjectKey};
+    use plumb_core::object::FieldPath;
     use serde_json::json;
 
     use super::*;

@@ -25,7 +25,7 @@ pub use application::Application;
 pub use application_set::ApplicationSet;
 pub use convert::{SpecProblem, source_with_overrides, to_app, to_operation, to_project_rules};
 pub use crds::crds;
-pub use drift_report::DriftReport;
+pub use drift_report::{DriftReport, IllObject};
 pub use metadata::Metadata;
 pub use project::AppProject;
 pub use wire::{Wire, WireError};

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::ObjectOptions;
 use plumb_core::drift::{Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
-use plumb_core::health::Health;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{FieldPath, GroupVersionKind, Manifest, ObjectKey};
@@ -20,8 +19,9 @@ use crate::admission;
 use crate::claims::Claims;
 use crate::cluster::Cluster;
 use crate::evidence::{Bench, Case, PastAttempt, PreviousApply, RenderAgain};
+use crate::health::{Checked, Checkup, Testimonies};
 use crate::memory::{AttemptResult, Fingerprint, Memory};
-use crate::sight;
+use crate::settings::Settings;
 use crate::sources::Gathered;
 
 /// What a comparison works with.
@@ -31,6 +31,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) claims: &'a Claims,
     pub(crate) tracking: &'a TrackingSettings,
+    pub(crate) settings: &'a Settings,
+    pub(crate) testimonies: &'a Testimonies,
     pub(crate) rules: &'a IgnoreRules,
     pub(crate) gathered: &'a Arc<Gathered>,
     pub(crate) now: Timestamp,
@@ -45,7 +47,8 @@ pub(crate) struct Compared {
     pub(crate) schemas: Arc<SchemaSet>,
     pub(crate) verdicts: BTreeMap<ObjectKey, Verdict>,
     pub(crate) owners: BTreeMap<ObjectKey, Owner>,
-    pub(crate) healths: BTreeMap<ObjectKey, Health>,
+    /// How the live objects are.
+    pub(crate) checked: Checked,
     /// Live hooks that carry the app's mark.
     pub(crate) hooks: BTreeSet<ObjectKey>,
     /// Other apps that render an object of this app, or own one that it renders.
@@ -81,7 +84,7 @@ impl Comparison<'_> {
             schemas,
             verdicts: BTreeMap::new(),
             owners: BTreeMap::new(),
-            healths: sight::healths(&self.cluster.store, &live.objects),
+            checked: self.checkup().run(&live.objects, &mut memory.health).await,
             hooks: BTreeSet::new(),
             shared: BTreeMap::new(),
             unreadable: snapshot.unreadable,
@@ -103,6 +106,16 @@ impl Comparison<'_> {
         };
         compared.verdicts = bench.judge_all(&cases).await;
         Ok(compared)
+    }
+
+    fn checkup(&self) -> Checkup<'_> {
+        Checkup {
+            app: &self.app.id,
+            cluster: self.cluster,
+            settings: self.settings,
+            testimonies: self.testimonies,
+            now: self.now,
+        }
     }
 
     /// Reads objects anew whose schema is not the one that they were last judged with.

@@ -242,13 +242,6 @@ async fn hook_sights(
     hooks: &[DesiredHook],
     mark: &OperationMark,
 ) -> BTreeMap<ObjectKey, Sight> {
-    let store = &ground.cluster.store;
     let keys = deletion::hook_keys(hooks, mark);
-    let live = sight::live_of(store, keys.iter()).await;
-    live.into_iter()
-        .map(|(key, live)| {
-            let sight = sight::sight(store, memory, &key, live.as_deref());
-            (key, sight)
-        })
-        .collect()
+    sight::sights(ground, memory, keys.iter()).await
 }

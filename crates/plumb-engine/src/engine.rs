@@ -12,6 +12,7 @@ use plumb_kube::{ApiError, WriteError};
 
 use crate::claims::Claims;
 use crate::cluster::Cluster;
+use crate::health::Testimonies;
 use crate::memory::Memories;
 use crate::project::Ground;
 use crate::queue::{Look, Queue, Trigger};
@@ -56,6 +57,7 @@ pub(crate) struct Engine {
     pub(crate) sources: Sources,
     pub(crate) world: World,
     pub(crate) reports: Reports,
+    pub(crate) testimonies: Testimonies,
 }
 
 /// After trouble with the API server, an app is looked at again then.

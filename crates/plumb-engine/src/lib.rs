@@ -13,6 +13,7 @@ mod deletion;
 mod engine;
 mod evidence;
 mod execute;
+mod health;
 mod memory;
 mod merge_patch;
 mod operate;

@@ -13,6 +13,7 @@ use plumb_crd::DriftReport;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::health::HealthMemory;
 use crate::operation::ActiveOperation;
 use crate::sources::Gathered;
 
@@ -38,8 +39,8 @@ pub(crate) struct Memory {
     /// Objects that were read anew because their schema changed. A CRD that gains a default changes what the
     /// server shows of an object without giving it a new version, so no watch tells.
     pub(crate) reread: HashMap<ObjectKey, Arc<Manifest>>,
-    /// Since when each object's health is what it is.
-    pub(crate) health_since: HashMap<ObjectKey, (plumb_core::health::HealthStatus, Timestamp)>,
+    /// How its objects are, and since when.
+    pub(crate) health: HealthMemory,
 }
 
 /// The last try to write an object.

@@ -376,14 +376,7 @@ fn holds_data(store: &plumb_kube::LiveStore, live: &Manifest) -> Option<String> 
 /// Every object of the plan as the store has it. An object that could not be read is left out: that is not
 /// "gone".
 async fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
-    let store = &ground.cluster.store;
-    let live = sight::live_of(store, plan.steps().map(|step| &step.id.key)).await;
-    live.into_iter()
-        .map(|(key, live)| {
-            let sight = sight::sight(store, memory, &key, live.as_deref());
-            (key, sight)
-        })
-        .collect()
+    sight::sights(ground, memory, plan.steps().map(|step| &step.id.key)).await
 }
 
 fn limits(ground: &Ground) -> SyncLimits {

@@ -11,6 +11,7 @@ use plumb_core::app::{App, Initiator};
 use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{Complete, DesiredProblem, DesiredSet, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, VerdictStatus};
+use plumb_core::health::{Health, HealthStatus};
 use plumb_core::object::ObjectKey;
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};
@@ -28,6 +29,9 @@ use crate::queue::{Job, Look, Trigger};
 use crate::registry::Known;
 use crate::sources::Gathered;
 use crate::write::{Conditions, StatusDraft};
+
+/// So many objects that are stuck have a condition of their own; the report names all.
+const MOST_STUCK: usize = 3;
 
 /// One run.
 pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
@@ -173,22 +177,29 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
         self.recall(memory, gathered);
+        memory.health.recall(|| self.engine.reports.ill(&app.id));
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
             async move { self.engine.sources.render_again(app, ground, gathered).await }.boxed()
         };
-        Comparison {
+        let compared = Comparison {
             app,
             instance: &ground.instance,
             cluster: &ground.cluster,
             claims: &self.engine.claims,
             tracking: &ground.settings.tracking,
+            settings: &ground.settings,
+            testimonies: &self.engine.testimonies,
             rules: &ground.rules,
             gathered,
             now: self.now,
             render_again: &render_again,
         }
         .run(memory)
-        .await
+        .await?;
+        if let Some(at) = compared.checked.look_again.filter(|at| memory.health.must_ask(*at, self.now)) {
+            self.wake_at(app, at, "health");
+        }
+        Ok(compared)
     }
 
     /// After a start nothing is remembered; the last operation's results say what was applied.
@@ -398,13 +409,16 @@ impl Run<'_> {
             let live = compared.live.objects.get(&verdict.key);
             let wanted = desired.objects.get(&verdict.key);
             let options = live.map(|live| ObjectOptions::parse(live)).unwrap_or_default();
-            let exempt = live
-                .is_some_and(|live| live.annotation("argocd.argoproj.io/ignore-healthcheck") == Some("true"))
-                || wanted.is_some_and(|wanted| wanted.options.skip);
+            let unheard = live
+                .is_some_and(|live| live.annotation("argocd.argoproj.io/ignore-healthcheck") == Some("true"));
             let confirm = |option: Option<PruneOption>| option == Some(PruneOption::Confirm);
             let mut status = ObjectStatus::of(verdict, &version(&verdict.key));
-            status.health = compared.healths.get(&verdict.key).cloned();
             status.is_live = live.is_some();
+            status.health = if live.is_some() {
+                compared.checked.healths.get(&verdict.key).cloned()
+            } else {
+                Some(Health::new(HealthStatus::Missing, ""))
+            };
             status.wave = wanted.map(|wanted| wanted.options.wave).or(Some(options.wave));
             status.requires_confirmation = confirm(options.prune)
                 || confirm(options.delete)
@@ -414,13 +428,14 @@ impl Run<'_> {
                 debug!(app = %app.id, object = %verdict.key, why, "not permitted");
                 status.status = Some(SyncCode::Unknown);
             }
-            if exempt {
-                status.role = plumb_core::health::Role::Exempt;
-            } else if verdict.key.kind == "Application"
+            let is_itself = verdict.key.kind == "Application"
+                && verdict.key.group == "argoproj.io"
                 && verdict.key.name == app.id.name
-                && verdict.key.namespace.as_deref() == Some(&app.id.namespace)
-            {
-                status.role = plumb_core::health::Role::Itself;
+                && verdict.key.namespace.as_deref() == Some(&app.id.namespace);
+            if wanted.is_some_and(|wanted| wanted.options.skip) {
+                status.role = plumb_core::health::Role::Exempt;
+            } else if unheard || is_itself {
+                status.role = plumb_core::health::Role::Bystander;
             }
             objects.push(status);
         }
@@ -430,7 +445,7 @@ impl Run<'_> {
                 version: version(key),
                 status: None,
                 counts: false,
-                health: compared.healths.get(key).cloned(),
+                health: compared.checked.healths.get(key).cloned(),
                 role: plumb_core::health::Role::Exempt,
                 is_live: true,
                 is_hook: true,
@@ -487,6 +502,17 @@ impl Run<'_> {
                 "SharedResourceWarning",
                 format!("{key} is part of applications {} and {}", ground.instance, apps.join(", ")),
             );
+        }
+        let stuck: Vec<String> = compared
+            .checked
+            .ill
+            .iter()
+            .filter(|ill| ill.is_stuck)
+            .take(MOST_STUCK)
+            .map(|ill| format!("{} is {}", ill.key, ill.message))
+            .collect();
+        for message in stuck {
+            self.conditions.add("StuckWarning", message);
         }
         for problem in &compared.gathered.desired.get().problems {
             match problem {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_core::app::AppId;
-use plumb_crd::DriftReport;
+use plumb_crd::{DriftReport, IllObject};
 
 /// Reports by app. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,11 @@ impl Reports {
     /// Takes what was found at the start, once.
     pub(crate) fn take(&self, app: &AppId) -> Option<DriftReport> {
         self.lock().get_mut(app)?.take()
+    }
+
+    /// The objects that were not well when the report was written that was found at the start.
+    pub(crate) fn ill(&self, app: &AppId) -> Vec<IllObject> {
+        self.lock().get(app).and_then(Option::as_ref).map(|report| report.health.clone()).unwrap_or_default()
     }
 
     pub(crate) fn insert(&self, app: &AppId) {

@@ -84,13 +84,15 @@ pub async fn run(
         store,
         gate,
     );
+    let queue = Queue::default();
     let engine = Arc::new(Engine {
         options,
         home: Arc::new(home),
         registry: crate::registry::Registry::default(),
         claims: crate::claims::Claims::default(),
         memories: crate::memory::Memories::default(),
-        queue: Queue::default(),
+        testimonies: crate::health::Testimonies::new(queue.clone()),
+        queue,
         sources,
         world,
         reports: crate::reports::Reports::default(),

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use plumb_core::app::IgnoreRule;
 use plumb_core::desired::KindFilter;
+use plumb_core::health::Patience;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
     self as wire, ConfigData, Repositories, Repository, SecretData, SecretText, SettingsProblem,
 };
 use plumb_git::{RepoAccess, Secret, SshAccess, TlsAccess};
+use plumb_lua::{Limits, Scripts};
 use plumb_render::{KustomizeVersion, RenderSettings};
 
 /// The settings as one run sees them.
@@ -26,6 +29,12 @@ pub(crate) struct Settings {
     pub(crate) ignore: Vec<IgnoreRule>,
     /// The longest a sync may take.
     pub(crate) sync_timeout: Option<Duration>,
+    /// Health and actions that users wrote in Lua.
+    pub(crate) scripts: Arc<Scripts>,
+    /// How long objects may be on their way before they count as stuck.
+    pub(crate) patience: Patience,
+    /// Is the health of each object stored in the status?
+    pub(crate) persist_health: bool,
     repositories: Repositories,
     known_hosts: String,
     submodules: bool,
@@ -57,8 +66,19 @@ impl Settings {
                 _ => {}
             }
         }
+        let (scripts, script_problems) = Scripts::parse(map("argocd-cm"), Limits::default());
+        for problem in script_problems {
+            // The other reader of the same keys may have told already.
+            if !problems.iter().any(|known| known.place.contains(&problem.key)) {
+                let place = format!("argocd-cm {}", problem.key);
+                problems.push(SettingsProblem { place, reason: problem.what });
+            }
+        }
         let settings = Self {
             generation,
+            scripts: Arc::new(scripts),
+            patience: patience(&settings.stuck_after),
+            persist_health: settings.controller.persist_resource_health,
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings)),
             ignore: settings.customizations.ignore_rules(settings.compare.ignore_status),
@@ -119,4 +139,10 @@ fn render_settings(settings: &wire::Settings) -> RenderSettings {
         kustomize_versions: versions.collect(),
         ..RenderSettings::default()
     }
+}
+
+fn patience(stuck_after: &wire::StuckAfter) -> Patience {
+    let length = |length: Duration| SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
+    let by_kind = stuck_after.by_kind.iter().map(|(kind, after)| (kind.clone(), length(*after))).collect();
+    Patience { default: length(stuck_after.default), by_kind }
 }

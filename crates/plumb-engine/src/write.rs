@@ -7,13 +7,14 @@ use plumb_core::object::GroupVersionKind;
 use plumb_core::status::AppStatus;
 use plumb_core::sync::OperationPhase;
 use plumb_crd::application as wire;
-use plumb_crd::{Application, DriftReport, Wire};
+use plumb_crd::{Application, DriftReport, IllObject, Wire};
 use plumb_kube::{ApplyOptions, FieldValidation, OwnWrite, Patch, PatchOptions, Target};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use crate::compare::Compared;
 use crate::execute::images;
+use crate::health::Ill;
 use crate::memory::Memory;
 use crate::merge_patch::merge_patch;
 use crate::operation::ActiveOperation;
@@ -24,6 +25,8 @@ use crate::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 
 /// A report keeps at most this many findings; those that count come first.
 const MOST_FINDINGS: usize = 500;
+/// And at most this many objects that are not well.
+const MOST_ILL: usize = 100;
 
 /// Conditions found in one run, in the order in which they were found.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +116,8 @@ impl Run<'_> {
     fn fill(&self, after: &mut wire::ApplicationStatus, draft: &StatusDraft<'_>) {
         let gathered = &draft.compared.gathered;
         let is_multi = draft.app.multi_source;
-        after.resources = draft.status.resources.iter().map(resource).collect();
+        let is_inline = draft.ground.settings.persist_health;
+        after.resources = draft.status.resources.iter().map(|object| resource(object, is_inline)).collect();
         after.sync = wire::SyncStatus {
             status: draft.status.sync.name().to_owned(),
             compared_to: wire::ComparedTo::of(&draft.application.spec),
@@ -139,7 +143,8 @@ impl Run<'_> {
         after.source_type =
             if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
         after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
-        "appTree".clone_into(&mut after.resource_health_source);
+        // Empty: the health of each object stands beside it.
+        after.resource_health_source = if is_inline { String::new() } else { "appTree".to_owned() };
         after.controller_namespace.clone_from(&self.engine.options.namespace);
         after.summary = summary(draft);
     }
@@ -338,7 +343,9 @@ impl Run<'_> {
             .take(MOST_FINDINGS)
             .collect();
         let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
-        let report = DriftReport::of(&app.id, &revision, seconds(self.now), &findings);
+        let ill: Vec<IllObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
+        let is_empty = findings.is_empty() && ill.is_empty();
+        let report = DriftReport::of(&app.id, &revision, seconds(self.now), &findings).with_health(ill);
         if memory.report.is_none() {
             // What an earlier process wrote is not written again.
             memory.report = self.engine.reports.take(&app.id);
@@ -346,7 +353,7 @@ impl Run<'_> {
         if memory.report.as_ref().is_some_and(|written| written.says_the_same(&report)) {
             return;
         }
-        if memory.report.is_none() && findings.is_empty() && !self.engine.reports.contains(&app.id) {
+        if memory.report.is_none() && is_empty && !self.engine.reports.contains(&app.id) {
             return;
         }
         let mut object = report.to_json();
@@ -394,6 +401,21 @@ fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     }
 }
 
+/// An object that is not well, as the report has it.
+fn ill_object(ill: &Ill) -> IllObject {
+    IllObject {
+        group: ill.key.group.clone(),
+        kind: ill.key.kind.clone(),
+        namespace: ill.key.namespace_or_empty().to_owned(),
+        name: ill.key.name.clone(),
+        status: ill.status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
+        since: Some(seconds(ill.since)),
+        stuck: ill.is_stuck,
+        message: ill.message.clone(),
+        causes: ill.causes.clone(),
+    }
+}
+
 /// What happens to the `operation` field.
 enum Lock {
     Leave,
@@ -401,7 +423,14 @@ enum Lock {
     Release,
 }
 
-fn resource(object: &plumb_core::status::ObjectStatus) -> wire::ResourceStatus {
+/// One entry of `resources`. Health is stored only on request, and only where it counts.
+fn resource(object: &plumb_core::status::ObjectStatus, with_health: bool) -> wire::ResourceStatus {
+    let counts = with_health && object.role == plumb_core::health::Role::Counts;
+    let health = object.health.as_ref().filter(|_| counts).map(|health| wire::HealthStatus {
+        status: health.status.as_str().to_owned(),
+        message: health.message.clone(),
+        last_transition_time: None,
+    });
     wire::ResourceStatus {
         group: object.key.group.clone(),
         version: object.version.clone(),
@@ -409,7 +438,7 @@ fn resource(object: &plumb_core::status::ObjectStatus) -> wire::ResourceStatus {
         namespace: object.key.namespace_or_empty().to_owned(),
         name: object.key.name.clone(),
         status: object.status.map(|status| status.name().to_owned()).unwrap_or_default(),
-        health: None,
+        health,
         hook: object.is_hook,
         requires_pruning: object.requires_pruning,
         sync_wave: object.wave.map_or(0, |wave| i64::from(wave.0)),

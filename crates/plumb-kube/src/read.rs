@@ -36,13 +36,15 @@ pub struct LogOptions {
     pub timestamps: bool,
     /// Younger than this many seconds.
     pub since_seconds: Option<u32>,
+    /// No more bytes than this; 4 MiB if it is not said.
+    pub limit_bytes: Option<u32>,
 }
 
 const PAGE: &str = "500";
 const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// A log is read to be shown: more than this nobody reads.
-const LOG_LIMIT: &str = "4194304";
+const LOG_LIMIT: u32 = 4 << 20;
 
 impl ClusterClient {
     /// One object in its preferred version; `None` if it does not exist.
@@ -168,7 +170,8 @@ impl ClusterClient {
 
     /// The log of one container, at most 4 MiB of it.
     pub async fn logs(&self, namespace: &str, pod: &str, options: &LogOptions) -> Result<String, ApiError> {
-        let call = log_call(namespace, pod, options)?.query("limitBytes", LOG_LIMIT);
+        let limit = options.limit_bytes.unwrap_or(LOG_LIMIT).min(LOG_LIMIT);
+        let call = log_call(namespace, pod, options)?.query("limitBytes", &limit.to_string());
         let answer = self.call(call).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }

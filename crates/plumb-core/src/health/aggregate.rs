@@ -26,11 +26,11 @@ pub struct Member<'app> {
 pub enum Role {
     /// It counts.
     Counts,
-    /// A hook, a `Skip` target, or live with `argocd.argoproj.io/ignore-healthcheck: "true"`: as if it were not
-    /// there.
+    /// A hook or a `Skip` target: as if it were not there.
     Exempt,
-    /// The app itself, managed by itself: it is there, but cannot make itself worse.
-    Itself,
+    /// It is there, but cannot make the app worse: the app itself, managed by itself, or live with
+    /// `argocd.argoproj.io/ignore-healthcheck: "true"`.
+    Bystander,
 }
 
 /// The worst judgement on an app's objects, as Argo CD ranks them.
@@ -45,7 +45,7 @@ pub fn aggregate<'app>(members: impl IntoIterator<Item = Member<'app>>) -> Healt
     for member in members {
         match member.role {
             Role::Exempt => continue,
-            Role::Counts | Role::Itself => n_members += 1,
+            Role::Counts | Role::Bystander => n_members += 1,
         }
         if !member.is_live {
             continue;
@@ -113,7 +113,7 @@ mod tests {
                 let role = match role {
                     "counts" => Role::Counts,
                     "exempt" => Role::Exempt,
-                    "itself" => Role::Itself,
+                    "bystander" => Role::Bystander,
                     other => panic!("no role: {other}"),
                 };
                 let judged = HealthStatus::from_word(health).map(|status| Health::new(status, message));
@@ -149,11 +149,12 @@ mod tests {
             &expect!["Missing: none of the app's 1 object is in the cluster"],
         );
         check("Pod exempt absent", &expect!["Healthy"]);
+        check("Pod counts absent\nJob bystander Degraded x", &expect!["Healthy"]);
     }
 
     #[test]
     fn hooks_the_app_itself_and_lost_child_apps_do_not_count() {
-        check("Job exempt Degraded x\nApplication itself Degraded x", &expect!["Healthy"]);
+        check("Job exempt Degraded x\nApplication bystander Degraded x", &expect!["Healthy"]);
         check("Application counts Unknown x\nApplication counts Missing x", &expect!["Healthy"]);
         check(
             "Application counts Degraded child",

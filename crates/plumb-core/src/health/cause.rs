@@ -23,6 +23,8 @@ const MAX_LETTERS: usize = 300;
 pub struct Node<'tree> {
     /// The object.
     pub object: &'tree Manifest,
+    /// The judgement on it, if anybody has one.
+    pub health: Option<Health>,
     /// What it owns.
     pub children: Vec<Node<'tree>>,
     /// Events about it.
@@ -32,9 +34,14 @@ pub struct Node<'tree> {
 }
 
 impl<'tree> Node<'tree> {
-    /// An object without children, events and logs.
+    /// An object with the judgement on it, without children, events and logs.
+    pub fn judged(object: &'tree Manifest, health: Option<Health>) -> Self {
+        Self { object, health, children: Vec::new(), events: Vec::new(), logs: Vec::new() }
+    }
+
+    /// An object by itself, as [`assess`] judges it.
     pub fn leaf(object: &'tree Manifest) -> Self {
-        Self { object, children: Vec::new(), events: Vec::new(), logs: Vec::new() }
+        Self::judged(object, assess(object))
     }
 }
 
@@ -70,6 +77,17 @@ pub enum Symptom {
         /// What the scheduler says.
         message: String,
     },
+    /// A container ends again and again.
+    CrashLoop {
+        /// Which container.
+        container: String,
+        /// How often it was started again.
+        restarts: i64,
+        /// Since when that is counted: when its pod was made.
+        since: String,
+        /// How it ended the last time, if that is known.
+        last_end: Option<End>,
+    },
     /// A container waits.
     Waiting {
         /// Which container.
@@ -83,12 +101,8 @@ pub enum Symptom {
     Ended {
         /// Which container.
         container: String,
-        /// Its exit code.
-        exit_code: i64,
-        /// `OOMKilled`, `Error` …
-        reason: String,
-        /// What it left as its termination message.
-        message: String,
+        /// How.
+        end: End,
     },
     /// A container was restarted.
     Restarted {
@@ -108,6 +122,71 @@ pub enum Symptom {
     Log(LogTail),
 }
 
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its exit code.
+    pub exit_code: i64,
+    /// `OOMKilled`, `Error` …
+    pub reason: String,
+    /// What it left as its termination message.
+    pub message: String,
+}
+
+impl End {
+    fn read(state: &Value) -> Self {
+        let text = |field: &str| redact(find_text(state, field).unwrap_or_default(), MAX_LETTERS);
+        Self {
+            exit_code: find(state, "exitCode").and_then(Value::as_i64).unwrap_or(0),
+            reason: text("reason"),
+            message: text("message"),
+        }
+    }
+}
+
+/// `exit code 1 (Error): cannot open db`.
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exit code {}", self.exit_code)?;
+        if !self.reason.is_empty() {
+            write!(f, " ({})", self.reason)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
+impl Symptom {
+    /// Of two that can be seen, the one nearer to the reason has the smaller number.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Unschedulable { .. } | Self::CrashLoop { .. } | Self::Waiting { .. } => 0,
+            Self::Ended { .. } => 1,
+            Self::NotReady { .. } | Self::Restarted { .. } => 2,
+            Self::Health(_) => 3,
+            Self::Event(_) => 4,
+            Self::Log(_) => 5,
+        }
+    }
+
+    /// What stays the same while the trouble does: no counts, no times, no lines that each try writes anew.
+    fn essence(&self) -> String {
+        match self {
+            Self::Health(health) => health.status.to_string(),
+            Self::Unschedulable { .. } => "unschedulable".to_owned(),
+            Self::CrashLoop { container, last_end, .. } => {
+                let end = last_end.as_ref().map(|end| (end.exit_code, end.reason.as_str()));
+                format!("loop {container} {end:?}")
+            }
+            Self::Waiting { container, reason, .. } => format!("wait {container} {reason}"),
+            Self::Ended { container, end } => format!("end {container} {} {}", end.exit_code, end.reason),
+            Self::Restarted { container, .. } => format!("restarted {container}"),
+            Self::NotReady { container } => format!("not ready {container}"),
+            Self::Event(event) => format!("event {}", event.reason),
+            Self::Log(tail) => format!("log {}", tail.container),
+        }
+    }
+}
+
 impl fmt::Display for Symptom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = |f: &mut fmt::Formatter<'_>, words: &str| {
@@ -119,17 +198,22 @@ impl fmt::Display for Symptom {
                 f.write_str("no node takes it")?;
                 more(f, message)
             }
+            Self::CrashLoop { container, restarts, since, last_end } => {
+                let times = if *restarts == 1 { "restart" } else { "restarts" };
+                write!(f, "container {container} keeps crashing (CrashLoopBackOff): {restarts} {times}")?;
+                if !since.is_empty() {
+                    write!(f, " since {since}")?;
+                }
+                match last_end {
+                    Some(end) => write!(f, ", last {end}"),
+                    None => Ok(()),
+                }
+            }
             Self::Waiting { container, reason, message } => {
                 write!(f, "container {container} waits, {reason}")?;
                 more(f, message)
             }
-            Self::Ended { container, exit_code, reason, message } => {
-                write!(f, "container {container} ended with code {exit_code}")?;
-                if !reason.is_empty() {
-                    write!(f, " ({reason})")?;
-                }
-                more(f, message)
-            }
+            Self::Ended { container, end } => write!(f, "container {container} ended with {end}"),
             Self::Restarted { container, count } => {
                 let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
                 write!(f, "container {container} was restarted {times}")
@@ -156,6 +240,43 @@ pub struct Cause {
     pub symptoms: Vec<Symptom>,
     /// How many of its siblings are as ill as it is.
     pub n_alike: usize,
+}
+
+impl Cause {
+    /// Which object, and the one symptom that is nearest to the reason, with the last line of its log.
+    fn in_short(&self) -> Option<String> {
+        let nearest = self.symptoms.iter().min_by_key(|symptom| symptom.rank())?;
+        let log = self.symptoms.iter().find_map(|symptom| match symptom {
+            Symptom::Log(tail) => tail.lines.iter().rev().find(|line| !line.trim().is_empty()),
+            _ => None,
+        });
+        let event = self.symptoms.iter().find(|symptom| matches!(symptom, Symptom::Event(_)));
+        let mut words = nearest.to_string();
+        if let Some(event) = event.filter(|event| nearest.rank() > 1 && *event != nearest) {
+            words = format!("{words}; {event}");
+        }
+        if let Some(line) = log {
+            words = format!("{words}; last line of its log: {}", line.trim());
+        }
+        Some(words)
+    }
+}
+
+/// What stays the same while the trouble does. Two chains with the same essence tell the same story with other
+/// numbers.
+pub fn essence(causes: &[Cause]) -> String {
+    let mut text = String::new();
+    for cause in causes {
+        if let Some(key) = &cause.key {
+            text.push_str(&key.to_string());
+        }
+        for symptom in &cause.symptoms {
+            text.push_str("; ");
+            text.push_str(&symptom.essence());
+        }
+        text.push('\n');
+    }
+    text
 }
 
 impl fmt::Display for Cause {
@@ -200,28 +321,58 @@ pub fn chain(node: &Node<'_>) -> Vec<Cause> {
     causes
 }
 
-/// A judgement that also tells of an ill child: the status is the object's own, as only what an app manages
-/// directly counts for it, but the message names what its child suffers from.
-pub fn with_children(health: Health, node: &Node<'_>) -> Health {
-    let is_told = health.status == HealthStatus::Degraded && node.children.is_empty();
-    if is_told || node.children.iter().all(|child| badness(child, MAX_DEPTH) < DEGRADED) {
+/// A judgement that also says why: what the ill one below it suffers from, or what can be seen on the object
+/// itself beyond its own words. The status is the object's own: only what an app manages directly counts for it.
+pub fn explained(health: Health, node: &Node<'_>, causes: &[Cause], is_stuck: bool) -> Health {
+    let is_ill = matches!(health.status, HealthStatus::Degraded | HealthStatus::Unknown);
+    // One that is on its way has children that are on their way; that is no news.
+    let is_ill_below = node.children.iter().any(|child| badness(child, MAX_DEPTH) >= TROUBLED);
+    if !(is_ill || is_ill_below || is_stuck) {
         return health;
     }
-    let Some(cause) = chain(node).pop() else { return health };
-    let Some(key) = cause.key else { return health };
-    let Some(symptom) = cause.symptoms.first() else { return health };
-    let words = format!("{key}: {symptom}");
+    let Some(cause) = causes.last() else { return health };
+    let is_itself = cause.key == node.object.key();
+    let says_more = cause.symptoms.iter().any(|symptom| !matches!(symptom, Symptom::Health(_)));
+    if !says_more && (is_itself || !is_ill_below) {
+        return health;
+    }
+    let Some(words) = cause.in_short() else { return health };
+    let words = match &cause.key {
+        Some(key) if !is_itself => format!("{key}: {words}"),
+        Some(_) | None => words,
+    };
     let message = if health.message.is_empty() { words } else { format!("{}; {words}", health.message) };
     Health { message, ..health }
 }
 
-const DEGRADED: u8 = 3;
+const TROUBLED: u8 = 3;
+const DEGRADED: u8 = 4;
+
+/// Does a container that waits for this reason wait in vain?
+pub fn is_bad_wait(reason: &str) -> bool {
+    reason.starts_with("Err") || reason.ends_with("Error") || reason.ends_with("BackOff")
+}
+
+/// Does a pod that is merely on its way, as its phase has it, say that it will not get there by itself? The health
+/// of a pod does not look at its init containers, nor at the scheduler.
+fn is_troubled(node: &Node<'_>) -> bool {
+    let mut found = Vec::new();
+    if node.object.group().is_empty() && node.object.kind() == "Pod" {
+        note_pod(node.object.value(), &mut found);
+    }
+    found.iter().any(|symptom| match symptom {
+        Symptom::CrashLoop { .. } | Symptom::Unschedulable { .. } => true,
+        Symptom::Waiting { reason, .. } => is_bad_wait(reason),
+        _ => false,
+    })
+}
 
 /// How ill an object or anything that it owns is.
 fn badness(node: &Node<'_>, depth: usize) -> u8 {
-    let own = match assess(node.object).map(|health| health.status) {
+    let own = match node.health.as_ref().map(|health| health.status) {
         None | Some(HealthStatus::Healthy) => 0,
         Some(HealthStatus::Suspended) => 1,
+        Some(HealthStatus::Progressing) if is_troubled(node) => TROUBLED,
         Some(HealthStatus::Progressing) => 2,
         Some(HealthStatus::Degraded | HealthStatus::Missing | HealthStatus::Unknown) => DEGRADED,
     };
@@ -237,10 +388,11 @@ fn symptoms(node: &Node<'_>) -> Vec<Symptom> {
         note_pod(node.object.value(), &mut found);
     }
     if found.is_empty()
-        && let Some(health) = assess(node.object)
+        && let Some(health) = &node.health
         && health.status != HealthStatus::Healthy
     {
-        found.push(Symptom::Health(Health { message: redact(&health.message, MAX_LETTERS), ..health }));
+        let message = redact(&health.message, MAX_LETTERS);
+        found.push(Symptom::Health(Health { message, status: health.status }));
     }
     let warnings = node.events.iter().filter(|event| event.is_warning).rev().take(MAX_EVENTS);
     found.extend(warnings.map(|event| {
@@ -264,31 +416,41 @@ fn note_pod(pod: &Value, found: &mut Vec<Symptom>) {
         }
     }
     let phase = find_text(pod, "status.phase").unwrap_or_default();
+    let made = find_text(pod, "metadata.creationTimestamp").unwrap_or_default();
     for list in ["status.initContainerStatuses", "status.containerStatuses"] {
         for container in find(pod, list).and_then(Value::as_array).into_iter().flatten() {
-            note_container(container, phase, found);
+            note_container(container, phase, made, found);
         }
     }
 }
 
-fn note_container(status: &Value, phase: &str, found: &mut Vec<Symptom>) {
+fn note_container(status: &Value, phase: &str, made: &str, found: &mut Vec<Symptom>) {
     let container = find_text(status, "name").unwrap_or_default().to_owned();
     let text = |path: &str| redact(find_text(status, path).unwrap_or_default(), MAX_LETTERS);
-    let number = |path: &str| find(status, path).and_then(Value::as_i64);
-    if find(status, "state.waiting").is_some() {
-        let (reason, message) = (text("state.waiting.reason"), text("state.waiting.message"));
-        found.push(Symptom::Waiting { container: container.clone(), reason, message });
+    let end = |path: &str| find(status, path).map(End::read);
+    let restarts = find(status, "restartCount").and_then(Value::as_i64).unwrap_or(0);
+    let is_ready = find(status, "ready") == Some(&Value::Bool(true));
+    let waits_for = text("state.waiting.reason");
+    let (ended, ended_before) = (end("state.terminated"), end("lastState.terminated"));
+    // Between two crashes the container runs for a moment, or has just ended: it is the same trouble all the time.
+    let loops = waits_for == "CrashLoopBackOff"
+        || (waits_for.is_empty() && restarts > 1 && !is_ready && ended_before.is_some());
+    if loops {
+        let last_end = ended.or(ended_before);
+        found.push(Symptom::CrashLoop { container, restarts, since: made.to_owned(), last_end });
+        return;
     }
-    for state in ["state.terminated", "lastState.terminated"] {
-        let exit_code = number(&format!("{state}.exitCode")).unwrap_or(0);
-        let reason = text(&format!("{state}.reason"));
-        if exit_code != 0 || reason == "OOMKilled" {
-            let message = text(&format!("{state}.message"));
-            found.push(Symptom::Ended { container: container.clone(), exit_code, reason, message });
+    if find(status, "state.waiting").is_some() {
+        let message = text("state.waiting.message");
+        found.push(Symptom::Waiting { container: container.clone(), reason: waits_for, message });
+    }
+    for end in [ended, ended_before].into_iter().flatten() {
+        if end.exit_code != 0 || end.reason == "OOMKilled" {
+            found.push(Symptom::Ended { container: container.clone(), end });
         }
     }
-    if let Some(count) = number("restartCount").filter(|count| *count > 0) {
-        found.push(Symptom::Restarted { container: container.clone(), count });
+    if restarts > 0 {
+        found.push(Symptom::Restarted { container: container.clone(), count: restarts });
     }
     let runs = find(status, "state.running").is_some();
     if phase == "Running" && runs && find(status, "ready") == Some(&Value::Bool(false)) {
@@ -358,14 +520,29 @@ mod tests {
         set.children = vec![pod, Node::leaf(&second)];
         let mut tree = Node::leaf(&top);
         tree.children = vec![Node::leaf(&old), set];
-        expect![[r"
+        expect![[r#"
             apps/Deployment shop/web: Progressing: 1 of 2 updated replicas are available
             apps/ReplicaSet shop/web-2: Progressing: 1 of 2 replicas are available
-            Pod shop/web-2-a (and 1 more like it): container main waits, CrashLoopBackOff: back-off 5m0s restarting failed container; container main ended with code 1 (Error): cannot open db: password=••••; container main was restarted 7 times; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"]]
+            Pod shop/web-2-a (and 1 more like it): container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"#]]
         .assert_eq(&told(&chain(&tree)));
         let health = assess(&top).expect("a judgement");
-        expect!["Progressing: 1 of 2 updated replicas are available; Pod shop/web-2-a: container main waits, CrashLoopBackOff: back-off 5m0s restarting failed container"]
-            .assert_eq(&with_children(health, &tree).to_string());
+        expect!["Progressing: 1 of 2 updated replicas are available; Pod shop/web-2-a: container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; last line of its log: panic: no database"].assert_eq(&explained(health, &tree, &chain(&tree), false).to_string());
+    }
+
+    #[test]
+    fn the_same_trouble_has_the_same_essence_whatever_moment_is_seen() {
+        let at = |state: Value, restarts: i64| {
+            let mut pod = crashing_pod("web").into_value();
+            pod["status"]["containerStatuses"][0]["state"] = state;
+            pod["status"]["containerStatuses"][0]["restartCount"] = json!(restarts);
+            let pod = manifest(pod);
+            essence(&chain(&Node::leaf(&pod)))
+        };
+        let waits = at(json!({"waiting": {"reason": "CrashLoopBackOff"}}), 7);
+        assert_eq!(at(json!({"running": {}}), 8), waits);
+        assert_eq!(at(json!({"terminated": {"exitCode": 1, "reason": "Error"}}), 8), waits);
+        assert_ne!(at(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}), 9), waits);
+        assert_ne!(at(json!({"waiting": {"reason": "ImagePullBackOff"}}), 9), waits);
     }
 
     #[test]
@@ -385,6 +562,6 @@ mod tests {
         let set = replica_set("web-1", 2);
         assert_eq!(chain(&Node::leaf(&set)), Vec::new());
         let health = Health::healthy("fine");
-        assert_eq!(with_children(health.clone(), &Node::leaf(&set)), health);
+        assert_eq!(explained(health.clone(), &Node::leaf(&set), &[], false), health);
     }
 }

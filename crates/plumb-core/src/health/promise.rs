@@ -64,7 +64,14 @@ pub fn promised_secret(object: &Manifest) -> Option<Promise> {
     };
     let (name, ownership) = match (object.group(), object.kind()) {
         ("bitnami.com", "SealedSecret") => {
-            (find_text(value, "spec.template.metadata.name").unwrap_or(own_name), owned())
+            let annotations = find(value, "spec.template.metadata.annotations");
+            let says =
+                |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str) == Some("true");
+            // Both ask the controller not to make the Secret its own.
+            let is_shared = says("sealedsecrets.bitnami.com/skip-set-owner-references")
+                || says("sealedsecrets.bitnami.com/patch");
+            let name = find_text(value, "spec.template.metadata.name").unwrap_or(own_name);
+            (name, if is_shared { Ownership::Shared } else { owned() })
         }
         ("external-secrets.io", "ExternalSecret") => {
             let name = find_text(value, "spec.target.name").unwrap_or(own_name);

@@ -17,6 +17,57 @@ pub struct Record {
     pub status: HealthStatus,
     /// Since when.
     pub since: Timestamp,
+    /// The generation that was judged, if it is known.
+    pub generation: Option<i64>,
+    /// Since when it looks well again. The record of an illness is kept for a while: a container without readiness
+    /// probe is ready each time it starts, and a crash loop would begin anew with every crash.
+    pub well_since: Option<Timestamp>,
+}
+
+/// One that was well for so long has recovered; the kubelet forgets its back-off after the same time.
+const RECOVERED: SignedDuration = SignedDuration::from_mins(10);
+
+impl Record {
+    /// What to note about an object that was just judged; `None`: nothing to remember.
+    pub fn next(
+        before: Option<&Self>,
+        object: &Manifest,
+        health: &Health,
+        since: &Since,
+        now: Timestamp,
+    ) -> Option<Self> {
+        match health.status {
+            HealthStatus::Healthy | HealthStatus::Suspended => {
+                let before = before?;
+                let well_since = before.well_since.unwrap_or(now);
+                let has_recovered = now.duration_since(well_since) >= RECOVERED;
+                (!has_recovered).then_some(Self { well_since: Some(well_since), ..*before })
+            }
+            HealthStatus::Progressing
+            | HealthStatus::Missing
+            | HealthStatus::Degraded
+            | HealthStatus::Unknown => Some(Self {
+                status: health.status,
+                since: since.at,
+                generation: generation(object),
+                well_since: None,
+            }),
+        }
+    }
+
+    /// Is an object that is in this state now still in the one that was noted?
+    fn goes_on(&self, object: &Manifest, health: &Health, now: Timestamp) -> bool {
+        let relapsed = || {
+            let is_soon = self.well_since.is_some_and(|at| now.duration_since(at) < RECOVERED);
+            // A new spec is a new try.
+            is_soon && self.generation.is_none_or(|noted| Some(noted) == generation(object))
+        };
+        self.status == health.status && (self.well_since.is_none() || relapsed())
+    }
+}
+
+fn generation(object: &Manifest) -> Option<i64> {
+    find(object.value(), "metadata.generation").and_then(Value::as_i64)
 }
 
 /// Since when an object is as it is.
@@ -33,6 +84,8 @@ pub struct Since {
 pub enum KnownFrom {
     /// plumb saw it begin, or noted it earlier.
     Record,
+    /// A pod below it crashes again and again since it was made.
+    Pod,
     /// The newest change that the object's conditions tell.
     Condition,
     /// The time of the request to delete it.
@@ -43,20 +96,13 @@ pub enum KnownFrom {
     Seen,
 }
 
-impl Since {
-    /// What to note for the next time.
-    pub fn record(&self, status: HealthStatus) -> Record {
-        Record { status, since: self.at }
-    }
-}
-
 /// Since when the object is in the state of this judgement.
 ///
 /// A record of the same status is believed: conditions change while a rollout goes on, without the object
 /// leaving its state. Without one, the newest change of a condition is when it came to be so.
 pub fn since(object: &Manifest, health: &Health, record: Option<&Record>, now: Timestamp) -> Since {
     let known = |at: Timestamp, known_from| Since { at: at.min(now), known_from };
-    if let Some(record) = record.filter(|record| record.status == health.status) {
+    if let Some(record) = record.filter(|record| record.goes_on(object, health, now)) {
         return known(record.since, KnownFrom::Record);
     }
     let value = object.value();
@@ -71,13 +117,32 @@ pub fn since(object: &Manifest, health: &Health, record: Option<&Record>, now: T
         .max();
     // A status that was never seen before cannot be older than the last one that was.
     if let Some(at) = newest {
-        let at = record.map_or(at, |record| at.max(record.since));
+        let at = record.map_or(at, |record| at.max(record.well_since.unwrap_or(record.since)));
         return known(at, KnownFrom::Condition);
     }
     match (record, time("metadata.creationTimestamp")) {
         (None, Some(at)) => known(at, KnownFrom::Creation),
         (Some(_), _) | (None, None) => known(now, KnownFrom::Seen),
     }
+}
+
+/// Since when a pod crashes again and again, if it does so ever since it was made: it was restarted at least three
+/// times, and at least once an hour on the whole. A pod that ran for weeks and crashes since this morning is not
+/// such a one; its beginning is not written anywhere.
+pub fn looping_since(pod: &Manifest, now: Timestamp) -> Option<Timestamp> {
+    let value = pod.value();
+    let made: Timestamp = find_text(value, "metadata.creationTimestamp")?.parse().ok()?;
+    let age = now.duration_since(made).as_secs().max(0);
+    let loops = |status: &Value| {
+        let restarts = find(status, "restartCount").and_then(Value::as_i64).unwrap_or(0);
+        let is_ready = find(status, "ready") == Some(&Value::Bool(true));
+        !is_ready && restarts >= 3 && age / restarts <= 3600 && find(status, "lastState.terminated").is_some()
+    };
+    let containers = ["status.initContainerStatuses", "status.containerStatuses"]
+        .into_iter()
+        .filter_map(|list| find(value, list)?.as_array())
+        .flatten();
+    containers.into_iter().any(loops).then_some(made.min(now))
 }
 
 /// How long objects may be on their way before somebody should look.
@@ -180,15 +245,54 @@ mod tests {
     #[test]
     fn a_record_of_the_same_status_outlives_changes_of_conditions() {
         let health = Health::progressing("");
-        let same = Record { status: HealthStatus::Progressing, since: at("08:30:00") };
+        let record = |status, since| Record { status, since: at(since), generation: None, well_since: None };
+        let same = record(HealthStatus::Progressing, "08:30:00");
         let found = since(&deployment(&json!({})), &health, Some(&same), at("10:00:00"));
         assert_eq!(found, Since { at: at("08:30:00"), known_from: KnownFrom::Record });
-        let other = Record { status: HealthStatus::Healthy, since: at("09:50:00") };
+        let other = record(HealthStatus::Degraded, "09:50:00");
         let found = since(&deployment(&json!({})), &health, Some(&other), at("10:00:00"));
-        assert_eq!(found.at, at("09:50:00"), "it was healthy then, so it cannot progress since earlier");
+        assert_eq!(found.at, at("09:50:00"), "it was degraded then, so it cannot progress since earlier");
         let bare = deployment(&json!({"status": {}}));
         let found = since(&bare, &health, Some(&other), at("10:00:00"));
         assert_eq!(found, Since { at: at("10:00:00"), known_from: KnownFrom::Seen });
+    }
+
+    #[test]
+    fn a_moment_of_wellness_does_not_end_an_illness() {
+        let object = deployment(&json!({"status": {}}));
+        let judge = |before: Option<&Record>, health: &Health, now: &str| {
+            let since = since(&object, health, before, at(now));
+            (since.at, Record::next(before, &object, health, &since, at(now)))
+        };
+        let ill = Health::progressing("");
+        let (began, noted) = judge(None, &ill, "08:00:10");
+        let (_, noted) = judge(noted.as_ref(), &Health::healthy(""), "09:00:00");
+        let (again, relapsed) = judge(noted.as_ref(), &ill, "09:05:00");
+        assert_eq!((again, relapsed.is_some()), (began, true), "ill again within ten minutes");
+        let (_, recovered) = judge(noted.as_ref(), &Health::healthy(""), "09:10:00");
+        assert_eq!(recovered, None);
+        let newer = deployment(&json!({"status": {}, "metadata": {"name": "web", "generation": 2}}));
+        let older = noted.map(|noted| Record { generation: Some(1), ..noted });
+        let found = since(&newer, &ill, older.as_ref(), at("09:05:00"));
+        assert_eq!(found.at, at("09:05:00"), "a new spec is a new try");
+    }
+
+    #[test]
+    fn a_pod_that_always_crashed_says_since_when() {
+        let pod = |restarts: i64| {
+            Manifest::new(json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": "web", "creationTimestamp": "2026-02-08T10:00:00Z"},
+                "status": {"containerStatuses": [{
+                    "name": "main", "ready": false, "restartCount": restarts,
+                    "lastState": {"terminated": {"exitCode": 1}},
+                }]},
+            }))
+            .expect("an object")
+        };
+        let began = "2026-02-08T10:00:00Z".parse().ok();
+        assert_eq!(looping_since(&pod(1154), at("10:00:00")), began);
+        assert_eq!(looping_since(&pod(15), at("10:00:00")), None, "it ran well for most of its life");
     }
 
     #[test]

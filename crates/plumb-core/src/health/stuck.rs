@@ -38,6 +38,14 @@ pub fn stuck(
     })
 }
 
+impl Stuck {
+    /// The words for a status: a point in time, not a length, so that they stay true without being written anew.
+    pub fn since_when(&self) -> String {
+        let at = Timestamp::from_second(self.since.at.as_second()).unwrap_or(self.since.at);
+        format!("stuck since {at} (normal is up to {})", in_words(self.normal))
+    }
+}
+
 /// `stuck for 23m (normal is up to 15m): …`, with the end of the way down, which is nearest to the reason.
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

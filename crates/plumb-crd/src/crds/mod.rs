@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::application::{ApplicationSpec, ApplicationStatus, Operation};
 use crate::application_set::{ApplicationSetSpec, ApplicationSetStatus};
-use crate::drift_report::{DriftFinding, DriftSummary};
+use crate::drift_report::{DriftFinding, DriftSummary, IllObject};
 use crate::project::{AppProjectSpec, AppProjectStatus};
 use crate::wire::{Wire, described, object_schema};
 
@@ -100,6 +100,7 @@ fn drift_report() -> Value {
         ("revision", "The revision that the cluster was compared with.", String::schema()),
         ("summary", "The findings in numbers.", DriftSummary::schema()),
         ("findings", "Every explained difference.", Vec::<DriftFinding>::schema()),
+        ("health", "Objects that are not well, since when and why.", Vec::<IllObject>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use plumb_core::desired::KindRule;
 use plumb_core::glob::Glob;
+use plumb_core::object::GroupKind;
 use plumb_core::tracking::TrackingSettings;
 
 pub use cluster::{ClusterAuth, ClusterSecret, ClusterTls, ExecConfig};
@@ -72,6 +73,17 @@ pub struct Settings {
     pub url: Option<String>,
     /// The controller's parameters.
     pub controller: ControllerSettings,
+    /// How long objects may be `Progressing` before they count as stuck. plumb's own.
+    pub stuck_after: StuckAfter,
+}
+
+/// `plumb.health.stuckAfter`, and `plumb.health.stuckAfter.<group_Kind>` for single kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StuckAfter {
+    /// For kinds that are not listed.
+    pub default: Duration,
+    /// By kind.
+    pub by_kind: BTreeMap<GroupKind, Duration>,
 }
 
 /// A value that could not be understood; its default is in force.
@@ -314,6 +326,7 @@ impl Settings {
                 jitter_threshold: reader.number("webhook.refresh.jitter.threshold", 10),
             },
             url: Some(reader.text("url").to_owned()).filter(|url| !url.is_empty()),
+            stuck_after: stuck_after(&mut reader),
             controller: ControllerSettings::read(parameters, &mut controller_problems),
         };
         problems.append(&mut controller_problems);
@@ -371,6 +384,17 @@ impl GlobalProject {
     pub fn concerns(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         name != self.project && self.selector.matches(labels)
     }
+}
+
+fn stuck_after(reader: &mut Reader<'_>) -> StuckAfter {
+    const KEY: &str = "plumb.health.stuckAfter";
+    let default = reader.duration(KEY, Duration::from_mins(15));
+    let mut by_kind = BTreeMap::new();
+    for (name, _) in reader.with_prefix(&format!("{KEY}.")) {
+        let (group, kind) = name.split_once('_').unwrap_or(("", name));
+        by_kind.insert(GroupKind::new(group, kind), reader.duration(&format!("{KEY}.{name}"), default));
+    }
+    StuckAfter { default, by_kind }
 }
 
 fn non_zero(duration: Duration) -> Option<Duration> {

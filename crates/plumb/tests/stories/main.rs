@@ -4,6 +4,7 @@
 //! of its own that looks at nothing else.
 
 mod drift;
+mod health;
 mod safety;
 mod stage;
 mod sync;

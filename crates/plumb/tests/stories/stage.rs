@@ -1,12 +1,13 @@
 //! What every story stands on: a namespace, a repository, a running plumb.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumb_testkit::git::GitRepo;
+use plumb_testkit::proxy::FaultProxy;
 use plumb_testkit::{TestNamespace, objects, programs, wait};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,13 +18,27 @@ pub(crate) struct Stage {
     pub(crate) repo: GitRepo,
     cache: TempDir,
     plumb: Option<Child>,
+    /// The way to the cluster that plumb takes, if not the straight one.
+    detour: Option<PathBuf>,
 }
 
 impl Stage {
     /// A namespace, an empty repository, and plumb at work.
     pub(crate) async fn set() -> Result<Self> {
         let place = TestNamespace::new().await?;
-        let mut stage = Self { place, repo: GitRepo::new()?, cache: TempDir::new()?, plumb: None };
+        Self::set_at(place, None).await
+    }
+
+    /// The same, with a plumb that reaches the cluster through the proxy.
+    pub(crate) async fn set_behind_proxy() -> Result<(Self, FaultProxy)> {
+        let place = TestNamespace::new().await?;
+        let proxy = FaultProxy::start(place.kubeconfig()).await?;
+        let stage = Self::set_at(place, Some(proxy.kubeconfig())).await?;
+        Ok((stage, proxy))
+    }
+
+    async fn set_at(place: TestNamespace, detour: Option<PathBuf>) -> Result<Self> {
+        let mut stage = Self { place, repo: GitRepo::new()?, cache: TempDir::new()?, plumb: None, detour };
         stage.start_plumb()?;
         // The kinds are served a moment after their definitions were applied, which no watch tells.
         let project = objects::app_project("default");
@@ -43,7 +58,7 @@ impl Stage {
         let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
             .arg("--kubeconfig")
-            .arg(self.place.kubeconfig())
+            .arg(self.detour.as_deref().unwrap_or(self.place.kubeconfig()))
             .arg("--cache-dir")
             .arg(self.cache.path())
             .env("PATH", path_with(tools.path_additions().iter().map(AsRef::as_ref)))

@@ -1,0 +1,178 @@
+//! What the users' scripts in `argocd-cm` say. A script may take a second, so none runs on a thread that others
+//! wait for, and none is asked twice about the same state of an object.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plumb_core::health::Health;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_lua::{Asks, Error, Scripts};
+
+/// A script that passed its limits so often in one look is not asked again in it: the next objects would cost the
+/// same and say the same.
+const MOST_LIMITS: usize = 3;
+
+/// Answers of scripts, by object.
+#[derive(Debug, Default)]
+pub(crate) struct Answers(Mutex<HashMap<ObjectKey, Answer>>);
+
+#[derive(Clone, Debug)]
+struct Answer {
+    uid: Option<String>,
+    resource_version: Option<String>,
+    /// Of the settings.
+    generation: u64,
+    health: Option<Health>,
+}
+
+impl Answer {
+    fn holds(&self, object: &Manifest, generation: u64) -> bool {
+        self.generation == generation
+            && self.resource_version.is_some()
+            && (self.uid.as_deref(), self.resource_version.as_deref())
+                == (object.uid(), object.resource_version())
+    }
+}
+
+/// The answers on all objects that have a script; `None`: the script gave no status, and nobody else is asked.
+pub(crate) async fn ask(
+    scripts: &Arc<Scripts>,
+    generation: u64,
+    live: &BTreeMap<ObjectKey, Arc<Manifest>>,
+    known: &Answers,
+) -> BTreeMap<ObjectKey, Option<Health>> {
+    let mut answers = BTreeMap::new();
+    if scripts.is_empty() {
+        return answers;
+    }
+    let mut to_ask = Vec::new();
+    {
+        let known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, object) in live {
+            let Some(asks) = scripts.health_asks(object) else { continue };
+            match known.get(key).filter(|answer| asks == Asks::Object && answer.holds(object, generation)) {
+                Some(answer) => {
+                    answers.insert(key.clone(), answer.health.clone());
+                }
+                None => to_ask.push((key.clone(), Arc::clone(object))),
+            }
+        }
+    }
+    if to_ask.is_empty() {
+        return answers;
+    }
+    let scripts = Arc::clone(scripts);
+    let asked: Vec<ObjectKey> = to_ask.iter().map(|(key, _)| key.clone()).collect();
+    let fresh = tokio::task::spawn_blocking(move || run(&scripts, to_ask)).await.unwrap_or_else(|error| {
+        let lost = |key| (key, None, Some(Health::unknown(format!("the Lua script was lost: {error}"))));
+        asked.into_iter().map(lost).collect()
+    });
+    let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|key, _| live.contains_key(key));
+    for (key, object, health) in fresh {
+        if let Some(object) = object {
+            let answer = Answer {
+                uid: object.uid().map(str::to_owned),
+                resource_version: object.resource_version().map(str::to_owned),
+                generation,
+                health: health.clone(),
+            };
+            known.insert(key.clone(), answer);
+        }
+        answers.insert(key, health);
+    }
+    answers
+}
+
+type Fresh = (ObjectKey, Option<Arc<Manifest>>, Option<Health>);
+
+fn run(scripts: &Scripts, objects: Vec<(ObjectKey, Arc<Manifest>)>) -> Vec<Fresh> {
+    let mut limits: HashMap<(String, String), usize> = HashMap::new();
+    let mut answers = Vec::with_capacity(objects.len());
+    for (key, object) in objects {
+        let kind = (key.group.clone(), key.kind.clone());
+        if limits.get(&kind).is_some_and(|count| *count >= MOST_LIMITS) {
+            let health = Health::unknown("the Lua script passed its limits on other objects of this kind");
+            answers.push((key, None, Some(health)));
+            continue;
+        }
+        let health = match scripts.judge(&object) {
+            None => continue,
+            Some(Ok(health)) => health,
+            Some(Err(error)) => {
+                if matches!(error, Error::Limit { .. }) {
+                    *limits.entry(kind).or_insert(0) += 1;
+                }
+                Some(Health::unknown(error.to_string()))
+            }
+        };
+        answers.push((key, Some(object), health));
+    }
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_lua::Limits;
+    use serde_json::json;
+
+    fn scripts(health: &str) -> Arc<Scripts> {
+        let data = BTreeMap::from([("resource.customizations.health.Thing".to_owned(), health.to_owned())]);
+        let limits = Limits { instructions: 100_000, ..Limits::default() };
+        let (scripts, problems) = Scripts::parse(&data, limits);
+        assert_eq!(problems, Vec::new());
+        Arc::new(scripts)
+    }
+
+    fn things(n: usize, version: &str) -> BTreeMap<ObjectKey, Arc<Manifest>> {
+        let thing = |index: usize| {
+            let object = Manifest::new(json!({
+                "apiVersion": "v1", "kind": "Thing",
+                "metadata": {"name": format!("t{index}"), "uid": "u", "resourceVersion": version},
+            }))
+            .expect("an object");
+            (object.key().expect("a name"), Arc::new(object))
+        };
+        (0..n).map(thing).collect()
+    }
+
+    fn words(answers: &BTreeMap<ObjectKey, Option<Health>>) -> Vec<String> {
+        answers.values().map(|health| health.as_ref().map(ToString::to_string).unwrap_or_default()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_script_is_asked_once_about_each_state() {
+        let known = Answers::default();
+        let first = scripts("return {status = 'Degraded', message = obj.metadata.resourceVersion}");
+        let told = ask(&first, 1, &things(1, "7"), &known).await;
+        assert_eq!(words(&told), ["Degraded: 7"]);
+        // Another script under the same generation of the settings would be asked only if the object changed.
+        let second = scripts("return {status = 'Healthy'}");
+        assert_eq!(words(&ask(&second, 1, &things(1, "7"), &known).await), ["Degraded: 7"]);
+        assert_eq!(words(&ask(&second, 2, &things(1, "7"), &known).await), ["Healthy"]);
+        assert_eq!(words(&ask(&first, 2, &things(1, "8"), &known).await), ["Degraded: 8"]);
+    }
+
+    #[tokio::test]
+    async fn a_script_that_knows_the_time_is_asked_each_time() {
+        let known = Answers::default();
+        let first = scripts("local os = require('os') return {status = 'Degraded', message = 'x'}");
+        ask(&first, 1, &things(1, "7"), &known).await;
+        let second = scripts("local os = require('os') return {status = 'Healthy'}");
+        assert_eq!(words(&ask(&second, 1, &things(1, "7"), &known).await), ["Healthy"]);
+    }
+
+    #[tokio::test]
+    async fn an_endless_script_costs_its_limit_a_few_times_and_no_more() {
+        let told = ask(&scripts("while true do end"), 1, &things(20, "1"), &Answers::default()).await;
+        let told = words(&told);
+        assert_eq!(told.len(), 20);
+        assert!(
+            told.iter().all(|words| words.starts_with("Unknown: the Lua script passed its limit")),
+            "{told:?}"
+        );
+        let n_run = told.iter().filter(|words| words.ends_with("instructions")).count();
+        assert_eq!(n_run, MOST_LIMITS);
+    }
+}

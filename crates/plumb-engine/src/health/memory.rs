@@ -1,0 +1,89 @@
+//! What is remembered about the health of an app's objects.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_core::health::{HealthStatus, Record};
+use plumb_core::object::ObjectKey;
+use plumb_crd::IllObject;
+
+use super::custom::Answers;
+
+/// What is remembered about the health of an app's objects.
+#[derive(Debug, Default)]
+pub(crate) struct HealthMemory {
+    /// Answers of the users' scripts.
+    pub(crate) answers: Answers,
+    /// Since when each object is as it is; objects that are well for long are left out.
+    pub(crate) records: HashMap<ObjectKey, Record>,
+    /// What was last said about each object that is not well.
+    pub(super) told: HashMap<ObjectKey, Told>,
+    /// Since when something that an object needs is seen to be missing.
+    missing: Mutex<HashMap<ObjectKey, Timestamp>>,
+    /// The next look that was asked for because time alone changes something.
+    pub(crate) look_again: Option<Timestamp>,
+    /// Was the record of an earlier process read?
+    recalled: bool,
+}
+
+/// What was said about an object.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) essence: String,
+    pub(super) message: String,
+    pub(super) causes: Vec<String>,
+    pub(super) at: Timestamp,
+}
+
+/// The same trouble with other numbers is told anew after this long: a crash loop counts a restart every few
+/// minutes, and each would be a write.
+const SAME_STORY: SignedDuration = SignedDuration::from_mins(10);
+
+impl Told {
+    pub(super) fn still_does(&self, essence: &str, now: Timestamp) -> bool {
+        self.essence == essence && now.duration_since(self.at) < SAME_STORY
+    }
+}
+
+impl HealthMemory {
+    /// Takes over what an earlier process wrote into the report, once.
+    pub(crate) fn recall(&mut self, reported: impl FnOnce() -> Vec<IllObject>) {
+        if std::mem::replace(&mut self.recalled, true) {
+            return;
+        }
+        for ill in reported() {
+            let (Some(status), Some(since)) = (HealthStatus::from_word(&ill.status), ill.since) else {
+                continue;
+            };
+            let record = Record { status, since, generation: None, well_since: None };
+            self.records.entry(ill.key()).or_insert(record);
+        }
+    }
+
+    /// Since when something that the object needs is missing.
+    pub(super) fn missing_since(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        *missing.entry(key.clone()).or_insert(now)
+    }
+
+    pub(super) fn found(&self, key: &ObjectKey) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    /// Forgets objects that are not there any more.
+    pub(super) fn keep_only(&mut self, is_live: impl Fn(&ObjectKey) -> bool) {
+        self.records.retain(|key, _| is_live(key));
+        self.told.retain(|key, _| is_live(key));
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| is_live(key));
+    }
+
+    /// Must a look be asked for at this time, or will there be one before?
+    pub(crate) fn must_ask(&mut self, at: Timestamp, now: Timestamp) -> bool {
+        let is_asked = self.look_again.is_some_and(|asked| asked > now && asked <= at);
+        if !is_asked {
+            self.look_again = Some(at);
+        }
+        !is_asked
+    }
+}
