@@ -520,10 +520,10 @@ mod tests {
         set.children = vec![pod, Node::leaf(&second)];
         let mut tree = Node::leaf(&top);
         tree.children = vec![Node::leaf(&old), set];
-        expect![[r#"
+        expect![[r"
             apps/Deployment shop/web: Progressing: 1 of 2 updated replicas are available
             apps/ReplicaSet shop/web-2: Progressing: 1 of 2 replicas are available
-            Pod shop/web-2-a (and 1 more like it): container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"#]]
+            Pod shop/web-2-a (and 1 more like it): container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"]]
         .assert_eq(&told(&chain(&tree)));
         let health = assess(&top).expect("a judgement");
         expect!["Progressing: 1 of 2 updated replicas are available; Pod shop/web-2-a: container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; last line of its log: panic: no database"].assert_eq(&explained(health, &tree, &chain(&tree), false).to_string());

@@ -101,7 +101,7 @@ impl Checkup<'_> {
         let mut family = Family::of(&self.cluster.store, object, health.clone());
         let mut causes = chain(&family.node());
         let Some(health) = health else {
-            self.note_hidden(key, &family, causes, memory, checked);
+            self.note_hidden(key, &family, &causes, memory, checked);
             return;
         };
         let since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
@@ -177,11 +177,11 @@ impl Checkup<'_> {
         &self,
         key: &ObjectKey,
         family: &Family,
-        causes: Vec<Cause>,
+        causes: &[Cause],
         memory: &mut HealthMemory,
         checked: &mut Checked,
     ) {
-        let Some(last) = family.last_of(&causes) else { return };
+        let Some(last) = family.last_of(causes) else { return };
         let is_ill = last.health.as_ref().is_some_and(|health| health.status == HealthStatus::Degraded);
         if !is_ill {
             return;
@@ -189,7 +189,7 @@ impl Checkup<'_> {
         let health = Health::new(HealthStatus::Degraded, "");
         let since = self.note(key, &last.object, &health, looping_since(&last.object, self.now), memory);
         let message = causes.last().map(ToString::to_string).unwrap_or_default();
-        let story = Story { key, status: None, message, causes: &causes, stuck: false };
+        let story = Story { key, status: None, message, causes, stuck: false };
         let (message, causes) = story.tell(memory, self.now);
         checked.ill.push(Ill {
             key: key.clone(),
@@ -237,8 +237,8 @@ impl Checked {
     }
 }
 
-/// May an object that says that it is well have ill ones below it? Kubernetes' own workloads tell; a CronJob and
-/// what operators make may not.
+/// May an object that says that it is well have ill ones below it? Kubernetes' own workloads tell; a `CronJob`
+/// and what operators make may not.
 fn may_hide(key: &ObjectKey) -> bool {
     match key.group.as_str() {
         "" | "apps" | "autoscaling" | "policy" | "extensions" => false,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Operation, Scripts, Write};
 
-fn object(api_version: &str, kind: &str, rest: Value) -> Manifest {
+fn object(api_version: &str, kind: &str, rest: &Value) -> Manifest {
     let mut object = json!({
         "apiVersion": api_version, "kind": kind,
         "metadata": {"name": "web", "namespace": "shop", "uid": "u1", "generation": 3},
@@ -57,7 +57,7 @@ fn check(object: &Manifest, action: &str, params: &[(&str, &str)], expected: &Ex
 
 #[test]
 fn workloads() {
-    let web = object("apps/v1", "Deployment", json!({"spec": {"replicas": 2, "template": {}}}));
+    let web = object("apps/v1", "Deployment", &json!({"spec": {"replicas": 2, "template": {}}}));
     check_list(&web, &expect!["pause restart -resume scale(replicas)"]);
     check(
         &web,
@@ -71,20 +71,20 @@ fn workloads() {
     check(&web, "scale", &[("replicas", "many")], &expect!["the action is refused: invalid number: many"]);
     check(&web, "pause", &[], &expect![[r#"patch {"spec":{"paused":true}}"#]]);
     check(&web, "fly", &[], &expect!["no action `fly` is defined for apps/Deployment"]);
-    let paused = object("apps/v1", "Deployment", json!({"spec": {"paused": true}}));
+    let paused = object("apps/v1", "Deployment", &json!({"spec": {"paused": true}}));
     check_list(&paused, &expect!["-pause restart resume scale(replicas)"]);
     check(&paused, "resume", &[], &expect![[r#"patch {"spec":{"paused":null}}"#]]);
-    let set = object("apps/v1", "StatefulSet", json!({"spec": {"replicas": 1}}));
+    let set = object("apps/v1", "StatefulSet", &json!({"spec": {"replicas": 1}}));
     check_list(&set, &expect!["restart scale(replicas)"]);
     check(&set, "pause", &[], &expect!["no action `pause` is defined for apps/StatefulSet"]);
-    check_list(&object("apps/v1", "DaemonSet", json!({})), &expect!["restart"]);
-    check_list(&object("v1", "ConfigMap", json!({})), &expect![""]);
+    check_list(&object("apps/v1", "DaemonSet", &json!({})), &expect!["restart"]);
+    check_list(&object("v1", "ConfigMap", &json!({})), &expect![""]);
 }
 
 #[test]
 fn jobs() {
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {}}}});
-    let cron = object("batch/v1", "CronJob", json!({"spec": {"jobTemplate": template}}));
+    let cron = object("batch/v1", "CronJob", &json!({"spec": {"jobTemplate": template}}));
     check_list(&cron, &expect!["create-job suspend"]);
     check(
         &cron,
@@ -94,7 +94,7 @@ fn jobs() {
             r#"create {"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"cronjob.kubernetes.io/instantiate":"manual"},"labels":{"a":"b"},"name":"web-2603011230","namespace":"shop","ownerReferences":[{"apiVersion":"batch/v1","blockOwnerDeletion":true,"controller":true,"kind":"CronJob","name":"web","uid":"u1"}]},"spec":{"template":{"spec":{}}}}"#
         ]],
     );
-    let running = object("batch/v1", "Job", json!({"spec": {}, "status": {"active": 1}}));
+    let running = object("batch/v1", "Job", &json!({"spec": {}, "status": {"active": 1}}));
     check_list(&running, &expect!["suspend terminate"]);
     check(
         &running,
@@ -105,7 +105,7 @@ fn jobs() {
         ]],
     );
     let done = json!({"conditions": [{"type": "Complete", "status": "True"}]});
-    check_list(&object("batch/v1", "Job", json!({"spec": {}, "status": done})), &expect![""]);
+    check_list(&object("batch/v1", "Job", &json!({"spec": {}, "status": done})), &expect![""]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn rollouts() {
     let waiting = object(
         "argoproj.io/v1alpha1",
         "Rollout",
-        json!({
+        &json!({
             "spec": {"strategy": {"canary": {"steps": [{}, {}, {}]}}},
             "status": {
                 "observedGeneration": "3", "currentPodHash": "b", "stableRS": "a", "currentStepIndex": 1,
@@ -133,20 +133,20 @@ fn rollouts() {
     let done = object(
         "argoproj.io/v1alpha1",
         "Rollout",
-        json!({"spec": {"strategy": {"blueGreen": {}}}, "status": {"currentPodHash": "a", "stableRS": "a"}}),
+        &json!({"spec": {"strategy": {"blueGreen": {}}}, "status": {"currentPodHash": "a", "stableRS": "a"}}),
     );
     check_list(&done, &expect!["-abort -pause -promote-full restart -resume -retry -skip-current-step"]);
 }
 
 #[test]
 fn others() {
-    let release = object("helm.toolkit.fluxcd.io/v2", "HelmRelease", json!({"spec": {"suspend": true}}));
+    let release = object("helm.toolkit.fluxcd.io/v2", "HelmRelease", &json!({"spec": {"suspend": true}}));
     check_list(&release, &expect!["-reconcile resume -suspend"]);
     check(&release, "resume", &[], &expect![[r#"patch {"spec":{"suspend":false}}"#]]);
     let secret =
-        object("external-secrets.io/v1", "ExternalSecret", json!({"spec": {"refreshInterval": "0s"}}));
+        object("external-secrets.io/v1", "ExternalSecret", &json!({"spec": {"refreshInterval": "0s"}}));
     check_list(&secret, &expect!["-refresh"]);
-    let scaler = object("keda.sh/v1alpha1", "ScaledObject", json!({}));
+    let scaler = object("keda.sh/v1alpha1", "ScaledObject", &json!({}));
     check(
         &scaler,
         "paused-replicas",
@@ -156,7 +156,7 @@ fn others() {
     let postgres = object(
         "postgresql.cnpg.io/v1",
         "Cluster",
-        json!({"status": {"currentPrimary": "web-2", "instancesStatus": {"healthy": ["web-1", "web-2"]}}}),
+        &json!({"status": {"currentPrimary": "web-2", "instancesStatus": {"healthy": ["web-1", "web-2"]}}}),
     );
     check_list(&postgres, &expect!["promote(instance) reload restart suspend"]);
     check(
@@ -174,7 +174,7 @@ fn others() {
         &expect!["the action is refused: no healthy instance is 9"],
     );
     let app =
-        object("argoproj.io/v1alpha1", "Application", json!({"spec": {"syncPolicy": {"automated": {}}}}));
+        object("argoproj.io/v1alpha1", "Application", &json!({"spec": {"syncPolicy": {"automated": {}}}}));
     check(
         &app,
         "toggle-auto-sync",
@@ -184,7 +184,7 @@ fn others() {
     let pipeline = object(
         "numaflow.numaproj.io/v1alpha1",
         "Pipeline",
-        json!({"spec": {"lifecycle": {"desiredPhase": "Paused"}}}),
+        &json!({"spec": {"lifecycle": {"desiredPhase": "Paused"}}}),
     );
     check_list(&pipeline, &expect!["-delete -force-promote -pause -unpause-fast unpause-gradual"]);
     check(
@@ -229,7 +229,7 @@ fn every_listed_action_can_be_run() {
     ];
     let status = json!({"instancesStatus": {"healthy": ["web-1", "web-2"]}});
     for (api_version, kind) in kinds {
-        let object = object(api_version, kind, json!({"spec": {}, "status": status}));
+        let object = object(api_version, kind, &json!({"spec": {}, "status": status}));
         let scripts = Scripts::default();
         let actions = scripts.list_actions(&object).expect("a list");
         assert!(!actions.is_empty(), "{kind} has actions");

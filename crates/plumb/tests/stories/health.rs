@@ -130,7 +130,7 @@ async fn a_script_in_the_settings_decides_and_a_broken_one_touches_its_object_on
     assert_eq!(live["status"]["resourceHealthSource"].as_str().unwrap_or_default(), "");
 
     let script = "local hs = {}\nif obj.data.state == 'bad' then\n  hs.status = 'Degraded'\n  hs.message = 'state is ' .. obj.data.state\nelse\n  hs.status = 'Healthy'\nend\nreturn hs";
-    stage.place.apply(&settings(&json!({"resource.customizations.health.Config*": script}))).await?;
+    stage.place.apply(&settings(&json!({"resource.customizations.health.ConfigMap": script}))).await?;
     let live = stage.place.wait(&app, "is Degraded", is("Degraded")).await?;
     assert!(message(&live).contains("state is bad"), "{}", message(&live));
     let health_of = |live: &Value, name: &str| {
@@ -139,8 +139,9 @@ async fn a_script_in_the_settings_decides_and_a_broken_one_touches_its_object_on
     };
     assert_eq!(health_of(&live, "conf"), json!({"status": "Degraded", "message": "state is bad"}));
 
+    // Keys of a ConfigMap cannot hold a `*`: patterns stand in the older form only.
     let older =
-        json!({"resource.customizations": "ConfigMap:\n  health.lua: |\n    return obj.nothing.here\n"});
+        json!({"resource.customizations": "Config*:\n  health.lua: |\n    return obj.nothing.here\n"});
     stage.place.apply(&settings(&older)).await?;
     let live = stage.place.wait(&app, "is Unknown", is("Unknown")).await?;
     assert_eq!(health_of(&live, "conf")["status"], "Unknown");

@@ -24,7 +24,10 @@ pub(super) fn judge(object: &Value) -> Read<Health> {
             Health::degraded(first_failure(initial)?.or(first_failure(containers)?).unwrap_or_default())
         }
         "Running" if runs_for_ever => judge_long_running(object, containers, message)?,
-        "Pending" | "Running" => Health::progressing(message),
+        "Pending" => Health::progressing(message),
+        "Running" if matches!(text(object, "spec.restartPolicy")?, "OnFailure" | "Never") => {
+            Health::progressing(message)
+        }
         phase => Health::unknown(format!("the pod's phase is {phase:?}")),
     })
 }
