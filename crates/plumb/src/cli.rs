@@ -9,7 +9,6 @@ use crate::config::{self, ConnectionArgs, Foreign};
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::Output;
 
 /// A `GitOps` engine in which `OutOfSync` means that something is wrong.
 #[derive(Debug, Parser)]
@@ -34,25 +33,26 @@ pub(crate) struct Cli {
 /// One variant per command; what it does is in the file of its name.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Reconcile Applications until stopped.
     Run(commands::run::Args),
-    /// Print (or apply) what plumb needs in a cluster.
     Install(commands::install::Args),
-    /// Look at Applications, change and sync them.
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
-    /// Every difference, explained: per class, then per app.
     Drift(commands::drift::Args),
+    #[command(visible_alias = "project")]
+    Proj(Box<commands::proj::Args>),
+    Cluster(commands::cluster::Args),
+    Repo(commands::repo::Args),
+    Version(commands::version::Args),
     Completion(commands::completion::Args),
+    Man(commands::man::Args),
 }
 
 impl Command {
     fn namespace_means(&self) -> NamespaceMeans {
         match self {
             Self::App(args) => args.namespace_means(),
-            Self::Run(_) | Self::Install(_) | Self::Drift(_) | Self::Completion(_) => {
-                NamespaceMeans::ControlPlane
-            }
+            Self::Cluster(args) => args.namespace_means(),
+            _ => NamespaceMeans::ControlPlane,
         }
     }
 }
@@ -75,11 +75,7 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
         }
     };
     cli.foreign.refuse()?;
-    let context = Context {
-        connection: cli.connection,
-        namespace_means: cli.command.namespace_means(),
-        out: Output::of_process(config::colour_allowed()),
-    };
+    let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -91,12 +87,17 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     outcome
 }
 
-async fn run(context: &Context, name: &str, command: Command) -> Result<ExitCode, CommandError> {
+async fn run(context: &Context, name: &'static str, command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Run(args) => commands::run::run(context, args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
+        Command::Proj(args) => commands::proj::run(context, &args).await,
+        Command::Cluster(args) => commands::cluster::run(context, &args).await,
+        Command::Repo(args) => commands::repo::run(context, &args).await,
+        Command::Version(args) => commands::version::run(context, &args, name).await,
+        Command::Man(args) => commands::man::run(context, &args, Cli::command().name(name)),
         Command::Completion(args) => commands::completion::run(context, &args, name),
     }
 }

@@ -10,32 +10,49 @@ use crate::error::CommandError;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConnectionArgs {
     /// Path of the kubeconfig; default: $KUBECONFIG, then ~/.kube/config, then the pod's service account.
-    #[arg(long, global = true, env = "KUBECONFIG", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; default: its current one.
-    #[arg(long, global = true, visible_alias = "kube-context")]
+    #[arg(long, global = true, visible_alias = "kube-context", value_name = "NAME")]
     context: Option<String>,
     /// Namespace of Applications, projects and settings [default: argocd].
     ///
     /// Where a command is about single objects (`app logs`, `app actions`, `app get-resource`, `cluster add` …)
     /// it is the objects' namespace, as argocd has it; --control-namespace is then the other one.
-    #[arg(long, short = 'n', global = true)]
+    #[arg(long, short = 'n', global = true, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// Namespace of Applications, projects and settings, where --namespace means something else.
-    #[arg(long, global = true, env = "PLUMB_NAMESPACE", hide_env_values = true, hide_short_help = true)]
-    pub(crate) control_namespace: Option<String>,
+    /// Namespace of Applications, projects and settings, where --namespace means something else; default:
+    /// `$PLUMB_NAMESPACE`.
+    #[arg(long, global = true, hide_short_help = true, value_name = "NAMESPACE")]
+    control_namespace: Option<String>,
     /// Accepted for scripts written for argocd: plumb always talks to the cluster itself.
     #[arg(long, global = true, hide = true)]
     core: bool,
 }
 
 impl ConnectionArgs {
+    /// The control-plane namespace, if one was chosen.
+    pub(crate) fn control_namespace(&self) -> Option<String> {
+        self.control_namespace.clone().or_else(|| variable("PLUMB_NAMESPACE"))
+    }
+
+    /// The kubeconfig that is meant, whether it is there or not.
+    fn kubeconfig(&self) -> Option<PathBuf> {
+        self.kubeconfig.clone().or_else(|| variable("KUBECONFIG").map(PathBuf::from))
+    }
+
+    /// The kubeconfig, for commands that work on its contexts.
+    pub(crate) fn kubeconfig_path(&self) -> Result<PathBuf, CommandError> {
+        let path = self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")));
+        path.ok_or_else(|| {
+            CommandError::new("there is no kubeconfig").hint("set KUBECONFIG, or pass --kubeconfig")
+        })
+    }
+
     /// Where the cluster is.
     pub(crate) async fn connection(&self) -> Result<Connection, CommandError> {
-        let path = self
-            .kubeconfig
-            .clone()
-            .or_else(|| Some(home()?.join(".kube/config")).filter(|path| path.exists()));
+        let path =
+            self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")).filter(|path| path.exists()));
         let Some(path) = path else {
             return Connection::in_cluster().map_err(|error| {
                 CommandError::because("find a cluster", error).hint(
@@ -54,29 +71,29 @@ impl ConnectionArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Foreign {
-    #[arg(long, global = true, hide = true, value_name = "ADDRESS")]
+    #[arg(id = "argocd-server", long = "server", global = true, hide = true, value_name = "ADDRESS")]
     server: Option<String>,
-    #[arg(long, global = true, hide = true, value_name = "TOKEN")]
+    #[arg(id = "argocd-auth-token", long = "auth-token", global = true, hide = true, value_name = "TOKEN")]
     auth_token: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-grpc-web", long = "grpc-web", global = true, hide = true)]
     grpc_web: bool,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-grpc-web-root-path", long = "grpc-web-root-path", global = true, hide = true)]
     grpc_web_root_path: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-plaintext", long = "plaintext", global = true, hide = true)]
     plaintext: bool,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-insecure", long = "insecure", global = true, hide = true)]
     insecure: bool,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-port-forward", long = "port-forward", global = true, hide = true)]
     port_forward: bool,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-port-forward-namespace", long = "port-forward-namespace", global = true, hide = true)]
     port_forward_namespace: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-argocd-context", long = "argocd-context", global = true, hide = true)]
     argocd_context: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-server-crt", long = "server-crt", global = true, hide = true)]
     server_crt: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-client-crt", long = "client-crt", global = true, hide = true)]
     client_crt: Option<String>,
-    #[arg(long, global = true, hide = true)]
+    #[arg(id = "argocd-client-crt-key", long = "client-crt-key", global = true, hide = true)]
     client_crt_key: Option<String>,
 }
 

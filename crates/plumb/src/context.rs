@@ -22,7 +22,8 @@ pub(crate) struct Context {
     /// The options that all commands share.
     pub(crate) connection: ConnectionArgs,
     /// What `--namespace` means to the command.
-    pub(crate) namespace_means: NamespaceMeans,
+    namespace_means: NamespaceMeans,
+    namespace: String,
     /// The way to the user.
     pub(crate) out: Output,
 }
@@ -40,13 +41,24 @@ pub(crate) enum NamespaceMeans {
 const CONTROL_PLANE: &str = "argocd";
 
 impl Context {
-    /// The control-plane namespace: where Applications, projects and settings are.
-    pub(crate) fn namespace(&self) -> &str {
-        let chosen = match self.namespace_means {
-            NamespaceMeans::ControlPlane => self.connection.namespace.as_deref(),
+    /// For a command line. `colour_allowed` is what `NO_COLOR` leaves.
+    pub(crate) fn new(
+        connection: ConnectionArgs,
+        namespace_means: NamespaceMeans,
+        colour_allowed: bool,
+    ) -> Self {
+        let chosen = match namespace_means {
+            NamespaceMeans::ControlPlane => connection.namespace.clone(),
             NamespaceMeans::Objects => None,
         };
-        chosen.or(self.connection.control_namespace.as_deref()).unwrap_or(CONTROL_PLANE)
+        let namespace =
+            chosen.or_else(|| connection.control_namespace()).unwrap_or_else(|| CONTROL_PLANE.to_owned());
+        Self { connection, namespace_means, namespace, out: Output::of_process(colour_allowed) }
+    }
+
+    /// The control-plane namespace: where Applications, projects and settings are.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// The namespace of the objects that the command is about, if one was given.

@@ -5,7 +5,7 @@ use plumb_crd::{AppProject, Application, DriftReport};
 use plumb_kube::Resource;
 
 /// Group version, kind, plural, and whether its objects live in namespaces.
-const KNOWN: [(&str, &str, &str, bool); 12] = [
+const KNOWN: [(&str, &str, &str, bool); 14] = [
     (Application::API_VERSION, Application::KIND, "applications", true),
     (Application::API_VERSION, "ApplicationSet", "applicationsets", true),
     (AppProject::API_VERSION, AppProject::KIND, "appprojects", true),
@@ -18,6 +18,8 @@ const KNOWN: [(&str, &str, &str, bool); 12] = [
     ("coordination.k8s.io/v1", "Lease", "leases", true),
     ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles", true),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
 ];
 
 /// All of them, as a client wants them.

@@ -1,7 +1,5 @@
 //! `plumb`: the engine and its command line. A link or copy named `argocd` answers to argocd's commands.
 
-#![expect(dead_code, reason = "the commands that use the rest of the frame land next")]
-
 mod cli;
 mod commands;
 mod config;

@@ -43,8 +43,6 @@ pub(crate) enum Colour {
     Yellow,
     /// Something is wrong.
     Red,
-    /// Less important.
-    Dim,
 }
 
 impl Output {
@@ -179,7 +177,6 @@ fn code(colour: Colour) -> &'static str {
         Colour::Green => "\x1b[32m",
         Colour::Yellow => "\x1b[33m",
         Colour::Red => "\x1b[31m",
-        Colour::Dim => "\x1b[2m",
     }
 }
 

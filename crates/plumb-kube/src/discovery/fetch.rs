@@ -35,7 +35,7 @@ impl ClusterClient {
     /// stays if the cluster did not change.
     pub async fn discover(&self) -> Result<Arc<Catalog>, ApiError> {
         let (server, core, groups, schemas) = futures::try_join!(
-            self.fetch_version(),
+            self.version(),
             self.fetch_tagged("/api", ACCEPT_AGGREGATED),
             self.fetch_tagged("/apis", ACCEPT_AGGREGATED),
             openapi::fetch_index(self),
@@ -75,7 +75,8 @@ impl ClusterClient {
         Ok(())
     }
 
-    async fn fetch_version(&self) -> Result<ServerVersion, ApiError> {
+    /// What the server says about itself.
+    pub async fn version(&self) -> Result<ServerVersion, ApiError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         struct Wire {

@@ -101,9 +101,5 @@ fn asked_context() -> Context {
     }
     let line = Line::try_parse_from(words);
     let connection = line.map_or_else(|_| crate::config::ConnectionArgs::default(), |line| line.connection);
-    Context {
-        connection,
-        namespace_means: crate::context::NamespaceMeans::ControlPlane,
-        out: crate::output::Output::of_process(false),
-    }
+    Context::new(connection, crate::context::NamespaceMeans::ControlPlane, false)
 }

@@ -1,6 +1,6 @@
 //! Asking a person before something goes that does not come back by itself.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use crate::error::CommandError;
 
@@ -13,7 +13,8 @@ pub(crate) fn asked(question: &str) -> Result<bool, CommandError> {
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     let read = read.map_err(|error| CommandError::because("read the answer", error))?;
-    if read == 0 {
+    // On a terminal the answer ends the line; what is piped in shows nothing.
+    if read == 0 || !std::io::stdin().is_terminal() {
         let _ = writeln!(stderr);
     }
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

@@ -8,8 +8,9 @@ use plumb_crd::{Application, to_app};
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::{Value, json};
 
-use super::spec::{PolicyFlags, SourceFlags, map};
+use super::spec::{PolicyFlags, SourceFlags};
 use super::target::place;
+use crate::commands::json::map;
 use crate::context::{Context, change, create};
 use crate::error::CommandError;
 use crate::exit::ExitCode;

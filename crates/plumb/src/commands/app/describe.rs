@@ -60,7 +60,8 @@ pub(super) fn drift(report: &DriftReport, now: Timestamp) -> String {
         (0, explained) => format!("{explained} explained"),
         (counted, _) => {
             let since = summary.since.map(|since| format!(" for {}", age(since, now))).unwrap_or_default();
-            format!("{counted} counts: {}{since}", summary.worst)
+            let verb = if counted == 1 { "counts" } else { "count" };
+            format!("{counted} {verb}: {}{since}", summary.worst)
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::exit::ExitCode;
 
 /// Edit an Application's spec in your editor.
 ///
-/// The editor is the one of $`KUBE_EDITOR`, $EDITOR or $VISUAL, or vi.
+/// The editor is the one of `$KUBE_EDITOR`, `$EDITOR` or `$VISUAL`, or vi.
 ///
 /// Example: `plumb app edit payments`
 #[derive(Debug, clap::Args)]

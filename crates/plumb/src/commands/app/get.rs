@@ -112,7 +112,9 @@ async fn show(
     out.say(&describe::line("Sync Policy", &policy(application)));
     out.say(&describe::line("Sync Status", &sync_status(application)));
     let health = &application.status.health;
-    let health = if health.message.is_empty() {
+    let health = if health.status.is_empty() {
+        "Unknown".to_owned()
+    } else if health.message.is_empty() {
         health.status.clone()
     } else {
         format!("{} ({})", health.status, health.message)

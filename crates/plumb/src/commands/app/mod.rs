@@ -1,17 +1,26 @@
 //! `plumb app`: argocd's words for looking at Applications, changing and syncing them.
 
+mod confirm_deletion;
 mod create;
 mod delete;
-mod describe;
+mod delete_resource;
+pub(crate) mod describe;
 mod diff;
 mod edit;
 mod get;
+mod get_resource;
+mod history;
 mod list;
+mod logs;
+mod object;
 mod patch;
+mod patch_resource;
 mod progress;
 mod refresh;
 mod resource_filter;
+mod resources;
 mod set;
+mod sources;
 mod spec;
 mod states;
 mod sync;
@@ -19,6 +28,9 @@ pub(crate) mod target;
 mod tree;
 mod unset;
 mod wait;
+
+pub(crate) use create::read_text;
+pub(crate) use edit::edit;
 
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
@@ -37,22 +49,36 @@ enum Command {
     List(list::Args),
     Get(get::Args),
     Diff(diff::Args),
-    Sync(sync::Args),
+    Sync(Box<sync::Args>),
     Wait(wait::Args),
-    Create(create::Args),
-    Set(set::Args),
+    History(history::Args),
+    Resources(resources::Args),
+    Logs(logs::Args),
+    Create(Box<create::Args>),
+    Set(Box<set::Args>),
     Unset(unset::Args),
     Edit(edit::Args),
     Patch(patch::Args),
     #[command(visible_alias = "rm")]
     Delete(delete::Args),
+    AddSource(Box<sources::AddArgs>),
+    RemoveSource(sources::RemoveArgs),
+    GetResource(get_resource::Args),
+    PatchResource(patch_resource::Args),
+    DeleteResource(delete_resource::Args),
+    ConfirmDeletion(confirm_deletion::Args),
 }
 
 impl Args {
     /// What `--namespace` means to the command.
-    #[expect(clippy::unused_self, reason = "commands about single objects will differ")]
     pub(crate) fn namespace_means(&self) -> NamespaceMeans {
-        NamespaceMeans::ControlPlane
+        match &self.command {
+            Command::Logs(_)
+            | Command::GetResource(_)
+            | Command::PatchResource(_)
+            | Command::DeleteResource(_) => NamespaceMeans::Objects,
+            _ => NamespaceMeans::ControlPlane,
+        }
     }
 }
 
@@ -63,11 +89,20 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::Diff(args) => diff::run(context, args).await,
         Command::Sync(args) => sync::run(context, args).await,
         Command::Wait(args) => wait::run(context, args).await,
+        Command::History(args) => history::run(context, args).await,
+        Command::Resources(args) => resources::run(context, args).await,
+        Command::Logs(args) => logs::run(context, args).await,
         Command::Create(args) => create::run(context, args).await,
         Command::Set(args) => set::run(context, args).await,
         Command::Unset(args) => unset::run(context, args).await,
         Command::Edit(args) => edit::run(context, args).await,
         Command::Patch(args) => patch::run(context, args).await,
         Command::Delete(args) => delete::run(context, args).await,
+        Command::AddSource(args) => sources::add(context, args).await,
+        Command::RemoveSource(args) => sources::remove(context, args).await,
+        Command::GetResource(args) => get_resource::run(context, args).await,
+        Command::PatchResource(args) => patch_resource::run(context, args).await,
+        Command::DeleteResource(args) => delete_resource::run(context, args).await,
+        Command::ConfirmDeletion(args) => confirm_deletion::run(context, args).await,
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if matches!(args.policy.sync_policy.as_deref(), Some("none" | "manual")) {
         let before = read_whole(context, &client, &target).await?;
         if let Some(lost) = lost_with_automation(before.value()) {
-            context.out.complain(&format!("{lost}; give it again with --sync-policy automated"));
+            context.out.complain(&lost);
         }
     }
     let changed = edit_spec(context, &client, &target, |spec| {
@@ -58,5 +58,10 @@ fn lost_with_automation(application: &Value) -> Option<String> {
         .filter(|(field, _)| automated.get(field) == Some(&Value::Bool(true)))
         .map(|(_, flag)| *flag)
         .collect();
-    (!lost.is_empty()).then(|| format!("{} goes with the automation", lost.join(" and ")))
+    let again = lost.join(" ");
+    (!lost.is_empty()).then(|| {
+        format!(
+            "the automation takes its options along; to have all of it again: --sync-policy automated {again}"
+        )
+    })
 }

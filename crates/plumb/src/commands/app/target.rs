@@ -3,8 +3,9 @@
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use plumb_kube::{ClusterClient, Patch, Selection, Target};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::commands::editing;
 use crate::context::{Context, change};
 use crate::error::CommandError;
 use crate::kinds;
@@ -109,39 +110,14 @@ pub(crate) async fn patch(
     parse(&change(client, target, &Patch::Merge(patch)).await?)
 }
 
-/// How often a change is tried again because somebody else wrote in between.
-const ATTEMPTS: usize = 5;
-
-/// Changes an Application's spec: `edit` gets it as it stands, with every field that it has, and the result is
-/// written only onto the state that it was made from. Says whether anything changed.
+/// Changes an Application's spec, see [`editing::edit_spec`]. Says whether anything changed.
 pub(crate) async fn edit_spec(
     context: &Context,
     client: &ClusterClient,
     target: &Target,
     edit: impl Fn(&mut Value) -> Result<(), CommandError>,
 ) -> Result<bool, CommandError> {
-    for _ in 0..ATTEMPTS {
-        let before = read_whole(context, client, target).await?;
-        let mut spec = before.value().get("spec").cloned().unwrap_or_else(|| json!({}));
-        edit(&mut spec)?;
-        if Some(&spec) == before.value().get("spec") {
-            return Ok(false);
-        }
-        let version = before.resource_version().unwrap_or_default();
-        let write = json!([
-            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
-            {"op": "replace", "path": "/spec", "value": spec},
-        ]);
-        match change(client, target, &Patch::Json(write)).await {
-            Ok(_) => return Ok(true),
-            Err(error) => {
-                let now = read_whole(context, client, target).await?;
-                if now.resource_version() == before.resource_version() {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Err(CommandError::new(format!("change application {}: others keep changing it", target.name))
-        .hint("try again"))
+    // The answer to a name that does not exist says where there is one.
+    read_whole(context, client, target).await?;
+    editing::edit_spec(client, target, edit).await
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::spec::{SourceChoice, image_name, list, map, remove_empty};
+use super::spec::{SourceChoice, image_name};
 use super::target::{AppArg, edit_spec};
+use crate::commands::json::{list, map, remove_empty};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;

@@ -2,16 +2,15 @@
 //!
 //! They work on the spec as it stands in the cluster, so that a field that this program does not know survives.
 
-mod json;
 mod policy;
 mod source;
 
-pub(super) use json::{list, map, remove_empty};
 pub(super) use policy::PolicyFlags;
 pub(super) use source::{SourceFlags, image_name};
 
 use serde_json::{Value, json};
 
+use crate::commands::json::{list, map};
 use crate::error::CommandError;
 
 /// Which source of an app is meant.

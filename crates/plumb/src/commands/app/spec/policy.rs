@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::json::{field, list, map, remove_empty, set};
+use crate::commands::json::{field, list, map, remove_empty, set};
 use crate::error::CommandError;
 
 /// Where an app goes and how it is synced.

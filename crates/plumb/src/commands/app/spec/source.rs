@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::json::{field, list, pair, remove_empty, set, set_list, upsert};
+use crate::commands::json::{field, list, pair, remove_empty, set, set_list, upsert};
 use crate::error::CommandError;
 
 /// Where manifests come from and how they are rendered.

@@ -37,26 +37,26 @@ fn unreachable_list() -> ! {
 }
 
 /// A field of a map, made if it is not there.
-pub(super) fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+pub(crate) fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     map(value).entry(name).or_insert(Value::Null)
 }
 
 /// Sets a field if a value is given.
-pub(super) fn set<T: Clone + Into<Value>>(value: &mut Value, name: &str, given: Option<&T>) {
+pub(crate) fn set<T: Clone + Into<Value>>(value: &mut Value, name: &str, given: Option<&T>) {
     if let Some(given) = given {
         *field(value, name) = given.clone().into();
     }
 }
 
 /// Sets a list of texts if any is given.
-pub(super) fn set_list(value: &mut Value, name: &str, given: &[String]) {
+pub(crate) fn set_list(value: &mut Value, name: &str, given: &[String]) {
     if !given.is_empty() {
         *field(value, name) = given.to_vec().into();
     }
 }
 
 /// Puts an entry into a list, in place of the one with the same key.
-pub(super) fn upsert(entries: &mut Vec<Value>, key: &str, entry: Value) {
+pub(crate) fn upsert(entries: &mut Vec<Value>, key: &str, entry: Value) {
     match entries.iter_mut().find(|known| known.get(key) == entry.get(key)) {
         Some(known) => *known = entry,
         None => entries.push(entry),
@@ -64,7 +64,7 @@ pub(super) fn upsert(entries: &mut Vec<Value>, key: &str, entry: Value) {
 }
 
 /// `name=value` in its two halves.
-pub(super) fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str), CommandError> {
+pub(crate) fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str), CommandError> {
     text.split_once('=')
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| CommandError::usage(format!("{flag} {text}: expected NAME=VALUE")))

@@ -1,0 +1,67 @@
+//! `plumb app delete-resource`
+
+use plumb_core::desired::Propagation;
+use plumb_kube::DeleteOptions;
+
+use super::object::ObjectChoice;
+use super::target::AppArg;
+use crate::commands::confirm;
+use crate::context::{Context, delete};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Delete live objects of an Application. What Git asks for comes back with the next sync.
+///
+/// Asks first where a person is there, unless --yes is given.
+///
+/// Example: `plumb app delete-resource payments --kind Job --resource-name migrate`
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    #[command(flatten)]
+    choice: ObjectChoice,
+    /// Give pods no time to stop.
+    #[arg(long)]
+    force: bool,
+    /// Leave what the objects own.
+    #[arg(long)]
+    orphan: bool,
+    /// Delete all objects that are meant, not just one.
+    #[arg(long)]
+    all: bool,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.choice.kind.is_none() {
+        return Err(CommandError::usage("--kind is needed").hint("such as --kind Job"));
+    }
+    let client = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    let objects = if args.all {
+        args.choice.find(context, &client, &application).await?
+    } else {
+        vec![args.choice.find_one(context, &client, &application).await?]
+    };
+    let options = DeleteOptions {
+        propagation: if args.orphan { Propagation::Orphan } else { Propagation::Foreground },
+        resource_version: None,
+        grace_seconds: args.force.then_some(0),
+    };
+    for object in objects {
+        let name = object.name().unwrap_or_default();
+        // argocd never asks here, and scripts have no terminal.
+        let is_asked = context.out.is_terminal() && !args.yes;
+        if is_asked && !confirm::asked(&format!("Delete {} {name}?", object.kind()))? {
+            context.out.complain(&format!("'{name}' was not deleted"));
+            return Ok(ExitCode::No);
+        }
+        delete(&client, &object, &options).await?;
+        context.out.say(&format!("Resource '{name}' deleted"));
+    }
+    Ok(ExitCode::Success)
+}

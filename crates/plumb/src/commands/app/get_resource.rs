@@ -1,0 +1,122 @@
+//! `plumb app get-resource`
+
+use plumb_core::object::Manifest;
+use serde_json::{Value, json};
+
+use super::describe;
+use super::object::ObjectChoice;
+use super::target::AppArg;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::Format;
+
+/// Show live objects of an Application. The values of Secrets are not shown.
+///
+/// Examples: `plumb app get-resource payments --kind Deployment --resource-name web`,
+/// `plumb app get-resource payments --kind Service --filter-fields metadata.name,spec.ports`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    #[command(flatten)]
+    choice: ObjectChoice,
+    /// Only these fields, by their paths with dots.
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    filter_fields: Vec<String>,
+    /// Show who owns which field, too.
+    #[arg(long)]
+    show_managed_fields: bool,
+    /// How to print them.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.choice.kind.is_none() {
+        return Err(CommandError::usage("--kind is needed").hint("such as --kind Deployment"));
+    }
+    let client = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    for object in args.choice.find(context, &client, &application).await? {
+        show(context, args, &object)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn show(context: &Context, args: &Args, object: &Manifest) -> Result<(), CommandError> {
+    let whole = if args.show_managed_fields { object.value().clone() } else { describe::readable(object) };
+    let whole = without_secrets(whole);
+    let shown = if args.filter_fields.is_empty() { whole } else { only(&whole, &args.filter_fields) };
+    match args.output {
+        Format::Json => context.out.object(Format::Json, &shown),
+        Format::Name => {
+            context.out.say(&format!("{}/{}", object.kind(), object.name().unwrap_or_default()));
+            Ok(())
+        }
+        Format::Yaml | Format::Wide => {
+            context.out.say("---");
+            context.out.object(Format::Yaml, &shown)
+        }
+    }
+}
+
+/// A Secret with stars in place of its values, wherever copies of them may be.
+pub(super) fn without_secrets(mut object: Value) -> Value {
+    let is_secret =
+        object.get("kind") == Some(&json!("Secret")) && object.get("apiVersion") == Some(&json!("v1"));
+    if !is_secret {
+        return object;
+    }
+    for field in ["data", "stringData"] {
+        if let Some(values) = object.get_mut(field).and_then(Value::as_object_mut) {
+            for value in values.values_mut() {
+                *value = json!("++++++++");
+            }
+        }
+    }
+    let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    if let Some(copy) = annotations
+        .and_then(|annotations| annotations.get_mut("kubectl.kubernetes.io/last-applied-configuration"))
+    {
+        *copy = json!("++++++++");
+    }
+    object
+}
+
+/// The parts of an object at these paths, where they are.
+fn only(object: &Value, paths: &[String]) -> Value {
+    let mut shown = json!({});
+    for path in paths {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let Some(value) = object.pointer(&pointer) else { continue };
+        let mut place = &mut shown;
+        for part in path.split('.') {
+            place = crate::commands::json::map(place).entry(part).or_insert(Value::Null);
+        }
+        place.clone_from(value);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_has_stars() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "czNjcjN0"}, "metadata":
+            {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"data\":{\"a\":\"czNjcjN0\"}}"}}});
+        let shown = without_secrets(secret).to_string();
+        assert!(!shown.contains("czNjcjN0") && shown.contains("++++"), "{shown}");
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
+        assert_eq!(without_secrets(map.clone()), map);
+    }
+
+    #[test]
+    fn fields_are_picked_by_path() {
+        let object = json!({"metadata": {"name": "a", "uid": "b"}, "spec": {"x": {"y": 1}}});
+        let paths = ["metadata.name", "spec.x.y", "spec.nothing"].map(str::to_owned);
+        assert_eq!(only(&object, &paths), json!({"metadata": {"name": "a"}, "spec": {"x": {"y": 1}}}));
+    }
+}

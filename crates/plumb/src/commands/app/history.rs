@@ -1,0 +1,81 @@
+//! `plumb app history`
+
+use plumb_crd::application::{ApplicationSource, RevisionHistory};
+
+use super::describe;
+use super::target::AppArg;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::table;
+
+/// Show the past syncs of an Application.
+///
+/// Example: `plumb app history payments`; `plumb app rollback payments ID` goes back to one of them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    /// How to print them: wide, or id (numbers only).
+    #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "id"])]
+    output: String,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    let history = &application.status.history;
+    if args.output == "id" {
+        for entry in history {
+            context.out.say(&entry.id.to_string());
+        }
+        return Ok(ExitCode::Success);
+    }
+    if history.is_empty() {
+        context.out.complain("it was never synced as a whole");
+        return Ok(ExitCode::Success);
+    }
+    let mut repositories: Vec<&str> = Vec::new();
+    for (source, _) in history.iter().flat_map(deployed) {
+        if !repositories.contains(&source.repo_url.as_str()) {
+            repositories.push(&source.repo_url);
+        }
+    }
+    for (index, repository) in repositories.iter().enumerate() {
+        let mut rows = vec![vec!["ID".to_owned(), "DATE".to_owned(), "REVISION".to_owned()]];
+        for entry in history {
+            for (source, revision) in deployed(entry) {
+                if source.repo_url == *repository {
+                    rows.push(row(entry, source, revision));
+                }
+            }
+        }
+        if index > 0 {
+            context.out.say("");
+        }
+        context.out.say(&table(&["SOURCE", repository], &rows));
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The sources of a past sync, each with the revision that it had.
+fn deployed(entry: &RevisionHistory) -> Vec<(&ApplicationSource, &str)> {
+    if entry.sources.is_empty() {
+        entry.source.iter().map(|source| (source.as_ref(), entry.revision.as_str())).collect()
+    } else {
+        entry.sources.iter().zip(entry.revisions.iter().map(String::as_str)).collect()
+    }
+}
+
+fn row(entry: &RevisionHistory, source: &ApplicationSource, revision: &str) -> Vec<String> {
+    let target = &source.target_revision;
+    let short = describe::short(revision);
+    let revision = match (target.as_str(), short) {
+        ("", "") => String::new(),
+        (target, "") => target.to_owned(),
+        ("", short) => format!("HEAD ({short})"),
+        (target, short) => format!("{target} ({short})"),
+    };
+    let date = entry.deployed_at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string();
+    vec![entry.id.to_string(), date, revision]
+}

@@ -1,0 +1,122 @@
+//! `plumb app resources`
+
+use std::collections::BTreeSet;
+
+use plumb_core::object::Manifest;
+use plumb_core::project::{OrphanPatterns, Project};
+use plumb_crd::{AppProject, Application, to_project_rules};
+use plumb_kube::ClusterClient;
+
+use super::target::AppArg;
+use super::tree::{self, Tree, owners};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::kinds;
+
+/// List the objects of an Application, and those in its namespace that belong to nobody.
+///
+/// Examples: `plumb app resources payments`, `plumb app resources payments --output tree`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    /// Only objects in the app's namespaces that no app and no other object owns.
+    #[arg(long)]
+    orphaned: bool,
+    /// tree, or tree=detailed: with what the objects own.
+    #[arg(long, short = 'o', value_parser = ["tree", "tree=detailed"])]
+    output: Option<String>,
+    /// The project that the app must be in.
+    #[arg(long, add = crate::commands::completion::projects())]
+    project: Option<String>,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    if let Some(project) = &args.project
+        && application.spec.project != *project
+    {
+        return Err(CommandError::new(format!(
+            "application {} is in project {}, not in {project}",
+            application.metadata.name, application.spec.project
+        )));
+    }
+    if let Some(output) = &args.output {
+        if args.orphaned {
+            return Err(CommandError::refused_flag("--orphaned", "orphans own nothing; leave out --output"));
+        }
+        tree::show(context, &client, &application, output == "tree=detailed").await?;
+        return Ok(ExitCode::Success);
+    }
+    let mut rows = Vec::new();
+    if !args.orphaned {
+        for resource in application.status.resources.iter().filter(|resource| !resource.hook) {
+            let texts = [&resource.group, &resource.kind, &resource.namespace, &resource.name];
+            rows.push(texts.into_iter().cloned().chain(["No".to_owned()]).collect());
+        }
+    }
+    for orphan in orphans(context, &client, &application, args.orphaned).await {
+        let texts = [
+            orphan.group(),
+            orphan.kind(),
+            orphan.namespace().unwrap_or_default(),
+            orphan.name().unwrap_or_default(),
+            "Yes",
+        ];
+        rows.push(texts.map(str::to_owned).into());
+    }
+    context.out.table(&["GROUP", "KIND", "NAMESPACE", "NAME", "ORPHANED"], &rows);
+    Ok(ExitCode::Success)
+}
+
+/// What is in the app's namespaces and belongs to no app and no other object. Looked for where the project asks
+/// for it, or the command does.
+async fn orphans(
+    context: &Context,
+    client: &ClusterClient,
+    application: &Application,
+    asked: bool,
+) -> Vec<Manifest> {
+    let project =
+        client.get_at(&kinds::project(), Some(context.namespace()), &application.spec.project).await;
+    let project = project.ok().flatten().and_then(|project| AppProject::from_json(project.value()).ok());
+    let mut rules = project.map(|project| to_project_rules(&project).0).unwrap_or_default();
+    if rules.orphaned_resources.is_none() {
+        if !asked {
+            return Vec::new();
+        }
+        rules.orphaned_resources = Some(OrphanPatterns::default());
+    }
+    let (project, _) = Project::compile(&rules);
+    let tree = Tree::read(client, application).await;
+    let managed: BTreeSet<_> = application
+        .status
+        .resources
+        .iter()
+        .map(|resource| (&*resource.group, &*resource.kind, &*resource.namespace, &*resource.name))
+        .collect();
+    let is_orphan = |object: &&Manifest| {
+        let place = (
+            object.group(),
+            object.kind(),
+            object.namespace().unwrap_or_default(),
+            object.name().unwrap_or_default(),
+        );
+        let is_known = object.key().is_some_and(|key| {
+            project.orphans().is_some_and(|rules| rules.ignores(&key))
+                || is_bookkeeping(&key.group, &key.kind)
+        });
+        owners(object).next().is_none()
+            && !managed.contains(&place)
+            && object.annotation(plumb_core::tracking::TRACKING_ANNOTATION).is_none()
+            && !is_known
+    };
+    tree.objects().iter().filter(is_orphan).cloned().collect()
+}
+
+/// Argo CD's and plumb's own objects are nobody's orphans.
+fn is_bookkeeping(group: &str, kind: &str) -> bool {
+    matches!(group, "argoproj.io" | "plumb.dev") || kind == "PodMetrics"
+}

@@ -1,0 +1,31 @@
+//! `plumb cluster get`
+
+use super::find;
+use super::list::readable;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::Format;
+
+/// Show a registered cluster, without its credentials.
+///
+/// Example: `plumb cluster get production -o json`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Name or address of the cluster.
+    cluster: String,
+    /// How to print it.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Yaml)]
+    output: Format,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let one = find(context, &client, &args.cluster).await?;
+    match args.output {
+        Format::Name => context.out.say(&one.cluster.name),
+        Format::Wide => context.out.table(&["SERVER", "NAME"], &[vec![one.cluster.server, one.cluster.name]]),
+        format => context.out.object(format, &readable(&one))?,
+    }
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,52 @@
+//! Changing the spec of an object that others change, too.
+
+use plumb_core::object::Manifest;
+use plumb_kube::{ClusterClient, Patch, Target};
+use serde_json::{Value, json};
+
+use crate::context::{change, key_of};
+use crate::error::CommandError;
+
+/// How often a change is tried again because somebody else wrote in between.
+const ATTEMPTS: usize = 5;
+
+/// Changes a spec: `edit` gets it as it stands, with every field that it has, and the result is written only onto
+/// the state that it was made from. Says whether anything changed.
+pub(crate) async fn edit_spec(
+    client: &ClusterClient,
+    target: &Target,
+    edit: impl Fn(&mut Value) -> Result<(), CommandError>,
+) -> Result<bool, CommandError> {
+    let key = key_of(target);
+    for _ in 0..ATTEMPTS {
+        let before = read(client, target).await?;
+        let mut spec = before.value().get("spec").cloned().unwrap_or_else(|| json!({}));
+        edit(&mut spec)?;
+        if Some(&spec) == before.value().get("spec") {
+            return Ok(false);
+        }
+        let write = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": before.resource_version()},
+            {"op": "replace", "path": "/spec", "value": spec},
+        ]);
+        match change(client, target, &Patch::Json(write)).await {
+            Ok(_) => return Ok(true),
+            Err(error) => {
+                let now = read(client, target).await?;
+                if now.resource_version() == before.resource_version() {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Err(CommandError::new(format!("change {key}: others keep changing it")).hint("try again"))
+}
+
+async fn read(client: &ClusterClient, target: &Target) -> Result<Manifest, CommandError> {
+    let key = key_of(target);
+    client
+        .get_at(&target.gvk, target.namespace.as_deref(), &target.name)
+        .await
+        .map_err(|error| CommandError::api(format!("read {key}"), error))?
+        .ok_or_else(|| CommandError::new(format!("there is no {key}")))
+}

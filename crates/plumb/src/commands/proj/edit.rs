@@ -1,0 +1,38 @@
+//! `plumb proj edit`
+
+use super::ProjectArg;
+use crate::commands::{app, editing};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Edit a project's spec in your editor.
+///
+/// Example: `plumb proj edit payments`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    project: ProjectArg,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let before = args.project.read(context, &client).await?;
+    let target = args.project.place(context);
+    let spec = before.value().get("spec").cloned().unwrap_or_default();
+    let Some(edited) = app::edit(&target.name, &spec)? else {
+        context.out.say(&format!("project '{}' unchanged", target.name));
+        return Ok(ExitCode::Success);
+    };
+    editing::edit_spec(&client, &target, |now| {
+        if *now != spec {
+            return Err(CommandError::new(format!("project {} was changed by somebody else", target.name))
+                .hint("nothing was written; edit it again"));
+        }
+        now.clone_from(&edited);
+        Ok(())
+    })
+    .await?;
+    context.out.say(&format!("project '{}' updated", target.name));
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,387 @@
+//! `plumb proj add-…`, `remove-…`, `allow-…` and `deny-…`: one entry of one list of a project.
+
+use serde_json::{Value, json};
+
+use super::ProjectArg;
+use crate::commands::editing;
+use crate::commands::json::{list, map, remove_empty};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// One entry of one list of a project.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Permit a repository: `plumb proj add-source payments https://example.com/payments.git`
+    AddSource(RepoArgs),
+    /// Permit a repository no longer: `plumb proj remove-source payments https://example.com/payments.git`
+    RemoveSource(RepoArgs),
+    /// Permit a destination: `plumb proj add-destination payments https://kubernetes.default.svc payments`
+    AddDestination(DestinationArgs),
+    /// Permit a destination no longer: `plumb proj remove-destination payments https://kubernetes.default.svc old`
+    RemoveDestination(DestinationArgs),
+    /// Let the Applications of a namespace use the project: `plumb proj add-source-namespace payments team-a`
+    AddSourceNamespace(NamespaceArgs),
+    /// Let the Applications of a namespace use the project no longer:
+    /// `plumb proj remove-source-namespace payments team-a`
+    RemoveSourceNamespace(NamespaceArgs),
+    /// Ask for commits signed with a key: `plumb proj add-signature-key payments 4AEE18F83AFDEB23`
+    AddSignatureKey(KeyArgs),
+    /// Ask for commits signed with a key no longer: `plumb proj remove-signature-key payments 4AEE18F83AFDEB23`
+    RemoveSignatureKey(KeyArgs),
+    /// Do not count objects as orphans: `plumb proj add-orphaned-ignore payments "" ConfigMap --name cache-*`
+    AddOrphanedIgnore(OrphanArgs),
+    /// Count objects as orphans again: `plumb proj remove-orphaned-ignore payments "" ConfigMap --name cache-*`
+    RemoveOrphanedIgnore(OrphanArgs),
+    /// Sync to a destination as a service account:
+    /// `plumb proj add-destination-service-account payments https://kubernetes.default.svc payments deployer`
+    AddDestinationServiceAccount(ServiceAccountArgs),
+    /// Sync to a destination as a service account no longer:
+    /// `plumb proj remove-destination-service-account payments https://kubernetes.default.svc payments deployer`
+    RemoveDestinationServiceAccount(ServiceAccountArgs),
+    /// Permit a cluster-scoped kind: `plumb proj allow-cluster-resource payments "" Namespace`
+    AllowClusterResource(KindArgs),
+    /// Forbid a cluster-scoped kind: `plumb proj deny-cluster-resource payments "" Namespace`
+    DenyClusterResource(KindArgs),
+    /// Permit a namespaced kind: `plumb proj allow-namespace-resource payments "" ConfigMap`
+    AllowNamespaceResource(KindArgs),
+    /// Forbid a namespaced kind: `plumb proj deny-namespace-resource payments "" Secret`
+    DenyNamespaceResource(KindArgs),
+}
+
+/// A repository.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RepoArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// Address, as a glob; `!` in front forbids.
+    url: String,
+}
+
+/// A destination.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DestinationArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// Address of the cluster, as a glob; with --name, its name.
+    #[arg(value_name = "SERVER")]
+    cluster: String,
+    /// Namespace, as a glob.
+    #[arg(value_name = "NAMESPACE")]
+    destination: String,
+    /// The first word is the cluster's name, not its address.
+    #[arg(long)]
+    name: bool,
+}
+
+/// A namespace.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NamespaceArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// Namespace, as a glob.
+    #[arg(value_name = "NAMESPACE")]
+    source_namespace: String,
+}
+
+/// A key.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeyArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// Id of the key.
+    key: String,
+}
+
+/// Objects that are no orphans.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OrphanArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// API group, as a glob; "" is the core group.
+    group: String,
+    /// Kind, as a glob.
+    kind: String,
+    /// Name, as a glob; any unless given.
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// A service account for a destination.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServiceAccountArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// Address of the cluster, as a glob.
+    #[arg(value_name = "SERVER")]
+    cluster: String,
+    /// Namespace of the destination, as a glob.
+    #[arg(value_name = "NAMESPACE")]
+    destination: String,
+    /// Name of the service account.
+    service_account: String,
+    /// Namespace of the service account, where it is not the destination's.
+    #[arg(long, value_name = "NAMESPACE")]
+    service_account_namespace: Option<String>,
+}
+
+/// A kind.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KindArgs {
+    #[command(flatten)]
+    project: ProjectArg,
+    /// API group, as a glob; "" is the core group.
+    group: String,
+    /// Kind, as a glob.
+    kind: String,
+    /// Which list is changed; by itself `allow` adds to the permitted ones, `deny` removes from them (for
+    /// namespaced kinds: adds to the forbidden ones).
+    #[arg(long = "list", short = 'l', value_parser = ["allow", "deny"])]
+    which: Option<String>,
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Add,
+    Remove,
+}
+
+/// A list, an entry, and what becomes of it.
+struct Edit<'a> {
+    project: &'a ProjectArg,
+    step: Step,
+    /// Where the list is in the spec.
+    path: Vec<&'static str>,
+    entry: Value,
+    /// In words.
+    what: String,
+}
+
+pub(super) async fn run(context: &Context, command: &Command) -> Result<ExitCode, CommandError> {
+    let edit = edit_of(command);
+    let client = context.client().await?;
+    edit.project.read(context, &client).await?;
+    let target = edit.project.place(context);
+    let changed = editing::edit_spec(&client, &target, |spec| {
+        apply(&edit, spec);
+        Ok(())
+    })
+    .await?;
+    let project = &target.name;
+    let what = &edit.what;
+    let (said, code) = match (edit.step, changed) {
+        (Step::Add, true) => (format!("{what} added to project '{project}'"), ExitCode::Success),
+        (Step::Add, false) => (format!("{what} is in project '{project}' already"), ExitCode::Success),
+        (Step::Remove, true) => (format!("{what} removed from project '{project}'"), ExitCode::Success),
+        (Step::Remove, false) => (format!("{what} does not exist in project '{project}'"), ExitCode::No),
+    };
+    context.out.say(&said);
+    Ok(code)
+}
+
+fn edit_of(command: &Command) -> Edit<'_> {
+    let simple = |project, step, field, text: &str, what: &str| Edit {
+        project,
+        step,
+        path: vec![field],
+        entry: json!(text),
+        what: format!("{what} '{text}'"),
+    };
+    let repo = |args: &'_ RepoArgs, step| -> (Step, String) { (step, args.url.clone()) };
+    match command {
+        Command::AddSource(args) => {
+            let (step, url) = repo(args, Step::Add);
+            simple(&args.project, step, "sourceRepos", &url, "source repository")
+        }
+        Command::RemoveSource(args) => {
+            simple(&args.project, Step::Remove, "sourceRepos", &args.url, "source repository")
+        }
+        Command::AddSourceNamespace(args) => {
+            simple(&args.project, Step::Add, "sourceNamespaces", &args.source_namespace, "source namespace")
+        }
+        Command::RemoveSourceNamespace(args) => simple(
+            &args.project,
+            Step::Remove,
+            "sourceNamespaces",
+            &args.source_namespace,
+            "source namespace",
+        ),
+        Command::AddDestination(args) => destination(args, Step::Add),
+        Command::RemoveDestination(args) => destination(args, Step::Remove),
+        Command::AddSignatureKey(args) => key(args, Step::Add),
+        Command::RemoveSignatureKey(args) => key(args, Step::Remove),
+        Command::AddOrphanedIgnore(args) => orphan(args, Step::Add),
+        Command::RemoveOrphanedIgnore(args) => orphan(args, Step::Remove),
+        Command::AddDestinationServiceAccount(args) => service_account(args, Step::Add),
+        Command::RemoveDestinationServiceAccount(args) => service_account(args, Step::Remove),
+        Command::AllowClusterResource(args) => {
+            let (list, step) = match args.which.as_deref() {
+                Some("deny") => ("clusterResourceBlacklist", Step::Remove),
+                _ => ("clusterResourceWhitelist", Step::Add),
+            };
+            kind(args, list, step)
+        }
+        Command::DenyClusterResource(args) => {
+            let (list, step) = match args.which.as_deref() {
+                Some("deny") => ("clusterResourceBlacklist", Step::Add),
+                _ => ("clusterResourceWhitelist", Step::Remove),
+            };
+            kind(args, list, step)
+        }
+        Command::AllowNamespaceResource(args) => {
+            let (list, step) = match args.which.as_deref() {
+                Some("allow") => ("namespaceResourceWhitelist", Step::Add),
+                _ => ("namespaceResourceBlacklist", Step::Remove),
+            };
+            kind(args, list, step)
+        }
+        Command::DenyNamespaceResource(args) => {
+            let (list, step) = match args.which.as_deref() {
+                Some("allow") => ("namespaceResourceWhitelist", Step::Remove),
+                _ => ("namespaceResourceBlacklist", Step::Add),
+            };
+            kind(args, list, step)
+        }
+    }
+}
+
+fn destination(args: &DestinationArgs, step: Step) -> Edit<'_> {
+    let field = if args.name { "name" } else { "server" };
+    Edit {
+        project: &args.project,
+        step,
+        path: vec!["destinations"],
+        entry: json!({field: args.cluster, "namespace": args.destination}),
+        what: format!("destination '{},{}'", args.cluster, args.destination),
+    }
+}
+
+fn key(args: &KeyArgs, step: Step) -> Edit<'_> {
+    Edit {
+        project: &args.project,
+        step,
+        path: vec!["signatureKeys"],
+        entry: json!({"keyID": args.key}),
+        what: format!("signature key '{}'", args.key),
+    }
+}
+
+fn orphan(args: &OrphanArgs, step: Step) -> Edit<'_> {
+    let mut entry = json!({"group": args.group, "kind": args.kind});
+    if let Some(name) = &args.name {
+        entry["name"] = json!(name);
+    }
+    Edit {
+        project: &args.project,
+        step,
+        path: vec!["orphanedResources", "ignore"],
+        entry,
+        what: format!("orphan exception '{}/{}'", args.group, args.kind),
+    }
+}
+
+fn service_account(args: &ServiceAccountArgs, step: Step) -> Edit<'_> {
+    let account = match &args.service_account_namespace {
+        Some(namespace) => format!("{namespace}:{}", args.service_account),
+        None => args.service_account.clone(),
+    };
+    Edit {
+        project: &args.project,
+        step,
+        path: vec!["destinationServiceAccounts"],
+        entry: json!({"server": args.cluster, "namespace": args.destination, "defaultServiceAccount": account}),
+        what: format!("service account '{account}' for '{},{}'", args.cluster, args.destination),
+    }
+}
+
+fn kind<'a>(args: &'a KindArgs, field: &'static str, step: Step) -> Edit<'a> {
+    let allowed = if field.ends_with("Whitelist") { "permitted" } else { "forbidden" };
+    Edit {
+        project: &args.project,
+        step,
+        path: vec![field],
+        entry: json!({"group": args.group, "kind": args.kind}),
+        what: format!("{allowed} kind '{}/{}'", args.group, args.kind),
+    }
+}
+
+fn apply(edit: &Edit<'_>, spec: &mut Value) {
+    let mut place = &mut *spec;
+    for part in &edit.path {
+        if edit.step == Step::Remove && place.get(part).is_none() {
+            return;
+        }
+        place = map(place).entry(*part).or_insert(Value::Null);
+    }
+    let entries = list(place);
+    let is_there = entries.contains(&edit.entry);
+    match edit.step {
+        Step::Add if !is_there => entries.push(edit.entry.clone()),
+        Step::Add => {}
+        Step::Remove => {
+            entries.retain(|entry| *entry != edit.entry);
+            match edit.path.as_slice() {
+                // An empty list of permitted namespaced kinds permits none, an absent one permits all: it stays.
+                ["namespaceResourceWhitelist"] => {}
+                [field] => remove_empty(spec, field),
+                [outer, inner] => {
+                    if let Some(outer) = spec.get_mut(*outer) {
+                        remove_empty(outer, inner);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    fn applied(line: &[&str], mut spec: Value) -> Value {
+        let line = Line::parse_from(std::iter::once(&"x").chain(line));
+        apply(&edit_of(&line.command), &mut spec);
+        spec
+    }
+
+    #[test]
+    fn entries_come_and_go() {
+        let spec = applied(&["add-source", "p", "https://a"], json!({}));
+        assert_eq!(spec, json!({"sourceRepos": ["https://a"]}));
+        assert_eq!(applied(&["add-source", "p", "https://a"], spec.clone()), spec);
+        assert_eq!(applied(&["remove-source", "p", "https://a"], spec), json!({}));
+        let spec = applied(&["add-destination", "p", "eu", "web", "--name"], json!({}));
+        assert_eq!(spec, json!({"destinations": [{"name": "eu", "namespace": "web"}]}));
+        assert_eq!(applied(&["remove-destination", "p", "eu", "other", "--name"], spec.clone()), spec);
+        let spec = applied(
+            &["add-orphaned-ignore", "p", "", "ConfigMap"],
+            json!({"orphanedResources": {"warn": true}}),
+        );
+        assert_eq!(
+            spec,
+            json!({"orphanedResources": {"warn": true, "ignore": [{"group": "", "kind": "ConfigMap"}]}})
+        );
+    }
+
+    #[test]
+    fn kinds_are_permitted_and_forbidden_in_the_right_list() {
+        let spec = applied(&["allow-cluster-resource", "p", "", "Namespace"], json!({}));
+        assert_eq!(spec, json!({"clusterResourceWhitelist": [{"group": "", "kind": "Namespace"}]}));
+        assert_eq!(applied(&["deny-cluster-resource", "p", "", "Namespace"], spec), json!({}));
+        let spec = applied(&["deny-namespace-resource", "p", "", "Secret"], json!({}));
+        assert_eq!(spec, json!({"namespaceResourceBlacklist": [{"group": "", "kind": "Secret"}]}));
+        let spec = json!({"namespaceResourceWhitelist": [{"group": "", "kind": "Secret"}]});
+        let less = applied(&["deny-namespace-resource", "p", "", "Secret", "--list", "allow"], spec);
+        assert_eq!(less, json!({"namespaceResourceWhitelist": []}), "an empty list permits nothing");
+    }
+}

@@ -1,0 +1,42 @@
+//! `plumb repo get`
+
+use super::{find, readable, type_word};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::Format;
+
+/// Show a registered repository, without its credentials.
+///
+/// Example: `plumb repo get https://example.com/payments.git -o yaml`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Address of the repository.
+    repo: String,
+    /// The project that it is registered for.
+    #[arg(long, add = crate::commands::completion::projects())]
+    project: Option<String>,
+    /// How to print it.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let (repository, _) = find(context, &client, &args.repo, args.project.as_deref()).await?;
+    match args.output {
+        Format::Json | Format::Yaml => context.out.object(args.output, &readable(&repository))?,
+        Format::Name => context.out.say(&repository.url),
+        Format::Wide => {
+            let row = vec![
+                type_word(repository.kind).to_owned(),
+                repository.name.clone().unwrap_or_default(),
+                repository.url.clone(),
+                (!repository.credentials.is_empty()).to_string(),
+                repository.project.clone().unwrap_or_default(),
+            ];
+            context.out.table(&["TYPE", "NAME", "REPO", "CREDS", "PROJECT"], &[row]);
+        }
+    }
+    Ok(ExitCode::Success)
+}

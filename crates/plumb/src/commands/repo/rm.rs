@@ -1,0 +1,31 @@
+//! `plumb repo rm`
+
+use plumb_kube::DeleteOptions;
+
+use super::find;
+use crate::context::{Context, delete};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Remove repositories from the registered ones.
+///
+/// Example: `plumb repo rm https://example.com/payments.git`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Address of the repository.
+    #[arg(required = true)]
+    repos: Vec<String>,
+    /// The project that it is registered for.
+    #[arg(long, add = crate::commands::completion::projects())]
+    project: Option<String>,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    for url in &args.repos {
+        let (_, secret) = find(context, &client, url, args.project.as_deref()).await?;
+        delete(&client, &secret, &DeleteOptions::default()).await?;
+        context.out.say(&format!("Repository '{url}' removed"));
+    }
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,121 @@
+//! The Secrets that clusters and repositories are registered in. Their values are used, never shown.
+
+use plumb_core::object::Manifest;
+use plumb_crd::settings::SecretData;
+use plumb_kube::{ClusterClient, Selection, Target};
+use serde_json::{Map, Value, json};
+
+use crate::context::{Context, change, create};
+use crate::error::CommandError;
+use crate::kinds;
+
+/// The label that says what a Secret registers.
+pub(crate) const TYPE_LABEL: &str = "argocd.argoproj.io/secret-type";
+
+/// All Secrets of a type, with the objects that they came from.
+pub(crate) async fn list(
+    context: &Context,
+    client: &ClusterClient,
+    secret_type: &str,
+) -> Result<Vec<(SecretData, Manifest)>, CommandError> {
+    let found = context.list(client, &kinds::secret(), &selection(context, secret_type)).await?;
+    Ok(found
+        .into_iter()
+        .filter_map(|object| SecretData::read(object.value()).ok().map(|(data, _)| (data, object)))
+        .collect())
+}
+
+/// The Secrets of a type.
+pub(crate) fn selection(context: &Context, secret_type: &str) -> Selection {
+    Selection {
+        namespace: Some(context.namespace().to_owned()),
+        labels: Some(format!("{TYPE_LABEL}={secret_type}")),
+        fields: None,
+    }
+}
+
+/// Writes a Secret of a type: makes it, or with `upsert` replaces its values.
+pub(crate) async fn write(
+    context: &Context,
+    client: &ClusterClient,
+    secret: NewSecret<'_>,
+    upsert: bool,
+) -> Result<&'static str, CommandError> {
+    let target = Target {
+        gvk: kinds::secret(),
+        namespace: Some(context.namespace().to_owned()),
+        name: secret.name.to_owned(),
+    };
+    let existing = client
+        .get_at(&target.gvk, target.namespace.as_deref(), &target.name)
+        .await
+        .map_err(|error| CommandError::api(format!("look for secret {}", target.name), error))?;
+    let mut labels = Map::new();
+    labels.insert(TYPE_LABEL.to_owned(), json!(secret.secret_type));
+    labels.extend(secret.labels);
+    let mut annotations = Map::new();
+    annotations.insert("managed-by".to_owned(), json!("argocd.argoproj.io"));
+    annotations.extend(secret.annotations);
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": {
+            "name": target.name, "namespace": target.namespace, "labels": labels, "annotations": annotations,
+        },
+        "stringData": secret.values,
+    });
+    match existing {
+        None => {
+            let object =
+                Manifest::new(object).map_err(|error| CommandError::because("build the secret", error))?;
+            create(client, &object).await?;
+            Ok("added")
+        }
+        Some(_) if !upsert => {
+            Err(CommandError::new(format!("{} is registered already", secret.what))
+                .hint("--upsert changes it"))
+        }
+        Some(_) => {
+            // The old values go: what is not given any more must not stay behind.
+            let patch = json!([
+                {"op": "add", "path": "/metadata/labels", "value": labels},
+                {"op": "add", "path": "/metadata/annotations", "value": annotations},
+                {"op": "add", "path": "/data", "value": {}},
+                {"op": "add", "path": "/stringData", "value": secret.values},
+            ]);
+            change(client, &target, &plumb_kube::Patch::Json(patch)).await?;
+            Ok("updated")
+        }
+    }
+}
+
+/// A Secret to write. It holds credentials and cannot be printed.
+pub(crate) struct NewSecret<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) secret_type: &'static str,
+    /// In words, for messages.
+    pub(crate) what: &'a str,
+    pub(crate) labels: Map<String, Value>,
+    pub(crate) annotations: Map<String, Value>,
+    pub(crate) values: Map<String, Value>,
+}
+
+/// The 32-bit FNV-1a hash that Argo CD puts into the names of these Secrets.
+pub(crate) fn fnv1a(texts: &[&str]) -> u32 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_argo_cd() {
+        // The published test vectors of FNV-1a.
+        assert_eq!(fnv1a(&[""]), 0x811c_9dc5);
+        assert_eq!(fnv1a(&["a"]), 0xe40c_292c);
+        assert_eq!(fnv1a(&["foo", "bar"]), 0xbf9c_f968);
+    }
+}

@@ -1,0 +1,12 @@
+//! The whole output of every command, in a hermetic environment against a real cluster.
+//!
+//! What a command said and how it ended is compared with a file in `golden/`; names, times and hashes that differ
+//! from run to run are replaced first. `UPDATE=1 cargo test -p plumb --test cli` writes the files anew.
+
+mod app;
+mod bench;
+mod errors;
+mod golden;
+mod offline;
+mod registry;
+mod seeds;
