@@ -167,6 +167,7 @@ fn options(args: &Args, log: &Log) -> LogOptions {
         // Asked for to know when to stop, and taken off again.
         timestamps: args.timestamps || args.until_time.is_some(),
         since_seconds: args.since_seconds,
+        ..LogOptions::default()
     }
 }
 
