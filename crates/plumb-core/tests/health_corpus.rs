@@ -115,6 +115,10 @@ fn rules() -> Vec<Rule> {
                 }),
                 ["first", status, ..] | ["absent" | "empty" | "otherwise", status] | [status, "when", ..] => {
                     let rule = rules.last_mut().expect("a kind before its sentences");
+                    if words[0] == "absent" {
+                        // What is not said is `Progressing`; here it is said.
+                        rule.statuses.remove("Progressing");
+                    }
                     rule.statuses.insert((*status).to_owned());
                 }
                 _ => {}

@@ -10,6 +10,9 @@ pub(super) fn judge(object: &Value) -> Read<Health> {
     if flag(object, "spec.suspend")? {
         return Ok(Health::healthy("the CronJob is suspended"));
     }
+    if object.get("status").is_none_or(Value::is_null) {
+        return Ok(Health::progressing("the controller has not seen the CronJob yet"));
+    }
     if !list(object, "status.active")?.is_empty() {
         return Ok(Health::healthy("a job is running; the one before may have failed"));
     }

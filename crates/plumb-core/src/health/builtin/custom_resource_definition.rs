@@ -33,6 +33,6 @@ pub(super) fn judge(object: &Value) -> Read<Health> {
     }
     Ok(match established {
         Some(_) => Health::healthy(""),
-        None => Health::progressing("its API is not served yet"),
+        None => Health::degraded("its API is not served"),
     })
 }
