@@ -80,6 +80,11 @@ impl Run<'_> {
             error = Some(failed);
         }
         if let Some(error) = &error {
+            let is_new = !application.status.conditions.iter().any(|known| known.message == *error);
+            if is_new {
+                let happening = crate::events::Happening::deletion_failed(error);
+                self.engine.tell(&self.known, application, happening);
+            }
             self.conditions.add("DeletionError", error.clone());
         }
         if error.is_none() && !step.drop_finalizers.is_empty() {

@@ -8,17 +8,25 @@ use std::time::Duration;
 use plumb_core::app::{App, AppId, ClusterRef};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::Manifest;
+use plumb_crd::Application;
 use plumb_kube::{ApiError, WriteError};
+use tokio::sync::Notify;
 
 use crate::claims::Claims;
 use crate::cluster::Cluster;
+use crate::events::{EventFilter, Happening, Notice, Outbox};
 use crate::health::Testimonies;
 use crate::memory::Memories;
+use crate::metrics::{AppLabels, Metrics, gauges};
+use crate::orphans::Orphans;
 use crate::project::Ground;
+use crate::projects::NoProject;
 use crate::queue::{Look, Queue, Trigger};
-use crate::registry::Registry;
+use crate::registry::{Known, Registry};
 use crate::reports::Reports;
 use crate::sources::Sources;
+use crate::tally::Tally;
+use crate::updates::Updates;
 use crate::witness::WitnessPlace;
 use crate::world::World;
 use crate::write::{application_gvk, application_patch};
@@ -42,6 +50,10 @@ pub struct Options {
     pub workers: usize,
     /// How often Git is asked where no webhook tells.
     pub poll: Duration,
+    /// Which Kubernetes events are written.
+    pub events: EventFilter,
+    /// Start although another application controller is at work in the same namespace.
+    pub beside_others: bool,
     /// Where the API server reaches the witness.
     pub witness: WitnessPlace,
 }
@@ -58,6 +70,13 @@ pub(crate) struct Engine {
     pub(crate) world: World,
     pub(crate) reports: Reports,
     pub(crate) testimonies: Testimonies,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) findings: Tally,
+    pub(crate) orphans: Orphans,
+    pub(crate) updates: Updates,
+    pub(crate) outbox: Outbox,
+    /// Something changed that only a new start takes in.
+    pub(crate) start_again: Notify,
 }
 
 /// After trouble with the API server, an app is looked at again then.
@@ -67,8 +86,15 @@ impl Engine {
     /// What an app stands on, or everything that is wrong with it.
     pub(crate) fn ground(&self, app: &App) -> Result<Ground, Vec<String>> {
         let cluster = self.cluster(&app.destination.cluster).map_err(|problem| vec![problem])?;
-        let project = self.world.project(&app.project).ok_or_else(|| {
-            vec![format!("Application referencing project {} which does not exist", app.project)]
+        let project = self.world.project(&app.project).map_err(|why| {
+            vec![match why {
+                NoProject::Missing => {
+                    format!("Application referencing project {} which does not exist", app.project)
+                }
+                NoProject::Unreadable(reason) => {
+                    format!("project {} cannot be read and permits nothing: {reason}", app.project)
+                }
+            }]
         })?;
         let refusals = project.check_app(app, &cluster.target(), &self.options.namespace);
         if !refusals.is_empty() {
@@ -103,6 +129,36 @@ impl Engine {
         })
     }
 
+    /// Every cluster that is looked at.
+    pub(crate) fn clusters(&self) -> Vec<Arc<Cluster>> {
+        vec![Arc::clone(&self.home)]
+    }
+
+    /// The address of an app's cluster, also where the app names the cluster by name; else what it says.
+    pub(crate) fn server_of(&self, known: &Known) -> String {
+        let named = known.app.as_ref().ok().and_then(|app| self.cluster(&app.destination.cluster).ok());
+        let written = known.wire.as_ref().map(|wire| wire.spec.destination.server.clone());
+        named.map_or_else(|| written.unwrap_or_default(), |cluster| cluster.server.to_string())
+    }
+
+    /// An app as metrics name it.
+    pub(crate) fn labels_of(&self, known: &Known) -> AppLabels {
+        let project = known.wire.as_ref().map(|wire| gauges::project_of(wire).to_owned());
+        AppLabels {
+            id: known.id.clone(),
+            project: project.unwrap_or_default(),
+            server: self.server_of(known),
+        }
+    }
+
+    /// Leaves an event about an app to be written.
+    pub(crate) fn tell(&self, known: &Known, application: &Application, happening: Happening) {
+        let settings = self.world.settings();
+        let project = self.world.project_labels(gauges::project_of(application));
+        let labels = settings.event_labels.pick(&application.metadata.labels, &project);
+        self.outbox.put(Notice::new(application, &self.server_of(known), happening, labels));
+    }
+
     /// Asks for runs of several apps.
     pub(crate) fn wake(&self, apps: BTreeSet<AppId>, trigger: Trigger) {
         for app in apps {
@@ -119,6 +175,9 @@ impl Engine {
         self.wake(self.claims.remove(app), Trigger::new(Look::Live, "claim"));
         self.memories.forget(app);
         self.reports.remove(app);
+        self.metrics.forget(app);
+        self.findings.forget(app);
+        self.orphans.forget(app);
         self.home.store.forget(&app.instance_name(&self.options.namespace));
     }
 

@@ -312,6 +312,15 @@ impl Run<'_> {
         outcomes
     }
 
+    pub(crate) fn count_ended(&self, active: &ActiveOperation) {
+        let record = &active.record;
+        let finished = record.finished_at.unwrap_or(self.now);
+        let took = std::time::Duration::try_from(finished.duration_since(record.started_at));
+        let labels = self.engine.labels_of(&self.known);
+        let phase = record.phase.name();
+        self.engine.metrics.sync_ended(&labels, phase, active.asked.dry_run, took.unwrap_or_default());
+    }
+
     fn err(&self, app: &App, active: &mut ActiveOperation, message: &str) {
         let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
         let (record, after) = active.record.erred(message, &policy, self.now);
@@ -327,6 +336,7 @@ impl Run<'_> {
                 self.wake_at(app, *at, "retry");
             }
             After::Ended => {
+                self.count_ended(active);
                 info!(app = %app.id, phase = %active.record.phase, message = %active.record.message, "sync ended");
             }
         }

@@ -23,6 +23,7 @@ use tracing::{debug, info, warn};
 use crate::compare::{Compared, Comparison};
 use crate::engine::Engine;
 use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
+use crate::metrics::ON_BEHALF;
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
@@ -42,9 +43,12 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
         return;
     };
     let look = known.requested_refresh().map_or(job.trigger.look, |asked| asked.max(job.trigger.look));
+    let labels = engine.labels_of(&known);
+    engine.metrics.triggers.increment([job.trigger.reason]);
+    let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
-    let mut run = Run { engine, known, look, now, conditions: Conditions::default() };
-    run.go(&mut memory).await;
+    let mut run = Run { engine, known, look, now, conditions: Conditions::default(), hooks: None };
+    ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
 }
 
@@ -55,6 +59,8 @@ pub(crate) struct Run<'a> {
     pub(crate) look: Look,
     pub(crate) now: Timestamp,
     pub(crate) conditions: Conditions,
+    /// What Git asks for, if this run found it out: deletion hooks decide which finalizers the app needs.
+    pub(crate) hooks: Option<Arc<Gathered>>,
 }
 
 impl Run<'_> {
@@ -106,6 +112,7 @@ impl Run<'_> {
                 return self.write_unknown(application, app, memory).await;
             }
         };
+        self.hooks = Some(Arc::clone(&gathered));
         let touched =
             self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.desired);
         self.engine.wake(touched, Trigger::new(Look::Live, "claim"));
@@ -147,6 +154,8 @@ impl Run<'_> {
         memory.ledger = std::mem::take(&mut memory.ledger).settled(in_sync.map(|verdict| &verdict.key));
         memory.findings =
             compared.verdicts.iter().map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
+        self.engine.findings.set(&app.id, memory.findings.values().flatten());
+        self.look_for_orphans(app, ground);
         let draft = StatusDraft {
             application,
             app,
@@ -330,6 +339,7 @@ impl Run<'_> {
                 let asked = to_operation(&wire).ok()?;
                 info!(app = %app.id, kind = ?start.kind, objects = start.selected.as_ref().map_or(0, Vec::len), "sync starts by itself");
                 if start.kind == StartKind::SelfHeal {
+                    self.engine.metrics.heals.increment([&*ground.cluster.server]);
                     for item in items
                         .iter()
                         .filter(|item| start.selected.iter().flatten().any(|object| object.means(&item.key)))
@@ -564,6 +574,27 @@ impl Run<'_> {
         }
     }
 
+    /// Says how many objects of the app's namespace belong to nobody, where the project asks.
+    fn look_for_orphans(&mut self, app: &App, ground: &Ground) {
+        let (Some(rules), Some(namespace)) = (ground.project.orphans(), &app.destination.namespace) else {
+            return self.engine.orphans.forget(&app.id);
+        };
+        let control_plane = &self.engine.options.namespace;
+        let registry = &self.engine.registry;
+        let found = crate::orphans::find(
+            &ground.cluster.store,
+            namespace,
+            rules,
+            |key| ground.denies(key).is_none(),
+            |instance| registry.by_instance(instance, control_plane).is_some(),
+        );
+        self.engine.orphans.note(&app.id, &ground.cluster.server, namespace, found.len());
+        if rules.warns() && !found.is_empty() {
+            let message = format!("Application has {} orphaned resources", found.len());
+            self.conditions.add("OrphanedResourceWarning", message);
+        }
+    }
+
     pub(crate) fn wake_at(&self, app: &App, at: Timestamp, reason: &'static str) {
         let wait = at.duration_since(Timestamp::now());
         let wait = std::time::Duration::try_from(wait).unwrap_or_default();
@@ -578,7 +609,10 @@ impl Run<'_> {
         let (record, after) = active.record.erred(&message, &policy, self.now);
         active.record = record;
         match after {
-            plumb_core::status::After::Ended => self.write_ended(application, &active).await,
+            plumb_core::status::After::Ended => {
+                self.count_ended(&active);
+                self.write_ended(application, &active).await;
+            }
             plumb_core::status::After::RetryAt { at, .. } => {
                 active.retry_at = Some(at);
                 if let Ok(app) = &self.known.app {

@@ -5,14 +5,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use plumb_core::app::{App, AppId, Pause};
 use plumb_core::object::Manifest;
-use plumb_crd::{Application, SpecProblem, WireError, to_app};
+use plumb_core::tracking::TRACKING_ANNOTATION;
+use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
+use serde_json::Value;
 
+use crate::merge_patch::merge_patch;
 use crate::queue::{Look, Trigger};
 
 /// Asks for a comparison: `normal` or `hard`. Removed when it was done.
 pub(crate) const REFRESH_ANNOTATION: &str = "argocd.argoproj.io/refresh";
 /// Identifies the request, so that a newer one is not removed with an older one.
 pub(crate) const REFRESH_TIMESTAMP_ANNOTATION: &str = "argocd.argoproj.io/refresh-timestamp";
+
+/// What `kubectl apply` leaves behind.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Annotations that change what plumb does with an app.
 const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
@@ -33,6 +39,8 @@ pub(crate) struct Known {
     pub(crate) resource_version: String,
     /// Read, or the reason why not.
     pub(crate) wire: Result<Application, WireError>,
+    /// Does somebody declare its spec (Git, by app of apps or by `kubectl apply`)? Then no line of it is ours.
+    pub(crate) is_declared: bool,
     /// Checked, or everything that is wrong with it. Empty when `wire` is an error.
     pub(crate) app: Result<App, Vec<SpecProblem>>,
 }
@@ -47,8 +55,19 @@ impl Known {
             id,
             resource_version: manifest.resource_version().unwrap_or_default().to_owned(),
             wire,
+            is_declared: is_declared(manifest),
             app,
         })
+    }
+
+    /// The change that makes the spec what Argo CD would store: a project always named, blocks that say nothing
+    /// dropped. `None` if there is nothing to change, or if the spec is somebody's to declare.
+    pub(crate) fn tidied_spec(&self) -> Option<Value> {
+        let spec = &self.wire.as_ref().ok()?.spec;
+        if self.is_declared || self.app.is_err() {
+            return None;
+        }
+        merge_patch(&spec.write(), &spec.normalized().write())
     }
 
     /// The comparison that an annotation asks for.
@@ -59,6 +78,14 @@ impl Known {
             _ => Some(Look::GitNow),
         }
     }
+}
+
+/// Does an applying manager own a part of the spec, or does a mark say whose manifest it is?
+fn is_declared(manifest: &Manifest) -> bool {
+    let managers = manifest.value().pointer("/metadata/managedFields").and_then(Value::as_array);
+    let applies = |entry: &Value| entry["operation"] == "Apply" && entry["fieldsV1"].get("f:spec").is_some();
+    let marks = [LAST_APPLIED, TRACKING_ANNOTATION];
+    managers.into_iter().flatten().any(applies) || marks.iter().any(|key| manifest.annotation(key).is_some())
 }
 
 /// All Applications. Cheap to clone; all clones are one registry.
@@ -131,7 +158,7 @@ fn asked(before: Option<&Known>, now: &Known) -> Option<Trigger> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn application(change: impl FnOnce(&mut Value)) -> Manifest {
         let mut value = json!({
@@ -170,6 +197,33 @@ mod tests {
         check(|app| app["metadata"]["deletionTimestamp"] = json!("2026-11-15T19:00:00Z"), Some("metadata"));
         check(|app| app["metadata"]["annotations"] = json!({"plumb.dev/pause": "{}"}), Some("metadata"));
         check(|app| app["spec"] = json!([1, 2]), Some("spec"));
+    }
+
+    #[test]
+    fn a_spec_is_tidied_unless_somebody_declares_it() {
+        let loose = |app: &mut Value| {
+            app["spec"]["project"] = json!("");
+            app["spec"]["syncPolicy"] = json!({});
+            app["spec"]["source"]["helm"] = json!({});
+        };
+        let patch =
+            |change: &dyn Fn(&mut Value)| Known::of(&application(|app| change(app))).unwrap().tidied_spec();
+        let tidied = patch(&loose).unwrap();
+        assert_eq!(tidied["project"], "default");
+        assert!(tidied.get("destination").is_none(), "{tidied}");
+        assert_eq!(patch(&|_| {}), None, "it is tidy");
+        for mark in [LAST_APPLIED, TRACKING_ANNOTATION] {
+            let declared = |app: &mut Value| {
+                loose(app);
+                app["metadata"]["annotations"] = json!({mark: "x"});
+            };
+            assert_eq!(patch(&declared), None, "{mark}");
+        }
+        let applied = |app: &mut Value| {
+            loose(app);
+            app["metadata"]["managedFields"] = json!([{"operation": "Apply", "fieldsV1": {"f:spec": {}}}]);
+        };
+        assert_eq!(patch(&applied), None);
     }
 
     #[test]

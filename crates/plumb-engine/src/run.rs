@@ -1,26 +1,31 @@
 //! Starts the engine and keeps it running: the lease, the watches, the workers.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
-use plumb_core::tracking::{TRACKING_ANNOTATION, TrackingId, TrackingMethod, TrackingSettings};
+use plumb_core::tracking::{TRACKING_ANNOTATION, TrackingId, TrackingMethod};
 use plumb_crd::{AppProject, Application, DriftReport};
 use plumb_kube::{
-    Change, ClusterClient, Connection, Gate, LeaseKeeper, LeaseOptions, LiveOptions, LiveStore, Marks,
-    ObjectEvent, Origin, Role, Selection,
+    Change, Changes, ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveOptions,
+    LiveStore, Marks, ObjectEvent, Origin, Role, Selection,
 };
 use plumb_render::{RendererConfig, Tools};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
 use crate::cluster::Cluster;
 use crate::engine::{Engine, Options};
+use crate::events::Writer;
+use crate::handle::{Handle, Stage};
+use crate::holder;
 use crate::memory::{Fingerprint, Finished};
+use crate::metrics::Metrics;
+use crate::neighbours;
 use crate::queue::{Look, Queue, Trigger};
 use crate::reconcile::reconcile;
 use crate::sources::Sources;
@@ -36,6 +41,17 @@ pub enum StartError {
     /// The cluster does not say what it serves.
     #[error("ask the API server what it serves")]
     Discover(#[from] plumb_kube::ApiError),
+    /// Another application controller works on the same Applications.
+    #[error("another application controller is at work in namespace {namespace}: {found}")]
+    Beside {
+        /// Where.
+        namespace: String,
+        /// Its pods and leases.
+        found: String,
+    },
+    /// A watch that everything rests on could not go on, such as that of a kind that is not served.
+    #[error("follow Applications, projects and settings")]
+    Watch,
     /// The cache directory cannot be used.
     #[error("use the cache directory {directory}")]
     Cache {
@@ -54,39 +70,92 @@ const FIRST_LISTS: Duration = Duration::from_secs(20);
 /// Events of one change come together; this is how long they are gathered.
 const BATCH: Duration = Duration::from_millis(2);
 
+/// Objects of nobody change all the time, and it is not urgent how many there are.
+const ORPHANS_BATCH: Duration = Duration::from_secs(1);
+
+/// How long runs may take to end when plumb stops. What they do can be repeated: the next start goes on.
+const GOODBYE: Duration = Duration::from_secs(8);
+/// How long the last events may take.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
+
 /// Runs until `stop` is done.
 pub async fn run(
     connection: Connection,
     options: Options,
+    handle: Handle,
     stop: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
     let client = connection.client()?;
     client.discover().await?;
-    let lease =
-        LeaseKeeper::start(client.clone(), LeaseOptions::new(&options.namespace, "plumb", &options.identity));
+    refuse_beside_others(&client, &options).await?;
+    let lease = LeaseKeeper::start_with(
+        client.clone(),
+        LeaseOptions::new(&options.namespace, "plumb", &options.identity),
+        holder::is_gone,
+    );
+    handle.connected(&client, &options.namespace, lease.fence());
+    handle.enter(Stage::StandingBy);
+    observe_requests(&client, &handle.metrics());
     tokio::pin!(stop);
     info!(identity = options.identity, "waiting for the lease");
     tokio::select! {
         () = lease.leading() => {}
-        () = &mut stop => return Ok(()),
+        () = &mut stop => {
+            info!("stopping");
+            lease.release().await;
+            return Ok(());
+        }
     }
-    let fence = lease.fence();
     info!("leading");
-    let sources = sources(&options)?;
+    let fence = lease.fence();
+    let mut ended = Ok(Ended::StartAgain);
+    while matches!(ended, Ok(Ended::StartAgain)) {
+        // Somebody may have come while we waited.
+        ended = match refuse_beside_others(&client, &options).await {
+            Ok(()) => lead(&client, &options, &handle, &fence, &mut stop).await,
+            Err(error) => Err(error),
+        };
+    }
+    handle.enter(Stage::Stopping);
+    lease.release().await;
+    ended.map(drop)
+}
+
+/// Why an engine ended.
+enum Ended {
+    /// It was asked to, or has lost its lease.
+    Stopped,
+    /// Something changed that only a new start takes in.
+    StartAgain,
+}
+
+/// Works until there is a reason not to.
+async fn lead(
+    client: &ClusterClient,
+    options: &Options,
+    handle: &Handle,
+    fence: &Fence,
+    stop: &mut Pin<&mut impl Future<Output = ()>>,
+) -> Result<Ended, StartError> {
+    handle.enter(Stage::Filling);
+    let metrics = handle.metrics();
+    let sources = sources(options, &metrics)?;
     let world = World::default();
-    load_settings(&client, &options.namespace, &world).await;
-    let store = LiveStore::start(client.clone(), live_options(&world.settings().tracking));
+    load_settings(client, &options.namespace, &world).await;
+    let store = LiveStore::start(client.clone(), live_options(&world));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
+    let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
+    let events = tokio::spawn(writer.run(gate.clone()));
     let home = Cluster::new(
         plumb_core::app::ClusterRef::IN_CLUSTER_SERVER,
         plumb_core::app::ClusterRef::IN_CLUSTER_NAME,
-        client,
+        client.clone(),
         store,
         gate,
     );
     let queue = Queue::default();
     let engine = Arc::new(Engine {
-        options,
+        options: options.clone(),
         home: Arc::new(home),
         registry: crate::registry::Registry::default(),
         claims: crate::claims::Claims::default(),
@@ -96,26 +165,92 @@ pub async fn run(
         sources,
         world,
         reports: crate::reports::Reports::default(),
+        metrics,
+        findings: crate::tally::Tally::default(),
+        orphans: crate::orphans::Orphans::default(),
+        updates: crate::updates::Updates::default(),
+        outbox,
+        start_again: tokio::sync::Notify::new(),
     });
+    handle.working(&engine);
     let mut tasks = JoinSet::new();
     let witness =
         witness::start(&engine.options.witness, &engine.options.namespace, &engine.home, &mut tasks).await;
-    start(&engine, &mut tasks).await;
-    tokio::select! {
-        () = &mut stop => info!("stopping"),
-        lost = fence.lost() => error!(%lost, "stopping: another instance leads now"),
-        Some(ended) = tasks.join_next() => error!(?ended, "stopping: a task ended by itself"),
-    }
+    let mut workers = JoinSet::new();
+    let started = async {
+        start(&engine, &mut tasks, &mut workers).await;
+        handle.enter(Stage::Leading);
+        tasks.join_next().await
+    };
+    let ended = tokio::select! {
+        () = stop => {
+            info!("stopping");
+            Ok(Ended::Stopped)
+        }
+        lost = fence.lost() => {
+            error!(%lost, "stopping: another instance leads now");
+            Ok(Ended::Stopped)
+        }
+        () = engine.start_again.notified() => {
+            info!("the settings for tracking changed: every object is looked at anew");
+            Ok(Ended::StartAgain)
+        }
+        ended = started => {
+            error!(?ended, "stopping: a task ended by itself");
+            Err(StartError::Watch)
+        }
+    };
+    handle.enter(Stage::Stopping);
     engine.queue.close();
+    // A run that is under way ends by itself; without the lease it could not do anything more anyway.
+    if fence.check().is_ok() {
+        let all = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(GOODBYE, all).await.is_err() {
+            warn!(
+                runs = workers.len(),
+                "runs that take too long are cut off; the next start goes on with them"
+            );
+        }
+    }
+    workers.shutdown().await;
     if let Some(witness) = witness {
         witness.withdraw(&engine.home.gate).await;
     }
     tasks.shutdown().await;
-    lease.release().await;
-    Ok(())
+    // With the engine goes the only one who leaves events.
+    drop(engine);
+    let _ = tokio::time::timeout(LAST_EVENTS, events).await;
+    ended
 }
 
-fn sources(options: &Options) -> Result<Sources, StartError> {
+/// Two controllers on the same Applications would undo each other's work.
+async fn refuse_beside_others(client: &ClusterClient, options: &Options) -> Result<(), StartError> {
+    match neighbours::find(client, &options.namespace, Timestamp::now()).await {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) if options.beside_others => {
+            warn!(found = found.join(", "), "another application controller is at work here");
+            Ok(())
+        }
+        Ok(found) => {
+            let (namespace, found) = (options.namespace.clone(), found.join(", "));
+            Err(StartError::Beside { namespace, found })
+        }
+        Err(error) => {
+            // Without the permission to look nothing speaks against it.
+            warn!(%error, "whether another application controller is at work here cannot be told");
+            Ok(())
+        }
+    }
+}
+
+/// Counts every request, on behalf of the app whose run it belongs to.
+fn observe_requests(client: &ClusterClient, metrics: &Arc<Metrics>) {
+    let metrics = Arc::clone(metrics);
+    let server = plumb_core::app::ClusterRef::IN_CLUSTER_SERVER;
+    client.observe_requests(Arc::new(move |request| metrics.request(server, request)));
+}
+
+fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartError> {
     let directory = options.cache_dir.clone();
     let mut renderer = RendererConfig::new(directory.join("render"));
     renderer.tools = Tools {
@@ -123,12 +258,12 @@ fn sources(options: &Options) -> Result<Sources, StartError> {
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
     };
-    Sources::new(&directory, renderer)
+    Sources::new(&directory, renderer, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }
 
-fn live_options(tracking: &TrackingSettings) -> LiveOptions {
-    let tracking = tracking.clone();
+fn live_options(world: &World) -> LiveOptions {
+    let tracking = world.settings().tracking.clone();
     let mut options = LiveOptions::new(Arc::new(move |marks: &Marks<'_>| {
         if tracking.method == TrackingMethod::Label {
             return marks.label(&tracking.label_key).map(str::to_owned).filter(|app| !app.is_empty());
@@ -136,13 +271,17 @@ fn live_options(tracking: &TrackingSettings) -> LiveOptions {
         let id: TrackingId = marks.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
         Some(id.app).filter(|app| !app.is_empty())
     }));
+    let world = world.clone();
+    options.excluded = Arc::new(move |kind| {
+        world.settings().filter.excludes(kind, plumb_core::app::ClusterRef::IN_CLUSTER_SERVER)
+    });
     for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy"] {
         options.keep_whole.insert(GroupKind::new("admissionregistration.k8s.io", kind));
     }
     options
 }
 
-async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>) {
+async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut JoinSet<()>) {
     let store = &engine.home.store;
     let changes = store.subscribe();
     if tokio::time::timeout(FIRST_LISTS, store.wait_complete()).await.is_err() {
@@ -162,7 +301,7 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>) {
     tasks.spawn(follow_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));
     for _ in 0..engine.options.workers {
-        tasks.spawn(work(Arc::clone(engine)));
+        workers.spawn(work(Arc::clone(engine)));
     }
 }
 
@@ -222,8 +361,9 @@ async fn follow_settings(engine: Arc<Engine>, kind: SettingsKind) {
             continue;
         }
         if engine.world.settings().tracking != tracking {
-            error!("the tracking method changed: restart plumb, so that it looks at every object anew");
+            engine.start_again.notify_one();
         }
+        engine.home.store.reconsider();
         let apps = engine.registry.all();
         engine.wake(apps.iter().map(|known| known.id.clone()).collect(), Trigger::new(Look::Git, "settings"));
     }
@@ -256,27 +396,24 @@ async fn follow_projects(engine: Arc<Engine>, known: tokio::sync::oneshot::Sende
     while let Some(event) = stream.next().await {
         let changed = match event {
             ObjectEvent::Seen(manifest) => engine.world.note_project(&manifest),
-            ObjectEvent::Gone { key, .. } => {
-                engine.world.forget_project(&key.name);
-                Some(key.name)
-            }
+            ObjectEvent::Gone { key, .. } => engine.world.forget_project(&key.name),
             ObjectEvent::Listed => {
                 if let Some(known) = known.take() {
                     let _ = known.send(());
                 }
-                None
+                BTreeSet::new()
             }
             ObjectEvent::Trouble(trouble) => {
                 warn!(trouble, "watch of projects");
-                None
+                BTreeSet::new()
             }
         };
-        if let Some(project) = changed {
+        if !changed.is_empty() {
             let apps = engine
                 .registry
                 .all()
                 .into_iter()
-                .filter(|known| known.app.as_ref().is_ok_and(|app| app.project == project));
+                .filter(|known| known.app.as_ref().is_ok_and(|app| changed.contains(&app.project)));
             engine.wake(apps.map(|known| known.id.clone()).collect(), Trigger::new(Look::Live, "project"));
         }
     }
@@ -337,12 +474,31 @@ async fn follow_schemas(engine: Arc<Engine>) {
 }
 
 /// Wakes the apps that a change of the cluster concerns.
-async fn follow_changes(engine: Arc<Engine>, mut changes: mpsc::UnboundedReceiver<Change>) {
+async fn follow_changes(engine: Arc<Engine>, mut changes: Changes) {
     let mut batch = Vec::new();
     while changes.recv_many(&mut batch, 1024).await > 0 {
         let mut apps = BTreeSet::new();
+        let mut lookers = BTreeSet::new();
+        let settings = engine.world.settings();
         for change in batch.drain(..) {
+            if change.origin == Origin::Watched {
+                let labels = [&*engine.home.server, &change.key.group, &change.key.kind];
+                engine.metrics.cluster_events.increment(labels);
+            }
+            let home = &engine.home;
+            if engine.updates.may_ignore(&home.server, &home.store, &settings, &change) {
+                engine.metrics.unchanged.increment([&*engine.home.server]);
+                continue;
+            }
             apps.extend(concerned(&engine, &change).await);
+            if change.touched.is_empty()
+                && let Some(namespace) = &change.key.namespace
+            {
+                lookers.extend(engine.orphans.lookers(&engine.home.server, namespace));
+            }
+        }
+        for app in lookers.difference(&apps) {
+            engine.queue.push_after(app.clone(), Trigger::new(Look::Live, "orphans"), ORPHANS_BATCH);
         }
         for app in apps {
             engine.queue.push_after(app, Trigger::new(Look::Live, "live"), BATCH);

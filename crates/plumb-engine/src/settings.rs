@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::events::LabelFilter;
 use jiff::SignedDuration;
 use plumb_core::app::IgnoreRule;
 use plumb_core::desired::KindFilter;
 use plumb_core::health::Patience;
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::project::normalize_repo_url;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
     self as wire, ConfigData, Repositories, Repository, SecretData, SecretText, SettingsProblem,
@@ -18,7 +21,7 @@ use plumb_lua::{Limits, Scripts};
 use plumb_render::{KustomizeVersion, RenderSettings};
 
 /// The settings as one run sees them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Settings {
     /// Changes with every change.
     pub(crate) generation: u64,
@@ -27,6 +30,20 @@ pub(crate) struct Settings {
     pub(crate) render: Arc<RenderSettings>,
     /// System-wide ignore rules.
     pub(crate) ignore: Vec<IgnoreRule>,
+    /// Projects whose rules are added to others.
+    pub(crate) global_projects: Vec<wire::GlobalProject>,
+    /// Changes that wake nobody; `None`: every change wakes.
+    pub(crate) update_rules: Option<IgnoreRules>,
+    /// Which labels events carry.
+    pub(crate) event_labels: LabelFilter,
+    /// Repositories whose Secret cannot be read: their address, and what is wrong.
+    broken: Vec<(String, String)>,
+    /// What webhooks may do.
+    pub(crate) webhook: wire::WebhookSettings,
+    /// Labels of Applications that become metrics.
+    pub(crate) metrics_labels: Vec<String>,
+    /// Conditions of Applications that become metrics.
+    pub(crate) metrics_conditions: Vec<String>,
     /// The longest a sync may take.
     pub(crate) sync_timeout: Option<Duration>,
     /// Health and actions that users wrote in Lua.
@@ -49,18 +66,30 @@ pub(crate) struct SettingsSource {
     pub(crate) secrets: BTreeMap<String, SecretData>,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self::read(&SettingsSource::default(), 0).0
+    }
+}
+
 impl Settings {
     /// Reads everything. What cannot be read is reported and has its default; the rest counts.
     pub(crate) fn read(source: &SettingsSource, generation: u64) -> (Self, Vec<SettingsProblem>) {
         let empty = ConfigData::new();
         let map = |name: &str| source.config_maps.get(name).unwrap_or(&empty);
         let (settings, mut problems) = wire::Settings::read(map("argocd-cm"), map("argocd-cmd-params-cm"));
+        let update_rules = update_rules(&settings, &mut problems);
+        let mut broken = Vec::new();
         let mut repositories = Repositories::default();
         for (name, secret) in &source.secrets {
             match (secret.secret_type(), Repository::read(secret)) {
                 (Some("repository"), Ok(repository)) => repositories.repositories.push(repository),
                 (Some("repo-creds"), Ok(template)) => repositories.templates.push(template),
                 (Some("repository" | "repo-creds"), Err(reason)) => {
+                    if let Some(url) = secret.get("url") {
+                        let url = normalize_repo_url(url.expose());
+                        broken.push((url, format!("Secret {name}: {reason}")));
+                    }
                     problems.push(SettingsProblem { place: format!("Secret {name}"), reason });
                 }
                 _ => {}
@@ -82,6 +111,13 @@ impl Settings {
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings)),
             ignore: settings.customizations.ignore_rules(settings.compare.ignore_status),
+            global_projects: settings.global_projects,
+            update_rules,
+            event_labels: LabelFilter::new(&settings.event_labels_included, &settings.event_labels_excluded),
+            broken,
+            webhook: settings.webhook,
+            metrics_labels: settings.controller.metrics_application_labels,
+            metrics_conditions: settings.controller.metrics_application_conditions,
             sync_timeout: settings.controller.sync_timeout,
             known_hosts: map("argocd-ssh-known-hosts-cm").get("ssh_known_hosts").cloned().unwrap_or_default(),
             submodules: settings.controller.git_submodules,
@@ -89,6 +125,13 @@ impl Settings {
             repositories,
         };
         (settings, problems)
+    }
+
+    /// What is wrong with the Secret of this very repository, if something is. Going on without it would fail
+    /// with a message that hides the reason, or read another repository's state.
+    pub(crate) fn broken_repository(&self, repo_url: &str) -> Option<&str> {
+        let wanted = normalize_repo_url(repo_url);
+        self.broken.iter().find(|(url, _)| *url == wanted).map(|(_, reason)| reason.as_str())
     }
 
     /// How to reach a repository: the Secret of this very address, or the longest matching template.
@@ -120,6 +163,23 @@ impl Settings {
             submodules: self.submodules,
         }
     }
+}
+
+/// The rules on changes that wake nobody: those for updates, and the ignored differences with them.
+fn update_rules(settings: &wire::Settings, problems: &mut Vec<SettingsProblem>) -> Option<IgnoreRules> {
+    let mut rules = settings.customizations.update_rules();
+    if rules.is_empty() || !settings.ignore_resource_updates {
+        return None;
+    }
+    if settings.compare.ignore_differences_on_updates {
+        rules.extend(settings.customizations.ignore_rules(wire::StatusScope::None));
+    }
+    let (rules, wrong) = IgnoreRules::compile(rules);
+    problems.extend(wrong.into_iter().map(|problem| SettingsProblem {
+        place: format!("argocd-cm ignoreResourceUpdates `{}`", problem.expression),
+        reason: problem.message,
+    }));
+    Some(rules)
 }
 
 fn render_settings(settings: &wire::Settings) -> RenderSettings {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_core::app::{App, Operation, Source};
 use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
 use plumb_core::source::SourceFiles;
-use plumb_git::{GitOptions, Mirrors, RepoAccess, RepoUrl, RevisionSpec};
+use plumb_git::{GitOptions, Mirrors, RepoAccess, RepoUrl, RequestObserver, RevisionSpec};
 use plumb_render::{AppFacts, ClusterFacts, Freshness, RenderRequest, Renderer, RendererConfig, SourceType};
 
+use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
 
@@ -44,15 +46,41 @@ struct Basis {
 pub(crate) struct Sources {
     mirrors: Mirrors,
     renderer: Arc<Renderer>,
+    cached: AtomicU64,
+    fresh: AtomicU64,
+}
+
+/// How often something was rendered, and how often it was known already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RenderCounts {
+    pub(crate) cached: u64,
+    pub(crate) fresh: u64,
 }
 
 impl Sources {
     /// Uses, or makes, the cache below `directory`.
-    pub(crate) fn new(directory: &Path, renderer: RendererConfig) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        directory: &Path,
+        renderer: RendererConfig,
+        metrics: &Arc<Metrics>,
+    ) -> std::io::Result<Self> {
+        let metrics = Arc::clone(metrics);
+        let observer = RequestObserver::new(move |request| metrics.git_request(request));
+        let options = GitOptions { observer: Some(observer), ..GitOptions::default() };
         Ok(Self {
-            mirrors: Mirrors::new(directory.join("git"), GitOptions::default())?,
+            mirrors: Mirrors::new(directory.join("git"), options)?,
             renderer: Arc::new(Renderer::new(renderer)?),
+            cached: AtomicU64::default(),
+            fresh: AtomicU64::default(),
         })
+    }
+
+    /// How often something was rendered since the start.
+    pub(crate) fn render_counts(&self) -> RenderCounts {
+        RenderCounts {
+            cached: self.cached.load(Ordering::Relaxed),
+            fresh: self.fresh.load(Ordering::Relaxed),
+        }
     }
 
     /// What the app's own sources ask for. `known` is what was gathered before.
@@ -150,6 +178,9 @@ impl Sources {
             return Err(format!("charts from repositories are not supported yet: {}", source.repo_url));
         }
         let url = RepoUrl::parse(&source.repo_url).map_err(|error| chain(&error))?;
+        if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
+            return Err(format!("repository {}: {reason}", source.repo_url));
+        }
         let access: RepoAccess = ground.access(&source.repo_url);
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
@@ -214,6 +245,8 @@ impl Sources {
                 .await
                 .map_err(|error| format!("rendering was cut off: {error}"))?
                 .map_err(|error| error.full_message())?;
+            let count = if output.cached { &self.cached } else { &self.fresh };
+            count.fetch_add(1, Ordering::Relaxed);
             may_vary |= output.source_type != SourceType::Directory;
             types.push(output.source_type.as_str().to_owned());
             manifests.extend(output.manifests);

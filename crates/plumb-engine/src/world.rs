@@ -1,16 +1,15 @@
 //! Projects and settings as the cluster holds them now.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use plumb_core::object::Manifest;
 use plumb_core::project::Project;
-use plumb_crd::AppProject;
-use plumb_crd::convert::to_project_rules;
 use plumb_crd::settings::{ConfigData, SecretData};
 use serde_json::Value;
 use tracing::warn;
 
+use crate::projects::{NoProject, Projects};
 use crate::settings::{Settings, SettingsSource};
 
 /// Where a part of the settings stands.
@@ -31,14 +30,14 @@ pub(crate) struct World(Arc<RwLock<State>>);
 
 #[derive(Default)]
 struct State {
-    projects: HashMap<String, Arc<Project>>,
+    projects: Projects,
     settings: Arc<Settings>,
     source: SettingsSource,
 }
 
 impl World {
-    pub(crate) fn project(&self, name: &str) -> Option<Arc<Project>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.get(name).cloned()
+    pub(crate) fn project(&self, name: &str) -> Result<Arc<Project>, NoProject> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.get(name)
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
@@ -82,42 +81,31 @@ impl World {
                 "a setting cannot be read; its default counts"
             );
         }
+        let other_projects = state.settings.global_projects != settings.global_projects;
         state.settings = Arc::new(settings);
+        if other_projects {
+            let State { projects, settings, .. } = &mut *state;
+            projects.settle_all(&settings.global_projects);
+        }
         true
     }
 
-    /// Notes a project; its name, for whoever wakes its apps.
-    pub(crate) fn note_project(&self, manifest: &Manifest) -> Option<String> {
-        let name = manifest.name()?.to_owned();
-        let wire = match AppProject::from_json(manifest.value()) {
-            Ok(wire) => wire,
-            Err(error) => {
-                // A project that cannot be read permits nothing: its apps say that it does not exist.
-                warn!(project = name, %error, "project cannot be read");
-                self.forget_project(&name);
-                return Some(name);
-            }
-        };
-        let (rules, mut problems) = to_project_rules(&wire);
-        let (project, more) = Project::compile(&rules);
-        problems.extend(more);
-        for problem in problems {
-            warn!(
-                project = name,
-                field = problem.field,
-                reason = problem.reason,
-                "part of a project cannot be read and permits nothing"
-            );
-        }
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .projects
-            .insert(name.clone(), Arc::new(project));
-        Some(name)
+    /// The labels of a project.
+    pub(crate) fn project_labels(&self, name: &str) -> BTreeMap<String, String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.labels(name)
     }
 
-    pub(crate) fn forget_project(&self, name: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).projects.remove(name);
+    /// Notes a project; the names of those whose apps have to be looked at.
+    pub(crate) fn note_project(&self, manifest: &Manifest) -> BTreeSet<String> {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let State { projects, settings, .. } = &mut *state;
+        projects.note(manifest, &settings.global_projects)
+    }
+
+    /// A project is gone; the names of those whose apps have to be looked at.
+    pub(crate) fn forget_project(&self, name: &str) -> BTreeSet<String> {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let State { projects, settings, .. } = &mut *state;
+        projects.forget(name, &settings.global_projects)
     }
 }

@@ -1,11 +1,14 @@
 //! Writes down what a run has found: the Application's status and the `DriftReport`. One request each, and none
 //! when nothing changed.
 
+use std::sync::Arc;
+
 use plumb_core::app::App;
 use plumb_core::drift::Finding;
 use plumb_core::object::GroupVersionKind;
 use plumb_core::status::AppStatus;
 use plumb_core::sync::OperationPhase;
+use plumb_core::sync::deletion::finalizers_for;
 use plumb_crd::application as wire;
 use plumb_crd::{Application, DriftReport, IllObject, Wire};
 use plumb_kube::{ApplyOptions, FieldValidation, OwnWrite, Patch, PatchOptions, Target};
@@ -13,15 +16,17 @@ use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use crate::compare::Compared;
+use crate::events;
 use crate::execute::images;
 use crate::health::Ill;
+use crate::links;
 use crate::memory::Memory;
 use crate::merge_patch::merge_patch;
 use crate::operation::ActiveOperation;
 use crate::project::Ground;
 use crate::queue::Look;
 use crate::reconcile::Run;
-use crate::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
+use crate::registry::{Known, REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 
 /// A report keeps at most this many findings; those that count come first.
 const MOST_FINDINGS: usize = 500;
@@ -140,6 +145,11 @@ impl Run<'_> {
         if after.reconciled_at.is_none() || self.look >= Look::GitNow {
             after.reconciled_at = Some(seconds(self.now));
         }
+        if let Some(ended) = draft.ended {
+            // What stands here was seen after the operation: scripts wait until this is not before its end.
+            let seen = ended.record.finished_at.map_or(self.now, |finished| finished.max(self.now));
+            after.reconciled_at = Some(seconds(seen));
+        }
         after.source_type =
             if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
         after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
@@ -255,10 +265,14 @@ impl Run<'_> {
     /// Sends the difference between what stands in the cluster and what should. Says whether it stands there
     /// now.
     async fn send(&mut self, after: &wire::ApplicationStatus, lock: Lock) -> bool {
+        let mut after = after.clone();
+        let mut is_short = false;
         for _ in 0..3 {
-            let Some(patch) = self.patch(after, &lock) else { return true };
+            let Some(patch) = self.patch(&after, &lock) else { return true };
+            let before = Arc::clone(&self.known);
             match self.engine.patch_application(&self.known.id, patch).await {
                 Ok(seen) => {
+                    self.tell(&before, &after);
                     if let Some((id, trigger)) = self.engine.registry.note(&seen) {
                         if let Some(trigger) =
                             trigger.filter(|_| seen.annotation(REFRESH_ANNOTATION).is_some())
@@ -278,6 +292,12 @@ impl Run<'_> {
                     }
                 }
                 Err(error) if error.api().is_some_and(plumb_kube::ApiError::is_not_found) => return false,
+                Err(error) if is_too_large(&error) && !is_short => {
+                    // More than etcd takes: at least the reason gets through.
+                    warn!(app = %self.known.id, %error, "the status is too large");
+                    after = shortened(&self.known, &after, self.now);
+                    is_short = true;
+                }
                 Err(error) => {
                     warn!(app = %self.known.id, %error, "status not written");
                     self.engine.retry_later(&self.known.id);
@@ -287,6 +307,14 @@ impl Run<'_> {
         }
         self.engine.retry_later(&self.known.id);
         false
+    }
+
+    /// Events for what a write changed.
+    fn tell(&self, before: &Known, after: &wire::ApplicationStatus) {
+        let Ok(application) = &before.wire else { return };
+        for happening in events::of_change(&application.status, after) {
+            self.engine.tell(before, application, happening);
+        }
     }
 
     async fn reread(&mut self) -> bool {
@@ -320,7 +348,16 @@ impl Run<'_> {
                 }
             }
         }
+        if let Some(spec) = self.known.tidied_spec() {
+            patch.insert("spec".to_owned(), spec);
+        }
         let mut metadata = serde_json::Map::new();
+        let wanted = application.zip(self.hooks.as_ref()).and_then(|(application, gathered)| {
+            finalizers_for(&application.metadata.finalizers, &gathered.desired.get().hooks)
+        });
+        if let Some(finalizers) = wanted {
+            metadata.insert("finalizers".to_owned(), json!(finalizers));
+        }
         if self.known.requested_refresh().is_some() {
             metadata.insert(
                 "annotations".to_owned(),
@@ -383,7 +420,7 @@ impl Run<'_> {
     }
 }
 
-/// Images of the app's pods, and whether it has apps of its own.
+/// Images of the app's pods, where it can be reached, and whether it has apps of its own.
 fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     let tree = draft.ground.cluster.store.tree(&draft.ground.instance);
     let mut found: Vec<String> =
@@ -395,7 +432,10 @@ fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     found.sort();
     found.dedup();
     wire::ApplicationSummary {
-        external_urls: Vec::new(),
+        external_urls: links::external_urls(
+            &draft.app.annotations,
+            draft.compared.live.objects.values().map(AsRef::as_ref),
+        ),
         images: found,
         is_app_of_apps: draft.status.is_app_of_apps,
     }
@@ -414,6 +454,30 @@ fn ill_object(ill: &Ill) -> IllObject {
         message: ill.message.clone(),
         causes: ill.causes.clone(),
     }
+}
+
+/// Does the server say that it is more than it can store?
+fn is_too_large(error: &plumb_kube::WriteError) -> bool {
+    error.api().and_then(plumb_kube::ApiError::code) == Some(413)
+}
+
+/// What stood in the cluster before, and that more does not fit.
+fn shortened(
+    known: &Known,
+    after: &wire::ApplicationStatus,
+    now: jiff::Timestamp,
+) -> wire::ApplicationStatus {
+    let mut short = known.wire.as_ref().map(|wire| wire.status.clone()).unwrap_or_default();
+    short.sync.status.clone_from(&after.sync.status);
+    short.health.clone_from(&after.health);
+    short.conditions = vec![wire::Condition {
+        condition_type: "UnknownError".to_owned(),
+        message: "the status is larger than the cluster can store: split the app, or keep less history \
+                  (spec.revisionHistoryLimit)"
+            .to_owned(),
+        last_transition_time: Some(seconds(now)),
+    }];
+    short
 }
 
 /// What happens to the `operation` field.

@@ -14,7 +14,8 @@ mod url;
 pub use access::{RepoAccess, Secret, SshAccess, TlsAccess};
 pub use command::{CommandError, GitLimits};
 pub use mirror::{
-    FetchError, Fetched, GitOptions, LocalAccess, Mirror, Mirrors, RequestCounts, ResolveOrFetchError,
+    FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, RequestCounts,
+    RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{ResolveError, RevisionSpec};
 pub use tree::SourceTree;

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use plumb_core::app::CommitId;
 use plumb_core::source::SourceError;
@@ -30,11 +31,52 @@ pub struct GitOptions {
     pub limits: GitLimits,
     /// May repositories be read from this machine's disk?
     pub local: LocalAccess,
+    /// Is told of every request to a server.
+    pub observer: Option<RequestObserver>,
 }
 
 impl Default for GitOptions {
     fn default() -> Self {
-        Self { program: PathBuf::from("git"), limits: GitLimits::default(), local: LocalAccess::Anywhere }
+        Self {
+            program: PathBuf::from("git"),
+            limits: GitLimits::default(),
+            local: LocalAccess::Anywhere,
+            observer: None,
+        }
+    }
+}
+
+/// One request to a server that has ended, for metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct GitRequest<'a> {
+    /// Which repository; its address holds no credentials.
+    pub repository: &'a RepoUrl,
+    /// `ls-remote` or `fetch`, as Argo CD's metrics call them.
+    pub kind: &'static str,
+    /// How long it took.
+    pub took: Duration,
+    /// Did it end well?
+    pub succeeded: bool,
+}
+
+/// Is told of every request to a server. It must be quick.
+#[derive(Clone)]
+pub struct RequestObserver(Arc<dyn Fn(&GitRequest<'_>) + Send + Sync>);
+
+impl RequestObserver {
+    /// An observer from a function.
+    pub fn new(tell: impl Fn(&GitRequest<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    fn tell(&self, request: &GitRequest<'_>) {
+        (self.0)(request);
+    }
+}
+
+impl std::fmt::Debug for RequestObserver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RequestObserver")
     }
 }
 
@@ -191,6 +233,12 @@ impl Mirrors {
         let mirror = self.refresh(&slot, url, access, Some(revision)).await?.mirror;
         let commit = mirror.resolve(spec)?;
         Ok((mirror, commit))
+    }
+
+    fn asked(&self, repository: &RepoUrl, kind: &'static str, began: Instant, succeeded: bool) {
+        if let Some(observer) = &self.options.observer {
+            observer.tell(&GitRequest { repository, kind, took: began.elapsed(), succeeded });
+        }
     }
 
     /// How often servers were asked since the start.

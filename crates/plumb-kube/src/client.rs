@@ -4,7 +4,7 @@
 //! private to the crate.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -17,6 +17,7 @@ use tower::{BoxError, ServiceExt};
 use crate::discovery::{Catalog, DiscoveryCache, Resource};
 use crate::error::{ApiError, Status};
 use crate::limit::{Limiter, Outcome};
+use crate::observe::{RequestObserver, RequestRecord};
 use crate::transport::{AnswerBody, Transport};
 
 /// Longer than the longest admission chain that the API server itself would wait for.
@@ -41,6 +42,7 @@ struct Shared {
     limiter: Limiter,
     catalog: watch::Sender<Arc<Catalog>>,
     discovery: DiscoveryCache,
+    observer: OnceLock<RequestObserver>,
 }
 
 /// Whose permissions a request uses in place of ours.
@@ -148,6 +150,7 @@ impl ClusterClient {
             limiter: Limiter::new(),
             catalog,
             discovery: DiscoveryCache::default(),
+            observer: OnceLock::new(),
         };
         Self { shared: Arc::new(shared), impersonation: None }
     }
@@ -155,6 +158,11 @@ impl ClusterClient {
     /// The API server's address.
     pub fn server(&self) -> &str {
         &self.shared.server
+    }
+
+    /// Tells somebody of every request from now on, whichever clone sends it. The first observer stays.
+    pub fn observe_requests(&self, observer: RequestObserver) {
+        let _ = self.shared.observer.set(observer);
     }
 
     /// The same client with somebody else's permissions.
@@ -246,6 +254,13 @@ impl ClusterClient {
         };
         if let Some(slot) = slot {
             slot.done(outcome);
+        }
+        if let Some(observer) = self.shared.observer.get() {
+            let code = match &result {
+                Ok(answer) => Some(answer.code),
+                Err(error) => error.code(),
+            };
+            observer(&RequestRecord::of(&call.method, &call.path, &call.query, code, started.elapsed()));
         }
         (result, throttled)
     }

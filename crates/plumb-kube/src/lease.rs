@@ -128,9 +128,20 @@ pub struct LeaseKeeper {
 impl LeaseKeeper {
     /// Starts to compete.
     pub fn start(client: ClusterClient, options: LeaseOptions) -> Self {
+        Self::start_with(client, options, |_| false)
+    }
+
+    /// Starts to compete. `is_gone` says of a holder whether it is *proved* to have ended, so that nobody needs
+    /// to wait for its time to run out; if in doubt it says `false`.
+    pub fn start_with(
+        client: ClusterClient,
+        options: LeaseOptions,
+        is_gone: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let (sender, leadership) = watch::channel(Leadership::Waiting { holder: None });
         let (stop, stopped) = watch::channel(false);
-        let keeper = Keeper { client, options, leadership: sender, seen: None };
+        let is_gone = Box::new(is_gone);
+        let keeper = Keeper { client, options, leadership: sender, seen: None, is_gone };
         let task = tokio::spawn(keeper.run(stopped));
         Self { leadership, stop, task }
     }
@@ -170,6 +181,8 @@ struct Keeper {
     leadership: watch::Sender<Leadership>,
     /// The state of the Lease that we saw last, and since when it is the same.
     seen: Option<(String, Instant)>,
+    /// Is a holder proved to have ended?
+    is_gone: Box<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 /// How one look at the Lease ended.
@@ -241,6 +254,10 @@ impl Keeper {
         let free = match &holder {
             None => true,
             Some(holder) if *holder == self.options.identity => true,
+            Some(holder) if (self.is_gone)(holder) => {
+                tracing::info!(holder, "the holder of the lease has ended without giving it back");
+                true
+            }
             Some(_) => self.is_expired(&lease, before),
         };
         if !free {

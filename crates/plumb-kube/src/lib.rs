@@ -19,6 +19,7 @@ mod gate;
 mod lease;
 mod limit;
 mod live;
+mod observe;
 mod read;
 mod transport;
 mod witness;
@@ -35,9 +36,10 @@ pub use gate::{
 };
 pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions};
 pub use live::{
-    Change, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
+    Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
     never_watched, owner_by,
 };
+pub use observe::{RequestObserver, RequestRecord};
 pub use read::{LogOptions, LogStream, Selection};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{Witness, WitnessError};

@@ -41,6 +41,15 @@ impl ConnectionArgs {
         self.kubeconfig.clone().or_else(|| variable("KUBECONFIG").map(PathBuf::from))
     }
 
+    /// Is there no kubeconfig, so that the pod's service account is used?
+    pub(crate) fn is_in_cluster(&self) -> bool {
+        self.path().is_none()
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")).filter(|path| path.exists()))
+    }
+
     /// The kubeconfig, for commands that work on its contexts.
     pub(crate) fn kubeconfig_path(&self) -> Result<PathBuf, CommandError> {
         let path = self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")));
@@ -51,9 +60,7 @@ impl ConnectionArgs {
 
     /// Where the cluster is.
     pub(crate) async fn connection(&self) -> Result<Connection, CommandError> {
-        let path =
-            self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")).filter(|path| path.exists()));
-        let Some(path) = path else {
+        let Some(path) = self.path() else {
             return Connection::in_cluster().map_err(|error| {
                 CommandError::because("find a cluster", error).hint(
                     "there is no kubeconfig: set KUBECONFIG, pass --kubeconfig, or run inside a cluster",
@@ -187,9 +194,7 @@ pub(crate) fn user() -> String {
 pub(crate) fn identity() -> String {
     let host =
         variable("HOSTNAME").or_else(|| std::fs::read_to_string("/etc/hostname").ok()).unwrap_or_default();
-    let host = host.trim();
-    let host = if host.is_empty() { "plumb" } else { host };
-    format!("{host}_{}", std::process::id())
+    plumb_engine::identity(host.trim())
 }
 
 fn home() -> Option<PathBuf> {

@@ -1,7 +1,6 @@
 //! Kinds that the settings leave out.
 
-use globset::{Glob, GlobMatcher};
-
+use crate::glob::Glob;
 use crate::object::GroupKind;
 
 /// One entry of `resource.exclusions` or `resource.inclusions`. An empty list matches everything.
@@ -9,7 +8,7 @@ use crate::object::GroupKind;
 pub struct KindRule {
     /// Globs on API groups.
     pub api_groups: Vec<String>,
-    /// Globs on kinds.
+    /// Exact kinds; `*` is any.
     pub kinds: Vec<String>,
     /// Globs on API server URLs.
     pub clusters: Vec<String>,
@@ -23,15 +22,20 @@ pub struct KindFilter {
 }
 
 impl KindFilter {
-    /// Compiles the rules. Events and metrics are always excluded: they come and go by the thousand and
-    /// nobody keeps them in Git. With any inclusion, only what one of them matches is looked at.
+    /// Compiles the rules. Events, metrics and leases are always excluded: they come and go by the thousand and
+    /// nobody keeps them in Git. In a cluster that any inclusion names, only what an inclusion matches is looked
+    /// at; an exclusion wins over an inclusion.
     pub fn new(exclusions: &[KindRule], inclusions: &[KindRule]) -> Self {
         let rule = |groups: &[&str], kinds: &[&str]| KindRule {
             api_groups: groups.iter().map(|&group| group.to_owned()).collect(),
             kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
             clusters: Vec::new(),
         };
-        let always = [rule(&["events.k8s.io", "metrics.k8s.io"], &[]), rule(&[""], &["Event"])];
+        let always = [
+            rule(&["events.k8s.io", "metrics.k8s.io"], &[]),
+            rule(&[""], &["Event"]),
+            rule(&["coordination.k8s.io"], &["Lease"]),
+        ];
         Self {
             exclusions: always.iter().chain(exclusions).map(Matcher::new).collect(),
             inclusions: inclusions.iter().map(Matcher::new).collect(),
@@ -41,7 +45,8 @@ impl KindFilter {
     /// Is this kind left out in the cluster at this address?
     pub fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
         let any = |rules: &[Matcher]| rules.iter().any(|rule| rule.matches(kind, server));
-        any(&self.exclusions) || (!self.inclusions.is_empty() && !any(&self.inclusions))
+        let is_narrowed = self.inclusions.iter().any(|rule| rule.clusters.matches(server));
+        any(&self.exclusions) || (is_narrowed && !any(&self.inclusions))
     }
 }
 
@@ -55,7 +60,8 @@ impl Default for KindFilter {
 #[derive(Clone, Debug)]
 struct Matcher {
     api_groups: Patterns,
-    kinds: Patterns,
+    /// Empty: any.
+    kinds: Vec<String>,
     clusters: Patterns,
 }
 
@@ -63,14 +69,15 @@ impl Matcher {
     fn new(rule: &KindRule) -> Self {
         Self {
             api_groups: Patterns::new(&rule.api_groups),
-            kinds: Patterns::new(&rule.kinds),
+            kinds: rule.kinds.clone(),
             clusters: Patterns::new(&rule.clusters),
         }
     }
 
     fn matches(&self, kind: &GroupKind, server: &str) -> bool {
+        let is_kind = |wanted: &String| wanted == "*" || *wanted == kind.kind;
         self.api_groups.matches(&kind.group)
-            && self.kinds.matches(&kind.kind)
+            && (self.kinds.is_empty() || self.kinds.iter().any(is_kind))
             && self.clusters.matches(server)
     }
 }
@@ -79,7 +86,7 @@ impl Matcher {
 enum Patterns {
     Anything,
     /// A glob that cannot be read matches nothing, as in Argo CD.
-    OneOf(Vec<GlobMatcher>),
+    OneOf(Vec<Glob>),
 }
 
 impl Patterns {
@@ -87,13 +94,13 @@ impl Patterns {
         if globs.is_empty() {
             return Self::Anything;
         }
-        Self::OneOf(globs.iter().filter_map(|glob| Some(Glob::new(glob).ok()?.compile_matcher())).collect())
+        Self::OneOf(globs.iter().filter_map(|glob| Glob::plain(glob).ok()).collect())
     }
 
     fn matches(&self, text: &str) -> bool {
         match self {
             Self::Anything => true,
-            Self::OneOf(globs) => globs.iter().any(|glob| glob.is_match(text)),
+            Self::OneOf(globs) => globs.iter().any(|glob| glob.matches(text)),
         }
     }
 }

@@ -242,9 +242,26 @@ fn inclusions_leave_out_the_rest_and_rules_may_name_clusters() {
     assert!(!filter.excludes(&kind("a.example.com"), "https://one.prod"));
     assert!(!filter.excludes(&kind("c.example.com"), "https://one.test"));
     assert!(filter.excludes(&GroupKind::new("", "Event"), "https://one.prod"));
+    assert!(filter.excludes(&GroupKind::new("coordination.k8s.io", "Lease"), "https://one.prod"));
     let narrow = KindFilter::new(&[], &[rule("apps", "*")]);
     assert!(narrow.excludes(&kind("batch"), "https://one.prod"));
     assert!(!narrow.excludes(&kind("apps"), "https://one.prod"));
+    let elsewhere = KindFilter::new(&[], &[rule("apps", "https://one.test")]);
+    assert!(!elsewhere.excludes(&kind("batch"), "https://one.prod"), "no inclusion names this cluster");
+}
+
+#[test]
+fn kinds_are_names_and_groups_are_globs() {
+    let rule = |kinds: &[&str]| KindRule {
+        api_groups: vec!["*.example.com".to_owned()],
+        kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+        clusters: Vec::new(),
+    };
+    let excludes = |kinds: &[&str], kind: &str| {
+        KindFilter::new(&[rule(kinds)], &[]).excludes(&GroupKind::new("a.example.com", kind), "https://one")
+    };
+    assert!(excludes(&["Thing"], "Thing") && excludes(&["*"], "Thing") && excludes(&[], "Thing"));
+    assert!(!excludes(&["Th*"], "Thing") && !excludes(&["thing"], "Thing"));
 }
 
 #[test]

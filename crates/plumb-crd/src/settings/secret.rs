@@ -121,6 +121,8 @@ pub struct WebhookSecrets {
     pub azure_devops_password: Option<SecretText>,
     /// `webhook.harbor.secret`.
     pub harbor: Option<SecretText>,
+    /// `webhook.generic.secret`: plumb's own, for senders that are none of the others.
+    pub generic: Option<SecretText>,
 }
 
 impl WebhookSecrets {
@@ -136,6 +138,7 @@ impl WebhookSecrets {
             azure_devops_username: get("webhook.azuredevops.username"),
             azure_devops_password: get("webhook.azuredevops.password"),
             harbor: get("webhook.harbor.secret"),
+            generic: get("webhook.generic.secret"),
         }
     }
 }

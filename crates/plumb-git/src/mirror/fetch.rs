@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
@@ -176,10 +177,10 @@ impl Mirrors {
         directory: &Path,
     ) -> Result<Advertised, FetchError> {
         self.requests.ls_remote.fetch_add(1, Ordering::Relaxed);
-        let output = self
-            .git(url, access, directory, &["ls-remote", "--symref", "--", url.as_str()])
-            .await
-            .map_err(|source| FetchError::Refs { repository: url.to_string(), source })?;
+        let began = Instant::now();
+        let output = self.git(url, access, directory, &["ls-remote", "--symref", "--", url.as_str()]).await;
+        self.asked(url, "ls-remote", began, output.is_ok());
+        let output = output.map_err(|source| FetchError::Refs { repository: url.to_string(), source })?;
         Ok(parse_advertised(&String::from_utf8_lossy(&output)))
     }
 
@@ -223,7 +224,10 @@ impl Mirrors {
             arguments.push(format!("+{extra}:{to}"));
         }
         self.requests.fetch.fetch_add(1, Ordering::Relaxed);
-        self.git(url, access, repository, &arguments).await.map_err(failed)?;
+        let began = Instant::now();
+        let fetched = self.git(url, access, repository, &arguments).await;
+        self.asked(url, "fetch", began, fetched.is_ok());
+        fetched.map_err(failed)?;
         // Cheap unless there is something to do; never fatal.
         let _ = self.git(url, access, repository, &["gc", "--auto", "--quiet"]).await;
         Ok(())

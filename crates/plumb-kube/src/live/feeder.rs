@@ -67,7 +67,7 @@ impl Feeder {
             change
         });
         if let Some(change) = change {
-            self.core.tell(change);
+            self.core.tell(&change);
             self.look_again_if_kinds_changed();
         }
     }
@@ -89,7 +89,7 @@ impl Feeder {
             id.and_then(|id| state.remove(id))
         };
         if let Some(change) = change {
-            self.core.tell(change);
+            self.core.tell(&change);
             self.look_again_if_kinds_changed();
         }
     }
@@ -133,7 +133,7 @@ impl Feeder {
             (changes, first)
         };
         for change in changes {
-            self.core.tell(change);
+            self.core.tell(&change);
         }
         if first {
             self.core.progressed();

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use futures::StreamExt;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use super::changes::{Changes, channel};
 use super::feeder::{ingest, number};
 use super::pack::{Packed, Sample};
 use super::record::{Change, Node, Origin, Uid};
@@ -76,13 +77,18 @@ pub struct LiveStore {
     _watches: Arc<Watches>,
 }
 
+/// Is told of a change; `false`: it does not want to hear more.
+type Follower = Box<dyn Fn(&Change) -> bool + Send>;
+
 pub(super) struct Core {
     pub(super) client: ClusterClient,
     pub(super) options: LiveOptions,
     state: RwLock<State>,
-    subscribers: Mutex<Vec<mpsc::UnboundedSender<Change>>>,
+    subscribers: Mutex<Vec<Follower>>,
     /// The kinds may have changed.
     pub(super) look_again: Notify,
+    /// What is left out may have changed.
+    pub(super) reconsider: Notify,
     /// Did the first discovery succeed, and every watch finish its first list?
     complete: watch::Sender<bool>,
     pub(super) discovered: watch::Sender<bool>,
@@ -128,17 +134,9 @@ impl Core {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn tell(&self, change: Change) {
+    pub(super) fn tell(&self, change: &Change) {
         let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
-        match subscribers.as_mut_slice() {
-            [] => {}
-            [one] => {
-                if one.send(change).is_err() {
-                    subscribers.clear();
-                }
-            }
-            _ => subscribers.retain(|subscriber| subscriber.send(change.clone()).is_ok()),
-        }
+        subscribers.retain(|told| told(change));
     }
 
     /// Something about completeness may have changed.
@@ -157,6 +155,7 @@ impl LiveStore {
             state: RwLock::default(),
             subscribers: Mutex::default(),
             look_again: Notify::new(),
+            reconsider: Notify::new(),
             complete: watch::Sender::new(false),
             discovered: watch::Sender::new(false),
         });
@@ -196,11 +195,21 @@ impl LiveStore {
 
     // --- changes -----------------------------------------------------------------------------------------
 
-    /// Every change from now on. The receiver must be emptied: nothing is ever left out.
-    pub fn subscribe(&self) -> mpsc::UnboundedReceiver<Change> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.core.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-        receiver
+    /// Every change from now on. Changes of one object that were not taken in between come as one.
+    pub fn subscribe(&self) -> Changes {
+        let (outlet, changes) = channel();
+        self.each(move |change| outlet.send(change.clone()));
+        changes
+    }
+
+    /// Calls `told` with every single change from now on, on the spot, until it says `false`. It must be quick.
+    pub fn each(&self, told: impl Fn(&Change) -> bool + Send + 'static) {
+        self.core.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(told));
+    }
+
+    /// Looks again at which kinds to follow: what the options leave out has changed.
+    pub fn reconsider(&self) {
+        self.core.reconsider.notify_one();
     }
 
     /// Takes in an object that the server returned from a write, so that the next comparison sees it. A later
@@ -235,7 +244,7 @@ impl LiveStore {
         }
         let change = ingest(&self.core, &kind, &raw, &head, |state, seen| state.put(seen, None, origin));
         if let Some(change) = change {
-            self.core.tell(change);
+            self.core.tell(&change);
         }
     }
 
@@ -455,6 +464,11 @@ impl LiveStore {
             .into_iter()
             .filter_map(|(kind, n): (u32, usize)| Some((state.table(kind)?.resource.gvk.group_kind(), n)));
         named.collect()
+    }
+
+    /// How many kinds are followed.
+    pub fn n_kinds(&self) -> usize {
+        self.core.state().tables().count()
     }
 
     /// How much there is.

@@ -56,6 +56,7 @@ pub(super) async fn supervise(core: Arc<Core>) {
                     }
                     break;
                 }
+                () = core.reconsider.notified() => break,
                 () = core.look_again.notified() => {
                     let now = Instant::now();
                     looks = LOOK_AGAIN_AFTER.iter().rev().map(|after| now + *after).collect();
@@ -103,10 +104,10 @@ fn adjust(core: &Arc<Core>, catalog: &Catalog, followed: &mut BTreeMap<GroupKind
         let Some(old) = followed.remove(&kind) else { continue };
         let id = old.id;
         drop(old);
-        tracing::info!(%kind, "the cluster serves this kind no more");
+        tracing::info!(%kind, "this kind is followed no more");
         let changes = core.state_mut().close_table(id);
         for change in changes {
-            core.tell(change);
+            core.tell(&change);
         }
     }
     for (kind, resource) in wanted {

@@ -1,11 +1,18 @@
 use std::time::{Duration, Instant};
 
 use plumb_core::object::{GroupKind, ObjectKey};
-use plumb_kube::{Change, Fence, Gate, Origin, Role};
+use plumb_kube::{Change, Fence, Gate, LiveStore, Origin, Role};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::lab::{Lab, apply, lab, within};
+
+/// Every single change from now on.
+fn each(store: &LiveStore) -> UnboundedReceiver<Change> {
+    let (sender, changes) = tokio::sync::mpsc::unbounded_channel();
+    store.each(move |change| sender.send(change.clone()).is_ok());
+    changes
+}
 
 /// Waits for a change of this object.
 async fn change(changes: &mut UnboundedReceiver<Change>, key: &ObjectKey, gone: bool) -> Change {
@@ -36,7 +43,7 @@ async fn a_workload_is_followed_down_to_its_pods() {
     let Some(lab) = lab("workload").await else { return };
     let app = lab.namespace.clone();
     let store = lab.store().await;
-    let mut changes = store.subscribe();
+    let mut changes = each(&store);
     lab.apply(lab.config_map("settings", Some(&app), "1")).await;
     lab.apply(deployment(&lab, &app)).await;
 
@@ -87,7 +94,7 @@ async fn what_was_written_is_known_at_once_and_told_once() {
     let gate = Gate::new(lab.client.clone(), Fence::of_command(), Some(store.clone()));
     let key = lab.key("", "ConfigMap", "one");
     for round in 0..50 {
-        let mut changes = store.subscribe();
+        let mut changes = each(&store);
         let written = apply(&gate, lab.config_map("one", Some(&app), &round.to_string())).await;
         let known = store.get_kept(&key).unwrap();
         assert_eq!(known.value()["data"]["text"], round.to_string());
@@ -95,7 +102,7 @@ async fn what_was_written_is_known_at_once_and_told_once() {
         assert_eq!(told.resource_version.to_string(), written.resource_version().unwrap());
     }
     // A change by somebody else comes by the watch.
-    let mut changes = store.subscribe();
+    let mut changes = each(&store);
     lab.apply(lab.config_map("one", Some(&app), "last")).await;
     assert_eq!(change(&mut changes, &key, false).await.origin, Origin::Watched);
 }
@@ -104,7 +111,7 @@ async fn what_was_written_is_known_at_once_and_told_once() {
 async fn a_wanted_object_that_nobody_tracks_is_fetched_once_and_then_kept() {
     let Some(lab) = lab("wanted").await else { return };
     let store = lab.store().await;
-    let mut changes = store.subscribe();
+    let mut changes = each(&store);
     let key = lab.key("", "ConfigMap", "foreign");
     let object = lab.apply(lab.config_map("foreign", None, "1")).await;
     change(&mut changes, &key, false).await;
@@ -137,7 +144,7 @@ async fn a_mark_that_goes_away_touches_the_app_that_it_named() {
     let app = lab.namespace.clone();
     let store = lab.store().await;
     let key = lab.key("", "ConfigMap", "one");
-    let mut changes = store.subscribe();
+    let mut changes = each(&store);
     lab.apply(lab.config_map("one", Some(&app), "1")).await;
     change(&mut changes, &key, false).await;
     lab.apply(lab.config_map("one", None, "1")).await;
@@ -177,7 +184,7 @@ async fn kinds_come_and_go_with_their_crds() {
     // A fraction of it on a machine that is not busy with other things.
     assert!(took < Duration::from_secs(2), "{took:?}");
 
-    let mut changes = store.subscribe();
+    let mut changes = each(&store);
     let widget = json!({"apiVersion": format!("{group}/v1"), "kind": "Widget",
         "metadata": {"name": "one", "namespace": lab.namespace}, "spec": {"size": 1}});
     lab.apply(widget).await;

@@ -18,7 +18,8 @@ fn key(name: &str) -> ObjectKey {
 
 fn start(server: &Server) -> (LiveStore, UnboundedReceiver<Change>) {
     let store = LiveStore::start(server.client(), LiveOptions::new(owner_by(TrackingSettings::default())));
-    let changes = store.subscribe();
+    let (sender, changes) = tokio::sync::mpsc::unbounded_channel();
+    store.each(move |change| sender.send(change.clone()).is_ok());
     (store, changes)
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Ok(ExitCode::Success);
     }
     let client = context.client_of_all_kinds().await?;
-    apply_all(context, &client, &objects).await?;
+    apply_all(&client, &objects, |key| context.out.complain(&format!("{key} applied"))).await?;
     Ok(ExitCode::Success)
 }
 
@@ -54,7 +54,9 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
             missing.push(object);
         }
     }
-    apply_all(context, &client, &missing).await?;
+    // What the engine says is in its log, in the form that was asked for.
+    let log = |key: &ObjectKey| tracing::info!(object = %key, "applied");
+    apply_all(&client, &missing, log).await?;
     let project = install::default_project(context.namespace());
     let key = manifest(&project)?.key();
     if let Some(key) = key {
@@ -65,7 +67,7 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
             .map_err(|error| CommandError::api(format!("look for {key}"), error))?
             .is_none()
         {
-            apply_all(context, &client, &[project]).await?;
+            apply_all(&client, &[project], log).await?;
         }
     }
     wait_until_served(
@@ -99,7 +101,11 @@ async fn wait_until_served(client: &ClusterClient, key: &ObjectKey) -> Result<()
     .hint("`kubectl get crd` shows the conditions of the definition"))
 }
 
-async fn apply_all(context: &Context, client: &ClusterClient, objects: &[Value]) -> Result<(), CommandError> {
+async fn apply_all(
+    client: &ClusterClient,
+    objects: &[Value],
+    tell: impl Fn(&ObjectKey),
+) -> Result<(), CommandError> {
     let gate = gate(client);
     let options = ApplyOptions {
         field_manager: "plumb-install".to_owned(),
@@ -115,7 +121,7 @@ async fn apply_all(context: &Context, client: &ClusterClient, objects: &[Value])
         gate.apply(&permit, &manifest, &options)
             .await
             .map_err(|error| CommandError::write(format!("apply {key}"), error))?;
-        context.out.complain(&format!("{key} applied"));
+        tell(&key);
     }
     Ok(())
 }

@@ -5,6 +5,8 @@
 
 mod drift;
 mod health;
+mod outside;
+mod poison;
 mod safety;
 mod stage;
 mod sync;

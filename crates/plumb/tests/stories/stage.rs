@@ -1,8 +1,9 @@
 //! What every story stands on: a namespace, a repository, a running plumb.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,6 +17,8 @@ use tempfile::TempDir;
 pub(crate) struct Stage {
     pub(crate) place: TestNamespace,
     pub(crate) repo: GitRepo,
+    /// Passed to plumb, besides what every story needs.
+    pub(crate) arguments: Vec<String>,
     cache: TempDir,
     plumb: Option<Child>,
     /// The way to the cluster that plumb takes, if not the straight one.
@@ -25,21 +28,41 @@ pub(crate) struct Stage {
 impl Stage {
     /// A namespace, an empty repository, and plumb at work.
     pub(crate) async fn set() -> Result<Self> {
+        let mut stage = Self::bare().await?;
+        stage.begin().await?;
+        Ok(stage)
+    }
+
+    /// A namespace and an empty repository.
+    pub(crate) async fn bare() -> Result<Self> {
         let place = TestNamespace::new().await?;
-        Self::set_at(place, None).await
+        Self::bare_at(place, None)
     }
 
     /// The same, with a plumb that reaches the cluster through the proxy.
     pub(crate) async fn set_behind_proxy() -> Result<(Self, FaultProxy)> {
         let place = TestNamespace::new().await?;
         let proxy = FaultProxy::start(place.kubeconfig()).await?;
-        let stage = Self::set_at(place, Some(proxy.kubeconfig())).await?;
+        let mut stage = Self::bare_at(place, Some(proxy.kubeconfig()))?;
+        stage.begin().await?;
         Ok((stage, proxy))
     }
 
-    async fn set_at(place: TestNamespace, detour: Option<PathBuf>) -> Result<Self> {
-        let mut stage = Self { place, repo: GitRepo::new()?, cache: TempDir::new()?, plumb: None, detour };
-        stage.start_plumb()?;
+    fn bare_at(place: TestNamespace, detour: Option<PathBuf>) -> Result<Self> {
+        Ok(Self {
+            place,
+            repo: GitRepo::new()?,
+            arguments: Vec::new(),
+            cache: TempDir::new()?,
+            plumb: None,
+            detour,
+        })
+    }
+
+    /// Starts plumb and waits until it has installed its kinds.
+    pub(crate) async fn begin(&mut self) -> Result<()> {
+        self.start_plumb()?;
+        let stage = self;
         // The kinds are served a moment after their definitions were applied, which no watch tells.
         let project = objects::app_project("default");
         let report =
@@ -49,7 +72,7 @@ impl Stage {
         };
         wait::until_seen(Duration::from_mins(1), "plumb has installed its kinds", installed, |done| *done)
             .await?;
-        Ok(stage)
+        Ok(())
     }
 
     /// Starts plumb. It ends with this process, however this process ends: its standard input closes.
@@ -57,6 +80,9 @@ impl Stage {
         let tools = programs()?;
         let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
+            // Many run at the same time.
+            .args(["--metrics-address=127.0.0.1:0", "--web-address=127.0.0.1:0"])
+            .args(&self.arguments)
             .arg("--kubeconfig")
             .arg(self.detour.as_deref().unwrap_or(self.place.kubeconfig()))
             .arg("--cache-dir")
@@ -83,6 +109,38 @@ impl Stage {
             child.wait().context("wait for plumb")?;
         }
         Ok(())
+    }
+
+    /// Asks plumb to stop, and waits until it has.
+    pub(crate) fn stop_plumb(&mut self) -> Result<ExitStatus> {
+        let mut child = self.plumb.take().context("plumb does not run")?;
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).context("ask plumb to stop")?;
+        child.wait().context("wait for plumb")
+    }
+
+    /// Waits until plumb ends by itself.
+    pub(crate) fn wait_for_plumb(&mut self) -> Result<ExitStatus> {
+        let mut child = self.plumb.take().context("plumb does not run")?;
+        child.wait().context("wait for plumb")
+    }
+
+    /// Everything that plumb has said so far.
+    pub(crate) fn log(&self) -> Result<String> {
+        std::fs::read_to_string(self.cache.path().join("plumb.log")).context("read plumb's log")
+    }
+
+    /// Where plumb listens, as its log says it.
+    pub(crate) async fn address(&self, side: &str) -> Result<SocketAddr> {
+        let find = || -> Option<SocketAddr> {
+            let log = self.log().ok()?;
+            let line = log.lines().find(|line| line.contains("listening") && line.contains(side))?;
+            line.split("address=").nth(1)?.trim_matches('"').trim().trim_matches('"').parse().ok()
+        };
+        let what = format!("plumb listens for {side}");
+        let found =
+            wait::until_seen(Duration::from_secs(30), &what, async || find(), Option::is_some).await?;
+        found.context("it does not listen")
     }
 
     /// An Application of the repository's folder `app`, changed as the story wants it.

@@ -40,6 +40,27 @@ pub const FINALIZERS: [&str; 7] = [
     POST_DELETE_CLEANUP,
 ];
 
+/// The finalizers that an app should have, given the hooks that Git has now: those for `PreDelete` and
+/// `PostDelete` hooks come and go with such hooks. `None` if nothing has to change.
+pub fn finalizers_for(present: &[String], hooks: &[DesiredHook]) -> Option<Vec<String>> {
+    let mut wanted = present.to_vec();
+    for (phase, finalizers) in [
+        (HookPhase::PreDelete, [PRE_DELETE, PRE_DELETE_CLEANUP]),
+        (HookPhase::PostDelete, [POST_DELETE, POST_DELETE_CLEANUP]),
+    ] {
+        let has_hooks = hooks.iter().any(|hook| hook.phases.contains(&phase));
+        for finalizer in finalizers {
+            let is_there = wanted.iter().any(|present| present == finalizer);
+            if has_hooks && !is_there {
+                wanted.push(finalizer.to_owned());
+            } else if !has_hooks && is_there {
+                wanted.retain(|present| present != finalizer);
+            }
+        }
+    }
+    (wanted != present).then_some(wanted)
+}
+
 /// An app that is being deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct Deletion<'a> {

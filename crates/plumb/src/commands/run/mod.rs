@@ -1,19 +1,25 @@
 //! `plumb run`
 
+mod listen;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plumb_engine::{Options, WitnessPlace};
+use plumb_crd::install::{METRICS_PORT, WEB_PORT};
+use plumb_engine::{EventFilter, Handle, Options, StartError, WitnessPlace};
 use plumb_kube::Connection;
+use plumb_web::Side;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::install;
 use crate::config;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use listen::{Address, Place, Wanted};
 
 /// Reconcile Applications until stopped.
 ///
@@ -44,6 +50,21 @@ pub(crate) struct Args {
     /// removed a field or reordered a list.
     #[arg(long, default_value = "auto", value_parser = WitnessArg::parse)]
     witness: WitnessArg,
+    /// Where `/metrics`, `/healthz` and `/readyz` are, or `off`. Default: port 8082, of this machine alone when
+    /// a kubeconfig is used.
+    #[arg(long, env = "PLUMB_METRICS_ADDRESS", value_name = "ADDRESS")]
+    metrics_address: Option<Address>,
+    /// Where webhooks are taken (`/api/webhook`), or `off`. Default: port 8080, of this machine alone when a
+    /// kubeconfig is used.
+    #[arg(long, env = "PLUMB_WEB_ADDRESS", value_name = "ADDRESS")]
+    web_address: Option<Address>,
+    /// Which Kubernetes events are written: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
+    #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
+    events: EventFilter,
+    /// Start although another application controller is at work in the same namespace. Only for Applications that
+    /// it leaves alone (`argocd.argoproj.io/skip-reconcile`): otherwise each undoes what the other does.
+    #[arg(long)]
+    beside_other_controllers: bool,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -93,6 +114,16 @@ enum LogFormat {
 
 pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
     start_logging(&args)?;
+    let place = if context.connection.is_in_cluster() { Place::Cluster } else { Place::Laptop };
+    let wanted = [
+        Wanted {
+            side: Side::Inside,
+            flag: "--metrics-address",
+            asked: args.metrics_address,
+            port: METRICS_PORT,
+        },
+        Wanted { side: Side::Outside, flag: "--web-address", asked: args.web_address, port: WEB_PORT },
+    ];
     if args.install {
         install::apply_for_laptop(context).await?;
     }
@@ -105,12 +136,27 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         identity: config::identity(),
         workers: args.workers.max(1),
         poll: Duration::from_secs(args.poll_seconds),
+        events: args.events,
+        beside_others: args.beside_other_controllers,
         witness: args.witness.place(&context.connect().await?),
     };
-    let stop = stopped(args.until_stdin_closes);
-    plumb_engine::run(context.connect().await?, options, stop)
-        .await
-        .map_err(|error| CommandError::because("run the engine", error))?;
+    let handle = Handle::default();
+    let (stop, stopping) = watch::channel(false);
+    let mut listeners = Vec::new();
+    for wanted in &wanted {
+        if let Some(listener) = wanted.bind(place).await? {
+            let stopped = until(stopping.clone());
+            listeners.push(tokio::spawn(listener.serve(handle.clone(), stopped)));
+        }
+    }
+    let asked_to_stop = stopped(args.until_stdin_closes);
+    let ended = plumb_engine::run(context.connect().await?, options, handle, asked_to_stop).await;
+    // Health is told until the very end.
+    let _ = stop.send(true);
+    for listener in listeners {
+        let _ = listener.await;
+    }
+    ended.map_err(why)?;
     Ok(ExitCode::Success)
 }
 
@@ -130,6 +176,30 @@ fn start_logging(args: &Args) -> Result<(), CommandError> {
         LogFormat::Json => lines.json().init(),
     }
     Ok(())
+}
+
+/// What to do about an engine that could not run.
+fn why(error: StartError) -> CommandError {
+    let hint = match &error {
+        StartError::Beside { namespace, .. } => Some(format!(
+            "two controllers undo each other's work: stop it first, for example by `kubectl -n {namespace} scale \
+             statefulset argocd-application-controller --replicas=0`; --beside-other-controllers starts all the same"
+        )),
+        StartError::Watch => {
+            Some("are the CRDs there? `plumb run --install` applies them if they are missing".to_owned())
+        }
+        StartError::Connect(_) | StartError::Discover(_) | StartError::Cache { .. } => None,
+    };
+    let error = CommandError::because("run the engine", error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+async fn until(mut stopping: watch::Receiver<bool>) {
+    // An error means that nobody can tell any more.
+    let _ = stopping.wait_for(|stop| *stop).await;
 }
 
 /// Done when the process is asked to stop.

@@ -1,0 +1,188 @@
+//! The `AppProjects` as the cluster holds them, each with the rules that global projects add to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plumb_core::object::Manifest;
+use plumb_core::project::{Project, ProjectProblem, ProjectRules};
+use plumb_crd::AppProject;
+use plumb_crd::convert::to_project_rules;
+use plumb_crd::settings::GlobalProject;
+use tracing::warn;
+
+/// All projects.
+#[derive(Default)]
+pub(crate) struct Projects(BTreeMap<String, Entry>);
+
+struct Entry {
+    labels: BTreeMap<String, String>,
+    /// As it was read, or why it cannot be.
+    rules: Result<ProjectRules, String>,
+    /// With what global projects add.
+    compiled: Option<Arc<Project>>,
+}
+
+/// Why there is no project.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoProject {
+    /// There is none of this name.
+    Missing,
+    /// It cannot be read, and permits nothing.
+    Unreadable(String),
+}
+
+impl Projects {
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Project>, NoProject> {
+        let entry = self.0.get(name).ok_or(NoProject::Missing)?;
+        match (&entry.compiled, &entry.rules) {
+            (Some(project), _) => Ok(Arc::clone(project)),
+            (None, Err(reason)) => Err(NoProject::Unreadable(reason.clone())),
+            (None, Ok(_)) => Err(NoProject::Missing),
+        }
+    }
+
+    /// The labels of a project.
+    pub(crate) fn labels(&self, name: &str) -> BTreeMap<String, String> {
+        self.0.get(name).map(|entry| entry.labels.clone()).unwrap_or_default()
+    }
+
+    /// Notes a project; the names of all whose rules may have changed.
+    pub(crate) fn note(&mut self, manifest: &Manifest, global: &[GlobalProject]) -> BTreeSet<String> {
+        let Some(name) = manifest.name().map(str::to_owned) else { return BTreeSet::new() };
+        let entry = match AppProject::from_json(manifest.value()) {
+            Ok(wire) => {
+                let (rules, problems) = to_project_rules(&wire);
+                complain(&name, &problems);
+                Entry { labels: wire.metadata.labels.clone(), rules: Ok(rules), compiled: None }
+            }
+            Err(error) => {
+                warn!(project = name, %error, "project cannot be read and permits nothing");
+                Entry { labels: BTreeMap::new(), rules: Err(error.to_string()), compiled: None }
+            }
+        };
+        self.0.insert(name.clone(), entry);
+        self.settle(&name, global)
+    }
+
+    /// A project is gone; the names of all whose rules may have changed.
+    pub(crate) fn forget(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
+        self.0.remove(name);
+        self.settle(name, global)
+    }
+
+    /// The settings changed: everything is put together anew.
+    pub(crate) fn settle_all(&mut self, global: &[GlobalProject]) {
+        let names: Vec<String> = self.0.keys().cloned().collect();
+        for name in names {
+            self.compile(&name, global);
+        }
+    }
+
+    fn settle(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
+        let mut concerned = BTreeSet::from([name.to_owned()]);
+        let is_global = global.iter().any(|global| global.project == name);
+        if is_global {
+            let concerns = |entry: &Entry, other: &str| {
+                global.iter().any(|global| global.project == name && global.concerns(other, &entry.labels))
+            };
+            let others = self.0.iter().filter(|(other, entry)| concerns(entry, other));
+            concerned.extend(others.map(|(other, _)| other.clone()).collect::<Vec<_>>());
+        }
+        for name in &concerned {
+            self.compile(name, global);
+        }
+        concerned
+    }
+
+    fn compile(&mut self, name: &str, global: &[GlobalProject]) {
+        let Some(entry) = self.0.get(name) else { return };
+        let Ok(rules) = &entry.rules else { return };
+        let mut rules = rules.clone();
+        for global in global.iter().filter(|global| global.concerns(name, &entry.labels)) {
+            if let Some(Ok(added)) = self.0.get(&global.project).map(|entry| &entry.rules) {
+                add(&mut rules, added);
+            }
+        }
+        let (project, problems) = Project::compile(&rules);
+        complain(name, &problems);
+        if let Some(entry) = self.0.get_mut(name) {
+            entry.compiled = Some(Arc::new(project));
+        }
+    }
+}
+
+/// What a global project adds: repositories, destinations, kinds, windows, service accounts. Not what an app may
+/// live in, nor what is said about orphans.
+fn add(rules: &mut ProjectRules, global: &ProjectRules) {
+    rules.source_repos.extend(global.source_repos.iter().cloned());
+    rules.destinations.extend(global.destinations.iter().cloned());
+    rules.cluster_kinds_allowed.extend(global.cluster_kinds_allowed.iter().cloned());
+    rules.cluster_kinds_denied.extend(global.cluster_kinds_denied.iter().cloned());
+    rules.namespaced_kinds_denied.extend(global.namespaced_kinds_denied.iter().cloned());
+    // No list allows everything, an empty one nothing: a list that is added to none becomes the list.
+    if let Some(allowed) = &global.namespaced_kinds_allowed {
+        rules.namespaced_kinds_allowed.get_or_insert_default().extend(allowed.iter().cloned());
+    }
+    rules.sync_windows.extend(global.sync_windows.iter().cloned());
+    rules.service_accounts.extend(global.service_accounts.iter().cloned());
+}
+
+fn complain(project: &str, problems: &[ProjectProblem]) {
+    for problem in problems {
+        let ProjectProblem { field, reason } = problem;
+        warn!(project, field, reason, "part of a project cannot be read and permits nothing");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_core::object::GroupKind;
+    use serde_json::{Value, json};
+
+    fn project(name: &str, labels: &Value, spec: &Value) -> Manifest {
+        Manifest::new(json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+            "metadata": {"name": name, "namespace": "argocd", "labels": labels}, "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    fn global() -> Vec<GlobalProject> {
+        let config = std::collections::BTreeMap::from([(
+            "globalProjects".to_owned(),
+            "- labelSelector:\n    matchExpressions:\n    - {key: tier, operator: In, values: [prod]}\n  projectName: base\n".to_owned(),
+        )]);
+        plumb_crd::settings::Settings::read(&config, &std::collections::BTreeMap::new()).0.global_projects
+    }
+
+    fn permits(projects: &Projects, name: &str, kind: &str) -> bool {
+        projects.get(name).unwrap().permits_kind(&GroupKind::new("", kind), "x", false)
+    }
+
+    #[test]
+    fn a_global_project_adds_to_those_that_its_selector_names() {
+        let mut projects = Projects::default();
+        let global = global();
+        projects.note(&project("team", &json!({"tier": "prod"}), &json!({})), &global);
+        projects.note(&project("other", &json!({}), &json!({})), &global);
+        assert!(!permits(&projects, "team", "Namespace"));
+        let base = json!({"clusterResourceWhitelist": [{"group": "", "kind": "Namespace"}]});
+        let concerned = projects.note(&project("base", &json!({"tier": "prod"}), &base), &global);
+        assert_eq!(concerned.into_iter().collect::<Vec<_>>(), ["base", "team"]);
+        assert!(permits(&projects, "team", "Namespace") && !permits(&projects, "other", "Namespace"));
+        projects.settle_all(&[]);
+        assert!(!permits(&projects, "team", "Namespace"), "the setting is gone");
+        projects.settle_all(&global);
+        projects.forget("base", &global);
+        assert!(!permits(&projects, "team", "Namespace"), "the global project is gone");
+    }
+
+    #[test]
+    fn a_project_that_cannot_be_read_says_so() {
+        let mut projects = Projects::default();
+        projects.note(&project("soup", &json!({}), &json!({"sourceRepos": {"a": 1}})), &[]);
+        assert!(matches!(projects.get("soup"), Err(NoProject::Unreadable(_))));
+        assert_eq!(projects.get("none").err(), Some(NoProject::Missing));
+    }
+}

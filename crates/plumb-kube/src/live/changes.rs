@@ -1,0 +1,176 @@
+//! Changes on their way to whoever follows them. Several changes of one object that nobody has taken yet become
+//! one: a follower that is slow, or busy, never has more waiting than there are objects.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use plumb_core::object::ObjectKey;
+use tokio::sync::Notify;
+
+use super::record::{Change, Origin};
+
+/// The changes that one follower has not taken yet.
+#[derive(Default)]
+struct Inbox {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// In the order of their first change. Every key in here has an entry in `changes`.
+    order: VecDeque<ObjectKey>,
+    changes: HashMap<ObjectKey, Change>,
+    /// Nobody will send any more.
+    closed: bool,
+}
+
+impl Inbox {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sending end.
+pub(super) struct Outlet(Weak<Inbox>);
+
+impl Outlet {
+    /// Hands a change over; `false` if nobody follows any more.
+    pub(super) fn send(&self, change: Change) -> bool {
+        let Some(inbox) = self.0.upgrade() else { return false };
+        {
+            let mut waiting = inbox.waiting();
+            if let Some(earlier) = waiting.changes.get_mut(&change.key) {
+                merge(earlier, change);
+            } else {
+                waiting.order.push_back(change.key.clone());
+                waiting.changes.insert(change.key.clone(), change);
+            }
+        }
+        inbox.arrived.notify_one();
+        true
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        if let Some(inbox) = self.0.upgrade() {
+            inbox.waiting().closed = true;
+            inbox.arrived.notify_one();
+        }
+    }
+}
+
+/// The last state counts; whoever was concerned by any of them is told.
+fn merge(earlier: &mut Change, later: Change) {
+    let mut touched = std::mem::take(&mut earlier.touched);
+    touched.extend(later.touched.iter().cloned());
+    touched.sort();
+    touched.dedup();
+    let origin = match (earlier.origin, later.origin) {
+        (Origin::Written, Origin::Written) => Origin::Written,
+        (Origin::Watched, _) | (_, Origin::Watched) => Origin::Watched,
+    };
+    let last = later.last.clone().or_else(|| earlier.last.take());
+    *earlier = Change { origin, touched, last, ..later };
+}
+
+/// Every change from a moment on, in the order of the first change of each object.
+pub struct Changes(Arc<Inbox>);
+
+pub(super) fn channel() -> (Outlet, Changes) {
+    let inbox = Arc::new(Inbox::default());
+    (Outlet(Arc::downgrade(&inbox)), Changes(inbox))
+}
+
+impl Changes {
+    /// The next change; `None` once the store is gone.
+    pub async fn recv(&mut self) -> Option<Change> {
+        loop {
+            {
+                let mut waiting = self.0.waiting();
+                if let Some(key) = waiting.order.pop_front() {
+                    return waiting.changes.remove(&key);
+                }
+                if waiting.closed {
+                    return None;
+                }
+            }
+            // There is one follower, so a wake-up that comes before this line is kept for it.
+            self.0.arrived.notified().await;
+        }
+    }
+
+    /// The next change, if there is one already.
+    pub fn try_recv(&mut self) -> Option<Change> {
+        let mut waiting = self.0.waiting();
+        let key = waiting.order.pop_front()?;
+        waiting.changes.remove(&key)
+    }
+
+    /// Waits for a change and takes all that wait, at most `most`; how many they are, 0 once the store is gone.
+    pub async fn recv_many(&mut self, batch: &mut Vec<Change>, most: usize) -> usize {
+        let Some(first) = self.recv().await else { return 0 };
+        batch.push(first);
+        let mut n_taken = 1;
+        while n_taken < most
+            && let Some(change) = self.try_recv()
+        {
+            batch.push(change);
+            n_taken += 1;
+        }
+        n_taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::record::{Role, Touched, Uid};
+
+    fn change(name: &str, version: u64, origin: Origin, instance: &str) -> Change {
+        Change {
+            key: ObjectKey {
+                group: String::new(),
+                kind: "ConfigMap".to_owned(),
+                namespace: Some("web".to_owned()),
+                name: name.to_owned(),
+            },
+            uid: Uid::new("u"),
+            resource_version: version,
+            gone: false,
+            origin,
+            touched: vec![Touched { instance: instance.into(), role: Role::Tracked }],
+            last: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn changes_of_one_object_become_one_and_nobody_is_left_out() {
+        let (outlet, mut changes) = channel();
+        for version in 0..1000 {
+            assert!(outlet.send(change("a", version, Origin::Written, "one")));
+        }
+        outlet.send(change("b", 7, Origin::Written, "one"));
+        outlet.send(change("a", 1000, Origin::Watched, "two"));
+        outlet.send(change("a", 1001, Origin::Written, "one"));
+        let mut batch = Vec::new();
+        assert_eq!(changes.recv_many(&mut batch, 10).await, 2, "one for each object");
+        let first = &batch[0];
+        assert_eq!((first.key.name.as_str(), first.resource_version), ("a", 1001));
+        assert_eq!((first.origin, first.touched.len()), (Origin::Watched, 2));
+        assert!(changes.try_recv().is_none());
+    }
+
+    #[tokio::test]
+    async fn both_ends_learn_that_the_other_is_gone() {
+        let (outlet, mut changes) = channel();
+        outlet.send(change("a", 1, Origin::Watched, "one"));
+        drop(outlet);
+        assert!(changes.recv().await.is_some(), "what was sent is still there");
+        assert!(changes.recv().await.is_none());
+        let (outlet, changes) = channel();
+        drop(changes);
+        assert!(!outlet.send(change("a", 1, Origin::Watched, "one")));
+    }
+}

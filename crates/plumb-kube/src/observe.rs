@@ -1,0 +1,112 @@
+//! Requests as metrics see them: which verb on which resource, and how it ended. No names, no bodies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+
+/// One request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRecord<'a> {
+    /// `Get`, `List`, `Create`, `Update`, `Patch`, `Delete`, as client-go's metrics call them.
+    pub verb: &'static str,
+    /// The resource's plural name; empty for paths that name none, such as discovery.
+    pub resource: &'a str,
+    /// The namespace; empty for requests that name none.
+    pub namespace: &'a str,
+    /// The answer's code; `None` if there was no answer.
+    pub code: Option<u16>,
+    /// Was nothing to be changed?
+    pub dry_run: bool,
+    /// From the first byte sent to the last one read.
+    pub took: Duration,
+}
+
+/// Is told of every request that has ended. It must be quick.
+pub type RequestObserver = Arc<dyn Fn(&RequestRecord<'_>) + Send + Sync>;
+
+impl<'a> RequestRecord<'a> {
+    pub(crate) fn of(method: &Method, path: &'a str, query: &str, code: Option<u16>, took: Duration) -> Self {
+        let place = Place::of(path);
+        let verb = match (method.as_str(), place.is_named) {
+            ("GET", true) => "Get",
+            ("GET", false) => "List",
+            ("POST", _) => "Create",
+            ("PUT", _) => "Update",
+            ("PATCH", _) => "Patch",
+            ("DELETE", _) => "Delete",
+            _ => "Unknown",
+        };
+        Self {
+            verb,
+            resource: place.resource,
+            namespace: place.namespace,
+            code,
+            dry_run: query.contains("dryRun=All"),
+            took,
+        }
+    }
+}
+
+/// What a path of the API server is about.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Place<'a> {
+    resource: &'a str,
+    namespace: &'a str,
+    is_named: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(path: &'a str) -> Self {
+        let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+        let rest = match steps.as_slice() {
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            _ => &[],
+        };
+        match rest {
+            ["namespaces", namespace, resource, named @ ..] => {
+                Self { resource, namespace, is_named: !named.is_empty() }
+            }
+            [resource, named @ ..] => Self { resource, namespace: "", is_named: !named.is_empty() },
+            // Discovery and schemas are read by their address.
+            [] => Self { is_named: true, ..Self::default() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &Method, path: &str, expected: (&str, &str, &str)) {
+        let record = RequestRecord::of(method, path, "", Some(200), Duration::ZERO);
+        assert_eq!((record.verb, record.resource, record.namespace), expected, "{path}");
+    }
+
+    #[test]
+    fn a_path_says_what_a_request_is_about() {
+        check(&Method::GET, "/api/v1/namespaces/web/pods", ("List", "pods", "web"));
+        check(&Method::GET, "/api/v1/namespaces/web/pods/a", ("Get", "pods", "web"));
+        check(&Method::GET, "/api/v1/namespaces/web", ("Get", "namespaces", ""));
+        check(&Method::GET, "/api/v1/pods", ("List", "pods", ""));
+        check(
+            &Method::PATCH,
+            "/apis/apps/v1/namespaces/web/deployments/a/status",
+            ("Patch", "deployments", "web"),
+        );
+        check(
+            &Method::POST,
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            ("Create", "clusterroles", ""),
+        );
+        check(&Method::GET, "/openapi/v3", ("Get", "", ""));
+        check(&Method::GET, "/", ("Get", "", ""));
+    }
+
+    #[test]
+    fn a_dry_run_is_told_from_a_write() {
+        let record =
+            RequestRecord::of(&Method::PATCH, "/api/v1/pods", "force=true&dryRun=All", None, Duration::ZERO);
+        assert!(record.dry_run);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where `plumb run` answers HTTP requests.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use plumb_web::{BindError, Listener, Side};
+use tracing::{info, warn};
+
+use crate::error::CommandError;
+
+/// What the command line says about one listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    Off,
+    At(SocketAddr),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        text.parse().map(Self::At).map_err(|_| "an address such as 127.0.0.1:8080, or `off`".to_owned())
+    }
+}
+
+/// Where this process runs, which decides who may reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a pod: other pods come in, and a port that is taken is a mistake.
+    Cluster,
+    /// On somebody's machine: nobody else comes in, and another plumb may have the port.
+    Laptop,
+}
+
+/// One listener.
+pub(crate) struct Wanted {
+    pub(crate) side: Side,
+    /// The flag, for messages.
+    pub(crate) flag: &'static str,
+    pub(crate) asked: Option<Address>,
+    pub(crate) port: u16,
+}
+
+impl Wanted {
+    /// Binds. An address that was asked for must be free; the usual one, on a laptop, may be another plumb's:
+    /// then this one does without, and says so.
+    pub(crate) async fn bind(&self, place: Place) -> Result<Option<Listener>, CommandError> {
+        let bound = match (self.asked, place) {
+            (Some(Address::Off), _) => return Ok(None),
+            (Some(Address::At(address)), _) => Listener::bind(address, self.side).await,
+            (None, Place::Laptop) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
+            (None, Place::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()).await {
+                Ok(listener) => Ok(listener),
+                // A node without IPv6.
+                Err(_) => self.bind_to(Ipv4Addr::UNSPECIFIED.into()).await,
+            },
+        };
+        match bound {
+            Ok(listener) => {
+                let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
+                info!(side = self.name(), address, "listening");
+                Ok(Some(listener))
+            }
+            Err(error) if self.asked.is_none() && place == Place::Laptop => {
+                let why = CommandError::because(error.to_string(), error);
+                warn!(
+                    "{} are not served: {why}; another plumb may be running: {}=127.0.0.1:0 takes any free port, \
+                     {}=off none",
+                    self.name(),
+                    self.flag,
+                    self.flag,
+                );
+                Ok(None)
+            }
+            Err(error) => Err(CommandError::because(error.to_string(), error)
+                .hint(format!("{} chooses another address, `off` none", self.flag))),
+        }
+    }
+
+    async fn bind_to(&self, ip: IpAddr) -> Result<Listener, BindError> {
+        Listener::bind(SocketAddr::new(ip, self.port), self.side).await
+    }
+
+    fn name(&self) -> &'static str {
+        match self.side {
+            Side::Inside => "metrics and health",
+            Side::Outside => "webhooks",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(asked: Option<Address>, port: u16) -> Wanted {
+        Wanted { side: Side::Inside, flag: "--metrics-address", asked, port }
+    }
+
+    #[test]
+    fn an_address_or_off() {
+        assert_eq!("off".parse(), Ok(Address::Off));
+        assert_eq!("127.0.0.1:0".parse(), Ok(Address::At(([127, 0, 0, 1], 0).into())));
+        assert!("8080".parse::<Address>().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
+        let any = Address::At(([127, 0, 0, 1], 0).into());
+        let first = wanted(Some(any), 0).bind(Place::Laptop).await.unwrap().unwrap();
+        let taken = first.address().unwrap();
+        assert!(wanted(None, taken.port()).bind(Place::Laptop).await.unwrap().is_none());
+        let error = wanted(Some(Address::At(taken)), 0).bind(Place::Laptop).await.err().unwrap();
+        let error = error.to_string();
+        assert!(error.contains(&taken.to_string()) && error.contains("--metrics-address"), "{error}");
+        assert!(wanted(Some(Address::Off), 0).bind(Place::Cluster).await.unwrap().is_none());
+    }
+}
