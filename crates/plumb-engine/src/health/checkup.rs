@@ -107,11 +107,12 @@ impl Checkup<'_> {
         let since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
         let stuck = health::stuck(&family.node(), &health, since, &self.settings.patience, self.now);
         if health.status == HealthStatus::Progressing && stuck.is_none() {
-            let patience = self.settings.patience.with(object);
-            checked.again_at(Some(since.at + patience));
-            checked.again_at(Some(since.at + WORTH_A_NOTE).filter(|at| *at > self.now));
+            // A deadline may be so far away that no calendar has it.
+            checked.again_at(since.at.checked_add(self.settings.patience.with(object)).ok());
+            checked.again_at(since.at.checked_add(WORTH_A_NOTE).ok().filter(|at| *at > self.now));
         }
-        if is_trouble(&health, &causes, stuck.as_ref())
+        let is_in_trouble = is_trouble(&health, &causes, stuck.as_ref());
+        if is_in_trouble
             && let Some(last) = family.last_of(&causes)
             && let Some(uid) = last.object.uid().map(str::to_owned)
             && let Some(words) =
@@ -130,7 +131,7 @@ impl Checkup<'_> {
             Story { key, status: Some(health.status), message, causes: &causes, stuck: stuck.is_some() };
         let (message, causes) = story.tell(memory, self.now);
         let is_worth_a_note = match health.status {
-            HealthStatus::Progressing => stuck.is_some() || self.now.duration_since(since.at) >= WORTH_A_NOTE,
+            HealthStatus::Progressing => is_in_trouble || self.now.duration_since(since.at) >= WORTH_A_NOTE,
             HealthStatus::Healthy | HealthStatus::Suspended => message != health.message,
             HealthStatus::Missing | HealthStatus::Degraded | HealthStatus::Unknown => true,
         };

@@ -48,10 +48,7 @@ async fn a_crash_loop_is_named_with_its_pod_reason_restarts_exit_code_and_last_l
         assert!(message(&live).contains(part), "{part} in {}", message(&live));
     }
     let tells = |report: &Value| report["health"][0]["causes"].to_string().contains("fatal: no database");
-    let at_last = stage
-        .place
-        .wait_within(std::time::Duration::from_mins(2), &report_of(&app), "names the loop", tells)
-        .await?;
+    let at_last = stage.place.wait(&report_of(&app), "names the loop", tells).await?;
     let ill = &at_last["health"][0];
     assert_eq!((&ill["kind"], &ill["name"]), (&json!("Deployment"), &json!("web")));
     for said in [live.to_string(), at_last.to_string()] {

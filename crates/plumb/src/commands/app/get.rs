@@ -8,7 +8,7 @@ use plumb_kube::{ClusterClient, Target};
 
 use super::refresh::{Refresh, refresh};
 use super::target::{AppArg, read_whole};
-use super::{describe, states, tree};
+use super::{describe, ill, states, tree};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -120,8 +120,8 @@ async fn show(
         format!("{} ({})", health.status, health.message)
     };
     out.say(&describe::line("Health Status", &health));
-    if let Some(report) = report.filter(|report| !report.findings.is_empty()) {
-        let drift = describe::drift(&report, Timestamp::now());
+    if let Some(report) = report.as_ref().filter(|report| !report.findings.is_empty()) {
+        let drift = describe::drift(report, Timestamp::now());
         out.say(&describe::line("Drift", &format!("{drift} (`plumb app diff {}`)", target.name)));
     }
     if args.show_operation
@@ -147,6 +147,13 @@ async fn show(
             .collect();
         out.say("");
         out.table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows);
+    }
+    let ill = report.map(|report| ill::lines(&report, Timestamp::now())).unwrap_or_default();
+    if !ill.is_empty() {
+        out.say("\nNot well:");
+        for line in ill {
+            out.say(&line);
+        }
     }
     Ok(())
 }

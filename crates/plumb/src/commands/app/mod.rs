@@ -10,6 +10,7 @@ mod edit;
 mod get;
 mod get_resource;
 mod history;
+mod ill;
 mod list;
 mod logs;
 mod object;
