@@ -4,6 +4,8 @@
 //! same machine, same boot and same process namespace can look instead. That is a proof: a process that ended
 //! sends nothing more. Everything else (another host, another container, no `/proc`) proves nothing.
 
+use std::fmt::Write as _;
+
 use sha2::{Digest, Sha256};
 
 /// What this process calls itself in the lease: `host_pid_start_place`. The host is for people to read.
@@ -47,7 +49,12 @@ fn place() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     let digest = Sha256::digest(format!("{}/{}", boot.trim(), namespace.display()).as_bytes());
-    Some(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    let mut short = String::new();
+    for byte in digest.iter().take(6) {
+        // Writing to a text cannot fail.
+        let _ = write!(short, "{byte:02x}");
+    }
+    Some(short)
 }
 
 #[cfg(test)]

@@ -51,7 +51,8 @@ impl Orphans {
 }
 
 /// The orphans of a namespace: what has no owner, carries the mark of no app that exists, may exist by the
-/// project, and is not left alone by its rules. What plumb itself keeps is nobody's orphan.
+/// project, and is not left alone by its rules. What plumb itself keeps, and the Applications and projects that
+/// it works on, are nobody's orphans.
 pub(crate) fn find(
     store: &LiveStore,
     namespace: &str,
@@ -60,7 +61,11 @@ pub(crate) fn find(
     is_app: impl Fn(&str) -> bool,
 ) -> Vec<ObjectKey> {
     let is_plumbs = |key: &ObjectKey| {
-        key.group == "plumb.dev" || (key.kind == "Secret" && key.name.starts_with(TOMBSTONE_PREFIX))
+        let is_control = key.group == "argoproj.io"
+            && matches!(key.kind.as_str(), "Application" | "AppProject" | "ApplicationSet");
+        is_control
+            || key.group == "plumb.dev"
+            || (key.kind == "Secret" && key.name.starts_with(TOMBSTONE_PREFIX))
     };
     store
         .in_namespace(namespace)

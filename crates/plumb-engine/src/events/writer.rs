@@ -137,16 +137,13 @@ impl Writer {
             return;
         }
         let time = Timestamp::now();
-        let (write, written) = match earlier {
-            Some(earlier) => {
-                let count = earlier.count.saturating_add(count);
-                (recount(notice, &earlier.name, count, time), Written { count, at: now, ..earlier })
-            }
-            None => {
-                let name = event_name(&notice.app.name, time);
-                let Some(write) = create(notice, &name, count, time) else { return };
-                (write, Written { name, count, at: now })
-            }
+        let (write, written) = if let Some(earlier) = earlier {
+            let count = earlier.count.saturating_add(count);
+            (recount(notice, &earlier.name, count, time), Written { count, at: now, ..earlier })
+        } else {
+            let name = event_name(&notice.app.name, time);
+            let Some(write) = create(notice, &name, count, time) else { return };
+            (write, Written { name, count, at: now })
         };
         match gate.write_own(&write).await {
             Ok(_) => {

@@ -8,5 +8,6 @@ mod health;
 mod outside;
 mod poison;
 mod safety;
+mod settings;
 mod stage;
 mod sync;

@@ -27,7 +27,7 @@ async fn http(
         body.len()
     );
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head = format!("{head}{name}: {value}\r\n");
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
@@ -53,7 +53,7 @@ async fn tell_push(address: SocketAddr, url: &str, secret: Option<&str>) -> Resu
     let signed = secret.map(|secret| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         let tag = hmac::sign(&key, body.as_bytes());
-        format!("sha256={}", tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        tag.as_ref().iter().fold("sha256=".to_owned(), |text, byte| format!("{text}{byte:02x}"))
     });
     let mut headers = vec![("x-github-event", "push")];
     if let Some(signed) = &signed {

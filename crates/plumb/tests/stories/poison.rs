@@ -15,7 +15,7 @@ const REFUSED: [(&str, Spoil); 9] = [
     ("program", |app| app["spec"]["source"]["repoURL"] = json!("ext::sh -c touch% /tmp/plumb-was-here")),
     ("outside", |app| app["spec"]["source"]["path"] = json!("../../../../etc")),
     ("option", |app| {
-        app["spec"]["source"]["targetRevision"] = json!("--upload-pack=touch /tmp/plumb-was-here")
+        app["spec"]["source"]["targetRevision"] = json!("--upload-pack=touch /tmp/plumb-was-here");
     }),
     ("nowhere", |app| app["spec"]["destination"] = json!({"server": "http://[::1", "name": SOUP})),
     ("stranger", |app| app["spec"]["project"] = json!(SOUP)),
