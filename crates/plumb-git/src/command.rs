@@ -89,14 +89,28 @@ pub(crate) struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// Runs one command and gives back what it printed.
+    /// Runs one command and gives back what it printed, if it succeeded.
     pub(crate) async fn run<S: AsRef<OsStr>>(
         self,
         directory: &Path,
         arguments: &[S],
     ) -> Result<Vec<u8>, CommandError> {
-        let command =
-            arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let secrets = self.secrets.clone();
+        let finished = self.finish(directory, arguments).await?;
+        if finished.code == Some(0) {
+            return Ok(finished.output);
+        }
+        let message = last_words(&String::from_utf8_lossy(&finished.errors), &secrets);
+        Err(CommandError::Failed { command: name_of(arguments), code: finished.code, message })
+    }
+
+    /// Runs one command to its end, whatever that is.
+    pub(crate) async fn finish<S: AsRef<OsStr>>(
+        self,
+        directory: &Path,
+        arguments: &[S],
+    ) -> Result<Finished, CommandError> {
+        let command = name_of(arguments);
         let io =
             |error: std::io::Error| CommandError::Io { command: command.clone(), reason: error.to_string() };
         // A shell sets the limit on file sizes and is then replaced by git: no moment without the limit.
@@ -115,10 +129,9 @@ impl Git<'_> {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let mut child = process.spawn().map_err(|error| CommandError::Start {
-            program: self.program.display().to_string(),
-            reason: error.to_string(),
-        })?;
+        let start =
+            |reason: String| CommandError::Start { program: self.program.display().to_string(), reason };
+        let mut child = process.spawn().map_err(|error| start(error.to_string()))?;
         let group = ProcessGroup::of(&child);
         let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
         let limit = self.limits.max_output;
@@ -139,16 +152,23 @@ impl Git<'_> {
         };
         let (output, errors, status) = outcome.map_err(io)?;
         let Some(status) = status else { return Err(CommandError::Output { command, limit }) };
-        if status.success() {
-            return Ok(output);
-        }
         if status.code() == Some(127) {
-            let program = self.program.display().to_string();
-            return Err(CommandError::Start { program, reason: "not found".to_owned() });
+            return Err(start("not found".to_owned()));
         }
-        let message = last_words(&String::from_utf8_lossy(&errors), &self.secrets);
-        Err(CommandError::Failed { command, code: status.code(), message })
+        Ok(Finished { code: status.code(), output, errors })
     }
+}
+
+/// A command that ran to its end.
+pub(crate) struct Finished {
+    /// `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) output: Vec<u8>,
+    pub(crate) errors: Vec<u8>,
+}
+
+fn name_of<S: AsRef<OsStr>>(arguments: &[S]) -> String {
+    arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Ends the whole group (ssh, helpers) when it goes out of scope, whatever happened.

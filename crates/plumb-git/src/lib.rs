@@ -8,6 +8,8 @@ mod access;
 mod command;
 mod mirror;
 mod refs;
+mod signature;
+mod submodule;
 mod tree;
 mod url;
 
@@ -18,5 +20,7 @@ pub use mirror::{
     RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{ResolveError, RevisionSpec};
-pub use tree::SourceTree;
+pub use signature::{Keyring, Signature, SignatureError, SignaturePolicy};
+pub use submodule::{SubmoduleError, TreeWithSubmodules};
+pub use tree::{SourceTree, checked_out};
 pub use url::{BadUrl, RepoUrl, Transport};

@@ -1,7 +1,7 @@
 //! One bare mirror per repository on disk, and who may fetch it when.
 //!
-//! Many callers for one repository share one fetch; a caller that comes while a fetch runs waits for the next
-//! one, since the running one may have asked the server too early. A fetch first asks the server for its refs
+//! Many callers for one repository share one fetch. A caller that comes while a fetch runs waits for the next
+//! one, since the running one may have asked the server too early, unless it says that it is not. A fetch first asks the server for its refs
 //! (`ls-remote`) and goes on only if they changed. Whatever fails, the last good state stays readable.
 
 mod disk;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use plumb_core::app::CommitId;
 use plumb_core::source::SourceError;
 
+pub(crate) use disk::make_private;
 pub use fetch::FetchError;
 
 use crate::refs::{Found, RefTable};
@@ -98,6 +99,10 @@ pub struct Mirrors {
     options: GitOptions,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     requests: Requests,
+    /// Signatures that were checked, by keyring and object.
+    pub(crate) checked: Mutex<HashMap<(PathBuf, String), crate::Signature>>,
+    /// Held while a keyring is made.
+    pub(crate) keyrings: tokio::sync::Mutex<()>,
 }
 
 /// How often servers were asked.
@@ -130,15 +135,8 @@ struct Slot {
 /// The callers who share their fetches.
 #[derive(Default)]
 struct Lane {
-    issued: AtomicU64,
-    served: tokio::sync::Mutex<Served>,
-}
-
-#[derive(Default)]
-struct Served {
-    /// Every ticket up to this one is answered by `result`.
-    up_to: u64,
-    result: Option<Result<Fetched, FetchError>>,
+    /// When the server was asked last, and what came of it.
+    served: tokio::sync::Mutex<Option<(Instant, Result<Fetched, FetchError>)>>,
 }
 
 /// What is readable now.
@@ -173,28 +171,43 @@ impl Mirrors {
         let root = root.into();
         disk::make_private(&root)?;
         let root = root.canonicalize()?;
-        Ok(Self { root, options, slots: Mutex::default(), requests: Requests::default() })
+        Ok(Self {
+            root,
+            options,
+            slots: Mutex::default(),
+            requests: Requests::default(),
+            checked: Mutex::default(),
+            keyrings: tokio::sync::Mutex::default(),
+        })
     }
 
     /// Brings the mirror up to date. Calls for one repository share the work.
     pub async fn fetch(&self, url: &RepoUrl, access: &RepoAccess) -> Result<Fetched, FetchError> {
+        self.fetch_since(url, access, Instant::now()).await
+    }
+
+    /// Brings the mirror up to date, unless the server was asked after `since`: what it said then, an error
+    /// included, is the answer. So all who have the same reason to ask share one request.
+    pub async fn fetch_since(
+        &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        since: Instant,
+    ) -> Result<Fetched, FetchError> {
         self.check_local(url)?;
         let slot = self.slot(url);
         let lane = {
             let mut lanes = slot.lanes.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(lanes.entry(access.identity()).or_default())
         };
-        let ticket = lane.issued.fetch_add(1, Ordering::SeqCst) + 1;
         let mut served = lane.served.lock().await;
-        if served.up_to >= ticket
-            && let Some(result) = &served.result
-        {
+        if let Some((_, result)) = served.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
             return result.clone();
         }
-        // Everyone who drew a ticket before this line is served by the request that follows it.
-        let up_to = lane.issued.load(Ordering::SeqCst);
+        // Everyone who began to wait before this line is served by the request that follows it.
+        let asked_at = Instant::now();
         let result = self.refresh(&slot, url, access, None).await;
-        *served = Served { up_to, result: Some(result.clone()) };
+        *served = Some((asked_at, result.clone()));
         result
     }
 
@@ -239,6 +252,18 @@ impl Mirrors {
         if let Some(observer) = &self.options.observer {
             observer.tell(&GitRequest { repository, kind, took: began.elapsed(), succeeded });
         }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the repository lies that these credentials may read.
+    pub(crate) fn repository_path(&self, url: &RepoUrl, access: &RepoAccess) -> Option<PathBuf> {
+        self.check_local(url).ok()?;
+        let slot = self.slot(url);
+        let current = slot.current(&self.options)?;
+        current.state.is_proven(access).then(|| slot.directory.join(&current.state.repository))
     }
 
     /// How often servers were asked since the start.
@@ -369,6 +394,27 @@ impl Mirror {
             self.max_blob,
             Arc::clone(&self.damaged),
         )
+    }
+
+    /// Name and hash of the annotated tag of this commit that a revision names, if it names one.
+    pub(crate) fn annotated_tag(&self, spec: &RevisionSpec, commit: &CommitId) -> Option<(String, String)> {
+        let name = self.refs.tag_of(spec, &self.url.to_string())?;
+        let local = self.repository.to_thread_local();
+        let id = local.find_reference(name.as_str()).ok()?.target().try_id()?.to_owned();
+        let tag = local.find_object(id).ok()?;
+        let is_tag = tag.kind == gix::objs::Kind::Tag;
+        // The tag may have moved since the revision was resolved.
+        let peeled = tag.peel_to_kind(gix::objs::Kind::Commit).ok()?.id.to_string();
+        (is_tag && peeled == commit.as_str()).then(|| (name, id.to_string()))
+    }
+
+    /// The parents and the message of a commit.
+    pub(crate) fn history(&self, commit: &str) -> Option<(Vec<String>, String)> {
+        let local = self.repository.to_thread_local();
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).ok()?;
+        let commit = local.find_commit(id).ok()?;
+        let parents = commit.parent_ids().map(|id| id.to_string()).collect();
+        Some((parents, commit.message_raw().ok()?.to_string()))
     }
 
     /// Full names of all refs with their commits.

@@ -129,6 +129,17 @@ impl RefTable {
         })
     }
 
+    /// Full name of the tag that a revision names, if that is what it names.
+    pub(crate) fn tag_of(&self, spec: &RevisionSpec, repository: &str) -> Option<String> {
+        let revision = spec.revision.trim();
+        if revision.is_empty() || !is_sane(revision) || revision.parse::<CommitId>().is_ok() {
+            return None;
+        }
+        let name = self.version_tag(spec, revision, repository).ok()?.unwrap_or_else(|| revision.to_owned());
+        let (full, _) = self.entry(&name)?;
+        full.starts_with("refs/tags/").then(|| full.clone())
+    }
+
     /// The tag that a version or constraint means; `None` if the revision is neither.
     fn version_tag(
         &self,
@@ -169,11 +180,14 @@ impl RefTable {
     }
 
     fn by_name(&self, name: &str) -> Option<CommitId> {
+        self.entry(name).and_then(|(_, hash)| hash.parse().ok())
+    }
+
+    fn entry(&self, name: &str) -> Option<(&String, &String)> {
         let full = if name == "HEAD" { self.head.as_deref().unwrap_or("HEAD") } else { name };
         [full.to_owned(), format!("refs/{full}"), format!("refs/heads/{full}"), format!("refs/tags/{full}")]
             .iter()
-            .find_map(|candidate| self.refs.get(candidate))
-            .and_then(|hash| hash.parse().ok())
+            .find_map(|candidate| self.refs.get_key_value(candidate))
     }
 
     fn similar(&self, revision: &str) -> String {

@@ -1,5 +1,6 @@
 //! Reading one commit: no work tree, straight from the object database.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,6 +74,11 @@ impl SourceTree {
 }
 
 impl SourceFiles for SourceTree {
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
+        let local = self.repository.to_thread_local();
+        Ok(self.find(&local, path)?.map(|(kind, _)| kind))
+    }
+
     fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
         let local = self.repository.to_thread_local();
         let found = self.find(&local, path)?;
@@ -122,6 +128,12 @@ impl SourceFiles for SourceTree {
         let mut blob = local.find_blob(id).map_err(|error| self.failed(path, error))?;
         Ok(blob.take_data())
     }
+}
+
+/// The commit that a checkout on this machine's disk stands at; `None` if it is no repository, or has none.
+pub fn checked_out(directory: &Path) -> Option<String> {
+    let repository = gix::discover(directory).ok()?;
+    Some(repository.head_id().ok()?.to_string())
 }
 
 fn kind(kind: GitKind) -> EntryKind {

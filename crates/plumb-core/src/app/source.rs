@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// One entry of `spec.sources` (or `spec.source`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
     /// Git URL, Helm repository, `oci://…`, or the bare host of an OCI registry.
     pub repo_url: String,

@@ -9,6 +9,7 @@ mod orphans;
 mod places;
 mod repository;
 mod rules;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -24,6 +25,7 @@ pub use rules::{
     OrphanPattern, OrphanPatterns, ProjectProblem, ProjectRules, ServiceAccountRule, WindowKind, WindowRule,
     WindowTime,
 };
+pub use signature::{SignatureMode, SignatureRule};
 pub use windows::{SyncTrigger, SyncWindow, WindowDecision, WindowSubject};
 
 use crate::app::App;
@@ -32,6 +34,7 @@ use crate::object::{GroupKind, ObjectKey};
 use kinds::KindLists;
 use places::Destinations;
 use repository::Sources;
+use signature::Signatures;
 
 /// A project's rules, compiled.
 #[derive(Clone, Debug)]
@@ -44,6 +47,7 @@ pub struct Project {
     orphans: Option<OrphanRules>,
     windows: Vec<SyncWindow>,
     service_accounts: Vec<ServiceAccount>,
+    signatures: Signatures,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +100,7 @@ impl Project {
                 .map(|rules| OrphanRules::compile(rules, &mut problems)),
             windows: windows::compile(&rules.sync_windows, &mut problems),
             service_accounts: service_accounts(&rules.service_accounts, &mut problems),
+            signatures: Signatures::compile(&rules.signatures, &mut problems),
         };
         (project, problems)
     }
@@ -114,6 +119,11 @@ impl Project {
     /// May manifests come from this repository?
     pub fn permits_source(&self, repo_url: &str) -> bool {
         self.sources.permit(repo_url)
+    }
+
+    /// What the commits of this repository must prove; `None`: nothing.
+    pub fn signatures(&self, repo_url: &str) -> Option<&SignatureRule> {
+        self.signatures.of(repo_url)
     }
 
     /// May objects go to this namespace of this cluster?

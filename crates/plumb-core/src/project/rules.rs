@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CronSchedule, DestinationPattern, KindPattern};
+use super::{CronSchedule, DestinationPattern, KindPattern, SignatureRule};
 use crate::glob::{Glob, NotAGlob};
 
 /// Everything a project says, before patterns are compiled. Global projects are added here.
@@ -32,6 +32,8 @@ pub struct ProjectRules {
     pub sync_windows: Vec<WindowRule>,
     /// Whom syncs act as; the first match counts.
     pub service_accounts: Vec<ServiceAccountRule>,
+    /// What commits must prove; the first rule that matches a repository counts.
+    pub signatures: Vec<SignatureRule>,
 }
 
 impl ProjectRules {

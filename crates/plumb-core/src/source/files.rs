@@ -110,7 +110,10 @@ pub enum SourceError {
 /// The files of one source at one state. Implementations never follow links: that is [`follow`]'s work, so that
 /// it is written, and tested, once.
 pub trait SourceFiles: Send + Sync {
-    /// What stands at the path; `None` if nothing does, or if a parent is no directory.
+    /// What kind of thing stands at the path; `None` if nothing does, or if a parent is no directory.
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError>;
+
+    /// The same with the hash of its content, which may cost reading it.
     fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError>;
 
     /// What a directory contains, by name.
@@ -121,27 +124,30 @@ pub trait SourceFiles: Send + Sync {
 }
 
 /// Where a path really leads, links followed, and what stands there. Links may only lead to places inside.
-pub fn follow(files: &dyn SourceFiles, path: &RepoPath) -> Result<(RepoPath, Entry), SourceError> {
+pub fn follow(files: &dyn SourceFiles, path: &RepoPath) -> Result<(RepoPath, EntryKind), SourceError> {
+    let not_found = || SourceError::NotFound { path: path.clone() };
     let mut real = RepoPath::root();
+    let mut kind = EntryKind::Directory;
     let mut pending: Vec<String> = path.components().rev().map(str::to_owned).collect();
-    let mut entry = files.entry(&real)?.ok_or_else(|| SourceError::NotFound { path: path.clone() })?;
     let mut n_links = 0;
+    let mut last_link = (path.clone(), "..".to_owned());
     while let Some(component) = pending.pop() {
         if component == ".." {
             // Only link targets contain `..`, and only they can climb over the root.
             if real.is_root() {
-                return Err(SourceError::LinkOutside { path: path.clone(), target: "..".to_owned() });
+                let (link, target) = last_link;
+                return Err(SourceError::LinkOutside { path: link, target });
             }
             real = real.parent();
-            entry = files.entry(&real)?.ok_or_else(|| SourceError::NotFound { path: real.clone() })?;
+            kind = EntryKind::Directory;
             continue;
         }
-        if entry.kind == EntryKind::Submodule {
+        if kind == EntryKind::Submodule {
             return Err(SourceError::Submodule { path: real });
         }
         let next = real.child(&component);
-        entry = files.entry(&next)?.ok_or_else(|| SourceError::NotFound { path: path.clone() })?;
-        if entry.kind != EntryKind::Link {
+        kind = files.kind(&next)?.ok_or_else(not_found)?;
+        if kind != EntryKind::Link {
             real = next;
             continue;
         }
@@ -156,9 +162,11 @@ pub fn follow(files: &dyn SourceFiles, path: &RepoPath) -> Result<(RepoPath, Ent
         pending.extend(
             target.split('/').filter(|part| !part.is_empty() && *part != ".").rev().map(str::to_owned),
         );
-        entry = files.entry(&real)?.ok_or_else(|| SourceError::NotFound { path: real.clone() })?;
+        // The walk goes on in the directory that contains the link.
+        kind = EntryKind::Directory;
+        last_link = (next, target);
     }
-    Ok((real, entry))
+    Ok((real, kind))
 }
 
 fn link_target(files: &dyn SourceFiles, link: &RepoPath) -> Result<String, SourceError> {
@@ -171,8 +179,8 @@ fn link_target(files: &dyn SourceFiles, link: &RepoPath) -> Result<String, Sourc
 
 /// The bytes of a file, links followed.
 pub fn read_following(files: &dyn SourceFiles, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
-    let (real, entry) = follow(files, path)?;
-    match entry.kind {
+    let (real, kind) = follow(files, path)?;
+    match kind {
         EntryKind::File | EntryKind::Executable => files.read(&real),
         EntryKind::Directory | EntryKind::Link | EntryKind::Submodule => {
             Err(SourceError::NotAFile { path: path.clone() })

@@ -3,8 +3,10 @@
 //! Paths are data here ([`RepoPath`] cannot name anything outside the source), and symbolic links are followed
 //! by [`follow`] inside the source only. Nothing in this module knows how files are stored.
 
+mod changes;
 mod files;
 mod path;
 
+pub use changes::changed_files;
 pub use files::{Entry, EntryKind, MAX_LINKS, SourceError, SourceFiles, follow, read_following};
 pub use path::{BadPath, RepoPath};

@@ -57,7 +57,7 @@ pub(super) fn directory_name(url: &RepoUrl) -> String {
     name
 }
 
-pub(super) fn make_private(directory: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
 }

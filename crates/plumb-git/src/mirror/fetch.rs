@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::disk::{self, State};
 use super::{Fetched, Mirrors, Slot};
-use crate::access::hex;
+use crate::access::{Environment, hex};
 use crate::command::Git;
 use crate::{CommandError, RepoAccess, RepoUrl, Transport};
 
@@ -44,6 +44,12 @@ pub enum FetchError {
         #[source]
         source: CommandError,
     },
+    /// A repository that had branches has none: more likely the server's mistake than anyone's wish.
+    #[error("{repository} has no branches and tags any more; the last good state is kept")]
+    Empty {
+        /// Which one.
+        repository: String,
+    },
     /// The ref or commit does not exist on the server.
     #[error("{repository} has no `{revision}`, or does not give it out")]
     Missing {
@@ -72,6 +78,7 @@ impl FetchError {
             Self::Refs { .. } => "refs",
             Self::Objects { .. } => "objects",
             Self::Missing { .. } => "missing",
+            Self::Empty { .. } => "empty",
             Self::Cache { .. } => "cache",
         }
     }
@@ -79,7 +86,7 @@ impl FetchError {
     /// May the same call succeed later without anyone changing a setting?
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Refs { .. } | Self::Objects { .. } | Self::Cache { .. } => true,
+            Self::Refs { .. } | Self::Objects { .. } | Self::Empty { .. } | Self::Cache { .. } => true,
             Self::Local { .. } | Self::Missing { .. } => false,
         }
     }
@@ -117,6 +124,10 @@ impl Mirrors {
             state.extra.push(extra.to_owned());
         }
         let advertised = self.ls_remote(url, access, &slot.directory).await?;
+        if advertised.refs.is_empty() && current.as_ref().is_some_and(|current| !current.refs.refs.is_empty())
+        {
+            return Err(FetchError::Empty { repository: url.to_string() });
+        }
         let mut wanted = wanted_refs(&advertised, &state.extra);
         let digest = digest(&advertised, &wanted);
         wanted.extend(extra.filter(|extra| !extra.starts_with("refs/")).map(str::to_owned));
@@ -239,6 +250,51 @@ impl Mirrors {
         let arguments = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
         let checked = self.git(&url, &RepoAccess::default(), repository, &arguments).await;
         matches!(checked, Err(CommandError::Failed { .. }))
+    }
+
+    /// gpg's status lines about the signature of a commit or tag. One without any, or with a bad one, is no
+    /// failure of the command.
+    pub(crate) async fn verify_object(
+        &self,
+        repository: &Path,
+        command: &'static str,
+        object: &str,
+        keyring: &Path,
+    ) -> Result<String, CommandError> {
+        let io = |error: std::io::Error| CommandError::Io {
+            command: command.to_owned(),
+            reason: error.to_string(),
+        };
+        let home = tempfile::Builder::new().prefix("git-").tempdir_in(&self.root).map_err(io)?;
+        let mut environment = Environment::default();
+        environment.set("GNUPGHOME", &keyring.display().to_string());
+        let git = Git {
+            program: &self.options.program,
+            limits: &self.options.limits,
+            home: home.path().to_owned(),
+            environment,
+            protocols: "",
+            secrets: Vec::new(),
+        };
+        let finished = git.finish(repository, &[command, "--raw", "--", object]).await?;
+        Ok(String::from_utf8_lossy(&finished.errors).into_owned())
+    }
+
+    /// Puts public keys into a directory that gpg can use.
+    pub(crate) async fn import_keys(&self, home: &Path, keys: &Path) -> Result<(), CommandError> {
+        let git = Git {
+            program: Path::new("gpg"),
+            limits: &self.options.limits,
+            home: home.to_owned(),
+            environment: Environment::default(),
+            protocols: "",
+            secrets: Vec::new(),
+        };
+        let home = home.display().to_string();
+        let keys_file = keys.display().to_string();
+        let arguments =
+            ["--batch", "--no-autostart", "--no-tty", "--homedir", &home, "--import", "--", &keys_file];
+        git.run(keys.parent().unwrap_or(keys), &arguments).await.map(drop)
     }
 
     async fn git<S: AsRef<std::ffi::OsStr>>(

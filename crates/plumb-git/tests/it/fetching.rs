@@ -255,3 +255,51 @@ async fn the_cache_itself_is_no_repository() {
     let error = mirrors.fetch(&url, &anonymous()).await.err().unwrap();
     assert!(error.to_string().contains("own cache"), "{error}");
 }
+
+#[tokio::test]
+async fn every_commit_is_one_fetch_whatever_the_number_of_apps() {
+    const APPS: usize = 500;
+    const COMMITS: u64 = if cfg!(debug_assertions) { 12 } else { 60 };
+    let repository = Repository::new();
+    for app in 0..APPS {
+        repository.write(&format!("apps/{app}/cm.yaml"), "version: 0\n");
+    }
+    repository.commit("first");
+    let mirrors = Arc::new(repository.mirrors());
+    let url = repository.url();
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    let before = mirrors.requests();
+    let started = std::time::Instant::now();
+    for n in 1..=COMMITS {
+        repository.write(&format!("apps/{}/cm.yaml", n * 7), &format!("version: {n}\n"));
+        let commit = repository.commit("change");
+        let calls: Vec<_> = (0..APPS)
+            .map(|_| {
+                let (mirrors, url) = (Arc::clone(&mirrors), url.clone());
+                tokio::spawn(async move { mirrors.fetch(&url, &RepoAccess::default()).await.unwrap().mirror })
+            })
+            .collect();
+        for call in calls {
+            let mirror = call.await.unwrap();
+            assert_eq!(mirror.resolve(&RevisionSpec::new("main")).unwrap().as_str(), commit);
+        }
+    }
+    let after = mirrors.requests();
+    println!("{COMMITS} commits, {APPS} callers each: {:?}", started.elapsed());
+    assert_eq!(after.fetch - before.fetch, COMMITS);
+    assert!(after.ls_remote - before.ls_remote <= 2 * COMMITS, "{after:?}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_address_is_read_as_an_option_or_a_helper(text in "[-a-z:/@. ]{0,40}") {
+        if let Ok(url) = plumb_git::RepoUrl::parse(&text) {
+            let address = url.as_str();
+            proptest::prop_assert!(!address.starts_with('-'), "{address}");
+            let is_local = url.transport() == plumb_git::Transport::File;
+            let is_plain = is_local || address.contains("://") || !address.contains("::");
+            proptest::prop_assert!(is_plain, "{address}");
+            proptest::prop_assert!(!url.host().starts_with('-'), "{address}");
+        }
+    }
+}

@@ -3,4 +3,8 @@
 #[cfg(test)]
 mod fetching;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod repository;
+#[cfg(test)]
+mod signatures;

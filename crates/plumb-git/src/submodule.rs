@@ -1,0 +1,189 @@
+//! Submodules: other repositories that a commit points to, fetched as mirrors of their own.
+
+use std::collections::BTreeMap;
+
+use plumb_core::app::CommitId;
+use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
+
+use crate::{BadUrl, Mirror, Mirrors, RepoAccess, RepoUrl, ResolveOrFetchError, RevisionSpec, SourceTree};
+
+/// So many submodules, and so deep, may one commit have.
+const MAX_SUBMODULES: usize = 100;
+const MAX_DEPTH: usize = 8;
+
+/// A commit together with the submodules it points to, which look like directories.
+#[derive(Clone)]
+pub struct TreeWithSubmodules {
+    main: SourceTree,
+    submodules: BTreeMap<RepoPath, SourceTree>,
+}
+
+/// Why a submodule could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmoduleError {
+    /// The commit itself could not be read.
+    #[error("read submodules")]
+    Read(#[source] SourceError),
+    /// Its address is missing from `.gitmodules`.
+    #[error("submodule `{path}` has no address in .gitmodules")]
+    NoAddress {
+        /// Which one.
+        path: RepoPath,
+    },
+    /// Its address is not one that may be used.
+    #[error("submodule `{path}`")]
+    Address {
+        /// Which one.
+        path: RepoPath,
+        /// Why.
+        #[source]
+        source: BadUrl,
+    },
+    /// A repository on the network points into this machine's disk.
+    #[error("submodule `{path}` is a path on the local disk, its repository is not")]
+    Local {
+        /// Which one.
+        path: RepoPath,
+    },
+    /// It could not be fetched.
+    #[error("submodule `{path}`")]
+    Fetch {
+        /// Which one.
+        path: RepoPath,
+        /// Why.
+        #[source]
+        source: ResolveOrFetchError,
+    },
+    /// Too many, or too deep.
+    #[error("the commit has more than {MAX_SUBMODULES} submodules, or they nest deeper than {MAX_DEPTH}")]
+    TooMany,
+}
+
+impl Mirrors {
+    /// The files of a commit with all its submodules. `access` gives the credentials for each address: those of
+    /// the main repository are not shown to other servers unless it says so.
+    pub async fn tree_with_submodules(
+        &self,
+        mirror: &Mirror,
+        commit: &CommitId,
+        access: &(dyn Fn(&RepoUrl) -> RepoAccess + Send + Sync),
+    ) -> Result<TreeWithSubmodules, SubmoduleError> {
+        let main = mirror.tree(commit).map_err(SubmoduleError::Read)?;
+        let mut submodules = BTreeMap::new();
+        let mut waiting = vec![(RepoPath::root(), mirror.url().clone(), main.clone(), 0)];
+        while let Some((prefix, url, tree, depth)) = waiting.pop() {
+            for (path, commit) in gitlinks(&tree)? {
+                if submodules.len() >= MAX_SUBMODULES || depth >= MAX_DEPTH {
+                    return Err(SubmoduleError::TooMany);
+                }
+                let whole = path.components().fold(prefix.clone(), |path, component| path.child(component));
+                let address = address(&tree, &path)?
+                    .ok_or_else(|| SubmoduleError::NoAddress { path: whole.clone() })?;
+                let sub_url = url
+                    .submodule(&address)
+                    .map_err(|source| SubmoduleError::Address { path: whole.clone(), source })?;
+                if sub_url.transport() == crate::Transport::File && url.transport() != crate::Transport::File
+                {
+                    return Err(SubmoduleError::Local { path: whole });
+                }
+                let credentials = access(&sub_url);
+                let (sub_mirror, commit) = self
+                    .resolve(&sub_url, &credentials, &RevisionSpec::new(commit))
+                    .await
+                    .map_err(|source| SubmoduleError::Fetch { path: whole.clone(), source })?;
+                let sub_tree = sub_mirror.tree(&commit).map_err(SubmoduleError::Read)?;
+                waiting.push((whole.clone(), sub_url, sub_tree.clone(), depth + 1));
+                submodules.insert(whole, sub_tree);
+            }
+        }
+        Ok(TreeWithSubmodules { main, submodules })
+    }
+}
+
+/// Every submodule of one tree with its commit.
+fn gitlinks(tree: &SourceTree) -> Result<Vec<(RepoPath, String)>, SubmoduleError> {
+    if tree.entry(&RepoPath::root().child(".gitmodules")).map_err(SubmoduleError::Read)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![RepoPath::root()];
+    while let Some(directory) = waiting.pop() {
+        for entry in tree.list(&directory).map_err(SubmoduleError::Read)? {
+            let path = directory.child(&entry.name);
+            match entry.kind {
+                EntryKind::Directory => waiting.push(path),
+                EntryKind::Submodule => found.push((path, entry.hash)),
+                EntryKind::File | EntryKind::Executable | EntryKind::Link => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The address that `.gitmodules` gives for a path. Only `path` and `url` are read: whatever else stands there
+/// (`update = !command`) has no effect.
+fn address(tree: &SourceTree, path: &RepoPath) -> Result<Option<String>, SubmoduleError> {
+    let bytes = tree.read(&RepoPath::root().child(".gitmodules")).map_err(SubmoduleError::Read)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (mut at, mut url, mut found) = (None, None, None);
+    for line in text.lines().chain(["["]) {
+        let line = line.trim();
+        if line.starts_with('[') {
+            if at.take() == Some(path.as_str()) && found.is_none() {
+                found = url.take().map(str::to_owned);
+            }
+            url = None;
+        } else if let Some((key, value)) = line.split_once('=') {
+            let value = value.trim().trim_matches('"');
+            match key.trim() {
+                "path" => at = Some(value),
+                "url" => url = Some(value),
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl TreeWithSubmodules {
+    /// The tree that holds a path, and the path as that tree knows it.
+    fn holder(&self, path: &RepoPath) -> (&SourceTree, RepoPath) {
+        let inner = self.submodules.iter().rev().find_map(|(at, tree)| {
+            let below = path.below(at)?;
+            Some((tree, RepoPath::parse(below).ok()?))
+        });
+        inner.unwrap_or_else(|| (&self.main, path.clone()))
+    }
+}
+
+impl SourceFiles for TreeWithSubmodules {
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
+        let (tree, inner) = self.holder(path);
+        tree.kind(&inner)
+    }
+
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        let (tree, inner) = self.holder(path);
+        let entry = tree.entry(&inner)?;
+        Ok(entry.map(|entry| Entry { name: path.name().to_owned(), ..entry }))
+    }
+
+    fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
+        let (tree, inner) = self.holder(directory);
+        let entries = tree.list(&inner)?;
+        // A directory's own hash covers the commits its submodules stand at, so their content needs no hash of
+        // its own there.
+        Ok(entries
+            .into_iter()
+            .map(|entry| {
+                let is_fetched = self.submodules.contains_key(&directory.child(&entry.name));
+                if is_fetched { Entry { kind: EntryKind::Directory, ..entry } } else { entry }
+            })
+            .collect())
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
+        let (tree, inner) = self.holder(path);
+        tree.read(&inner)
+    }
+}

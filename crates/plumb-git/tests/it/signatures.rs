@@ -1,0 +1,139 @@
+//! Signatures, with the real gpg.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use plumb_git::{RevisionSpec, Signature, SignaturePolicy};
+
+use crate::repository::{Repository, anonymous, run};
+
+/// Keys of people who sign.
+struct Signers {
+    home: tempfile::TempDir,
+}
+
+impl Signers {
+    /// `None` without gpg.
+    fn new(people: &[&str]) -> Option<Self> {
+        let home = tempfile::tempdir().unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(home.path(), mode).unwrap();
+        let signers = Self { home };
+        for person in people {
+            let arguments = ["--passphrase", "", "--quick-gen-key", person, "ed25519", "sign", "never"];
+            if !signers.gpg(&arguments).is_some_and(|(success, _)| success) {
+                println!("skipped: gpg is not installed");
+                return None;
+            }
+        }
+        Some(signers)
+    }
+
+    fn gpg(&self, arguments: &[&str]) -> Option<(bool, String)> {
+        let output = Command::new("gpg")
+            .env("GNUPGHOME", self.home.path())
+            .args(["--batch", "--quiet"])
+            .args(arguments)
+            .output()
+            .ok()?;
+        Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// The fingerprint and the public key, as `argocd-gpg-keys-cm` holds it.
+    fn key(&self, person: &str) -> (String, String) {
+        let (_, listing) = self.gpg(&["--with-colons", "--list-keys", person]).unwrap();
+        let line = listing.lines().find(|line| line.starts_with("fpr:")).unwrap();
+        let fingerprint = line.split(':').nth(9).unwrap().to_owned();
+        (fingerprint, self.gpg(&["--armor", "--export", person]).unwrap().1)
+    }
+
+    /// Commits what was written, signed; gives back the commit.
+    fn commit(&self, repository: &Repository, person: &str, message: &str) -> String {
+        repository.git(&["add", "--all"]);
+        self.git(repository, &["commit", "-q", "--allow-empty", &format!("-S{person}"), "-m", message]);
+        run(&repository.path(), &["rev-parse", "HEAD"])
+    }
+
+    fn git(&self, repository: &Repository, arguments: &[&str]) {
+        let status = Command::new("git")
+            .current_dir(repository.path())
+            .env("GNUPGHOME", self.home.path())
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Signers {
+    fn drop(&mut self) {
+        let _ = Command::new("gpgconf").env("GNUPGHOME", self.home.path()).args(["--kill", "all"]).status();
+    }
+}
+
+#[tokio::test]
+async fn signatures_are_checked_with_the_given_keys_only() {
+    let Some(signers) = Signers::new(&["one@example.com", "other@example.com"]) else { return };
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let unsigned = repository.commit("unsigned");
+    repository.write("a", "2");
+    let signed = signers.commit(&repository, "one@example.com", "signed");
+    let mirrors = repository.mirrors();
+    let mirror = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap().mirror;
+    let (one, key) = signers.key("one@example.com");
+    let keyring = mirrors.keyring(&BTreeMap::from([(one, key)])).await.unwrap();
+    let nobody = mirrors.keyring(&BTreeMap::from([("X".to_owned(), "no key".to_owned())])).await.unwrap();
+    let verify = async |commit: &str, keyring| {
+        mirrors.verify(&mirror, &anonymous(), &commit.parse().unwrap(), keyring).await.unwrap()
+    };
+    assert!(matches!(verify(&signed, &keyring).await, Signature::Good { .. }));
+    assert!(matches!(verify(&signed, &nobody).await, Signature::UnknownKey { .. }));
+    assert_eq!(verify(&unsigned, &keyring).await, Signature::None);
+}
+
+#[tokio::test]
+async fn policies_ask_for_the_head_the_tag_or_all_of_the_history() {
+    let (one, other) = ("one@example.com", "other@example.com");
+    let Some(signers) = Signers::new(&[one, other]) else { return };
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("unsigned");
+    signers.commit(&repository, one, "signed");
+    repository.git(&["tag", "light"]);
+    signers.git(&repository, &["tag", "-s", "-u", other, "-m", "by another", "v1.0.0"]);
+    repository.git(&["checkout", "-q", "-b", "sealed"]);
+    signers.commit(&repository, one, "Trust what is before\n\nArgocd-gpg-seal: reviewed");
+    signers.commit(&repository, one, "after the seal");
+    repository.git(&["checkout", "-q", "-b", "forged"]);
+    repository.write("a", "2");
+    repository.commit("Unsigned seal\n\nArgocd-gpg-seal: trust me");
+    signers.commit(&repository, one, "on top of it");
+
+    let mirrors = repository.mirrors();
+    let (ones_id, ones_key) = signers.key(one);
+    let (others_id, others_key) = signers.key(other);
+    let keys = BTreeMap::from([(ones_id.clone(), ones_key), (others_id.clone(), others_key)]);
+    let keyring = mirrors.keyring(&keys).await.unwrap();
+    let check = async |revision: &str, keys: &[&String], whole_history: bool| {
+        let (url, access, spec) = (repository.url(), anonymous(), RevisionSpec::new(revision));
+        let (mirror, commit) = mirrors.resolve(&url, &access, &spec).await.unwrap();
+        let policy = SignaturePolicy { keys: keys.iter().map(|id| (*id).clone()).collect(), whole_history };
+        let checked = mirrors.check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring).await;
+        checked.map_err(|error| error.to_string()).err().unwrap_or_default()
+    };
+    let main = run(&repository.path(), &["rev-parse", "light"]);
+    assert_eq!(check(&main, &[&ones_id], false).await, "");
+    assert!(check(&main, &[&others_id], false).await.contains("which the project does not name"));
+    assert!(check(&main, &[], false).await.contains("which the project does not name"), "no keys, no trust");
+    assert!(check(&main, &[&ones_id], true).await.contains("is not signed"), "its parent is not");
+    // A light tag is its commit; an annotated one stands for itself.
+    assert_eq!(check("light", &[&ones_id], false).await, "");
+    assert_eq!(check("v1.0.0", &[&others_id], false).await, "");
+    assert!(check("v1.0.0", &[&ones_id], false).await.contains("tag v1.0.0"));
+    assert_eq!(check("v1.*", &[&others_id], false).await, "");
+    // A seal vouches for what is before it, if it is signed itself.
+    assert_eq!(check("sealed", &[&ones_id], true).await, "");
+    assert!(check("forged", &[&ones_id], true).await.contains("is not signed"));
+}
