@@ -23,7 +23,10 @@ pub mod yaml;
 
 pub use application::Application;
 pub use application_set::ApplicationSet;
-pub use convert::{SpecProblem, source_with_overrides, to_app, to_operation, to_project_rules};
+pub use convert::{
+    SpecProblem, source_with_overrides, to_app, to_operation, to_project_rules, written_operation_sources,
+    written_sources,
+};
 pub use crds::crds;
 pub use drift_report::{DriftReport, IllObject};
 pub use metadata::Metadata;

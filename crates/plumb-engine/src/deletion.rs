@@ -23,6 +23,7 @@ use crate::project::Ground;
 use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 use crate::sight;
+use crate::sources::Glance;
 
 impl Run<'_> {
     /// One step of an app's deletion.
@@ -37,7 +38,9 @@ impl Run<'_> {
         if !finalizers.iter().any(|finalizer| FINALIZERS.contains(&finalizer.as_str())) {
             return;
         }
-        let gathered = self.engine.sources.gather(app, ground, Look::Live, memory.gathered.as_ref()).await;
+        let glance = Glance { look: Look::Live, ..self.glance };
+        let known = memory.gathered.as_ref();
+        let gathered = self.engine.sources.gather(application, app, ground, glance, known).await;
         let hooks: Result<&[DesiredHook], &str> = match &gathered {
             Ok(gathered) => Ok(&gathered.desired.get().hooks),
             Err(error) => Err(error),

@@ -49,7 +49,7 @@ impl Run<'_> {
             active.retry(refresh);
         }
         let own;
-        let compared = match self.compared_for(app, ground, compared, active, memory).await {
+        let compared = match self.compared_for(application, app, ground, compared, active, memory).await {
             Ok(None) => compared,
             Ok(Some(other)) => {
                 own = other;
@@ -78,6 +78,7 @@ impl Run<'_> {
     /// The objects judged against what this operation syncs; `None` if that is what the app shows anyway.
     async fn compared_for(
         &self,
+        application: &Application,
         app: &App,
         ground: &Ground,
         compared: &Compared,
@@ -94,7 +95,8 @@ impl Run<'_> {
             active.gathered = Some(if is_what_is_shown {
                 Arc::clone(&compared.gathered)
             } else {
-                self.engine.sources.gather_for_operation(app, ground, asked, &revisions).await?
+                let asked = (asked, &active.wire);
+                self.engine.sources.gather_for_operation(application, app, ground, asked, &revisions).await?
             });
         }
         let Some(gathered) = active.gathered.clone() else { return Ok(None) };

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_core::app::AppId;
 use tokio::sync::Notify;
@@ -14,9 +14,9 @@ pub enum Look {
     /// The cluster changed: compare with the commit that is known.
     #[default]
     Live,
-    /// Resolve the revision again; what was fetched a moment ago will do.
+    /// Resolve the revision again, as every so often.
     Git,
-    /// Ask the repository now.
+    /// The same because somebody asked for it.
     GitNow,
     /// Ask the repository now and use no cached render or verdict.
     Hard,
@@ -29,16 +29,22 @@ pub struct Trigger {
     pub look: Look,
     /// For logs and metrics.
     pub reason: &'static str,
+    /// When the reason arose. What a server said after that is new enough, whoever asked it.
+    pub at: Instant,
 }
 
 impl Trigger {
-    /// A trigger from its parts.
+    /// A trigger whose reason arises now.
     pub fn new(look: Look, reason: &'static str) -> Self {
-        Self { look, reason }
+        Self { look, reason, at: Instant::now() }
     }
 
     fn merged(self, other: Self) -> Self {
-        if other.look > self.look { other } else { self }
+        let farther = if other.look > self.look { other } else { self };
+        // Looks at the cluster alone do not make what Git said any older.
+        let asks_git = |trigger: &Self| trigger.look > Look::Live;
+        let at = [self, other].into_iter().filter(asks_git).map(|trigger| trigger.at).max();
+        Self { at: at.unwrap_or(farther.at), ..farther }
     }
 }
 

@@ -28,7 +28,7 @@ use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
 use crate::registry::Known;
-use crate::sources::Gathered;
+use crate::sources::{Gathered, Glance};
 use crate::write::{Conditions, StatusDraft};
 
 /// So many objects that are stuck have a condition of their own; the report names all.
@@ -47,7 +47,8 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
     engine.metrics.triggers.increment([job.trigger.reason]);
     let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
-    let mut run = Run { engine, known, look, now, conditions: Conditions::default(), hooks: None };
+    let glance = Glance { look, since: job.trigger.at };
+    let mut run = Run { engine, known, look, glance, now, conditions: Conditions::default(), hooks: None };
     ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
 }
@@ -57,6 +58,7 @@ pub(crate) struct Run<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) known: Arc<Known>,
     pub(crate) look: Look,
+    pub(crate) glance: Glance,
     pub(crate) now: Timestamp,
     pub(crate) conditions: Conditions,
     /// What Git asks for, if this run found it out: deletion hooks decide which finalizers the app needs.
@@ -104,7 +106,7 @@ impl Run<'_> {
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
         // client: Git and the renderers
-        let gathered = match self.gather(app, ground, memory).await {
+        let gathered = match self.gather(application, app, ground, memory).await {
             Ok(gathered) => gathered,
             Err(message) => {
                 self.conditions.add("ComparisonError", message);
@@ -172,8 +174,15 @@ impl Run<'_> {
     }
 
     /// What Git asks for: what is known already, unless there is a reason to look.
-    async fn gather(&self, app: &App, ground: &Ground, memory: &mut Memory) -> Result<Arc<Gathered>, String> {
-        let gathered = self.engine.sources.gather(app, ground, self.look, memory.gathered.as_ref()).await?;
+    async fn gather(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        memory: &mut Memory,
+    ) -> Result<Arc<Gathered>, String> {
+        let known = memory.gathered.as_ref();
+        let gathered = self.engine.sources.gather(application, app, ground, self.glance, known).await?;
         memory.gathered = Some(Arc::clone(&gathered));
         Ok(gathered)
     }

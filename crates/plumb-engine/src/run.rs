@@ -64,7 +64,14 @@ pub enum StartError {
 }
 
 /// The `ConfigMaps` that settings are read from.
-const SETTINGS: [&str; 3] = ["argocd-cm", "argocd-cmd-params-cm", "argocd-ssh-known-hosts-cm"];
+const SETTINGS: [&str; 6] = [
+    "argocd-cm",
+    "argocd-cmd-params-cm",
+    "argocd-ssh-known-hosts-cm",
+    "argocd-tls-certs-cm",
+    "argocd-gpg-keys-cm",
+    plumb_crd::settings::PLUGINS_CONFIG_MAP,
+];
 /// How long the watches may take for their first lists before apps are looked at all the same.
 const FIRST_LISTS: Duration = Duration::from_secs(20);
 /// Events of one change come together; this is how long they are gathered.
@@ -568,12 +575,10 @@ async fn poll(engine: Arc<Engine>) {
         let apps = engine.registry.all();
         let n_apps = u32::try_from(apps.len().max(1)).unwrap_or(u32::MAX);
         let spread = (poll / 2).min(Duration::from_mins(1));
+        // One trigger for all: what one app of the round asks a server, the others need not ask again.
+        let trigger = Trigger::new(Look::Git, "poll");
         for (position, known) in (0u32..).zip(apps) {
-            engine.queue.push_after(
-                known.id.clone(),
-                Trigger::new(Look::Git, "poll"),
-                spread * position / n_apps,
-            );
+            engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
         }
     }
 }

@@ -14,11 +14,12 @@ use plumb_core::ignore::IgnoreRules;
 use plumb_core::project::normalize_repo_url;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
-    self as wire, ConfigData, Repositories, Repository, SecretData, SecretText, SettingsProblem,
+    self as wire, ConfigData, PLUGINS_CONFIG_MAP, PluginDeclaration, Repositories, Repository,
+    RepositoryKind, SecretData, SecretText, SettingsProblem, read_plugins,
 };
 use plumb_git::{RepoAccess, Secret, SshAccess, TlsAccess};
 use plumb_lua::{Limits, Scripts};
-use plumb_render::{KustomizeVersion, RenderSettings};
+use plumb_render::{ChartRepository, KustomizeVersion, Plugin, PluginDiscovery, RenderSettings};
 
 /// The settings as one run sees them.
 #[derive(Debug)]
@@ -52,8 +53,12 @@ pub(crate) struct Settings {
     pub(crate) patience: Patience,
     /// Is the health of each object stored in the status?
     pub(crate) persist_health: bool,
+    /// `argocd-gpg-keys-cm`: public keys by their id.
+    pub(crate) gpg_keys: Arc<BTreeMap<String, String>>,
     repositories: Repositories,
     known_hosts: String,
+    /// `argocd-tls-certs-cm`: certificates to trust, by host.
+    certificates: ConfigData,
     submodules: bool,
 }
 
@@ -103,13 +108,15 @@ impl Settings {
                 problems.push(SettingsProblem { place, reason: problem.what });
             }
         }
+        let (plugins, plugin_problems) = read_plugins(map(PLUGINS_CONFIG_MAP));
+        problems.extend(plugin_problems);
         let settings = Self {
             generation,
             scripts: Arc::new(scripts),
             patience: patience(&settings.stuck_after),
             persist_health: settings.controller.persist_resource_health,
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
-            render: Arc::new(render_settings(&settings)),
+            render: Arc::new(render_settings(&settings, plugins)),
             ignore: settings.customizations.ignore_rules(settings.compare.ignore_status),
             global_projects: settings.global_projects,
             update_rules,
@@ -120,6 +127,8 @@ impl Settings {
             metrics_conditions: settings.controller.metrics_application_conditions,
             sync_timeout: settings.controller.sync_timeout,
             known_hosts: map("argocd-ssh-known-hosts-cm").get("ssh_known_hosts").cloned().unwrap_or_default(),
+            certificates: map("argocd-tls-certs-cm").clone(),
+            gpg_keys: Arc::new(map("argocd-gpg-keys-cm").clone()),
             submodules: settings.controller.git_submodules,
             tracking: settings.tracking,
             repositories,
@@ -137,8 +146,10 @@ impl Settings {
     /// How to reach a repository: the Secret of this very address, or the longest matching template.
     pub(crate) fn access(&self, repo_url: &str, project: &str) -> RepoAccess {
         let ssh = SshAccess { known_hosts: self.known_hosts.clone(), ..SshAccess::default() };
+        let ca = self.certificate(repo_url);
         let Some(repository) = self.repositories.find(repo_url, project) else {
-            return RepoAccess { ssh, submodules: self.submodules, ..RepoAccess::default() };
+            let tls = TlsAccess { ca, ..TlsAccess::default() };
+            return RepoAccess { ssh, tls, submodules: self.submodules, ..RepoAccess::default() };
         };
         let secret = |text: &Option<SecretText>| text.as_ref().map(|text| Secret::new(text.expose()));
         let credentials = &repository.credentials;
@@ -154,7 +165,7 @@ impl Settings {
             },
             tls: TlsAccess {
                 insecure: repository.insecure,
-                ca: None,
+                ca,
                 client_certificate: credentials.tls_client.as_ref().map(|tls| tls.certificate.clone()),
                 client_key: credentials.tls_client.as_ref().map(|tls| Secret::new(tls.key.expose())),
             },
@@ -182,7 +193,64 @@ fn update_rules(settings: &wire::Settings, problems: &mut Vec<SettingsProblem>) 
     Some(rules)
 }
 
-fn render_settings(settings: &wire::Settings) -> RenderSettings {
+impl Settings {
+    /// How to reach a Helm repository or registry.
+    pub(crate) fn chart_repository(&self, url: &str, project: &str) -> ChartRepository {
+        let found = self.repositories.find(url, project);
+        let credentials = found.as_ref().map(|found| &found.credentials);
+        let is_registry =
+            found.as_ref().is_some_and(|found| found.kind == RepositoryKind::Helm { oci: true });
+        // A registry may be written without scheme; with `enableOCI` also with one that is not its own.
+        let url = if is_registry { url.trim_start_matches("https://") } else { url };
+        ChartRepository {
+            url: url.to_owned(),
+            username: credentials.and_then(|credentials| credentials.username.clone()),
+            password: credentials
+                .and_then(|credentials| credentials.password.as_ref())
+                .map(|password| password.expose().to_owned()),
+            pass_credentials: false,
+            insecure: found.as_ref().is_some_and(|found| found.insecure),
+            ca: self.certificate(url),
+            plain_http: found.as_ref().is_some_and(|found| found.insecure_oci_force_http),
+        }
+    }
+
+    /// The repository that a chart's dependency names: by address, or as `@name` or `alias:name`. `None`: no
+    /// repository of this name is registered.
+    pub(crate) fn dependency_repository(&self, written: &str, project: &str) -> Option<ChartRepository> {
+        let Some(name) = written.strip_prefix('@').or_else(|| written.strip_prefix("alias:")) else {
+            return Some(self.chart_repository(written, project));
+        };
+        let named = self.repositories.repositories.iter().find(|repository| {
+            repository.name.as_deref() == Some(name)
+                && repository.project.as_deref().is_none_or(|scope| scope == project)
+        })?;
+        Some(self.chart_repository(&named.url, project))
+    }
+
+    /// The certificate that the settings hold for the address's host.
+    fn certificate(&self, url: &str) -> Option<String> {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let name = host.split_once(':').map_or(host, |(name, _)| name);
+        self.certificates.get(host).or_else(|| self.certificates.get(name)).cloned()
+    }
+}
+
+fn plugin(declared: PluginDeclaration) -> Plugin {
+    let discover = match (declared.file_name, declared.find_glob) {
+        (Some(pattern), _) => PluginDiscovery::FileName(pattern),
+        (None, Some(pattern)) => PluginDiscovery::Find(pattern),
+        (None, None) => PluginDiscovery::Named,
+    };
+    Plugin { init: declared.init, generate: declared.generate, discover }
+}
+
+fn render_settings(
+    settings: &wire::Settings,
+    plugins: BTreeMap<String, PluginDeclaration>,
+) -> RenderSettings {
     let tools = &settings.tools;
     let versions = tools.kustomize_versions.iter().map(|(name, version)| {
         let version = KustomizeVersion {
@@ -197,6 +265,7 @@ fn render_settings(settings: &wire::Settings) -> RenderSettings {
         jsonnet: tools.jsonnet,
         kustomize_build_options: tools.kustomize_build_options.clone(),
         kustomize_versions: versions.collect(),
+        plugins: plugins.into_iter().map(|(name, declared)| (name, plugin(declared))).collect(),
         ..RenderSettings::default()
     }
 }

@@ -1,19 +1,31 @@
 //! From an app's sources to what Git asks for: resolve, read, render, build the desired set.
 
+mod paths;
+mod resolve;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use plumb_core::app::{App, Operation, Source};
-use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
+use plumb_core::desired::{
+    Complete, DesiredContext, DesiredProblem, DesiredSet, Origin, RenderedManifest, build,
+};
+use plumb_core::project::SignatureRule;
 use plumb_core::source::SourceFiles;
-use plumb_git::{GitOptions, Mirrors, RepoAccess, RepoUrl, RequestObserver, RevisionSpec};
-use plumb_render::{AppFacts, ClusterFacts, Freshness, RenderRequest, Renderer, RendererConfig, SourceType};
+use plumb_crd::application::{self as wire, ApplicationSource};
+use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
+use plumb_git::{GitOptions, Mirrors, RequestObserver};
+use plumb_render::{
+    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Renderer, RendererConfig, SourceType,
+};
 
 use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
+use resolve::Resolved;
 
 /// What Git asks for at one moment.
 #[derive(Debug)]
@@ -33,18 +45,31 @@ pub(crate) struct Gathered {
 /// Everything that a rendering depends on besides the commits.
 #[derive(Clone, Debug, PartialEq)]
 struct Basis {
-    sources: Vec<Source>,
+    /// As they are understood, and as they are written.
+    sources: Vec<(Source, ApplicationSource)>,
     namespace: Option<String>,
     instance: String,
     project: String,
+    /// What the project asks the commits to prove.
+    signatures: Vec<Option<SignatureRule>>,
     kube_version: String,
     api_versions: Vec<String>,
     settings: u64,
 }
 
+/// When, and how far, Git is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glance {
+    /// How far.
+    pub(crate) look: Look,
+    /// What servers were asked after this moment need not be asked again.
+    pub(crate) since: Instant,
+}
+
 /// Repositories and renderers, for all apps.
 pub(crate) struct Sources {
     mirrors: Mirrors,
+    charts: Charts,
     renderer: Arc<Renderer>,
     cached: AtomicU64,
     fresh: AtomicU64,
@@ -69,6 +94,7 @@ impl Sources {
         let options = GitOptions { observer: Some(observer), ..GitOptions::default() };
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), options)?,
+            charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
@@ -86,56 +112,69 @@ impl Sources {
     /// What the app's own sources ask for. `known` is what was gathered before.
     pub(crate) async fn gather(
         &self,
+        application: &Application,
         app: &App,
         ground: &Ground,
-        look: Look,
+        glance: Glance,
         known: Option<&Arc<Gathered>>,
     ) -> Result<Arc<Gathered>, String> {
-        let basis = basis(app, ground, &app.sources);
-        if let Some(known) = known.filter(|known| look == Look::Live && known.basis == basis) {
+        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
+        let known = known.filter(|known| known.basis == basis);
+        if let Some(known) = known.filter(|_| glance.look == Look::Live) {
             return Ok(Arc::clone(known));
         }
-        let resolved = self.resolve(ground, &app.sources, &[], look).await?;
-        let revisions: Vec<String> = resolved.iter().map(|source| source.revision.clone()).collect();
-        if let Some(known) =
-            known.filter(|known| look != Look::Hard && known.basis == basis && known.revisions == revisions)
-        {
-            return Ok(Arc::clone(known));
+        let resolved = self.resolve(ground, &basis.sources, &[], glance.look, glance.since).await?;
+        if let Some(known) = known.filter(|_| glance.look != Look::Hard) {
+            if known.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
+                return Ok(Arc::clone(known));
+            }
+            if paths::nothing_concerns(app, &known.revisions, &resolved) {
+                return Ok(Arc::new(known.moved_to(&resolved)));
+            }
         }
         // A hard look also shows whether the same commit still renders the same.
-        let freshness = if look == Look::Hard { Freshness::Fresh } else { Freshness::Cached };
-        self.build(app, ground, basis, resolved, freshness).await.map(Arc::new)
+        let freshness = if glance.look == Look::Hard { Freshness::Fresh } else { Freshness::Cached };
+        self.build(app, ground, basis, resolved, freshness, glance.since).await.map(Arc::new)
     }
 
     /// What an operation syncs that is not what the app shows: another revision, other sources, objects that
     /// came with the request.
     pub(crate) async fn gather_for_operation(
         &self,
+        application: &Application,
         app: &App,
         ground: &Ground,
-        asked: &Operation,
+        (asked, written): (&Operation, &wire::Operation),
         revisions: &[String],
     ) -> Result<Arc<Gathered>, String> {
         let sources = asked.sources.as_ref().unwrap_or(&app.sources);
-        let basis = basis(app, ground, sources);
+        let written =
+            written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
+        let basis = basis(app, ground, sources, written);
         if let Some(texts) = &asked.manifests {
+            let signed = sources.iter().find(|source| ground.project.signatures(&source.repo_url).is_some());
+            if let Some(source) = signed {
+                return Err(format!(
+                    "the project asks for signed commits of {}: objects that come with the request are refused",
+                    source.repo_url
+                ));
+            }
             let rendered = texts
                 .iter()
                 .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| format!("a manifest of the operation is no JSON: {error}"))?;
-            let desired = Arc::new(Complete::rendered_without_error(desired_set(rendered, ground, app)));
-            let revisions = revisions.to_vec();
             return Ok(Arc::new(Gathered {
                 basis,
-                revisions,
+                revisions: revisions.to_vec(),
                 source_types: Vec::new(),
                 may_vary: false,
-                desired,
+                desired: complete(desired_set(rendered, ground, app))?,
             }));
         }
-        let resolved = self.resolve(ground, sources, revisions, Look::GitNow).await?;
-        self.build(app, ground, basis, resolved, Freshness::Cached).await.map(Arc::new)
+        let now = Instant::now();
+        let resolved = self.resolve(ground, &basis.sources, revisions, Look::GitNow, now).await?;
+        self.build(app, ground, basis, resolved, Freshness::Cached, now).await.map(Arc::new)
     }
 
     /// The same commits rendered once more, in other processes.
@@ -145,56 +184,11 @@ impl Sources {
         ground: &Ground,
         gathered: &Gathered,
     ) -> Option<Arc<Complete<DesiredSet>>> {
-        let sources = &gathered.basis.sources;
-        let resolved = self.resolve(ground, sources, &gathered.revisions, Look::Live).await.ok()?;
-        let again = self.build(app, ground, gathered.basis.clone(), resolved, Freshness::Fresh).await.ok()?;
+        let (basis, now) = (gathered.basis.clone(), Instant::now());
+        let resolved =
+            self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
+        let again = self.build(app, ground, basis, resolved, Freshness::Fresh, now).await.ok()?;
         Some(again.desired)
-    }
-
-    /// The commit and the files of each source. `pinned` revisions win over what the sources say.
-    async fn resolve(
-        &self,
-        ground: &Ground,
-        sources: &[Source],
-        pinned: &[String],
-        look: Look,
-    ) -> Result<Vec<Resolved>, String> {
-        let mut resolved = Vec::with_capacity(sources.len());
-        for (index, source) in sources.iter().enumerate() {
-            let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
-            resolved.push(self.resolve_one(ground, source, pinned, look).await?);
-        }
-        Ok(resolved)
-    }
-
-    async fn resolve_one(
-        &self,
-        ground: &Ground,
-        source: &Source,
-        pinned: Option<&String>,
-        look: Look,
-    ) -> Result<Resolved, String> {
-        if source.chart.is_some() || source.repo_url.starts_with("oci://") {
-            return Err(format!("charts from repositories are not supported yet: {}", source.repo_url));
-        }
-        let url = RepoUrl::parse(&source.repo_url).map_err(|error| chain(&error))?;
-        if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
-            return Err(format!("repository {}: {reason}", source.repo_url));
-        }
-        let access: RepoAccess = ground.access(&source.repo_url);
-        let spec = match pinned {
-            Some(revision) => RevisionSpec::new(revision.clone()),
-            None => RevisionSpec::of(source),
-        };
-        // A commit never changes: only names are asked for anew.
-        let is_commit = pinned.is_some_and(|revision| revision.len() >= 40);
-        if look >= Look::Git && !is_commit {
-            self.mirrors.fetch(&url, &access).await.map_err(|error| chain(&error))?;
-        }
-        let (mirror, commit) =
-            self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| chain(&error))?;
-        let files = mirror.tree(&commit).map_err(|error| chain(&error))?;
-        Ok(Resolved { source: source.clone(), revision: commit.to_string(), files: Arc::new(files) })
     }
 
     async fn build(
@@ -204,30 +198,33 @@ impl Sources {
         basis: Basis,
         resolved: Vec<Resolved>,
         freshness: Freshness,
+        since: Instant,
     ) -> Result<Gathered, String> {
+        let mut files = Vec::with_capacity(resolved.len());
+        for source in &resolved {
+            files.push(self.files(ground, source).await?);
+        }
         let refs: BTreeMap<String, Arc<dyn SourceFiles>> = resolved
             .iter()
-            .filter_map(|source| Some((source.source.ref_name.clone()?, Arc::clone(&source.files))))
+            .zip(&files)
+            .filter_map(|(source, files)| Some((source.source.ref_name.clone()?, Arc::clone(files))))
             .collect();
         let mut manifests = Vec::new();
         let mut types = Vec::new();
         let mut may_vary = false;
-        for (index, source) in resolved.iter().enumerate() {
-            // Only referred to: it renders nothing.
-            if source.source.path.is_none()
-                && source.source.chart.is_none()
-                && source.source.ref_name.is_some()
-            {
+        for (index, (source, files)) in resolved.iter().zip(files).enumerate() {
+            if source.is_reference() {
                 types.push(String::new());
                 continue;
             }
-            let request = RenderRequest {
+            let mut request = RenderRequest {
                 source: source.source.clone(),
                 index,
-                files: Arc::clone(&source.files),
+                files,
                 revision: source.revision.clone(),
                 refs: refs.clone(),
-                overrides: None,
+                chart_dependencies: BTreeMap::new(),
+                overrides: Some(overrides(&source.written, app.multi_source)),
                 app: AppFacts {
                     name: app.id.name.clone(),
                     instance: ground.instance.clone(),
@@ -240,6 +237,7 @@ impl Sources {
                 },
                 settings: Arc::clone(&ground.settings.render),
             };
+            request.chart_dependencies = self.dependencies(ground, &request, since).await?;
             let renderer = Arc::clone(&self.renderer);
             let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness))
                 .await
@@ -251,26 +249,47 @@ impl Sources {
             types.push(output.source_type.as_str().to_owned());
             manifests.extend(output.manifests);
         }
-        let desired = Arc::new(Complete::rendered_without_error(desired_set(manifests, ground, app)));
+        let desired = complete(desired_set(manifests, ground, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
         Ok(Gathered { basis, revisions, source_types: types, may_vary, desired })
     }
 }
 
-/// One source with its commit and files.
-struct Resolved {
-    source: Source,
-    revision: String,
-    files: Arc<dyn SourceFiles>,
+impl Gathered {
+    /// The same objects at other commits, none of which concerns the app.
+    fn moved_to(&self, resolved: &[Resolved]) -> Self {
+        Self {
+            basis: self.basis.clone(),
+            revisions: resolved.iter().map(|source| source.revision.clone()).collect(),
+            source_types: self.source_types.clone(),
+            may_vary: self.may_vary,
+            desired: Arc::clone(&self.desired),
+        }
+    }
 }
 
-fn basis(app: &App, ground: &Ground, sources: &[Source]) -> Basis {
+/// What `.argocd-source.yaml` files are merged over.
+fn overrides(written: &ApplicationSource, multi_source: bool) -> Overrides {
+    let written = written.clone();
+    Arc::new(move |patches| {
+        source_with_overrides(&written, patches, multi_source).map_err(|problems| {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            problems.join("; ")
+        })
+    })
+}
+
+fn basis(app: &App, ground: &Ground, sources: &[Source], written: Vec<ApplicationSource>) -> Basis {
     let catalog = ground.cluster.client.catalog();
     Basis {
-        sources: sources.to_vec(),
+        sources: sources.iter().cloned().zip(written).collect(),
         namespace: app.destination.namespace.clone(),
         instance: ground.instance.clone(),
         project: app.project.clone(),
+        signatures: sources
+            .iter()
+            .map(|source| ground.project.signatures(&source.repo_url).cloned())
+            .collect(),
         kube_version: catalog.kube_version(),
         api_versions: catalog.api_versions(),
         settings: ground.settings.generation,
@@ -290,6 +309,32 @@ fn desired_set(manifests: Vec<RenderedManifest>, ground: &Ground, app: &App) -> 
             filter: &ground.settings.filter,
         },
     )
+}
+
+/// A set that lacks something that Git asks for must not lead to a deletion, so it is no set at all.
+fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, String> {
+    if desired.is_whole() {
+        return Ok(Arc::new(Complete::rendered_without_error(desired)));
+    }
+    let lost: Vec<String> =
+        desired.problems.iter().filter(|problem| problem.loses_an_object()).map(lost).collect();
+    Err(lost.join("; "))
+}
+
+fn lost(problem: &DesiredProblem) -> String {
+    let place = |origin: &Option<Origin>| {
+        origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
+    };
+    match problem {
+        DesiredProblem::NameMissing { kind, origin } => format!("a {kind}{} has no name", place(origin)),
+        DesiredProblem::NotAnObject { reason, origin } => {
+            format!("a document{} is no object: {reason}", place(origin))
+        }
+        DesiredProblem::NamespaceMissing { key } => format!("Namespace for {key} is missing."),
+        // None of these loses anything.
+        DesiredProblem::Repeated { key, .. } | DesiredProblem::Excluded { key } => key.to_string(),
+        DesiredProblem::NotText { field, .. } => field.to_string(),
+    }
 }
 
 /// An error with its causes, in one line.

@@ -3,7 +3,7 @@
 use plumb_core::app::SourceTool;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 
-use crate::{RenderError, RenderSettings};
+use crate::{RenderError, RenderSettings, plugin};
 
 /// How a source is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,7 @@ pub(crate) fn detect(
         Some(SourceTool::Helm(_)) => SourceType::Helm,
         Some(SourceTool::Kustomize(_)) => SourceType::Kustomize,
         Some(SourceTool::Plugin(_)) => SourceType::Plugin,
+        None if plugin::discover(&settings.plugins, files, directory)?.is_some() => SourceType::Plugin,
         None => by_files(files, directory)?,
     };
     Ok(match detected {

@@ -5,10 +5,16 @@ use plumb_core::desired::RenderedManifest;
 use plumb_core::glob::Glob;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
-use crate::{Limits, RenderError, RenderRequest, parse};
+use crate::jsonnet::{self, JsonnetPlan};
+use crate::readset::ReadSet;
+use crate::sandbox::Workshop;
+use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, parse};
 
 /// A file that contains this is left out.
 const SKIP_MARK: &[u8] = b"+argocd:skip-file-rendering";
+
+/// How a file starts whose content Git LFS keeps elsewhere.
+const LFS_MARK: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// Files of other extensions count only when they are asked for.
 const EXTENSIONS: [&str; 4] = ["yaml", "yml", "json", "jsonnet"];
@@ -21,6 +27,12 @@ pub(crate) struct DirectoryFile {
     pub(crate) path: RepoPath,
     pub(crate) real: RepoPath,
     pub(crate) hash: String,
+}
+
+impl DirectoryFile {
+    fn is_jsonnet(&self) -> bool {
+        extension(&self.path) == Some("jsonnet")
+    }
 }
 
 /// The files of the directory that count, in order of their paths.
@@ -83,8 +95,11 @@ impl Selection<'_> {
                     self.push(DirectoryFile { real: path.clone(), path, hash: entry.hash })?;
                 }
                 EntryKind::Link if self.counts(&path) => match follow(self.files, &path) {
-                    Ok((real, target)) if matches!(target.kind, EntryKind::File | EntryKind::Executable) => {
-                        self.push(DirectoryFile { path, real, hash: target.hash })?;
+                    Ok((real, EntryKind::File | EntryKind::Executable)) => {
+                        let target =
+                            self.files.entry(&real).map_err(RenderError::read(format!("`{real}`")))?;
+                        let hash = target.map(|entry| entry.hash).unwrap_or_default();
+                        self.push(DirectoryFile { path, real, hash })?;
                     }
                     Ok(_) | Err(SourceError::NotFound { .. }) => {}
                     Err(source) => return Err(RenderError::Read { what: format!("`{path}`"), source }),
@@ -109,6 +124,10 @@ impl Selection<'_> {
     }
 
     fn counts(&self, path: &RepoPath) -> bool {
+        // Options of the source itself, not one of its objects.
+        if path.name().starts_with(".argocd-source") {
+            return false;
+        }
         let relative = path.below(self.root).unwrap_or_default();
         let has_extension = extension(path).is_some_and(|text| EXTENSIONS.contains(&text));
         (has_extension || self.all_extensions)
@@ -120,6 +139,8 @@ impl Selection<'_> {
 /// A directory whose files are selected.
 pub(crate) struct DirectoryPlan {
     files: Vec<DirectoryFile>,
+    /// How the Jsonnet files among them are evaluated; `None` if there are none, or they count as plain files.
+    jsonnet: Option<JsonnetPlan>,
 }
 
 /// Settles which files are read.
@@ -127,35 +148,59 @@ pub(crate) fn plan(
     request: &RenderRequest,
     directory: &RepoPath,
     options: &DirectoryOptions,
+    environment: &BuildEnvironment,
+    set: &mut ReadSet,
     limits: &Limits,
 ) -> Result<DirectoryPlan, RenderError> {
-    Ok(DirectoryPlan { files: select(request.files.as_ref(), directory, options, limits)? })
+    let files = select(request.files.as_ref(), directory, options, limits)?;
+    let programs = programs(&files);
+    let jsonnet = if programs.is_empty() || !request.settings.jsonnet {
+        None
+    } else {
+        Some(jsonnet::plan(directory, options, &programs, environment, set)?)
+    };
+    Ok(DirectoryPlan { files, jsonnet })
+}
+
+fn programs(files: &[DirectoryFile]) -> Vec<RepoPath> {
+    files.iter().filter(|file| file.is_jsonnet()).map(|file| file.path.clone()).collect()
 }
 
 impl DirectoryPlan {
-    /// Everything that the result depends on.
+    /// Everything that the result depends on, apart from what Jsonnet imports.
     pub(crate) fn parameters(&self) -> String {
         let files: Vec<_> = self.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
-        format!("{files:?}")
+        format!("{files:?} {:?}", self.jsonnet.as_ref().map(JsonnetPlan::parameters))
     }
 
     /// The manifests of the files, in order.
     pub(crate) fn render(
         &self,
         request: &RenderRequest,
-        limits: &Limits,
+        set: &ReadSet,
+        workshop: &Workshop<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let limits = workshop.limits;
+        let mut evaluated = match &self.jsonnet {
+            None => Vec::new(),
+            Some(plan) => plan.render(&programs(&self.files), request, set, workshop)?,
+        }
+        .into_iter();
         let mut manifests = Vec::new();
         let mut n_bytes = 0;
         for file in &self.files {
-            let text =
-                request.files.read(&file.real).map_err(RenderError::read(format!("`{}`", file.path)))?;
-            n_bytes += text.len();
-            if n_bytes > limits.directory_bytes {
-                let what = format!("size of all manifests, at `{}`,", file.path);
-                return Err(RenderError::Limit { what, limit: limits.directory_bytes as u64 });
+            if file.is_jsonnet() && self.jsonnet.is_some() {
+                manifests.extend(evaluated.next().unwrap_or_default());
+            } else {
+                let text =
+                    request.files.read(&file.real).map_err(RenderError::read(format!("`{}`", file.path)))?;
+                n_bytes += text.len();
+                if n_bytes > limits.directory_bytes {
+                    let what = format!("size of all manifests, at `{}`,", file.path);
+                    return Err(RenderError::Limit { what, limit: limits.directory_bytes as u64 });
+                }
+                manifests.extend(manifests_of(&text, &file.path, request.index, limits)?);
             }
-            manifests.extend(manifests_of(&text, &file.path, request.index, limits)?);
             if manifests.len() > limits.objects {
                 let what = format!("number of objects, at `{}`,", file.path);
                 return Err(RenderError::Limit { what, limit: limits.objects as u64 });
@@ -173,6 +218,10 @@ fn manifests_of(
 ) -> Result<Vec<RenderedManifest>, RenderError> {
     if contains(text, SKIP_MARK) {
         return Ok(Vec::new());
+    }
+    if text.starts_with(LFS_MARK) {
+        let reason = "it is a Git LFS pointer, and the file itself is not in the repository".to_owned();
+        return Err(RenderError::Refused { file: path.clone(), reason });
     }
     if extension(path) == Some("json") {
         return Ok(vec![parse::json_document(text, path, index)?]);

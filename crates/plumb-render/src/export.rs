@@ -7,8 +7,9 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
+use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
+use crate::helm::SourceFile;
 use crate::readset::ReadSet;
 use crate::{Limits, RenderError};
 
@@ -18,36 +19,103 @@ const MAX_DEPTH: usize = 64;
 /// Writes what the set holds of one source below `root`.
 pub(crate) fn export(set: &ReadSet, source: &str, root: &Path, limits: &Limits) -> Result<(), RenderError> {
     let Some(files) = set.files(source) else { return Ok(()) };
-    let mut writer =
-        Writer { files: files.as_ref(), root, bytes: limits.export_bytes, n_files: limits.export_files };
+    let mut writer = Writer::new(files.as_ref(), root, limits);
     fs::create_dir_all(root).map_err(|error| RenderError::scratch(&error))?;
     for path in set.paths(source) {
-        writer.write(path, &mut Vec::new())?;
+        writer.write(path, path, &mut Vec::new())?;
     }
     Ok(())
+}
+
+/// Writes one directory of a source to another place.
+pub(crate) fn export_directory(
+    set: &ReadSet,
+    from: &SourceFile,
+    target: &Path,
+    limits: &Limits,
+) -> Result<(), RenderError> {
+    let Some(files) = set.files(&from.source) else { return Ok(()) };
+    let beneath = Beneath { files: files.as_ref(), root: &from.path };
+    let mut writer = Writer::new(&beneath, target, limits);
+    writer.write(&RepoPath::root(), &RepoPath::root(), &mut Vec::new())
+}
+
+/// A directory of a source, seen as a source of its own.
+struct Beneath<'a> {
+    files: &'a dyn SourceFiles,
+    root: &'a RepoPath,
+}
+
+impl Beneath<'_> {
+    fn outer(&self, path: &RepoPath) -> RepoPath {
+        path.components().fold(self.root.clone(), |outer, component| outer.child(component))
+    }
+}
+
+impl SourceFiles for Beneath<'_> {
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
+        self.files.kind(&self.outer(path))
+    }
+
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        self.files.entry(&self.outer(path))
+    }
+
+    fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
+        self.files.list(&self.outer(directory))
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
+        self.files.read(&self.outer(path))
+    }
 }
 
 struct Writer<'a> {
     files: &'a dyn SourceFiles,
     root: &'a Path,
-    bytes: u64,
+    limits: &'a Limits,
+    n_bytes: u64,
     n_files: usize,
 }
 
-impl Writer<'_> {
-    /// Writes what stands at `path`. `above` are the real directories that are being written, to notice links
-    /// that lead back into them.
-    fn write(&mut self, path: &RepoPath, above: &mut Vec<RepoPath>) -> Result<(), RenderError> {
+impl<'a> Writer<'a> {
+    fn new(files: &'a dyn SourceFiles, root: &'a Path, limits: &'a Limits) -> Self {
+        Self { files, root, limits, n_bytes: 0, n_files: 0 }
+    }
+
+    /// Counts a file or directory before it is written.
+    fn count(&mut self, path: &RepoPath, n_bytes: usize) -> Result<(), RenderError> {
+        self.n_files += 1;
+        self.n_bytes += n_bytes as u64;
+        if self.n_files > self.limits.export_files {
+            let what = format!("number of files, at `{path}`,");
+            return Err(RenderError::Limit { what, limit: self.limits.export_files as u64 });
+        }
+        if self.n_bytes > self.limits.export_bytes {
+            let what = format!("size of all files, at `{path}`,");
+            return Err(RenderError::Limit { what, limit: self.limits.export_bytes });
+        }
+        Ok(())
+    }
+
+    /// Writes what stands at `from` to `path`. `above` are the real directories that are being written, to notice
+    /// links that lead back into them.
+    fn write(
+        &mut self,
+        path: &RepoPath,
+        from: &RepoPath,
+        above: &mut Vec<RepoPath>,
+    ) -> Result<(), RenderError> {
         let failed = |source| RenderError::Read { what: format!("`{path}`"), source };
-        let (real, entry) = match follow(self.files, path) {
+        let (real, kind) = match follow(self.files, from) {
             Ok(found) => found,
             Err(SourceError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
-        match entry.kind {
+        match kind {
             EntryKind::File | EntryKind::Executable => {
                 let content = self.files.read(&real).map_err(failed)?;
-                self.write_file(path, &content, entry.kind == EntryKind::Executable)
+                self.write_file(path, &content, kind == EntryKind::Executable)
             }
             EntryKind::Directory => {
                 if above.contains(&real) {
@@ -59,11 +127,12 @@ impl Writer<'_> {
                         limit: MAX_DEPTH as u64,
                     });
                 }
+                self.count(path, 0)?;
                 let target = self.root.join(path.as_str());
                 fs::create_dir_all(&target).map_err(|error| RenderError::scratch(&error))?;
                 above.push(real.clone());
                 for child in self.files.list(&real).map_err(failed)? {
-                    self.write(&path.child(&child.name), above)?;
+                    self.write(&path.child(&child.name), &real.child(&child.name), above)?;
                 }
                 above.pop();
                 Ok(())
@@ -78,14 +147,7 @@ impl Writer<'_> {
         if target.exists() {
             return Ok(());
         }
-        self.n_files = self
-            .n_files
-            .checked_sub(1)
-            .ok_or_else(|| RenderError::Limit { what: format!("number of files, at `{path}`,"), limit: 0 })?;
-        self.bytes = self.bytes.checked_sub(content.len() as u64).ok_or_else(|| RenderError::Limit {
-            what: format!("bytes of all files, at `{path}`,"),
-            limit: 0,
-        })?;
+        self.count(path, content.len())?;
         let written = (|| {
             if let Some(parent) = target.parent() {
                 fs::create_dir_all(parent)?;

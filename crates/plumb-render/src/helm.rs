@@ -1,15 +1,17 @@
 //! Helm charts, by the real program.
 
+mod values;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use plumb_core::app::HelmOptions;
 use plumb_core::desired::{Origin, RenderedManifest};
-use plumb_core::source::{EntryKind, RepoPath, SourceError, follow};
+use plumb_core::source::RepoPath;
 
 use crate::readset::ReadSet;
-use crate::sandbox::{Run, Sandbox, Scratch, flag};
-use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, Tools, export, parse};
+use crate::sandbox::{Run, Scratch, Workshop, flag};
+use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, charts, export, parse};
 
 /// A chart with everything that `helm template` is given, settled before anything runs.
 pub(crate) struct HelmPlan {
@@ -26,13 +28,15 @@ pub(crate) struct HelmPlan {
     skip_crds: bool,
     skip_tests: bool,
     skip_schema_validation: bool,
+    /// Charts that `charts/` lacks: name, and where their files are in the set.
+    dependencies: Vec<(String, SourceFile)>,
 }
 
 /// A file of the main source (empty name) or of one that is referred to.
-#[derive(Debug)]
-struct SourceFile {
-    source: String,
-    path: RepoPath,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    pub(crate) source: String,
+    pub(crate) path: RepoPath,
 }
 
 impl SourceFile {
@@ -53,11 +57,12 @@ pub(crate) fn plan(
     options: &HelmOptions,
     environment: &BuildEnvironment,
     set: &mut ReadSet,
+    limits: &Limits,
 ) -> Result<HelmPlan, RenderError> {
     for (name, files) in &request.refs {
         set.add_source(name, std::sync::Arc::clone(files));
     }
-    set.add("", chart).map_err(RenderError::read(format!("chart `{chart}`")))?;
+    set.add("", chart, &format!("chart `{chart}`"))?;
     let mut plan = HelmPlan {
         chart: chart.clone(),
         release: options
@@ -89,79 +94,54 @@ pub(crate) fn plan(
         skip_crds: options.skip_crds,
         skip_tests: options.skip_tests,
         skip_schema_validation: options.skip_schema_validation,
+        dependencies: dependencies(request, chart, set, limits)?,
     };
     for parameter in &options.parameters {
         let text = format!("{}={}", parameter.name, escape_commas(&environment.expand(&parameter.value)));
         if parameter.force_string { plan.set_string.push(text) } else { plan.set.push(text) }
     }
     for parameter in &options.file_parameters {
-        let file = locate(request, chart, &environment.expand(&parameter.path), "helm.fileParameters")?;
-        set.add(&file.source, &file.path)
-            .map_err(RenderError::read(format!("file `{}` of helm.fileParameters", parameter.path)))?;
+        let file = values::locate(request, chart, &parameter.path, environment, "helm.fileParameters")?;
+        set.add(&file.source, &file.path, &format!("file `{}` of helm.fileParameters", parameter.path))?;
         plan.set_file.push((parameter.name.clone(), file));
     }
-    for written in &options.value_files {
-        let Some(file) = value_file(request, chart, &environment.expand(written), options, set)? else {
-            continue;
-        };
-        plan.value_files.push(file);
-    }
+    plan.value_files = values::value_files(request, chart, options, environment, set)?;
     Ok(plan)
 }
 
-/// One entry of `valueFiles`; `None` if it does not exist and may be missing.
-fn value_file(
+/// The charts that this one depends on and does not bring along: from the same repository, or fetched before.
+fn dependencies(
     request: &RenderRequest,
     chart: &RepoPath,
-    written: &str,
-    options: &HelmOptions,
     set: &mut ReadSet,
-) -> Result<Option<SourceFile>, RenderError> {
-    let file = locate(request, chart, written, "helm.valueFiles")?;
-    let failed = |source| RenderError::Read { what: format!("value file `{written}`"), source };
-    let files = set
-        .files(&file.source)
-        .cloned()
-        .ok_or_else(|| failed(SourceError::NotFound { path: file.path.clone() }))?;
-    match follow(files.as_ref(), &file.path) {
-        Ok((_, entry)) if matches!(entry.kind, EntryKind::File | EntryKind::Executable) => {
-            set.add(&file.source, &file.path).map_err(failed)?;
-            Ok(Some(file))
+    limits: &Limits,
+) -> Result<Vec<(String, SourceFile)>, RenderError> {
+    let mut found = Vec::new();
+    for dependency in charts::missing_dependencies(request.files.as_ref(), chart, limits)? {
+        let name = dependency.name.clone();
+        let definition = chart.child("Chart.yaml");
+        let refused = |reason: String| RenderError::Refused { file: definition.clone(), reason };
+        if name.contains('/') || name.starts_with('.') {
+            return Err(refused(format!("dependency `{name}` is not a valid name")));
         }
-        Ok(_) => Err(failed(SourceError::NotAFile { path: file.path })),
-        Err(SourceError::NotFound { .. }) if options.ignore_missing_value_files => Ok(None),
-        Err(error) => Err(failed(error)),
+        let file = if let Some(local) = dependency.local_directory(chart) {
+            let path = local.map_err(|error| refused(format!("dependency `{name}`: {error}")))?;
+            SourceFile { source: String::new(), path }
+        } else if let Some(fetched) = request.chart_dependencies.get(&dependency) {
+            // A name that no reference of an Application can have.
+            let source = format!("chart {name}");
+            set.add_source(&source, std::sync::Arc::clone(fetched));
+            SourceFile { source, path: RepoPath::root() }
+        } else {
+            return Err(refused(format!(
+                "dependency `{name}` {} of {} is not in `charts/` and was not fetched",
+                dependency.version, dependency.repository
+            )));
+        };
+        set.add(&file.source, &file.path, &format!("dependency `{name}`"))?;
+        found.push((name, file));
     }
-}
-
-/// `values.yaml` beside the chart, `/values.yaml` from the repository's root, `$ref/values.yaml` from another
-/// source's root.
-fn locate(
-    request: &RenderRequest,
-    chart: &RepoPath,
-    written: &str,
-    option: &'static str,
-) -> Result<SourceFile, RenderError> {
-    let bad = |reason: String| RenderError::Option { option, reason };
-    if written.contains("://") {
-        return Err(bad(format!(
-            "`{written}`: files from the network are not read; put the file into the repository"
-        )));
-    }
-    if let Some(rest) = written.strip_prefix('$') {
-        let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if !request.refs.contains_key(name) {
-            return Err(bad(format!("`{written}`: no source of this app has `ref: {name}`")));
-        }
-        let path = RepoPath::parse(path.trim_start_matches('/')).map_err(|error| bad(error.to_string()))?;
-        return Ok(SourceFile { source: name.to_owned(), path });
-    }
-    let path = match written.strip_prefix('/') {
-        Some(from_root) => RepoPath::parse(from_root.trim_start_matches('/')),
-        None => chart.join(written),
-    };
-    let path = path.map_err(|error| bad(error.to_string()))?;
-    Ok(SourceFile { source: String::new(), path })
+    Ok(found)
 }
 
 impl HelmPlan {
@@ -172,7 +152,7 @@ impl HelmPlan {
             (
                 (&self.chart, &self.release, &self.namespace, &self.kube_version, &self.api_versions),
                 (&self.value_files, &self.inline_values, &self.set, &self.set_string, &self.set_file),
-                (self.skip_crds, self.skip_tests, self.skip_schema_validation),
+                (self.skip_crds, self.skip_tests, self.skip_schema_validation, &self.dependencies),
             )
         )
     }
@@ -182,25 +162,29 @@ impl HelmPlan {
         &self,
         request: &RenderRequest,
         set: &ReadSet,
-        sandbox: &Sandbox,
-        tools: &Tools,
-        scratch: &Scratch,
-        limits: &Limits,
+        workshop: &Workshop<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let limits = workshop.limits;
+        let scratch = workshop.scratch()?;
         export::export(set, "", &scratch.repository(), limits)?;
+        for (dependency, from) in &self.dependencies {
+            let target = scratch.repository().join(self.chart.as_str()).join("charts").join(dependency);
+            export::export_directory(set, from, &target, limits)?;
+        }
         for name in request.refs.keys() {
             export::export(set, name, &source_root(scratch.path(), name), limits)?;
         }
         let run = Run {
-            program: &tools.helm,
-            arguments: self.arguments(scratch)?,
+            program: &workshop.tools.helm,
+            arguments: self.arguments(&scratch)?,
             directory: &scratch.repository().join(self.chart.as_str()),
             environment: environment(scratch.path()),
+            helper: None,
             scratch: scratch.path(),
             network: false,
             limits,
         };
-        let output = sandbox.run(&run).map_err(|source| RenderError::Tool {
+        let output = workshop.sandbox.run(&run).map_err(|source| RenderError::Tool {
             tool: "helm template",
             path: self.chart.clone(),
             source,
@@ -286,7 +270,7 @@ fn escape_commas(value: &str) -> String {
 }
 
 /// `v1.36.2+k3s1` to `1.36.2`: charts compare it with constraints that know no suffixes.
-fn plain_version(version: &str) -> String {
+pub(crate) fn plain_version(version: &str) -> String {
     let numbers = version.trim_start_matches('v');
     let end = numbers
         .find(|character: char| !character.is_ascii_digit() && character != '.')

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use plumb_core::app::KustomizeOptions;
 use plumb_core::desired::RenderedManifest;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, follow};
+use plumb_core::version::Version;
 
+use crate::helm::plain_version;
 use crate::readset::ReadSet;
-use crate::sandbox::{Run, Sandbox, Scratch, flag};
+use crate::sandbox::{Run, Workshop, flag};
 use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, Tools, export, helm, parse};
 
 /// An overlay with everything that Kustomize is given, settled before anything runs.
@@ -23,6 +25,8 @@ pub(crate) struct KustomizePlan {
     patches: Vec<serde_json::Value>,
     environment: Vec<(String, String)>,
     network: bool,
+    /// What inflated charts get to see of the cluster.
+    helm_flags: Vec<String>,
 }
 
 /// Options of the settings that would let a repository run programs. They are refused whoever sets them.
@@ -71,12 +75,13 @@ pub(crate) fn plan(
             reason: error.to_string(),
         };
         let path = overlay.join(path).map_err(bad)?;
-        set.add("", &path).map_err(RenderError::read(format!("patch `{path}`")))?;
+        set.add("", &path, &format!("patch `{path}`"))?;
     }
     // Without the restrictor any file of the repository may be read, so all of them are.
     if build_options.iter().any(|option| option.contains("LoadRestrictionsNone")) {
-        set.add("", &RepoPath::root()).map_err(RenderError::read("the repository"))?;
+        set.add("", &RepoPath::root(), "the repository")?;
     }
+    let helm_flags = helm_flags(request, options, &build_options);
     let found = inspect::walk(&roots, set, settings.allow_network, limits)?;
     Ok(KustomizePlan {
         overlay: overlay.clone(),
@@ -90,7 +95,27 @@ pub(crate) fn plan(
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         network: settings.allow_network && found.uses_network,
+        helm_flags,
     })
+}
+
+/// Version and kinds of the cluster, where the settings let Kustomize inflate charts. Versions of Kustomize before
+/// 5.3 do not know these flags.
+fn helm_flags(request: &RenderRequest, options: &KustomizeOptions, build_options: &[String]) -> Vec<String> {
+    let inflates = build_options.iter().any(|option| option.starts_with("--enable-helm"));
+    let is_old = options.version.as_deref().and_then(Version::parse).is_some_and(|version| {
+        Version::parse("5.3.0").is_some_and(|first| version.precedence(&first).is_lt())
+    });
+    if !inflates || is_old {
+        return Vec::new();
+    }
+    let asked = options.kube_version.as_ref().filter(|version| !version.is_empty());
+    let kube_version = asked.or(request.cluster.kube_version.as_ref());
+    let api_versions =
+        if options.api_versions.is_empty() { &request.cluster.api_versions } else { &options.api_versions };
+    let kube_version = kube_version.map(|version| format!("--helm-kube-version={}", plain_version(version)));
+    let api_versions = api_versions.iter().map(|version| format!("--helm-api-versions={version}"));
+    kube_version.into_iter().chain(api_versions).collect()
 }
 
 /// The components that exist, which are overlays of their own.
@@ -107,7 +132,7 @@ fn components(
             reason: error.to_string(),
         })?;
         match follow(request.files.as_ref(), &path) {
-            Ok((_, entry)) if entry.kind == EntryKind::Directory => {
+            Ok((_, EntryKind::Directory)) => {
                 roots.push(path);
                 found.push(written.clone());
             }
@@ -127,7 +152,10 @@ impl KustomizePlan {
     pub(crate) fn parameters(&self) -> String {
         format!(
             "{:?}",
-            (&self.overlay, &self.build_options, &self.edits, &self.patches, &self.environment, self.network)
+            (
+                (&self.overlay, &self.build_options, &self.helm_flags, &self.edits),
+                (&self.patches, &self.environment, self.network)
+            )
         )
     }
 
@@ -139,11 +167,10 @@ impl KustomizePlan {
     pub(crate) fn render(
         &self,
         set: &ReadSet,
-        sandbox: &Sandbox,
-        tools: &Tools,
-        scratch: &Scratch,
-        limits: &Limits,
+        workshop: &Workshop<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let limits = workshop.limits;
+        let scratch = workshop.scratch()?;
         let repository = scratch.repository();
         export::export(set, "", &repository, limits)?;
         let overlay = repository.join(self.overlay.as_str());
@@ -155,11 +182,16 @@ impl KustomizePlan {
                 arguments,
                 directory,
                 environment,
+                helper: Some(&workshop.tools.helm),
                 scratch: scratch.path(),
                 network: self.network,
                 limits,
             };
-            sandbox.run(&run).map_err(|source| RenderError::Tool { tool, path: self.overlay.clone(), source })
+            workshop.sandbox.run(&run).map_err(|source| RenderError::Tool {
+                tool,
+                path: self.overlay.clone(),
+                source,
+            })
         };
         for edit in &self.edits {
             let arguments =
@@ -170,7 +202,8 @@ impl KustomizePlan {
         let mut arguments: Vec<OsString> = vec!["build".into(), overlay.clone().into()];
         arguments.extend(self.build_options.iter().map(OsString::from));
         if self.build_options.iter().any(|option| option.starts_with("--enable-helm")) {
-            arguments.push(flag("helm-command", &tools.helm));
+            arguments.push(flag("helm-command", &workshop.tools.helm));
+            arguments.extend(self.helm_flags.iter().map(OsString::from));
         }
         let output = run(&repository, arguments, "kustomize build")?;
         parse::tool_output(&output, "kustomize build", limits, |_| None)

@@ -6,22 +6,29 @@
 
 mod build_env;
 mod cache;
+mod charts;
 mod detect;
 mod directory;
 mod error;
 mod export;
 mod helm;
+mod jsonnet;
 mod kustomize;
 mod local;
 mod parse;
+mod plugin;
 mod readset;
 mod renderer;
 mod request;
 pub mod sandbox;
 
 pub use build_env::BuildEnvironment;
+pub use charts::{
+    ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, missing_dependencies,
+};
 pub use detect::SourceType;
 pub use error::RenderError;
+pub use jsonnet::{WorkerError, jsonnet_worker};
 pub use local::{LocalFiles, MemoryFiles};
 pub use renderer::{Freshness, Rendered, Renderer, RendererConfig};
 pub use request::{

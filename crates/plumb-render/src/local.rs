@@ -49,7 +49,7 @@ impl LocalFiles {
 }
 
 impl SourceFiles for LocalFiles {
-    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
         if !self.has_real_parents(path) {
             return Ok(None);
         }
@@ -65,7 +65,11 @@ impl SourceFiles for LocalFiles {
             }
             Err(error) => return Err(storage(path, error)),
         };
-        let Some(kind) = kind(&metadata) else { return Ok(None) };
+        Ok(kind(&metadata))
+    }
+
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
+        let Some(kind) = self.kind(path)? else { return Ok(None) };
         Ok(Some(Entry { name: path.name().to_owned(), kind, hash: self.hash(path, kind)? }))
     }
 
@@ -150,6 +154,14 @@ impl MemoryFiles {
 }
 
 impl SourceFiles for MemoryFiles {
+    fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
+        if self.files.contains_key(path) {
+            return Ok(Some(EntryKind::File));
+        }
+        let is_directory = path.is_root() || self.below(path).next().is_some();
+        Ok(is_directory.then_some(EntryKind::Directory))
+    }
+
     fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
         let name = path.name().to_owned();
         if let Some(content) = self.files.get(path) {
@@ -166,12 +178,10 @@ impl SourceFiles for MemoryFiles {
     }
 
     fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
-        match self.entry(directory)? {
+        match self.kind(directory)? {
             None => return Err(SourceError::NotFound { path: directory.clone() }),
-            Some(entry) if entry.kind != EntryKind::Directory => {
-                return Err(SourceError::NotADirectory { path: directory.clone() });
-            }
-            Some(_) => {}
+            Some(EntryKind::Directory) => {}
+            Some(_) => return Err(SourceError::NotADirectory { path: directory.clone() }),
         }
         let mut names: Vec<&str> =
             self.below(directory).filter_map(|(below, _)| below.split('/').next()).collect();
@@ -185,7 +195,7 @@ impl SourceFiles for MemoryFiles {
     fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
         match self.files.get(path) {
             Some(content) => Ok(content.clone()),
-            None if self.entry(path)?.is_some() => Err(SourceError::NotAFile { path: path.clone() }),
+            None if self.kind(path)?.is_some() => Err(SourceError::NotAFile { path: path.clone() }),
             None => Err(SourceError::NotFound { path: path.clone() }),
         }
     }

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 use sha2::{Digest as _, Sha256};
 
+use crate::RenderError;
+
 /// Files and directories of one or more sources, with the hashes of their content.
 pub(crate) struct ReadSet {
     sources: BTreeMap<String, Arc<dyn SourceFiles>>,
     /// By source name and path. The main source has the empty name.
     items: BTreeMap<(String, RepoPath), Item>,
-    /// How many entries may be looked at.
-    budget: usize,
+    /// How many entries were looked at, and how many may be.
+    n_entries: usize,
+    max_entries: usize,
 }
 
 struct Item {
@@ -24,8 +27,8 @@ struct Item {
 }
 
 impl ReadSet {
-    pub(crate) fn new(main: Arc<dyn SourceFiles>, budget: usize) -> Self {
-        Self { sources: [(String::new(), main)].into(), items: BTreeMap::new(), budget }
+    pub(crate) fn new(main: Arc<dyn SourceFiles>, max_entries: usize) -> Self {
+        Self { sources: [(String::new(), main)].into(), items: BTreeMap::new(), n_entries: 0, max_entries }
     }
 
     /// Adds another source under its name.
@@ -37,21 +40,23 @@ impl ReadSet {
         self.sources.get(source)
     }
 
-    /// Adds a file or a whole directory, and what the links in it lead to.
-    pub(crate) fn add(&mut self, source: &str, path: &RepoPath) -> Result<(), SourceError> {
-        let files =
-            Arc::clone(self.sources.get(source).ok_or_else(|| SourceError::NotFound { path: path.clone() })?);
+    /// Adds a file or a whole directory, and what the links in it lead to. `what` says what it is needed as.
+    pub(crate) fn add(&mut self, source: &str, path: &RepoPath, what: &str) -> Result<(), RenderError> {
+        let failed = |source| RenderError::Read { what: what.to_owned(), source };
+        let missing = || failed(SourceError::NotFound { path: path.clone() });
+        let files = Arc::clone(self.sources.get(source).ok_or_else(missing)?);
         let mut waiting = vec![path.clone()];
         while let Some(path) = waiting.pop() {
             let key = (source.to_owned(), path.clone());
             if self.items.contains_key(&key) {
                 continue;
             }
-            let (real, entry) = follow(files.as_ref(), &path)?;
-            if entry.kind == EntryKind::Directory && !self.covers(source, &real) {
+            let (real, kind) = follow(files.as_ref(), &path).map_err(failed)?;
+            if kind == EntryKind::Directory && !self.covers(source, &real) {
                 self.collect_links(files.as_ref(), &real, &mut waiting)?;
             }
-            self.items.insert(key, Item { real, kind: entry.kind, hash: entry.hash });
+            let entry = files.entry(&real).map_err(failed)?.ok_or_else(missing)?;
+            self.items.insert(key, Item { real, kind, hash: entry.hash });
         }
         Ok(())
     }
@@ -67,15 +72,17 @@ impl ReadSet {
         files: &dyn SourceFiles,
         directory: &RepoPath,
         found: &mut Vec<RepoPath>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), RenderError> {
         let mut waiting = vec![directory.clone()];
         while let Some(directory) = waiting.pop() {
-            for entry in files.list(&directory)? {
-                self.budget = self.budget.checked_sub(1).ok_or_else(|| SourceError::TooLarge {
-                    path: directory.clone(),
-                    size: u64::MAX,
-                    limit: 0,
-                })?;
+            let entries =
+                files.list(&directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
+            self.n_entries += entries.len();
+            if self.n_entries > self.max_entries {
+                let what = format!("number of files, at `{directory}`,");
+                return Err(RenderError::Limit { what, limit: self.max_entries as u64 });
+            }
+            for entry in entries {
                 let path = directory.child(&entry.name);
                 match entry.kind {
                     EntryKind::Directory => waiting.push(path),
@@ -83,7 +90,7 @@ impl ReadSet {
                         Ok(_) => found.push(path),
                         // A link to nothing is only wrong for those who read it.
                         Err(SourceError::NotFound { .. }) => {}
-                        Err(error) => return Err(error),
+                        Err(source) => return Err(RenderError::Read { what: format!("`{path}`"), source }),
                     },
                     EntryKind::File | EntryKind::Executable | EntryKind::Submodule => {}
                 }

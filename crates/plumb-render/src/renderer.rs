@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_core::app::{DirectoryOptions, HelmOptions, KustomizeOptions, Source, SourceTool};
+use plumb_core::app::{DirectoryOptions, PluginOptions, Source, SourceTool};
 use plumb_core::desired::RenderedManifest;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, follow, read_following};
 use plumb_core::yaml;
@@ -15,9 +15,13 @@ use crate::directory::{self, DirectoryPlan};
 use crate::helm::{self, HelmPlan};
 use crate::kustomize::{self, KustomizePlan};
 use crate::local::hex;
+use crate::plugin::{self, PluginPlan};
 use crate::readset::ReadSet;
-use crate::sandbox::{NetworkIsolation, Sandbox, Scratch};
-use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, SourceType, Tools, detect};
+use crate::sandbox::{FileIsolation, NetworkIsolation, Sandbox, Workshop};
+use crate::{
+    BuildEnvironment, ChartDependency, Limits, RenderError, RenderRequest, SourceType, Tools, detect,
+    missing_dependencies,
+};
 
 /// What a renderer needs.
 #[derive(Clone, Debug)]
@@ -81,6 +85,7 @@ enum Plan {
     Directory(DirectoryPlan),
     Helm(HelmPlan),
     Kustomize(KustomizePlan),
+    Plugin(PluginPlan),
 }
 
 impl Renderer {
@@ -100,6 +105,11 @@ impl Renderer {
     /// What keeps tools from the network here.
     pub fn isolation(&self) -> NetworkIsolation {
         self.sandbox.isolation()
+    }
+
+    /// What keeps tools from files that are not theirs, here.
+    pub fn file_isolation(&self) -> FileIsolation {
+        self.sandbox.file_isolation()
     }
 
     /// Renders one source of an app.
@@ -128,6 +138,18 @@ impl Renderer {
         Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
     }
 
+    /// The charts that have to be given as [`RenderRequest::chart_dependencies`]: those that the source's chart
+    /// depends on and does not bring along. None if the source is no chart.
+    pub fn missing_dependencies(&self, request: &RenderRequest) -> Result<Vec<ChartDependency>, RenderError> {
+        let path = app_path(request)?;
+        let source = effective_source(request, &path, &self.limits)?;
+        let files = request.files.as_ref();
+        match detect::detect(source.tool.as_ref(), files, &path, &request.settings)? {
+            SourceType::Helm => missing_dependencies(files, &path, &self.limits),
+            SourceType::Directory | SourceType::Kustomize | SourceType::Plugin => Ok(Vec::new()),
+        }
+    }
+
     fn plan(
         &self,
         request: &RenderRequest,
@@ -137,33 +159,37 @@ impl Renderer {
         set: &mut ReadSet,
     ) -> Result<Plan, RenderError> {
         let environment = BuildEnvironment::of(request);
+        let limits = &self.limits;
         // A tool that is switched off leaves its options without meaning.
         match (source_type, tool) {
-            (SourceType::Directory, Some(SourceTool::Directory(options))) => {
-                directory::plan(request, path, &options, &self.limits).map(Plan::Directory)
+            (SourceType::Directory, tool) => {
+                let options = match tool {
+                    Some(SourceTool::Directory(options)) => options,
+                    _ => DirectoryOptions::default(),
+                };
+                directory::plan(request, path, &options, &environment, set, limits).map(Plan::Directory)
             }
-            (SourceType::Directory, _) => {
-                directory::plan(request, path, &DirectoryOptions::default(), &self.limits)
-                    .map(Plan::Directory)
+            (SourceType::Helm, tool) => {
+                let options = match tool {
+                    Some(SourceTool::Helm(options)) => options,
+                    _ => Box::default(),
+                };
+                helm::plan(request, path, &options, &environment, set, limits).map(Plan::Helm)
             }
-            (SourceType::Helm, Some(SourceTool::Helm(options))) => {
-                helm::plan(request, path, &options, &environment, set).map(Plan::Helm)
-            }
-            (SourceType::Helm, _) => {
-                helm::plan(request, path, &HelmOptions::default(), &environment, set).map(Plan::Helm)
-            }
-            (SourceType::Kustomize, Some(SourceTool::Kustomize(options))) => {
-                kustomize::plan(request, path, &options, &environment, &self.tools, set, &self.limits)
+            (SourceType::Kustomize, tool) => {
+                let options = match tool {
+                    Some(SourceTool::Kustomize(options)) => options,
+                    _ => Box::default(),
+                };
+                kustomize::plan(request, path, &options, &environment, &self.tools, set, limits)
                     .map(Plan::Kustomize)
             }
-            (SourceType::Kustomize, _) => {
-                let options = KustomizeOptions::default();
-                kustomize::plan(request, path, &options, &environment, &self.tools, set, &self.limits)
-                    .map(Plan::Kustomize)
-            }
-            (SourceType::Plugin, _) => {
-                let reason = "no plugin of this name is declared".to_owned();
-                Err(RenderError::Option { option: "plugin", reason })
+            (SourceType::Plugin, tool) => {
+                let options = match tool {
+                    Some(SourceTool::Plugin(options)) => options,
+                    _ => PluginOptions::default(),
+                };
+                plugin::plan(request, path, &options, &environment, set).map(Plan::Plugin)
             }
         }
     }
@@ -174,21 +200,18 @@ impl Renderer {
         request: &RenderRequest,
         set: &ReadSet,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let workshop = Workshop {
+            sandbox: &self.sandbox,
+            tools: &self.tools,
+            limits: &self.limits,
+            root: &self.scratch,
+        };
         match plan {
-            Plan::Directory(plan) => plan.render(request, &self.limits),
-            Plan::Helm(plan) => {
-                let scratch = self.new_scratch()?;
-                plan.render(request, set, &self.sandbox, &self.tools, &scratch, &self.limits)
-            }
-            Plan::Kustomize(plan) => {
-                let scratch = self.new_scratch()?;
-                plan.render(set, &self.sandbox, &self.tools, &scratch, &self.limits)
-            }
+            Plan::Directory(plan) => plan.render(request, set, &workshop),
+            Plan::Helm(plan) => plan.render(request, set, &workshop),
+            Plan::Kustomize(plan) => plan.render(set, &workshop),
+            Plan::Plugin(plan) => plan.render(set, &workshop),
         }
-    }
-
-    fn new_scratch(&self) -> Result<Scratch, RenderError> {
-        Scratch::new(&self.scratch).map_err(|error| RenderError::scratch(&error))
     }
 }
 
@@ -200,6 +223,7 @@ impl Plan {
         set.hash_into(&mut hasher);
         let (parameters, tool) = match self {
             Self::Directory(plan) => (plan.parameters(), String::new()),
+            Self::Plugin(plan) => (plan.parameters(), String::new()),
             Self::Helm(plan) => (plan.parameters(), identity(&tools.helm)),
             Self::Kustomize(plan) => {
                 (plan.parameters(), format!("{} {}", identity(plan.program()), identity(&tools.helm)))
@@ -234,7 +258,7 @@ fn app_path(request: &RenderRequest) -> Result<RepoPath, RenderError> {
     };
     let path = RepoPath::parse(written).map_err(|error| failed(Some(error.into())))?;
     match follow(request.files.as_ref(), &path) {
-        Ok((real, entry)) if entry.kind == EntryKind::Directory => Ok(real),
+        Ok((real, EntryKind::Directory)) => Ok(real),
         Ok(_) => Err(failed(None)),
         Err(error) => Err(failed(Some(error))),
     }

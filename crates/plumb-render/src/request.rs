@@ -9,6 +9,8 @@ use plumb_core::app::Source;
 use plumb_core::source::SourceFiles;
 use serde_json::Value;
 
+use crate::ChartDependency;
+
 /// One source of one app at one commit.
 #[derive(Clone)]
 pub struct RenderRequest {
@@ -22,6 +24,9 @@ pub struct RenderRequest {
     pub revision: String,
     /// The files of other sources of the app, by the name they are referred to as (`values` for `$values/…`).
     pub refs: BTreeMap<String, Arc<dyn SourceFiles>>,
+    /// Charts that the source's chart depends on and does not bring along, fetched by [`crate::Charts`];
+    /// [`crate::missing_dependencies`] says which.
+    pub chart_dependencies: BTreeMap<ChartDependency, Arc<dyn SourceFiles>>,
     /// Turns the source plus what `.argocd-source.yaml` says into the source that counts. `None`: overrides in
     /// Git are not looked for.
     pub overrides: Option<Overrides>,

@@ -1,9 +1,12 @@
 //! Runs the programs that render.
 //!
 //! What holds always: an environment with nothing but what the tool needs, an empty home, a process group of its
-//! own that is ended as a whole, limits on time, memory, file sizes and output. What holds where the system
-//! allows unprivileged namespaces (nearly everywhere outside hardened kernels): no network at all. Without them
-//! the tools get proxies that lead nowhere, and what they could fetch is refused before they run.
+//! own that is ended as a whole, limits on time, memory, file sizes and output. Where the kernel has Landlock
+//! (Linux 5.13 and later, unless switched off): no file but the system's programs and the rendering's own scratch
+//! directory can be opened. Where unprivileged namespaces are allowed: no network at all. Without them the tools
+//! get proxies that lead nowhere, and what they could fetch is refused before they run.
+
+mod confine;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -13,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::Limits;
+use crate::{Limits, RenderError, Tools};
 
 /// How a run ended badly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +63,17 @@ pub enum SandboxError {
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     isolation: NetworkIsolation,
+    files: FileIsolation,
+}
+
+/// What keeps tools from files that are not theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileIsolation {
+    /// The kernel refuses to open them.
+    Landlock,
+    /// Only what is written to the scratch directory is of the repository, without links; paths that leave it are
+    /// refused before a tool runs.
+    InspectionOnly,
 }
 
 /// What keeps tools from the network.
@@ -77,6 +91,8 @@ pub(crate) struct Run<'a> {
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: &'a Path,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Another program that the tool runs.
+    pub(crate) helper: Option<&'a Path>,
     /// Private directory of this rendering; its path is taken out of messages.
     pub(crate) scratch: &'a Path,
     pub(crate) network: bool,
@@ -93,7 +109,15 @@ impl Sandbox {
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success());
-        Self { isolation: if works { NetworkIsolation::Namespace } else { NetworkIsolation::InspectionOnly } }
+        let isolation = if works { NetworkIsolation::Namespace } else { NetworkIsolation::InspectionOnly };
+        let files =
+            if confine::is_available() { FileIsolation::Landlock } else { FileIsolation::InspectionOnly };
+        Self { isolation, files }
+    }
+
+    /// What keeps tools from files that are not theirs, here.
+    pub fn file_isolation(&self) -> FileIsolation {
+        self.files
     }
 
     /// What keeps tools from the network here.
@@ -104,10 +128,9 @@ impl Sandbox {
     /// Runs a tool to its end and gives back what it printed.
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Vec<u8>, SandboxError> {
         let started = Instant::now();
-        let mut child = self.command(run).spawn().map_err(|error| SandboxError::Start {
-            program: run.program.display().to_string(),
-            reason: error.to_string(),
-        })?;
+        let mut child = self
+            .spawn(run)
+            .map_err(|reason| SandboxError::Start { program: run.program.display().to_string(), reason })?;
         let group = Group::of(&child);
         let outcome = supervise(&mut child, run.limits, started);
         // Children that the tool left behind end with it.
@@ -118,6 +141,24 @@ impl Sandbox {
             return Ok(stdout);
         }
         Err(failure(status, &stderr, run))
+    }
+
+    fn spawn(&self, run: &Run<'_>) -> Result<Child, String> {
+        let mut command = self.command(run);
+        if self.files == FileIsolation::InspectionOnly {
+            return command.spawn().map_err(|error| error.to_string());
+        }
+        let programs = [run.program.to_owned(), run.helper.map(Path::to_owned).unwrap_or_default()];
+        // The rules stay with the thread, so it must be one that ends.
+        let spawned = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                confine::confine_thread(&programs, run.scratch, run.network)
+                    .map_err(|error| error.to_string())?;
+                command.spawn().map_err(|error| error.to_string())
+            });
+            thread.join()
+        });
+        spawned.unwrap_or_else(|_| Err("the thread that starts it failed".to_owned()))
     }
 
     fn command(&self, run: &Run<'_>) -> Command {
@@ -136,7 +177,7 @@ impl Sandbox {
             .args(["-c", LIMITS, "sh"])
             .arg((run.limits.memory / 1024).to_string())
             .arg((run.limits.export_bytes / 512).to_string())
-            .arg((run.limits.time.as_secs() + 1).to_string())
+            .arg((run.limits.time.as_secs() * 4).to_string())
             .arg(run.program)
             .args(&run.arguments)
             .current_dir(run.directory)
@@ -239,18 +280,24 @@ fn failure(status: ExitStatus, stderr: &[u8], run: &Run<'_>) -> SandboxError {
     SandboxError::Failed { code, message }
 }
 
-/// The end of what the tool said, without temporary paths and control characters.
+/// What the tool said, without temporary paths and control characters. Of a long text the start and the end:
+/// programs that crash say why first, those that complain say it last.
 fn last_words(stderr: &[u8], scratch: &Path) -> String {
-    const MAX: usize = 4000;
+    const START: usize = 1500;
+    const END: usize = 2500;
     let text = String::from_utf8_lossy(stderr);
     let mut message = text.replace(&format!("{}/repo/", scratch.display()), "");
     message = message.replace(&format!("{}/", scratch.display()), "");
-    let message = message.trim();
-    let start = message.char_indices().rev().nth(MAX).map_or(0, |(index, _)| index);
-    message[start..]
+    let characters: Vec<char> = message
+        .trim()
         .chars()
         .map(|character| if character.is_control() && character != '\n' { ' ' } else { character })
-        .collect()
+        .collect();
+    if characters.len() <= START + END {
+        return characters.into_iter().collect();
+    }
+    let (start, end) = (&characters[..START], &characters[characters.len() - END..]);
+    start.iter().chain(&[' ', '…', ' ']).chain(end).collect()
 }
 
 /// Ends the whole process group when it goes out of scope.
@@ -268,6 +315,22 @@ impl Drop for Group {
             // Already gone is fine.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
+    }
+}
+
+/// Everything that a settled rendering needs to run.
+pub(crate) struct Workshop<'a> {
+    pub(crate) sandbox: &'a Sandbox,
+    pub(crate) tools: &'a Tools,
+    pub(crate) limits: &'a Limits,
+    /// Where scratch directories are made.
+    pub(crate) root: &'a Path,
+}
+
+impl Workshop<'_> {
+    /// A new scratch directory.
+    pub(crate) fn scratch(&self) -> Result<Scratch, RenderError> {
+        Scratch::new(self.root).map_err(|error| RenderError::scratch(&error))
     }
 }
 

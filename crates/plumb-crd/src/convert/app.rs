@@ -49,6 +49,17 @@ pub fn to_app(application: &Application) -> Result<App, Vec<SpecProblem>> {
     })
 }
 
+/// The sources that count, in order, as they are written: one for each of [`App::sources`].
+pub fn written_sources(spec: &ApplicationSpec) -> Vec<wire::ApplicationSource> {
+    if let Some(hydrator) = &spec.source_hydrator {
+        return vec![hydrator.effective_sync_source()];
+    }
+    if spec.sources.is_empty() {
+        return vec![spec.source.as_deref().cloned().unwrap_or_default()];
+    }
+    spec.sources.clone()
+}
+
 /// The sources that count, and whether they were written as `sources`.
 fn sources(spec: &ApplicationSpec, problems: &mut Vec<SpecProblem>) -> (Vec<Source>, bool) {
     if let Some(hydrator) = &spec.source_hydrator {

@@ -38,6 +38,16 @@ pub fn to_operation(operation: &wire::Operation) -> Result<Operation, Vec<SpecPr
     })
 }
 
+/// The sources that an operation brings along, as they are written: one for each of [`Operation::sources`].
+pub fn written_operation_sources(operation: &wire::Operation) -> Option<Vec<wire::ApplicationSource>> {
+    let sync = operation.sync.as_ref()?;
+    if sync.sources.is_empty() {
+        let source = sync.source.as_deref().filter(|source| !source.repo_url.is_empty())?;
+        return Some(vec![source.clone()]);
+    }
+    Some(sync.sources.clone())
+}
+
 fn sources(
     sync: &wire::SyncOperation,
     problems: &mut Vec<SpecProblem>,

@@ -3,7 +3,7 @@
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use plumb_core::project::{
     CronSchedule, DestinationPattern, KindPattern, OrphanPattern, OrphanPatterns, ProjectProblem,
-    ProjectRules, ServiceAccountRule, WindowKind, WindowRule, WindowTime,
+    ProjectRules, ServiceAccountRule, SignatureMode, SignatureRule, WindowKind, WindowRule, WindowTime,
 };
 
 use super::{non_empty, parse_go_duration};
@@ -58,8 +58,42 @@ pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProbl
                 account: account.default_service_account.clone(),
             })
             .collect(),
+        signatures: signatures(project, &mut problems),
     };
     (rules, problems)
+}
+
+/// `sourceIntegrity` counts where there is one; the older keys are a rule for every repository.
+fn signatures(project: &AppProject, problems: &mut Vec<ProjectProblem>) -> Vec<SignatureRule> {
+    let spec = &project.spec;
+    let Some(integrity) = &spec.source_integrity else {
+        let keys: Vec<String> = spec.signature_keys.iter().map(|key| key.key_id.clone()).collect();
+        let rule = SignatureRule {
+            repositories: vec!["*".to_owned()],
+            mode: SignatureMode::Head,
+            keys: keys.clone(),
+        };
+        return if keys.is_empty() { Vec::new() } else { vec![rule] };
+    };
+    let policies = integrity.git.policies.iter().enumerate();
+    policies
+        .map(|(index, policy)| SignatureRule {
+            repositories: policy.repos.iter().map(|repository| repository.url.clone()).collect(),
+            mode: match policy.gpg.mode.as_str() {
+                "none" => SignatureMode::None,
+                "head" => SignatureMode::Head,
+                "strict" => SignatureMode::Strict,
+                other => {
+                    problems.push(ProjectProblem {
+                        field: format!("sourceIntegrity.git.policies[{index}].gpg.mode"),
+                        reason: format!("`{other}` is none of none, head and strict; strict is used"),
+                    });
+                    SignatureMode::Strict
+                }
+            },
+            keys: policy.gpg.keys.clone(),
+        })
+        .collect()
 }
 
 fn cluster_kind(restriction: &ClusterResourceRestriction) -> KindPattern {

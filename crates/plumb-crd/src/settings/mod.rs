@@ -5,6 +5,7 @@
 
 mod cluster;
 mod customization;
+mod plugin;
 mod repository;
 mod secret;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use plumb_core::tracking::TrackingSettings;
 
 pub use cluster::{ClusterAuth, ClusterSecret, ClusterTls, ExecConfig};
 pub use customization::{Customization, CustomizationKey, Customizations, IgnoredFields, KnownTypeField};
+pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
 pub use secret::{SecretData, SecretText, WebhookSecrets};
 

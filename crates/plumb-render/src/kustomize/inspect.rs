@@ -59,7 +59,7 @@ pub(super) fn walk(
                 limit: MAX_OVERLAYS as u64,
             });
         }
-        set.add("", &directory).map_err(RenderError::read(format!("overlay `{directory}`")))?;
+        set.add("", &directory, &format!("overlay `{directory}`"))?;
         let Some(files) = set.files("").cloned() else { continue };
         let Some((file, kustomization)) = read_kustomization(files.as_ref(), &directory, limits)? else {
             continue;
@@ -74,11 +74,11 @@ pub(super) fn walk(
         };
         overlay.inspect(&kustomization)?;
         for path in overlay.outside {
-            let (_, entry) = follow(files.as_ref(), &path).map_err(RenderError::read(format!("`{path}`")))?;
-            if entry.kind == EntryKind::Directory {
+            let (_, kind) = follow(files.as_ref(), &path).map_err(RenderError::read(format!("`{path}`")))?;
+            if kind == EntryKind::Directory {
                 waiting.push(path);
             } else {
-                set.add("", &path).map_err(RenderError::read(format!("`{path}`")))?;
+                set.add("", &path, &format!("`{path}`"))?;
             }
         }
     }
@@ -206,8 +206,8 @@ impl Overlay<'_> {
         }
         let path = self.directory.join(text).map_err(|error| self.refused(format!("`{field}`: {error}")))?;
         match follow(self.files, &path) {
-            Ok((_, entry)) => {
-                if entry.kind == EntryKind::Directory || !path.is_within(self.directory) {
+            Ok((_, kind)) => {
+                if kind == EntryKind::Directory || !path.is_within(self.directory) {
                     self.outside.push(path);
                 }
                 Ok(())

@@ -1,6 +1,16 @@
 //! plumb-render with real files and the real programs.
 
 #[cfg(test)]
+mod charts;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod parity;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod scale;
+#[cfg(test)]
 mod simple;
 #[cfg(test)]
 mod workbench;

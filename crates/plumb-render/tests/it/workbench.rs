@@ -66,6 +66,7 @@ impl Workbench {
             files: Arc::new(LocalFiles::new(self.root())),
             revision: "0123456789abcdef0123456789abcdef01234567".to_owned(),
             refs: BTreeMap::new(),
+            chart_dependencies: BTreeMap::new(),
             overrides: None,
             app: AppFacts {
                 name: "web".to_owned(),
@@ -99,7 +100,7 @@ pub(crate) fn tools() -> Tools {
     Tools {
         helm: program("helm", "PLUMB_HELM"),
         kustomize: program("kustomize", "PLUMB_KUSTOMIZE"),
-        jsonnet: Vec::new(),
+        jsonnet: vec![PathBuf::from(env!("CARGO_BIN_EXE_plumb-jsonnet"))],
     }
 }
 

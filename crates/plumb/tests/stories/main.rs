@@ -9,5 +9,6 @@ mod outside;
 mod poison;
 mod safety;
 mod settings;
+mod sources;
 mod stage;
 mod sync;

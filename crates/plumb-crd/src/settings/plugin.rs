@@ -1,0 +1,159 @@
+//! Config management plugins, declared in a `ConfigMap`.
+//!
+//! Argo CD reads a `ConfigManagementPlugin` from a file in a sidecar. plumb has no sidecars: the same text stands
+//! in the `ConfigMap` `plumb-plugins`, one plugin per key, and the command runs in the sandbox of every tool.
+
+use std::collections::BTreeMap;
+
+use super::{ConfigData, SettingsProblem, value::read_yaml};
+use crate::wire::wire;
+
+/// Name of the `ConfigMap`.
+pub const PLUGINS_CONFIG_MAP: &str = "plumb-plugins";
+
+/// One declared plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginDeclaration {
+    /// Run first; its output is not used.
+    pub init: Vec<String>,
+    /// Prints the manifests.
+    pub generate: Vec<String>,
+    /// Claims a source in whose directory a file matches this glob.
+    pub file_name: Option<String>,
+    /// Claims a source below whose directory a file matches this glob.
+    pub find_glob: Option<String>,
+}
+
+wire! {
+    /// A `ConfigManagementPlugin`.
+    struct RawPlugin {
+        /// Its name.
+        "metadata" metadata: RawMetadata,
+        /// What it does.
+        "spec" spec: RawSpec,
+    }
+
+    /// Metadata of a plugin.
+    struct RawMetadata {
+        /// Its name.
+        "name" name: String,
+    }
+
+    /// `spec` of a plugin.
+    struct RawSpec {
+        /// Part of its name, if there is one.
+        "version" version: String,
+        /// Run first.
+        "init" init: RawCommand,
+        /// Prints the manifests.
+        "generate" generate: RawCommand,
+        /// What it claims by itself.
+        "discover" discover: RawDiscover,
+    }
+
+    /// A program with its arguments.
+    struct RawCommand {
+        /// The program and its first arguments.
+        "command" command: Vec<String>,
+        /// More arguments.
+        "args" args: Vec<String>,
+    }
+
+    /// What a plugin claims by itself.
+    struct RawDiscover {
+        /// A glob on files of the directory.
+        "fileName" file_name: String,
+        /// More ways to find out.
+        "find" find: RawFind,
+    }
+
+    /// More ways to find out.
+    struct RawFind {
+        /// A glob on files below the directory.
+        "glob" glob: String,
+        /// A command that prints something if it claims the directory.
+        "command" command: Vec<String>,
+    }
+}
+
+/// The plugins of the `ConfigMap`, by the names that sources use: `name-version`, or `name` without version.
+/// One that cannot be read is left out and reported.
+pub fn read_plugins(data: &ConfigData) -> (BTreeMap<String, PluginDeclaration>, Vec<SettingsProblem>) {
+    let mut plugins = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (key, text) in data {
+        match read_plugin(text) {
+            Ok((name, plugin)) => {
+                plugins.insert(name, plugin);
+            }
+            Err(reason) => {
+                problems.push(SettingsProblem { place: format!("{PLUGINS_CONFIG_MAP} {key}"), reason });
+            }
+        }
+    }
+    (plugins, problems)
+}
+
+fn read_plugin(text: &str) -> Result<(String, PluginDeclaration), String> {
+    let raw: RawPlugin = read_yaml(text)?;
+    let name = raw.metadata.name;
+    if name.is_empty() {
+        return Err("metadata.name is missing".to_owned());
+    }
+    let spec = raw.spec;
+    let command = |raw: RawCommand| -> Vec<String> { raw.command.into_iter().chain(raw.args).collect() };
+    let generate = command(spec.generate);
+    if generate.is_empty() {
+        return Err("spec.generate.command is missing".to_owned());
+    }
+    if !spec.discover.find.command.is_empty() {
+        return Err(
+            "spec.discover.find.command is not supported: use fileName or find.glob, or name the plugin in the \
+             source"
+                .to_owned(),
+        );
+    }
+    let non_empty = |text: String| (!text.is_empty()).then_some(text);
+    let plugin = PluginDeclaration {
+        init: command(spec.init),
+        generate,
+        file_name: non_empty(spec.discover.file_name),
+        find_glob: non_empty(spec.discover.find.glob),
+    };
+    let name = if spec.version.is_empty() { name } else { format!("{name}-{}", spec.version) };
+    Ok((name, plugin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_the_text_that_argo_cd_takes() {
+        let data: ConfigData = [
+            (
+                "a.yaml",
+                "apiVersion: argoproj.io/v1alpha1\nkind: ConfigManagementPlugin\nmetadata: {name: cue}\n\
+                 spec:\n  version: v1.0\n  init: {command: [sh, -c], args: ['true']}\n\
+                 \x20 generate: {command: [cue], args: [export]}\n  discover: {fileName: './*.cue'}\n",
+            ),
+            ("b.yaml", "metadata: {name: plain}\nspec: {generate: {command: [cat, x.yaml]}}\n"),
+            ("c.yaml", "metadata: {name: none}\nspec: {}\n"),
+            (
+                "d.yaml",
+                "metadata: {name: asks}\nspec: {generate: {command: [a]}, discover: {find: {command: [b]}}}",
+            ),
+            ("e.yaml", "a: ["),
+        ]
+        .into_iter()
+        .map(|(key, text)| (key.to_owned(), text.to_owned()))
+        .collect();
+        let (plugins, problems) = read_plugins(&data);
+        assert_eq!(plugins.keys().collect::<Vec<_>>(), ["cue-v1.0", "plain"]);
+        let cue = &plugins["cue-v1.0"];
+        assert_eq!((cue.init.join(" "), cue.generate.join(" ")), ("sh -c true".into(), "cue export".into()));
+        assert_eq!(cue.file_name.as_deref(), Some("./*.cue"));
+        let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
+        assert_eq!(places, ["plumb-plugins c.yaml", "plumb-plugins d.yaml", "plumb-plugins e.yaml"]);
+    }
+}

@@ -1,0 +1,271 @@
+//! Which commit, or which version of a chart, a source means now, and its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use plumb_core::app::{CommitId, Source};
+use plumb_core::project::{SignatureMode, normalize_repo_url};
+use plumb_core::source::SourceFiles;
+use plumb_crd::application::ApplicationSource;
+use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree};
+use plumb_render::{ChartDependency, MemoryFiles, RenderRequest};
+
+use super::{Sources, chain};
+use crate::project::Ground;
+use crate::queue::Look;
+
+/// One source and what it means now.
+pub(super) struct Resolved {
+    pub(super) source: Source,
+    /// The same as the Application has it, for overrides.
+    pub(super) written: ApplicationSource,
+    /// The commit, or the version of the chart.
+    pub(super) revision: String,
+    place: Place,
+}
+
+enum Place {
+    Git { mirror: Mirror, commit: CommitId },
+    Chart(Arc<MemoryFiles>),
+}
+
+impl Resolved {
+    /// Only referred to by others: it renders nothing.
+    pub(super) fn is_reference(&self) -> bool {
+        self.source.path.is_none() && self.source.chart.is_none() && self.source.ref_name.is_some()
+    }
+
+    /// The files of its commit without submodules; `None` for a chart.
+    pub(super) fn tree(&self) -> Option<SourceTree> {
+        match &self.place {
+            Place::Git { mirror, commit } => mirror.tree(commit).ok(),
+            Place::Chart(_) => None,
+        }
+    }
+
+    /// The same repository at another commit, as far as it is known.
+    pub(super) fn tree_at(&self, revision: &str) -> Option<SourceTree> {
+        match &self.place {
+            Place::Git { mirror, .. } => mirror.tree(&revision.parse().ok()?).ok(),
+            Place::Chart(_) => None,
+        }
+    }
+}
+
+impl Sources {
+    /// The commit, or the version, of each source. `pinned` revisions win over what the sources say.
+    pub(super) async fn resolve(
+        &self,
+        ground: &Ground,
+        sources: &[(Source, ApplicationSource)],
+        pinned: &[String],
+        look: Look,
+        since: Instant,
+    ) -> Result<Vec<Resolved>, String> {
+        let mut resolved = Vec::with_capacity(sources.len());
+        for (index, (source, written)) in sources.iter().enumerate() {
+            if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
+                return Err(format!("repository {}: {reason}", source.repo_url));
+            }
+            let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
+            let (revision, place) = match chart_address(source) {
+                Some((url, name)) => self.chart(ground, source, &url, &name, pinned, since).await?,
+                None => self.commit(ground, source, pinned, look, since).await?,
+            };
+            resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, place });
+        }
+        check_references(&resolved)?;
+        Ok(resolved)
+    }
+
+    async fn chart(
+        &self,
+        ground: &Ground,
+        source: &Source,
+        url: &str,
+        name: &str,
+        pinned: Option<&String>,
+        since: Instant,
+    ) -> Result<(String, Place), String> {
+        let version = pinned.or(source.target_revision.as_ref()).map_or("*", String::as_str);
+        let version = if version.is_empty() { "*" } else { version };
+        let mut repository = ground.settings.chart_repository(url, ground.project.name());
+        if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
+            repository.pass_credentials |= options.pass_credentials;
+        }
+        let chart =
+            self.charts.fetch(&repository, name, version, since).await.map_err(|error| chain(&error))?;
+        Ok((chart.version, Place::Chart(chart.files)))
+    }
+
+    async fn commit(
+        &self,
+        ground: &Ground,
+        source: &Source,
+        pinned: Option<&String>,
+        look: Look,
+        since: Instant,
+    ) -> Result<(String, Place), String> {
+        let url = RepoUrl::parse(&source.repo_url).map_err(|error| chain(&error))?;
+        let access = ground.access(&source.repo_url);
+        let spec = match pinned {
+            Some(revision) => RevisionSpec::new(revision.clone()),
+            None => RevisionSpec::of(source),
+        };
+        // A commit never changes: only names are asked for anew.
+        let is_commit = spec.revision.parse::<CommitId>().is_ok();
+        if look >= Look::Git && !is_commit {
+            self.mirrors.fetch_since(&url, &access, since).await.map_err(|error| chain(&error))?;
+        }
+        let (mirror, commit) =
+            self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| chain(&error))?;
+        if let Some(rule) = ground.project.signatures(&source.repo_url) {
+            let keys = Arc::clone(&ground.settings.gpg_keys);
+            let keyring = self.mirrors.keyring(&keys).await.map_err(|error| chain(&error))?;
+            let policy = SignaturePolicy {
+                keys: rule.keys.clone(),
+                whole_history: rule.mode == SignatureMode::Strict,
+            };
+            self.mirrors
+                .check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring)
+                .await
+                .map_err(|error| chain(&error))?;
+        }
+        Ok((commit.to_string(), Place::Git { mirror, commit }))
+    }
+
+    /// The files of a source, with submodules where they are switched on.
+    pub(super) async fn files(
+        &self,
+        ground: &Ground,
+        resolved: &Resolved,
+    ) -> Result<Arc<dyn SourceFiles>, String> {
+        let (mirror, commit) = match &resolved.place {
+            Place::Chart(files) => return Ok(Arc::clone(files) as Arc<dyn SourceFiles>),
+            Place::Git { mirror, commit } => (mirror, commit),
+        };
+        if !ground.access(&resolved.source.repo_url).submodules {
+            let tree = mirror.tree(commit).map_err(|error| chain(&error))?;
+            return Ok(Arc::new(tree));
+        }
+        let access = |url: &RepoUrl| ground.access(url.as_str());
+        let tree = self
+            .mirrors
+            .tree_with_submodules(mirror, commit, &access)
+            .await
+            .map_err(|error| chain(&error))?;
+        Ok(Arc::new(tree))
+    }
+
+    /// Fetches the charts that a chart depends on and does not bring along, from repositories that the project
+    /// permits.
+    pub(super) async fn dependencies(
+        &self,
+        ground: &Ground,
+        request: &RenderRequest,
+        since: Instant,
+    ) -> Result<BTreeMap<ChartDependency, Arc<dyn SourceFiles>>, String> {
+        let mut fetched: BTreeMap<ChartDependency, Arc<dyn SourceFiles>> = BTreeMap::new();
+        let missing = {
+            let (renderer, request) = (Arc::clone(&self.renderer), request.clone());
+            tokio::task::spawn_blocking(move || renderer.missing_dependencies(&request))
+                .await
+                .map_err(|error| format!("rendering was cut off: {error}"))?
+                .map_err(|error| error.full_message())?
+        };
+        for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
+            let project = ground.project.name();
+            let repository =
+                ground.settings.dependency_repository(&dependency.repository, project).ok_or_else(|| {
+                    format!(
+                        "chart dependency `{}`: no Helm repository is registered under the name {}",
+                        dependency.name, dependency.repository
+                    )
+                })?;
+            if !ground.project.permits_source(&repository.url) {
+                return Err(format!(
+                    "chart dependency `{}`: repository {} is not permitted in project '{project}'",
+                    dependency.name, repository.url
+                ));
+            }
+            let chart = self
+                .charts
+                .fetch(&repository, &dependency.name, &dependency.version, since)
+                .await
+                .map_err(|error| format!("chart dependency `{}`: {}", dependency.name, chain(&error)))?;
+            fetched.insert(dependency, chart.files);
+        }
+        Ok(fetched)
+    }
+}
+
+/// Repository and name of the chart, if the source is one. `oci://host/charts/web` without `chart` is the chart
+/// `web`.
+fn chart_address(source: &Source) -> Option<(String, String)> {
+    if let Some(chart) = source.chart.as_ref().filter(|chart| !chart.is_empty()) {
+        return Some((source.repo_url.clone(), chart.clone()));
+    }
+    let address = source.repo_url.strip_prefix("oci://")?.trim_end_matches('/');
+    let (repository, name) = address.rsplit_once('/')?;
+    Some((format!("oci://{repository}"), name.to_owned()))
+}
+
+/// What may be referred to: no charts, and one repository at one commit only, since there is one file by one name.
+fn check_references(resolved: &[Resolved]) -> Result<(), String> {
+    let mut commits: BTreeMap<String, (&str, &str)> = BTreeMap::new();
+    let used: BTreeSet<&str> = resolved.iter().flat_map(|source| references(&source.source)).collect();
+    for source in resolved {
+        let Some(name) = source.source.ref_name.as_deref().filter(|name| used.contains(name)) else {
+            continue;
+        };
+        if matches!(source.place, Place::Chart(_)) {
+            return Err(format!(
+                "source `{name}` is a chart: only Git sources can be referred to as ${name}"
+            ));
+        }
+        let url = normalize_repo_url(&source.source.repo_url);
+        match commits.get(&url) {
+            Some((_, commit)) if *commit == source.revision => {}
+            Some((other, commit)) => {
+                return Err(format!(
+                    "sources `{other}` and `{name}` refer to {} at two commits ({commit} and {}): refer to one",
+                    source.source.repo_url, source.revision
+                ));
+            }
+            None => {
+                commits.insert(url, (name, &source.revision));
+            }
+        }
+    }
+    for source in resolved.iter().filter(|source| matches!(source.place, Place::Git { .. })) {
+        if references(&source.source).next().is_none() {
+            continue;
+        }
+        let url = normalize_repo_url(&source.source.repo_url);
+        if let Some((name, commit)) = commits.get(&url).filter(|(_, commit)| *commit != source.revision) {
+            return Err(format!(
+                "source `{name}` refers to the repository of the source that uses it, {}, at another commit \
+                 ({commit}, not {})",
+                source.source.repo_url, source.revision
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The names of other sources that a source's Helm options use.
+fn references(source: &Source) -> impl Iterator<Item = &str> {
+    let options = match &source.tool {
+        Some(plumb_core::app::SourceTool::Helm(options)) => Some(options),
+        _ => None,
+    };
+    let files = options.into_iter().flat_map(|options| {
+        let parameters = options.file_parameters.iter().map(|parameter| &parameter.path);
+        options.value_files.iter().chain(parameters)
+    });
+    files.filter_map(|file| {
+        let rest = file.strip_prefix('$')?;
+        Some(rest.split_once('/').map_or(rest, |(name, _)| name))
+    })
+}

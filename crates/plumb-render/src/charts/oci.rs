@@ -1,0 +1,100 @@
+//! Charts from OCI registries, pulled by the real program.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use plumb_core::source::{RepoPath, SourceFiles as _};
+
+use super::{ChartError, ChartRepository, Charts, archive};
+use crate::helm;
+use crate::sandbox::{Run, Scratch, flag};
+
+impl Charts {
+    /// The archive and the version that it turned out to be.
+    pub(super) async fn pull(
+        &self,
+        repository: &ChartRepository,
+        name: &str,
+        version: &str,
+    ) -> Result<(String, Vec<u8>), ChartError> {
+        let (directory, tools, limits, sandbox) =
+            (self.directory.clone(), self.tools.clone(), self.limits.clone(), self.sandbox.clone());
+        let (repository, name, version) = (repository.clone(), name.to_owned(), version.to_owned());
+        let interrupted = ChartError::Cache { name: name.clone(), reason: "interrupted".to_owned() };
+        let pulled = tokio::task::spawn_blocking(move || {
+            let cache =
+                |error: std::io::Error| ChartError::Cache { name: name.clone(), reason: error.to_string() };
+            let scratch = Scratch::new(&directory).map_err(cache)?;
+            let target = scratch.repository();
+            std::fs::create_dir(&target).map_err(cache)?;
+            let mut environment = helm::environment(scratch.path());
+            environment
+                .push(("HELM_REGISTRY_CONFIG".into(), login(&repository, scratch.path()).map_err(cache)?));
+            let address =
+                format!("oci://{}/{name}", repository.url.trim_start_matches("oci://").trim_end_matches('/'));
+            let mut arguments: Vec<OsString> =
+                vec!["pull".into(), address.into(), flag("version", &version), flag("destination", &target)];
+            if repository.plain_http {
+                arguments.push("--plain-http".into());
+            }
+            if repository.insecure {
+                arguments.push("--insecure-skip-tls-verify".into());
+            }
+            if let Some(ca) = &repository.ca {
+                let path = scratch.path().join("ca.pem");
+                std::fs::write(&path, ca).map_err(cache)?;
+                arguments.push(flag("ca-file", path));
+            }
+            let run = Run {
+                program: &tools.helm,
+                arguments,
+                directory: &target,
+                environment,
+                helper: None,
+                scratch: scratch.path(),
+                network: true,
+                limits: &limits,
+            };
+            sandbox.run(&run).map_err(|source| ChartError::Pull {
+                repository: repository.url.clone(),
+                name: name.clone(),
+                version: version.clone(),
+                source,
+            })?;
+            let pulled = std::fs::read_dir(&target).map_err(cache)?.flatten().next();
+            let path = pulled.map(|entry| entry.path()).unwrap_or_default();
+            let archive = std::fs::read(path).map_err(cache)?;
+            let files = archive::unpack(&archive, &limits).map_err(|source| ChartError::Archive {
+                name: name.clone(),
+                version: version.clone(),
+                source,
+            })?;
+            let chart = files.read(&RepoPath::root().child("Chart.yaml")).unwrap_or_default();
+            Ok((chart_version(&chart).unwrap_or(version), archive))
+        });
+        pulled.await.unwrap_or(Err(interrupted))
+    }
+}
+
+/// Docker's form of stored credentials, which Helm reads.
+fn login(repository: &ChartRepository, scratch: &Path) -> std::io::Result<OsString> {
+    use base64::Engine as _;
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let path = scratch.join("registry.json");
+    let host = repository.url.trim_start_matches("oci://").split('/').next().unwrap_or_default();
+    let mut config = serde_json::json!({});
+    if let (Some(username), Some(password)) = (&repository.username, &repository.password) {
+        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
+        config = serde_json::json!({"auths": {host: {"auth": pair}}});
+    }
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    file.write_all(config.to_string().as_bytes())?;
+    Ok(path.into())
+}
+
+fn chart_version(chart: &[u8]) -> Option<String> {
+    let documents =
+        plumb_core::yaml::parse_documents_bytes(chart, &plumb_core::yaml::Limits::default()).ok()?;
+    Some(documents.first()?.value.get("version")?.as_str()?.to_owned())
+}

@@ -1,0 +1,181 @@
+//! Where value files are, patterns included.
+
+use plumb_core::app::HelmOptions;
+use plumb_core::glob::Glob;
+use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
+
+use super::SourceFile;
+use crate::readset::ReadSet;
+use crate::{BuildEnvironment, RenderError, RenderRequest};
+
+/// So many files may a pattern look at.
+const MAX_SEARCHED: usize = 50_000;
+
+/// The files of `valueFiles` in order, added to the set. Patterns stand for the files that match them, in order
+/// of their paths; a file that is also named by itself, or matched before, is not repeated.
+pub(super) fn value_files(
+    request: &RenderRequest,
+    chart: &RepoPath,
+    options: &HelmOptions,
+    environment: &BuildEnvironment,
+    set: &mut ReadSet,
+) -> Result<Vec<SourceFile>, RenderError> {
+    let mut entries = Vec::with_capacity(options.value_files.len());
+    for written in &options.value_files {
+        entries.push((written, locate(request, chart, written, environment, "helm.valueFiles")?));
+    }
+    let named: Vec<SourceFile> =
+        entries.iter().map(|(_, file)| file).filter(|file| !is_pattern(file)).cloned().collect();
+    let mut files: Vec<SourceFile> = Vec::new();
+    for (written, file) in entries {
+        let failed = |source| RenderError::Read { what: format!("value file `{written}`"), source };
+        let not_found = || SourceError::NotFound { path: file.path.clone() };
+        let source = set.files(&file.source).cloned().ok_or_else(|| failed(not_found()))?;
+        let exists =
+            matches!(follow(source.as_ref(), &file.path), Ok((_, EntryKind::File | EntryKind::Executable)));
+        if is_pattern(&file) && !exists {
+            let matched = search(source.as_ref(), &file).map_err(failed)?;
+            if matched.is_empty() && !options.ignore_missing_value_files {
+                return Err(failed(not_found()));
+            }
+            for found in matched {
+                if !named.contains(&found) && !files.contains(&found) {
+                    set.add(&found.source, &found.path, &format!("value file `{}`", found.path))?;
+                    files.push(found);
+                }
+            }
+            continue;
+        }
+        match follow(source.as_ref(), &file.path) {
+            Ok((_, EntryKind::File | EntryKind::Executable)) => {
+                set.add(&file.source, &file.path, &format!("value file `{written}`"))?;
+                files.push(file);
+            }
+            Ok(_) => return Err(failed(SourceError::NotAFile { path: file.path })),
+            Err(SourceError::NotFound { .. }) if options.ignore_missing_value_files => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(files)
+}
+
+fn is_pattern(file: &SourceFile) -> bool {
+    file.path.as_str().contains(['*', '?', '['])
+}
+
+/// The files that a pattern matches, in order of their paths. `**` stands for any number of directories.
+fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFile>, SourceError> {
+    let mut start = RepoPath::root();
+    for step in pattern.path.components().take_while(|step| !step.contains(['*', '?', '['])) {
+        start = start.child(step);
+    }
+    let globs: Vec<Glob> =
+        spellings(pattern.path.as_str()).iter().filter_map(|text| Glob::url(text).ok()).collect();
+    let mut found = Vec::new();
+    let mut n_searched = 0;
+    let mut waiting = match files.kind(&start)? {
+        Some(EntryKind::Directory) => vec![start],
+        _ => Vec::new(),
+    };
+    while let Some(directory) = waiting.pop() {
+        for entry in files.list(&directory)? {
+            n_searched += 1;
+            let path = directory.child(&entry.name);
+            if n_searched > MAX_SEARCHED {
+                return Err(SourceError::NotFound { path: pattern.path.clone() });
+            }
+            match entry.kind {
+                EntryKind::Directory => waiting.push(path),
+                EntryKind::File | EntryKind::Executable | EntryKind::Link => {
+                    if globs.iter().any(|glob| glob.matches(path.as_str())) {
+                        found.push(SourceFile { source: pattern.source.clone(), path });
+                    }
+                }
+                EntryKind::Submodule => {}
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+/// `a/**/b` also matches `a/b`: every way to leave out the `**` steps.
+fn spellings(pattern: &str) -> Vec<String> {
+    const MOST: usize = 4;
+    let parts: Vec<&str> = pattern.split("**/").collect();
+    let n_steps = (parts.len() - 1).min(MOST);
+    (0..1_usize << n_steps)
+        .map(|choice| {
+            let mut text = String::new();
+            for (index, part) in parts.iter().enumerate() {
+                text.push_str(part);
+                let is_left_out = index < n_steps && choice >> index & 1 == 1;
+                if index + 1 < parts.len() && !is_left_out {
+                    text.push_str("**/");
+                }
+            }
+            text
+        })
+        .collect()
+}
+
+/// `values.yaml` beside the chart, `/values.yaml` from the repository's root, `$ref/values.yaml` from another
+/// source's root. Names of sources come before variables of the build environment.
+pub(super) fn locate(
+    request: &RenderRequest,
+    chart: &RepoPath,
+    written: &str,
+    environment: &BuildEnvironment,
+    option: &'static str,
+) -> Result<SourceFile, RenderError> {
+    let bad = |reason: String| RenderError::Option { option, reason };
+    if let Some(rest) = written.strip_prefix('$') {
+        let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if request.refs.contains_key(name) {
+            let path = environment.expand(path);
+            let path =
+                RepoPath::parse(path.trim_start_matches('/')).map_err(|error| bad(error.to_string()))?;
+            return Ok(SourceFile { source: name.to_owned(), path });
+        }
+        let is_variable = name.starts_with(['{', '$']) || environment.has(name);
+        if !is_variable {
+            return Err(bad(format!("`{written}`: no source of this app has `ref: {name}`")));
+        }
+    }
+    let written = environment.expand(written);
+    if written.contains("://") {
+        let reason =
+            format!("`{written}`: files from the network are not read; put the file into the repository");
+        return Err(bad(reason));
+    }
+    let path = match written.strip_prefix('/') {
+        Some(from_root) => RepoPath::parse(from_root.trim_start_matches('/')),
+        None => chart.join(&written),
+    };
+    let path = path.map_err(|error| bad(error.to_string()))?;
+    Ok(SourceFile { source: String::new(), path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryFiles;
+
+    #[test]
+    fn patterns_match_at_any_depth() {
+        let paths = ["env/a.yaml", "env/b.yml", "env/eu/c.yaml", "env/eu/west/d.yaml", "other/e.yaml"];
+        let files = MemoryFiles::new(paths.map(|path| (RepoPath::parse(path).unwrap(), Vec::new())));
+        let check = |pattern: &str, expected: &[&str]| {
+            let pattern = SourceFile { source: String::new(), path: RepoPath::parse(pattern).unwrap() };
+            let found = search(&files, &pattern).unwrap();
+            let found: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!(found, expected, "{}", pattern.path);
+        };
+        check("env/*.yaml", &["env/a.yaml"]);
+        check("env/**/*.yaml", &["env/a.yaml", "env/eu/c.yaml", "env/eu/west/d.yaml"]);
+        check("**/e.yaml", &["other/e.yaml"]);
+        check("env/?.y*ml", &["env/a.yaml", "env/b.yml"]);
+        check("env/[ab].*", &["env/a.yaml", "env/b.yml"]);
+        check("nowhere/*.yaml", &[]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Finds imports by their text. Imports are always string literals, so all of them can be seen; some that are
+//! found (in comments) are none, which costs a file too many in the read set and nothing else.
+
+use std::collections::BTreeSet;
+
+use plumb_core::source::{RepoPath, read_following};
+
+use super::{is_file, resolve_import};
+use crate::RenderError;
+use crate::readset::ReadSet;
+
+/// So many files may be imported.
+const MAX_IMPORTS: usize = 10_000;
+
+/// Adds the files and everything they import, directly or not.
+pub(super) fn add_all(files: &[RepoPath], search: &[RepoPath], set: &mut ReadSet) -> Result<(), RenderError> {
+    let mut waiting: Vec<RepoPath> = files.to_vec();
+    let mut seen = BTreeSet::new();
+    while let Some(file) = waiting.pop() {
+        if !seen.insert(file.clone()) {
+            continue;
+        }
+        if seen.len() > MAX_IMPORTS {
+            let what = "number of files that Jsonnet imports".to_owned();
+            return Err(RenderError::Limit { what, limit: MAX_IMPORTS as u64 });
+        }
+        set.add("", &file, &format!("`{file}`"))?;
+        let Some(source) = set.files("") else { continue };
+        let text = read_following(source.as_ref(), &file).map_err(RenderError::read(format!("`{file}`")))?;
+        let imports = literals(&String::from_utf8_lossy(&text));
+        waiting.extend(
+            imports.iter().filter_map(|text| resolve_import(&file, text, search, |path| is_file(set, path))),
+        );
+    }
+    Ok(())
+}
+
+/// The string after every `import`, `importstr` and `importbin`.
+fn literals(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(position) = rest.find("import") {
+        rest = &rest[position + "import".len()..];
+        let after = rest.strip_prefix("str").or_else(|| rest.strip_prefix("bin")).unwrap_or(rest);
+        found.extend(literal(skip_blank(after)));
+    }
+    found
+}
+
+/// Blanks and comments.
+fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        if let Some(comment) = text.strip_prefix("/*") {
+            text = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else if text.starts_with("//") || text.starts_with('#') {
+            text = text.split_once('\n').map_or("", |(_, after)| after);
+        } else {
+            return text;
+        }
+    }
+}
+
+fn literal(text: &str) -> Option<String> {
+    let (verbatim, text) = text.strip_prefix('@').map_or((false, text), |text| (true, text));
+    let quote = text.chars().next().filter(|character| matches!(character, '"' | '\''))?;
+    let mut characters = text[1..].chars().peekable();
+    let mut content = String::new();
+    loop {
+        match characters.next()? {
+            character if character == quote => {
+                // A doubled quote stands for itself in verbatim strings.
+                if !(verbatim && characters.next_if_eq(&quote).is_some()) {
+                    return Some(content);
+                }
+                content.push(quote);
+            }
+            '\\' if !verbatim => content.push(match characters.next()? {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                'b' => '\u{8}',
+                'f' => '\u{c}',
+                'u' => {
+                    let digits: String = characters.by_ref().take(4).collect();
+                    char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+                }
+                other => other,
+            }),
+            character => content.push(character),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_an_import_is_found() {
+        let text = r#"
+            local a = import "a.libsonnet";
+            local b = importstr 'b.txt';
+            local c = import /* why */ @"c""d";
+            local d = import // x
+                "\u0064.libsonnet";
+            local e = importbin"e.bin";
+            local f = important;
+        "#;
+        assert_eq!(literals(text), ["a.libsonnet", "b.txt", "c\"d", "d.libsonnet", "e.bin"]);
+        assert_eq!(literals("import \"unterminated"), Vec::<String>::new());
+    }
+}

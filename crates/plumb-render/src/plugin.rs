@@ -1,0 +1,216 @@
+//! Plugins: commands declared in the settings, run in the sandbox on a copy of the repository.
+//!
+//! This is the form without sidecar: what Argo CD has in a `ConfigManagementPlugin` file beside a container,
+//! plumb takes from the settings. The command sees the build environment and the parameters in the same variables.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use plumb_core::app::{PluginOptions, PluginValue};
+use plumb_core::desired::RenderedManifest;
+use plumb_core::glob::Glob;
+use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
+use serde_json::{Map, Value, json};
+
+use crate::readset::ReadSet;
+use crate::request::{Plugin, PluginDiscovery};
+use crate::sandbox::{Run, Workshop};
+use crate::{BuildEnvironment, RenderError, RenderRequest, export, parse};
+
+/// A plugin and what it is given.
+pub(crate) struct PluginPlan {
+    name: String,
+    directory: RepoPath,
+    plugin: Plugin,
+    environment: Vec<(String, String)>,
+}
+
+/// The plugin that claims a directory by its own rule.
+pub(crate) fn discover<'a>(
+    plugins: &'a std::collections::BTreeMap<String, Plugin>,
+    files: &dyn SourceFiles,
+    directory: &RepoPath,
+) -> Result<Option<&'a str>, RenderError> {
+    for (name, plugin) in plugins {
+        let (pattern, recurse) = match &plugin.discover {
+            PluginDiscovery::Named => continue,
+            PluginDiscovery::FileName(pattern) => (pattern, false),
+            PluginDiscovery::Find(pattern) => (pattern, true),
+        };
+        let glob = Glob::url(pattern.trim_start_matches("./"))
+            .map_err(|error| RenderError::Option { option: "plugin discovery", reason: error.to_string() })?;
+        if any_file(files, directory, directory, recurse, &glob, 0)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+fn any_file(
+    files: &dyn SourceFiles,
+    root: &RepoPath,
+    directory: &RepoPath,
+    recurse: bool,
+    glob: &Glob,
+    depth: usize,
+) -> Result<bool, RenderError> {
+    let entries = files.list(directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
+    for entry in entries {
+        let path = directory.child(&entry.name);
+        let found = match entry.kind {
+            EntryKind::Directory if recurse && depth < 32 => {
+                any_file(files, root, &path, recurse, glob, depth + 1)?
+            }
+            EntryKind::Directory => false,
+            EntryKind::File | EntryKind::Executable | EntryKind::Link | EntryKind::Submodule => {
+                glob.matches(path.below(root).unwrap_or_default())
+            }
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Settles which plugin runs with which variables. A plugin may read all of the repository.
+pub(crate) fn plan(
+    request: &RenderRequest,
+    directory: &RepoPath,
+    options: &PluginOptions,
+    environment: &BuildEnvironment,
+    set: &mut ReadSet,
+) -> Result<PluginPlan, RenderError> {
+    let plugins = &request.settings.plugins;
+    let bad = |reason: String| RenderError::Option { option: "plugin", reason };
+    let name = match options.name.as_deref().filter(|name| !name.is_empty()) {
+        Some(name) => name,
+        None => discover(plugins, request.files.as_ref(), directory)?.ok_or_else(|| {
+            bad("the source names no plugin, and none of the declared ones claims it".to_owned())
+        })?,
+    };
+    let plugin = plugins.get(name).ok_or_else(|| {
+        let known: Vec<&str> = plugins.keys().map(String::as_str).collect();
+        bad(format!("plugin `{name}` is not declared in the settings (declared: {})", known.join(", ")))
+    })?;
+    if plugin.generate.is_empty() {
+        return Err(bad(format!("plugin `{name}` has no `generate` command")));
+    }
+    set.add("", &RepoPath::root(), "the repository")?;
+    Ok(PluginPlan {
+        name: name.to_owned(),
+        directory: directory.clone(),
+        plugin: plugin.clone(),
+        environment: variables(request, options, environment),
+    })
+}
+
+/// Build environment, cluster, and the source's own variables and parameters.
+fn variables(
+    request: &RenderRequest,
+    options: &PluginOptions,
+    environment: &BuildEnvironment,
+) -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> =
+        environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    variables.push(("KUBE_VERSION".to_owned(), request.cluster.kube_version.clone().unwrap_or_default()));
+    variables.push(("KUBE_API_VERSIONS".to_owned(), request.cluster.api_versions.join(",")));
+    for (name, value) in &options.env {
+        variables.push((format!("ARGOCD_ENV_{name}"), environment.expand(value)));
+    }
+    let mut announced = Vec::new();
+    for parameter in &options.parameters {
+        let mut entry = Map::new();
+        entry.insert("name".to_owned(), json!(parameter.name));
+        let variable = format!("PARAM_{}", variable_name(&parameter.name));
+        match &parameter.value {
+            None => {}
+            Some(PluginValue::String(text)) => {
+                entry.insert("string".to_owned(), json!(text));
+                variables.push((variable, text.clone()));
+            }
+            Some(PluginValue::Map(map)) => {
+                entry.insert("map".to_owned(), json!(map));
+                variables.extend(
+                    map.iter()
+                        .map(|(key, text)| (format!("{variable}_{}", variable_name(key)), text.clone())),
+                );
+            }
+            Some(PluginValue::Array(items)) => {
+                entry.insert("array".to_owned(), json!(items));
+                variables.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, text)| (format!("{variable}_{index}"), text.clone())),
+                );
+            }
+        }
+        announced.push(Value::Object(entry));
+    }
+    variables.push(("ARGOCD_APP_PARAMETERS".to_owned(), Value::Array(announced).to_string()));
+    // A name that no variable can have, or a NUL, would keep the command from starting.
+    variables.retain(|(name, value)| !name.contains(['=', '\0']) && !value.contains('\0'));
+    variables
+}
+
+/// Upper case, everything but letters and digits as underscores.
+fn variable_name(name: &str) -> String {
+    name.chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character.to_ascii_uppercase() } else { '_' })
+        .collect()
+}
+
+impl PluginPlan {
+    /// Everything but the files, for the key of the cache.
+    pub(crate) fn parameters(&self) -> String {
+        format!("{:?}", (&self.name, &self.directory, &self.plugin, &self.environment))
+    }
+
+    /// Runs the commands.
+    pub(crate) fn render(
+        &self,
+        set: &ReadSet,
+        workshop: &Workshop<'_>,
+    ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let limits = workshop.limits;
+        let scratch = workshop.scratch()?;
+        let repository = scratch.repository();
+        export::export(set, "", &repository, limits)?;
+        let run = |command: &[String], tool: &'static str| {
+            let Some((program, arguments)) = command.split_first() else { return Ok(Vec::new()) };
+            let run = Run {
+                program: Path::new(program),
+                arguments: arguments.iter().map(OsString::from).collect(),
+                directory: &repository.join(self.directory.as_str()),
+                environment: self
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+                helper: None,
+                scratch: scratch.path(),
+                network: false,
+                limits,
+            };
+            workshop.sandbox.run(&run).map_err(|source| RenderError::Tool {
+                tool,
+                path: self.directory.clone(),
+                source,
+            })
+        };
+        run(&self.plugin.init, "plugin init")?;
+        let output = run(&self.plugin.generate, "plugin generate")?;
+        parse::tool_output(&output, "the plugin", limits, |_| None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_names_become_variable_names() {
+        assert_eq!(variable_name("helm-params.image"), "HELM_PARAMS_IMAGE");
+    }
+}

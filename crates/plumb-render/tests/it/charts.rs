@@ -1,0 +1,391 @@
+//! Charts from repositories: a small server on this machine is the index, the archive store and the OCI registry.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use base64::Engine as _;
+use plumb_core::app::{DirectoryOptions, SourceTool};
+use plumb_core::source::{RepoPath, SourceFiles};
+use plumb_render::{ChartRepository, Charts, Freshness, Limits};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::workbench::{Workbench, has, names, tools};
+
+/// What the server gives, and who asked for what.
+#[derive(Default)]
+struct Shelf {
+    files: BTreeMap<String, (String, Vec<u8>)>,
+    /// `user:password` that it wants to see.
+    credentials: Option<String>,
+    requests: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Server {
+    shelf: Arc<Mutex<Shelf>>,
+    host: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = Self { shelf: Arc::default(), host };
+        let shelf = Arc::clone(&server.shelf);
+        // Ends with the test's process; a test server has nothing to lose.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shelf = Arc::clone(&shelf);
+                std::thread::spawn(move || answer(stream, &shelf));
+            }
+        });
+        server
+    }
+
+    fn put(&self, path: &str, kind: &str, content: impl Into<Vec<u8>>) {
+        self.shelf.lock().unwrap().files.insert(path.to_owned(), (kind.to_owned(), content.into()));
+    }
+
+    /// An index of `web` with these versions, and their archives.
+    fn offer(&self, charts: &[(&str, &[u8])]) {
+        let mut index = "apiVersion: v1\nentries:\n  web:\n".to_owned();
+        for (version, archive) in charts {
+            let digest = digest(archive);
+            let _ = writeln!(
+                index,
+                "  - {{name: web, version: {version}, urls: [web-{version}.tgz], digest: {digest}}}"
+            );
+            self.put(&format!("/charts/web-{version}.tgz"), "application/gzip", *archive);
+        }
+        self.put("/charts/index.yaml", "text/yaml", index);
+    }
+
+    fn repository(&self) -> ChartRepository {
+        ChartRepository { url: format!("http://{}/charts", self.host), ..ChartRepository::default() }
+    }
+
+    fn requests(&self, what: &str) -> usize {
+        self.shelf.lock().unwrap().requests.iter().filter(|path| path.contains(what)).count()
+    }
+}
+
+fn answer(stream: TcpStream, shelf: &Mutex<Shelf>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    loop {
+        let (mut line, mut authorization) = (String::new(), None);
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return;
+        }
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_head = line.starts_with("HEAD");
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header).unwrap_or(0) == 0 || header.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = header.split_once(':')
+                && name.eq_ignore_ascii_case("authorization")
+            {
+                authorization = Some(value.trim().trim_start_matches("Basic ").to_owned());
+            }
+        }
+        let mut shelf = shelf.lock().unwrap();
+        shelf.requests.push(path.clone());
+        let wanted =
+            shelf.credentials.as_ref().map(|pair| base64::engine::general_purpose::STANDARD.encode(pair));
+        let plain = path.split('?').next().unwrap_or_default();
+        let (status, kind, content): (&str, String, Vec<u8>) = if wanted.is_some() && wanted != authorization
+        {
+            ("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"", String::new(), Vec::new())
+        } else if let Some((kind, content)) = shelf.files.get(plain) {
+            ("200 OK", kind.clone(), content.clone())
+        } else if plain == "/v2/" {
+            ("200 OK", "application/json".to_owned(), b"{}".to_vec())
+        } else {
+            ("404 Not Found", String::new(), Vec::new())
+        };
+        drop(shelf);
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nDocker-Content-Digest: sha256:{}\r\n\r\n",
+            content.len(),
+            digest(&content)
+        );
+        let body = if is_head { &[][..] } else { &content };
+        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).is_err() {
+            return;
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A chart archive with these files below `web/`.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    raw_archive(|builder| {
+        for (path, content) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(0o644);
+            builder.append_data(&mut header, format!("web/{path}"), content.as_bytes()).unwrap();
+        }
+    })
+}
+
+fn raw_archive(fill: impl FnOnce(&mut tar::Builder<flate2::write::GzEncoder<Vec<u8>>>)) -> Vec<u8> {
+    let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut builder = tar::Builder::new(encoder);
+    fill(&mut builder);
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+fn chart(version: &str) -> Vec<u8> {
+    archive(&[
+        ("Chart.yaml", &format!("apiVersion: v2\nname: web\nversion: {version}\n")),
+        ("values.yaml", "greeting: hello\n"),
+        (
+            "templates/cm.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-web\"}\ndata: \
+             {version: {{ .Chart.Version | quote }}, greeting: {{ .Values.greeting }}}\n",
+        ),
+    ])
+}
+
+struct Kept {
+    _directory: tempfile::TempDir,
+    charts: Charts,
+}
+
+fn charts() -> Kept {
+    let directory = tempfile::tempdir().unwrap();
+    let charts = Charts::new(directory.path().join("charts"), tools(), Limits::default()).unwrap();
+    Kept { _directory: directory, charts }
+}
+
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn versions_come_from_the_index_and_stay_without_it() {
+    let server = Server::start();
+    let (one, two) = (chart("1.0.0"), chart("1.2.0"));
+    server.offer(&[("1.0.0", &one), ("1.2.0", &two)]);
+    let kept = charts();
+    let asked = Instant::now();
+    let fetch = async |version: &str| kept.charts.fetch(&server.repository(), "web", version, asked).await;
+    let newest = fetch("^1.0").await.unwrap();
+    assert_eq!(newest.version, "1.2.0");
+    let text = newest.files.read(&RepoPath::parse("Chart.yaml").unwrap()).unwrap();
+    assert!(String::from_utf8(text).unwrap().contains("1.2.0"));
+    assert_eq!(fetch("~1.0.0").await.unwrap().version, "1.0.0");
+    assert_eq!(server.requests("index.yaml"), 1, "one reason to ask, one request");
+    kept.charts.fetch(&server.repository(), "web", "*", Instant::now()).await.unwrap();
+    assert_eq!(server.requests("index.yaml"), 2, "asked anew for a new reason");
+    assert_eq!(server.requests("web-1.2.0.tgz"), 1, "archives are kept");
+    let missing = whole(&fetch("^2.0").await.err().unwrap());
+    assert!(missing.contains("no chart `web` in version `^2.0`") && missing.contains("1.2.0"), "{missing}");
+    // The server goes away: what is known by its exact version stays.
+    server.shelf.lock().unwrap().files.clear();
+    assert_eq!(fetch("1.2.0").await.unwrap().version, "1.2.0");
+    let later = kept.charts.fetch(&server.repository(), "web", "^1.0", Instant::now()).await.err().unwrap();
+    assert!(whole(&later).contains("index of http://127.0.0.1"), "{}", whole(&later));
+}
+
+#[tokio::test]
+async fn archives_that_attack_are_refused() {
+    let link = raw_archive(|builder| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        builder.append_link(&mut header, "web/values.yaml", "/etc/passwd").unwrap();
+    });
+    let climbing = raw_archive(|builder| {
+        let mut header = tar::Header::new_gnu();
+        let name = b"web/../../out.yaml";
+        header.as_old_mut().name[..name.len()].copy_from_slice(name);
+        header.set_size(1);
+        header.set_cksum();
+        builder.append(&header, &b"x"[..]).unwrap();
+    });
+    let bomb = raw_archive(|builder| {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(200 << 20);
+        header.set_mode(0o644);
+        builder
+            .append_data(&mut header, "web/values.yaml", std::io::Read::take(std::io::repeat(0), 200 << 20))
+            .unwrap();
+    });
+    for (content, word) in [
+        (link, "neither a file nor a directory"),
+        (climbing, "leads outside"),
+        (bomb, "unpacks to more than"),
+        (b"no archive".to_vec(), "not a gzipped tar"),
+    ] {
+        let server = Server::start();
+        server.offer(&[("1.0.0", &content)]);
+        let error = charts().charts.fetch(&server.repository(), "web", "1.0.0", Instant::now()).await;
+        let text = whole(&error.err().unwrap());
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let server = Server::start();
+    server.offer(&[("1.0.0", &chart("1.0.0"))]);
+    server.put("/charts/web-1.0.0.tgz", "application/gzip", chart("6.6.6"));
+    let error = charts().charts.fetch(&server.repository(), "web", "1.0.0", Instant::now()).await;
+    assert!(whole(&error.err().unwrap()).contains("its digest is"));
+    for (name, version) in [("--help", "1.0.0"), ("../web", "1.0.0"), ("web", "--devel"), ("", "1.0.0")] {
+        let error = charts().charts.fetch(&server.repository(), name, version, Instant::now()).await;
+        assert!(whole(&error.err().unwrap()).contains("not a valid name"), "{name} {version}");
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_shown_to_their_own_host_only() {
+    let (server, elsewhere) = (Server::start(), Server::start());
+    server.shelf.lock().unwrap().credentials = Some("user:geheim".to_owned());
+    elsewhere.shelf.lock().unwrap().credentials = Some("user:geheim".to_owned());
+    let index = format!(
+        "entries:\n  web:\n  - {{version: 1.0.0, urls: ['http://{}/web.tgz']}}\n  - {{version: 2.0.0, urls: [web.tgz]}}\n",
+        elsewhere.host
+    );
+    server.put("/charts/index.yaml", "text/yaml", index);
+    server.put("/charts/web.tgz", "application/gzip", chart("2.0.0"));
+    elsewhere.put("/web.tgz", "application/gzip", chart("1.0.0"));
+    let repository = |password: &str, pass_credentials| ChartRepository {
+        username: Some("user".to_owned()),
+        password: Some(password.to_owned()),
+        pass_credentials,
+        ..server.repository()
+    };
+    let kept = charts();
+    let fetch = async |repository: &ChartRepository, version: &str| {
+        let fetched = kept.charts.fetch(repository, "web", version, Instant::now()).await;
+        fetched.map(|chart| chart.version).map_err(|error| whole(&error))
+    };
+    assert_eq!(fetch(&repository("geheim", false), "2.0.0").await.unwrap(), "2.0.0");
+    let refused = fetch(&repository("geheim", false), "1.0.0").await.unwrap_err();
+    assert!(refused.contains("401") && !refused.contains("geheim"), "{refused}");
+    assert_eq!(fetch(&repository("geheim", true), "1.0.0").await.unwrap(), "1.0.0");
+    // What one set of credentials fetched, another one does not get from the cache.
+    let wrong = fetch(&repository("falsch", false), "2.0.0").await.unwrap_err();
+    assert!(wrong.contains("401") && !wrong.contains("falsch"), "{wrong}");
+}
+
+#[tokio::test]
+async fn registries_are_asked_by_the_real_program() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let server = Server::start();
+    server.shelf.lock().unwrap().credentials = Some("user:geheim".to_owned());
+    for version in ["1.0.0", "1.1.0"] {
+        let (archive, config) =
+            (chart(version), format!("{{\"name\":\"web\",\"version\":\"{version}\",\"apiVersion\":\"v2\"}}"));
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json",
+                       "digest": format!("sha256:{}", digest(config.as_bytes())), "size": config.len()},
+            "layers": [{"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+                        "digest": format!("sha256:{}", digest(&archive)), "size": archive.len()}],
+        })
+        .to_string();
+        let kind = "application/vnd.oci.image.manifest.v1+json";
+        for reference in [version.to_owned(), format!("sha256:{}", digest(manifest.as_bytes()))] {
+            server.put(&format!("/v2/charts/web/manifests/{reference}"), kind, manifest.clone());
+        }
+        for blob in [config.into_bytes(), archive] {
+            server.put(
+                &format!("/v2/charts/web/blobs/sha256:{}", digest(&blob)),
+                "application/octet-stream",
+                blob,
+            );
+        }
+    }
+    server.put(
+        "/v2/charts/web/tags/list",
+        "application/json",
+        r#"{"name":"charts/web","tags":["1.0.0","1.1.0"]}"#,
+    );
+    let kept = charts();
+    let fetch = async |password: &str, version: &str| {
+        let repository = ChartRepository {
+            url: format!("oci://{}/charts", server.host),
+            username: Some("user".to_owned()),
+            password: Some(password.to_owned()),
+            plain_http: true,
+            ..ChartRepository::default()
+        };
+        let fetched = kept.charts.fetch(&repository, "web", version, Instant::now()).await;
+        fetched.map(|chart| chart.version).map_err(|error| whole(&error))
+    };
+    assert_eq!(fetch("geheim", "1.0.0").await, Ok("1.0.0".to_owned()));
+    assert_eq!(fetch("geheim", "^1.0").await, Ok("1.1.0".to_owned()));
+    let wrong = fetch("falsch", "1.0.0").await.unwrap_err();
+    assert!(wrong.contains("pull chart `web` 1.0.0") && !wrong.contains("falsch"), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_chart_renders_with_the_charts_that_it_depends_on() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let server = Server::start();
+    server.offer(&[("1.0.0", &chart("1.0.0")), ("1.3.0", &chart("1.3.0"))]);
+    let dependency = format!(
+        "apiVersion: v2\nname: outer\nversion: 0.1.0\ndependencies:\n- {{name: web, version: ^1.0, repository: \"http://{}/charts\"}}\n\
+         - {{name: near, version: 0.1.0, repository: \"file://../near\"}}\n",
+        server.host
+    );
+    let config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n";
+    let workbench = Workbench::new(&[
+        ("outer/Chart.yaml", &dependency),
+        ("outer/values.yaml", "web: {greeting: from-outside}\n"),
+        ("outer/templates/a.yaml", &config_map.replace("NAME", "outer")),
+        ("near/Chart.yaml", "apiVersion: v2\nname: near\nversion: 0.1.0\n"),
+        ("near/templates/a.yaml", &config_map.replace("NAME", "near")),
+    ]);
+    let mut request = workbench.request("outer", None);
+    let missing = workbench.renderer.missing_dependencies(&request).unwrap();
+    assert_eq!(missing.iter().filter(|dependency| !dependency.is_local()).count(), 1);
+    let kept = charts();
+    for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
+        let repository = ChartRepository { url: dependency.repository.clone(), ..ChartRepository::default() };
+        let chart = kept
+            .charts
+            .fetch(&repository, &dependency.name, &dependency.version, Instant::now())
+            .await
+            .unwrap_or_else(|error| panic!("{}", whole(&error)));
+        request.chart_dependencies.insert(dependency, chart.files);
+    }
+    let rendered = workbench
+        .renderer
+        .render(&request, Freshness::Cached)
+        .unwrap_or_else(|error| panic!("{}", error.full_message()));
+    let mut found = names(&rendered);
+    found.sort();
+    assert_eq!(found, ["ConfigMap/near", "ConfigMap/outer", "ConfigMap/web-web"]);
+    let web =
+        rendered.manifests.iter().find(|manifest| manifest.value["metadata"]["name"] == "web-web").unwrap();
+    assert_eq!(web.value["data"], json!({"version": "1.3.0", "greeting": "from-outside"}));
+    // Another tool does not care for the dependencies of a chart beside it.
+    let plain = workbench.request("outer", Some(SourceTool::Directory(DirectoryOptions::default())));
+    assert_eq!(workbench.renderer.missing_dependencies(&plain).unwrap(), []);
+}
