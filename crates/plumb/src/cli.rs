@@ -38,6 +38,7 @@ enum Command {
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
     Drift(commands::drift::Args),
+    Render(Box<commands::render::Args>),
     #[command(visible_alias = "project")]
     Proj(Box<commands::proj::Args>),
     Cluster(commands::cluster::Args),
@@ -45,6 +46,8 @@ enum Command {
     Version(commands::version::Args),
     Completion(commands::completion::Args),
     Man(commands::man::Args),
+    #[command(hide = true)]
+    JsonnetWorker(commands::jsonnet_worker::Args),
 }
 
 impl Command {
@@ -93,12 +96,14 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
+        Command::Render(args) => commands::render::run(context, &args).await,
         Command::Proj(args) => commands::proj::run(context, &args).await,
         Command::Cluster(args) => commands::cluster::run(context, &args).await,
         Command::Repo(args) => commands::repo::run(context, &args).await,
         Command::Version(args) => commands::version::run(context, &args, name).await,
         Command::Man(args) => commands::man::run(context, &args, Cli::command().name(name)),
         Command::Completion(args) => commands::completion::run(context, &args, name),
+        Command::JsonnetWorker(args) => commands::jsonnet_worker::run(context, &args),
     }
 }
 

@@ -149,6 +149,11 @@ pub(crate) fn find_program(program: PathBuf) -> PathBuf {
     found.unwrap_or(program)
 }
 
+/// The command that evaluates Jsonnet: this program again, with a hidden argument.
+pub(crate) fn jsonnet_command() -> Vec<PathBuf> {
+    std::env::current_exe().map(|program| vec![program, PathBuf::from("jsonnet-worker")]).unwrap_or_default()
+}
+
 /// May output be coloured? (<https://no-color.org>)
 pub(crate) fn colour_allowed() -> bool {
     variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")

@@ -132,7 +132,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
         helm: config::find_program(args.helm),
         kustomize: config::find_program(args.kustomize),
-        jsonnet: Vec::new(),
+        jsonnet: config::jsonnet_command(),
         identity: config::identity(),
         workers: args.workers.max(1),
         poll: Duration::from_secs(args.poll_seconds),

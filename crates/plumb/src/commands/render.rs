@@ -1,0 +1,366 @@
+//! `plumb render`
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_core::app::{App, Source};
+use plumb_core::desired::{
+    DesiredContext, DesiredProblem, DesiredSet, KindFilter, RenderedManifest, Scopes, build,
+};
+use plumb_core::project::normalize_repo_url;
+use plumb_core::source::SourceFiles;
+use plumb_core::tracking::TrackingSettings;
+use plumb_core::yaml;
+use plumb_crd::{Application, source_with_overrides, to_app, written_sources};
+use plumb_render::{
+    AppFacts, ChartRepository, Charts, ClusterFacts, Freshness, LocalFiles, RenderRequest, RenderSettings,
+    Rendered, Renderer, RendererConfig, Tools,
+};
+use serde_json::Value;
+
+use crate::config;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::output::Output;
+
+/// Render an Application from a checkout, without a cluster.
+///
+/// Prints what the engine would ask the cluster for, as YAML: `plumb render app.yaml`,
+/// `plumb render app.yaml --checkout ../manifests -v`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// File with the Application; `-` reads stdin.
+    file: PathBuf,
+    /// Which Application, if the file has several.
+    #[arg(long)]
+    app: Option<String>,
+    /// Directory that stands for the Git sources: `PATH` for all, `REPO_URL=PATH` for one of several. Default:
+    /// the current directory. Charts of Helm repositories are fetched.
+    #[arg(long, value_name = "[REPO_URL=]PATH")]
+    checkout: Vec<String>,
+    /// The commit to speak of in `$ARGOCD_APP_REVISION`; default: what the checkout stands at.
+    #[arg(long)]
+    revision: Option<String>,
+    /// Version of the cluster, for charts.
+    #[arg(long, default_value = "1.36.0")]
+    kube_version: String,
+    /// What the cluster serves, for charts, such as `monitoring.coreos.com/v1`.
+    #[arg(long, value_delimiter = ',')]
+    api_versions: Vec<String>,
+    /// Use no earlier result.
+    #[arg(long)]
+    fresh: bool,
+    /// Say on stderr how long each source took, and whether an earlier result was used.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Directory for rendered manifests; it may be deleted at any time.
+    #[arg(long, env = "PLUMB_CACHE_DIR")]
+    cache_dir: Option<PathBuf>,
+    /// The helm program.
+    #[arg(long, env = "PLUMB_HELM", default_value = "helm")]
+    helm: PathBuf,
+    /// The kustomize program.
+    #[arg(long, env = "PLUMB_KUSTOMIZE", default_value = "kustomize")]
+    kustomize: PathBuf,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let application = read_application(args)?;
+    let app = to_app(&application).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(|problem| problem.message.clone()).collect();
+        CommandError::new(format!("{}: {}", args.file.display(), problems.join("; ")))
+    })?;
+    let checkouts = Checkouts::parse(&args.checkout)?;
+    let tools = Tools {
+        helm: config::find_program(args.helm.clone()),
+        kustomize: config::find_program(args.kustomize.clone()),
+        jsonnet: config::jsonnet_command(),
+    };
+    let cache = args.cache_dir.clone().unwrap_or_else(config::default_cache_dir);
+    let started = Instant::now();
+    let workbench = Workbench::new(&cache, tools, context, args)?;
+    let manifests = workbench.render(&application, &app, &checkouts).await?;
+    let desired = desired_set(&app, &workbench.instance(&app), manifests);
+    print(context.out, &desired);
+    if args.verbose {
+        let n_objects = desired.objects.len() + desired.hooks.len();
+        context.out.complain(&format!("{n_objects} objects in {}", milliseconds(started.elapsed())));
+    }
+    Ok(complaints(context.out, &desired))
+}
+
+/// The Application that is meant.
+fn read_application(args: &Args) -> Result<Application, CommandError> {
+    let name = args.file.display();
+    let mut text = String::new();
+    if args.file == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text).map(drop)
+    } else {
+        std::fs::read_to_string(&args.file).map(|read| text = read)
+    }
+    .map_err(|error| CommandError::because(format!("read {name}"), error))?;
+    let documents = yaml::parse_documents(&text, &yaml::Limits::default())
+        .map_err(|error| CommandError::because(format!("read {name}"), error))?;
+    let is_meant = |value: &Value| {
+        value["kind"] == Application::KIND
+            && args.app.as_ref().is_none_or(|app| value["metadata"]["name"].as_str() == Some(app))
+    };
+    let mut found = documents.into_iter().map(|document| document.value).filter(is_meant);
+    let what = args.app.as_ref().map_or_else(|| "Application".to_owned(), |app| format!("Application {app}"));
+    match (found.next(), found.next()) {
+        (None, _) => Err(CommandError::new(format!("there is no {what} in {name}")).exit(ExitCode::Usage)),
+        (Some(_), Some(_)) => Err(CommandError::new(format!("{name} has more than one {what}"))
+            .hint("--app chooses one")
+            .exit(ExitCode::Usage)),
+        (Some(value), None) => Application::from_json(&value)
+            .map_err(|error| CommandError::because(format!("read the Application in {name}"), error)),
+    }
+}
+
+/// Which directory stands for which repository.
+struct Checkouts {
+    by_url: BTreeMap<String, PathBuf>,
+    rest: Option<PathBuf>,
+}
+
+impl Checkouts {
+    fn parse(written: &[String]) -> Result<Self, CommandError> {
+        let mut checkouts = Self { by_url: BTreeMap::new(), rest: None };
+        for text in written {
+            match text.rsplit_once('=') {
+                Some((url, path)) => {
+                    checkouts.by_url.insert(normalize_repo_url(url), PathBuf::from(path));
+                }
+                None if checkouts.rest.is_none() => checkouts.rest = Some(PathBuf::from(text)),
+                None => {
+                    return Err(CommandError::new("--checkout without REPO_URL= can be given once")
+                        .exit(ExitCode::Usage));
+                }
+            }
+        }
+        if checkouts.rest.is_none() && checkouts.by_url.is_empty() {
+            checkouts.rest = Some(PathBuf::from("."));
+        }
+        Ok(checkouts)
+    }
+
+    fn of(&self, source: &Source) -> Result<&Path, CommandError> {
+        let url = normalize_repo_url(&source.repo_url);
+        let path = self.by_url.get(&url).or(self.rest.as_ref()).ok_or_else(|| {
+            CommandError::new(format!("no checkout of {} was given", source.repo_url))
+                .hint(format!("--checkout {}=PATH names one", source.repo_url))
+                .exit(ExitCode::Usage)
+        })?;
+        if path.is_dir() {
+            return Ok(path);
+        }
+        Err(CommandError::new(format!("checkout {} is no directory", path.display())).exit(ExitCode::Usage))
+    }
+}
+
+/// What rendering needs.
+struct Workbench<'a> {
+    renderer: Renderer,
+    charts: Charts,
+    args: &'a Args,
+    context: &'a Context,
+}
+
+impl<'a> Workbench<'a> {
+    fn new(cache: &Path, tools: Tools, context: &'a Context, args: &'a Args) -> Result<Self, CommandError> {
+        let unusable = |error| CommandError::because(format!("use the cache {}", cache.display()), error);
+        let mut config = RendererConfig::new(cache.join("render"));
+        config.tools = tools;
+        let (tools, limits) = (config.tools.clone(), config.limits.clone());
+        Ok(Self {
+            charts: Charts::new(cache.join("charts"), tools, limits).map_err(unusable)?,
+            renderer: Renderer::new(config).map_err(unusable)?,
+            args,
+            context,
+        })
+    }
+
+    fn instance(&self, app: &App) -> String {
+        app.id.instance_name(self.context.namespace())
+    }
+
+    async fn render(
+        &self,
+        application: &Application,
+        app: &App,
+        checkouts: &Checkouts,
+    ) -> Result<Vec<RenderedManifest>, CommandError> {
+        let mut gathered = Vec::with_capacity(app.sources.len());
+        for source in &app.sources {
+            gathered.push(self.files(source, checkouts).await?);
+        }
+        let refs: BTreeMap<String, Arc<dyn SourceFiles>> = app
+            .sources
+            .iter()
+            .zip(&gathered)
+            .filter_map(|(source, (_, files))| Some((source.ref_name.clone()?, Arc::clone(files))))
+            .collect();
+        let mut manifests = Vec::new();
+        let written = written_sources(&application.spec);
+        for (index, (source, (revision, files))) in app.sources.iter().zip(gathered).enumerate() {
+            if source.path.is_none() && source.chart.is_none() && source.ref_name.is_some() {
+                continue;
+            }
+            let (own, multi) = (written.get(index).cloned().unwrap_or_default(), app.multi_source);
+            let mut request = RenderRequest {
+                source: source.clone(),
+                index,
+                files,
+                revision,
+                refs: refs.clone(),
+                chart_dependencies: BTreeMap::new(),
+                overrides: Some(Arc::new(move |patches| {
+                    source_with_overrides(&own, patches, multi).map_err(|problems| {
+                        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+                    })
+                })),
+                app: AppFacts {
+                    name: app.id.name.clone(),
+                    instance: self.instance(app),
+                    project: app.project.clone(),
+                    namespace: app.destination.namespace.clone().unwrap_or_default(),
+                },
+                cluster: ClusterFacts {
+                    kube_version: Some(self.args.kube_version.clone()),
+                    api_versions: self.args.api_versions.clone(),
+                },
+                settings: Arc::new(RenderSettings::default()),
+            };
+            self.fetch_dependencies(&mut request).await?;
+            let rendered = self.render_one(&request)?;
+            self.tell(source, &rendered);
+            manifests.extend(rendered.manifests);
+        }
+        Ok(manifests)
+    }
+
+    /// The revision and the files of one source.
+    async fn files(
+        &self,
+        source: &Source,
+        checkouts: &Checkouts,
+    ) -> Result<(String, Arc<dyn SourceFiles>), CommandError> {
+        let Some(chart) = source.chart.as_ref().filter(|chart| !chart.is_empty()) else {
+            let checkout = checkouts.of(source)?;
+            let revision = self.args.revision.clone().or_else(|| plumb_git::checked_out(checkout));
+            return Ok((revision.unwrap_or_default(), Arc::new(LocalFiles::new(checkout))));
+        };
+        let version = source.target_revision.as_deref().unwrap_or("*");
+        let fetched = self
+            .charts
+            .fetch(&repository(&source.repo_url), chart, version, Instant::now())
+            .await
+            .map_err(|error| CommandError::because(format!("fetch chart {chart} {version}"), error))?;
+        Ok((fetched.version, fetched.files))
+    }
+
+    async fn fetch_dependencies(&self, request: &mut RenderRequest) -> Result<(), CommandError> {
+        let missing = self.renderer.missing_dependencies(request);
+        let missing = missing.map_err(|error| CommandError::new(error.full_message()))?;
+        for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
+            let chart = self
+                .charts
+                .fetch(
+                    &repository(&dependency.repository),
+                    &dependency.name,
+                    &dependency.version,
+                    Instant::now(),
+                )
+                .await
+                .map_err(|error| {
+                    CommandError::because(format!("fetch chart dependency {}", dependency.name), error)
+                        .hint("`helm dependency build` in the chart brings it into charts/")
+                })?;
+            request.chart_dependencies.insert(dependency, chart.files);
+        }
+        Ok(())
+    }
+
+    fn render_one(&self, request: &RenderRequest) -> Result<Rendered, CommandError> {
+        let freshness = if self.args.fresh { Freshness::Fresh } else { Freshness::Cached };
+        self.renderer.render(request, freshness).map_err(|error| CommandError::new(error.full_message()))
+    }
+
+    fn tell(&self, source: &Source, rendered: &Rendered) {
+        if !self.args.verbose {
+            return;
+        }
+        let place = source.path.as_deref().or(source.chart.as_deref()).unwrap_or_default();
+        let cache = if rendered.cached { "cache hit" } else { "cache miss" };
+        self.context.out.complain(&format!(
+            "{} {place}: {} documents in {}, {cache}",
+            rendered.source_type.as_str(),
+            rendered.manifests.len(),
+            milliseconds(rendered.took)
+        ));
+    }
+}
+
+/// A repository that is reached without credentials.
+fn repository(url: &str) -> ChartRepository {
+    ChartRepository { url: url.to_owned(), ..ChartRepository::default() }
+}
+
+/// As the engine would build it for a cluster that has no kinds but those of Kubernetes itself.
+fn desired_set(app: &App, instance: &str, manifests: Vec<RenderedManifest>) -> DesiredSet {
+    build(
+        manifests,
+        &DesiredContext {
+            app: instance,
+            destination_namespace: app.destination.namespace.as_deref(),
+            destination_server: "",
+            scopes: &Scopes::built_in(),
+            tracking: &TrackingSettings::default(),
+            filter: &KindFilter::default(),
+        },
+    )
+}
+
+fn print(out: Output, desired: &DesiredSet) {
+    let hooks = desired.hooks.iter().map(|hook| hook.manifest.value());
+    let objects = desired.objects.values().map(|object| object.manifest.value());
+    for value in objects.chain(hooks) {
+        out.say(&format!("---\n{}", plumb_crd::yaml::to_yaml(value).trim_end()));
+    }
+}
+
+/// What is wrong with the set, on stderr; an object that is lost is an error.
+fn complaints(out: Output, desired: &DesiredSet) -> ExitCode {
+    for problem in &desired.problems {
+        let place = |origin: &Option<plumb_core::desired::Origin>| {
+            origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
+        };
+        out.complain(&match problem {
+            DesiredProblem::NameMissing { kind, origin } => {
+                format!("error: a {kind}{} has no name", place(origin))
+            }
+            DesiredProblem::NotAnObject { reason, origin } => {
+                format!("error: a document{} is no object: {reason}", place(origin))
+            }
+            DesiredProblem::NamespaceMissing { key } => {
+                format!("error: {key} has no namespace, and the destination has none")
+            }
+            DesiredProblem::Repeated { key, count, .. } => {
+                format!("warning: {key} appears {count} times; the last one counts")
+            }
+            DesiredProblem::Excluded { key } => format!("warning: {key} is excluded in the settings"),
+            DesiredProblem::NotText { field, origin, .. } => {
+                format!("warning: {field}{} is no text: put it in quotes", place(origin))
+            }
+        });
+    }
+    if desired.is_whole() { ExitCode::Success } else { ExitCode::Error }
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,136 @@
+//! `plumb render`, as somebody with a checkout and no cluster would use it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::Result;
+use plumb_testkit::git::GitRepo;
+use plumb_testkit::programs;
+
+const APPLICATION: &str = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: argocd}
+spec:
+  project: default
+  destination: {server: 'https://kubernetes.default.svc', namespace: prod}
+  SOURCES
+";
+
+struct Desk {
+    repo: GitRepo,
+    directory: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new(sources: &str, files: &[(&str, &str)]) -> Result<Self> {
+        let desk = Self { repo: GitRepo::new()?, directory: tempfile::tempdir()? };
+        desk.repo.commit(files)?;
+        std::fs::write(desk.directory.path().join("app.yaml"), APPLICATION.replace("SOURCES", sources))?;
+        Ok(desk)
+    }
+
+    /// Runs `plumb render app.yaml` in the checkout, with nothing in the environment.
+    fn render(&self, checkout: &Path, arguments: &[&str]) -> Result<Output> {
+        let tools = programs()?;
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["render", "--helm"])
+            .arg(&tools.helm)
+            .arg("--kustomize")
+            .arg(&tools.kustomize)
+            .arg("--cache-dir")
+            .arg(self.directory.path().join("cache"))
+            .arg(self.directory.path().join("app.yaml"))
+            .args(arguments)
+            .env_clear()
+            .current_dir(checkout)
+            .output()?;
+        Ok(output)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const CHART: [(&str, &str); 3] = [
+    ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+    ("chart/values.yaml", "greeting: default\n"),
+    (
+        "chart/templates/cm.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-chart\"}\ndata: {greeting: {{ .Values.greeting }}}\n",
+    ),
+];
+
+#[test]
+fn a_checkout_is_rendered_and_the_second_time_is_a_cache_hit() -> Result<()> {
+    let files = [
+        CHART.as_slice(),
+        &[
+            ("values/eu.yaml", "greeting: hello\n"),
+            ("plain/a.jsonnet", "{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'evaluated' } }"),
+            ("plain/b.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n"),
+        ],
+    ]
+    .concat();
+    let sources = "sources:
+  - {repoURL: 'https://example.com/repo.git', ref: shared}
+  - {repoURL: 'https://example.com/repo.git', path: chart, helm: {valueFiles: ['$shared/values/*.yaml']}}
+  - {repoURL: 'https://example.com/repo.git', path: plain}";
+    let desk = Desk::new(sources, &files)?;
+    let first = desk.render(desk.repo.path(), &["-v"])?;
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let printed = text(&first.stdout);
+    let documents: Vec<&str> = printed.split("---\n").skip(1).collect();
+    assert_eq!(documents.len(), 3, "{printed}");
+    let document = |name: &str| documents.iter().find(|text| text.contains(&format!("name: {name}\n")));
+    let chart = document("shop-chart").copied().unwrap_or_default();
+    assert!(chart.contains("greeting: hello") && chart.contains("namespace: prod"), "{chart}");
+    assert!(chart.contains("argocd.argoproj.io/tracking-id"), "as the engine would apply it: {chart}");
+    assert!(
+        document("evaluated").is_some() && document("extra").is_some_and(|text| !text.contains("namespace:"))
+    );
+    let talk = text(&first.stderr);
+    assert!(talk.contains("Helm chart: 1 documents in") && talk.contains("cache miss"), "{talk}");
+    assert!(talk.contains("Directory plain: 2 documents in") && !talk.contains("cache hit"), "{talk}");
+
+    let second =
+        desk.render(Path::new("/"), &["-v", "--checkout", &desk.repo.path().display().to_string()])?;
+    assert_eq!(text(&second.stdout), printed, "the same, byte for byte");
+    let talk = text(&second.stderr);
+    assert!(talk.contains("cache hit") && !talk.contains("cache miss"), "{talk}");
+    let quiet = desk.render(desk.repo.path(), &["--fresh"])?;
+    assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), (printed, String::new()));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_rendered_says_where_and_what_to_do() -> Result<()> {
+    let source = |path: &str| format!("source: {{repoURL: 'https://example.com/repo.git', path: {path}}}");
+    let files = [
+        ("twice/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nkind: Secret\n"),
+        ("nameless/a.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+    ];
+    let desk = Desk::new(&source("twice"), &files)?;
+    let output = desk.render(desk.repo.path(), &[])?;
+    let talk = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(20), String::new()), "{talk}");
+    assert!(talk.contains("twice/a.yaml") && talk.contains("line 4"), "{talk}");
+
+    let nowhere = desk.render(desk.repo.path(), &["--checkout", "https://example.com/other=."])?;
+    let talk = text(&nowhere.stderr);
+    assert!(
+        talk.contains("no checkout of https://example.com/repo.git") && talk.contains("hint: --checkout"),
+        "{talk}"
+    );
+    assert_eq!(nowhere.status.code(), Some(2));
+
+    std::fs::write(
+        desk.directory.path().join("app.yaml"),
+        APPLICATION.replace("SOURCES", &source("nameless")),
+    )?;
+    let nameless = desk.render(desk.repo.path(), &[])?;
+    let talk = text(&nameless.stderr);
+    assert!(talk.contains("nameless/a.yaml:1") && talk.contains("no name"), "{talk}");
+    assert_eq!(nameless.status.code(), Some(20));
+    Ok(())
+}
