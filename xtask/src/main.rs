@@ -8,6 +8,7 @@ mod judge;
 mod plumb;
 mod test;
 mod tidy;
+mod yaml;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -36,6 +37,8 @@ enum Task {
     Test(test::Args),
     /// The repository's own rules: arrows between crates, module order, reachable files.
     Tidy,
+    /// Records what Go's YAML library says to the cases of the core's YAML tests.
+    Yaml(yaml::Args),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Judge(args) => judge::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::command(),
+        Task::Yaml(args) => yaml::run(&args),
     };
     match outcome {
         Ok(code) => code,

@@ -1,0 +1,63 @@
+//! What Go's YAML library says to our cases, recorded for the tests of the core.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::repository_root;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Do not write: fail if the recording is not what Go says today.
+    #[arg(long)]
+    check: bool,
+    /// Read random texts with both, too.
+    #[arg(long)]
+    random: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let oracle = build()?;
+    let data = repository_root().join("crates/plumb-core/testdata/yaml");
+    let recording = data.join("recorded.jsonl");
+    let answers = output(Command::new(&oracle).arg("-record").arg(&data))?;
+    if args.check {
+        let known = std::fs::read(&recording).with_context(|| format!("read {}", recording.display()))?;
+        ensure!(known == answers, "the recording is out of date: run `cargo xtask yaml`");
+    } else {
+        std::fs::write(&recording, answers).with_context(|| format!("write {}", recording.display()))?;
+    }
+    if args.random {
+        let status = Command::new(env!("CARGO"))
+            .args(["test", "-p", "plumb-core", "yaml::recorded"])
+            .env("PLUMB_YAML_ORACLE", &oracle)
+            .current_dir(repository_root())
+            .status()
+            .context("run the tests of the core")?;
+        ensure!(status.success(), "the two readers differ");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the Go program, beside what cargo builds.
+fn build() -> Result<PathBuf> {
+    let root = std::path::absolute(repository_root()).context("find the repository")?;
+    let program = root.join("target/yaml-oracle");
+    let source: &Path = &root.join("tools/yaml-oracle");
+    let status = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .current_dir(source)
+        .status()
+        .context("run go: it is needed to ask Go's library")?;
+    ensure!(status.success(), "go build failed in {}", source.display());
+    Ok(program)
+}
+
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command.stderr(Stdio::inherit()).output().context("run the oracle")?;
+    ensure!(output.status.success(), "the oracle failed");
+    Ok(output.stdout)
+}
