@@ -12,8 +12,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use plumb_core::health::{
-    Event, LogTail, Node, Patience, assess, chain, essence, explained, general_reading, promised_secret,
-    since, standing, stuck, webhook_services,
+    Event, LogTail, Node, Patience, Record, assess, chain, essence, explained, general_reading,
+    looping_since, promised_secret, since, standing, stuck, webhook_services,
 };
 use plumb_core::object::Manifest;
 use proptest::prelude::*;
@@ -206,6 +206,10 @@ proptest! {
         if let Some(health) = health {
             let known = since(&object, &health, None, now);
             prop_assert!(known.at <= now);
+            let noted = Record::next(None, &object, &health, &known, now);
+            let again = since(&object, &health, noted.as_ref(), now);
+            prop_assert!(noted.is_none() || again.at == known.at, "what was noted is believed");
+            prop_assert!(looping_since(&object, now).is_none_or(|at| at <= now));
             if let Some(stuck) = stuck(&node, &health, known, &Patience::default(), now) {
                 prop_assert!(stuck.for_so_long > stuck.normal);
                 let _ = stuck.to_string();

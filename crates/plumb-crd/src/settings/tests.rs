@@ -76,6 +76,20 @@ fn values_of_argocd_cm() {
 }
 
 #[test]
+fn how_long_is_normal() {
+    let settings = config(&[
+        ("plumb.health.stuckAfter", "5m"),
+        ("plumb.health.stuckAfter.apps_StatefulSet", "1h"),
+        ("plumb.health.stuckAfter.Pod", "30s"),
+    ]);
+    let by_kind = &settings.stuck_after.by_kind;
+    assert_eq!(settings.stuck_after.default, Duration::from_mins(5));
+    assert_eq!(by_kind.get(&GroupKind::new("apps", "StatefulSet")), Some(&Duration::from_hours(1)));
+    assert_eq!(by_kind.get(&GroupKind::new("", "Pod")), Some(&Duration::from_secs(30)));
+    assert_eq!(Settings::default().stuck_after.default, Duration::from_mins(15));
+}
+
+#[test]
 fn a_bare_off_in_yaml_still_means_none() {
     for text in ["off", "none", "false", "\"off\""] {
         let settings = config(&[("resource.compareoptions", &format!("ignoreResourceStatusField: {text}"))]);

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use plumb_core::object::Manifest;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{Operation, Scripts, Write};
@@ -197,38 +198,39 @@ fn others() {
     );
 }
 
+const KINDS: &[(&str, &str)] = &[
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("batch/v1", "CronJob"),
+    ("batch/v1", "Job"),
+    ("argoproj.io/v1alpha1", "Rollout"),
+    ("argoproj.io/v1alpha1", "AnalysisRun"),
+    ("argoproj.io/v1alpha1", "Application"),
+    ("argoproj.io/v1alpha1", "CronWorkflow"),
+    ("argoproj.io/v1alpha1", "WorkflowTemplate"),
+    ("promoter.argoproj.io/v1alpha1", "PullRequest"),
+    ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
+    ("notification.toolkit.fluxcd.io/v1", "Alert"),
+    ("external-secrets.io/v1", "ExternalSecret"),
+    ("external-secrets.io/v1", "PushSecret"),
+    ("keda.sh/v1alpha1", "ScaledObject"),
+    ("keda.sh/v1alpha1", "ScaledJob"),
+    ("core.strimzi.io/v1beta2", "StrimziPodSet"),
+    ("k8s.mariadb.com/v1alpha1", "MariaDB"),
+    ("psmdb.percona.com/v1", "PerconaServerMongoDB"),
+    ("postgresql.cnpg.io/v1", "Cluster"),
+    ("numaflow.numaproj.io/v1alpha1", "InterStepBufferService"),
+    ("numaflow.numaproj.io/v1alpha1", "MonoVertex"),
+    ("numaflow.numaproj.io/v1alpha1", "Pipeline"),
+    ("numaplane.numaproj.io/v1alpha1", "MonoVertexRollout"),
+    ("numaplane.numaproj.io/v1alpha1", "PipelineRollout"),
+];
+
 #[test]
 fn every_listed_action_can_be_run() {
-    let kinds = [
-        ("apps/v1", "Deployment"),
-        ("apps/v1", "StatefulSet"),
-        ("apps/v1", "DaemonSet"),
-        ("batch/v1", "CronJob"),
-        ("batch/v1", "Job"),
-        ("argoproj.io/v1alpha1", "Rollout"),
-        ("argoproj.io/v1alpha1", "AnalysisRun"),
-        ("argoproj.io/v1alpha1", "Application"),
-        ("argoproj.io/v1alpha1", "CronWorkflow"),
-        ("argoproj.io/v1alpha1", "WorkflowTemplate"),
-        ("promoter.argoproj.io/v1alpha1", "PullRequest"),
-        ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
-        ("notification.toolkit.fluxcd.io/v1", "Alert"),
-        ("external-secrets.io/v1", "ExternalSecret"),
-        ("external-secrets.io/v1", "PushSecret"),
-        ("keda.sh/v1alpha1", "ScaledObject"),
-        ("keda.sh/v1alpha1", "ScaledJob"),
-        ("core.strimzi.io/v1beta2", "StrimziPodSet"),
-        ("k8s.mariadb.com/v1alpha1", "MariaDB"),
-        ("psmdb.percona.com/v1", "PerconaServerMongoDB"),
-        ("postgresql.cnpg.io/v1", "Cluster"),
-        ("numaflow.numaproj.io/v1alpha1", "InterStepBufferService"),
-        ("numaflow.numaproj.io/v1alpha1", "MonoVertex"),
-        ("numaflow.numaproj.io/v1alpha1", "Pipeline"),
-        ("numaplane.numaproj.io/v1alpha1", "MonoVertexRollout"),
-        ("numaplane.numaproj.io/v1alpha1", "PipelineRollout"),
-    ];
     let status = json!({"instancesStatus": {"healthy": ["web-1", "web-2"]}});
-    for (api_version, kind) in kinds {
+    for (api_version, kind) in KINDS {
         let object = object(api_version, kind, &json!({"spec": {}, "status": status}));
         let scripts = Scripts::default();
         let actions = scripts.list_actions(&object).expect("a list");
@@ -242,6 +244,98 @@ fn every_listed_action_can_be_run() {
                 Operation::Create => impact.object["metadata"]["name"] != "web",
                 Operation::Patch => impact.object["metadata"]["name"] == "web",
             }));
+        }
+    }
+}
+
+#[test]
+fn the_users_actions_join_the_built_in_ones_or_replace_them() {
+    let actions = |merge: bool| {
+        let text = format!(
+            "mergeBuiltinActions: {merge}\ndiscovery.lua: |\n  return {{restart = {{disabled = true}}, stop = {{}}}}\ndefinitions:\n- name: stop\n  action.lua: |\n    obj.spec.replicas = 0\n    return obj\n"
+        );
+        let data = BTreeMap::from([("resource.customizations.actions.apps_StatefulSet".to_owned(), text)]);
+        Scripts::parse(&data, crate::Limits::default()).0
+    };
+    let set = object("apps/v1", "StatefulSet", &json!({"spec": {"replicas": 1}}));
+    let names = |scripts: &Scripts| {
+        let listed = scripts.list_actions(&set).expect("a list");
+        listed.iter().map(|action| (action.name.clone(), action.disabled)).collect::<Vec<_>>()
+    };
+    let owned = |pairs: &[(&str, bool)]| {
+        pairs.iter().map(|(name, disabled)| ((*name).to_owned(), *disabled)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&actions(true)), owned(&[("restart", true), ("scale", false), ("stop", false)]));
+    assert_eq!(names(&actions(false)), owned(&[("restart", true), ("stop", false)]));
+    let now = "2026-03-01T12:30:05Z".parse().expect("a time");
+    let run = |name: &str| actions(false).run_action(&set, name, &BTreeMap::new(), now);
+    assert_eq!(run("stop").expect("runs")[0].object["spec"]["replicas"], 0);
+    assert!(run("restart").is_ok(), "a built-in one of this name is there, as in Argo CD");
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-zA-Z0-9/.]{0,8}".prop_map(Value::from),
+    ];
+    let fields = prop::sample::select(vec![
+        "suspend",
+        "paused",
+        "strategy",
+        "canary",
+        "steps",
+        "template",
+        "metadata",
+        "annotations",
+        "labels",
+        "conditions",
+        "type",
+        "status",
+        "jobTemplate",
+        "spec",
+        "lifecycle",
+        "pipeline",
+        "monoVertex",
+        "healthy",
+        "instancesStatus",
+        "pauseConditions",
+        "currentStepIndex",
+        "syncPolicy",
+        "automated",
+        "x",
+    ]);
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((fields.clone(), inner), 0..5).prop_map(|entries| {
+                Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_shape_of_an_object_is_too_odd(
+        kind in prop::sample::select(KINDS),
+        metadata in any_value(),
+        spec in any_value(),
+        status in any_value(),
+    ) {
+        let object = Manifest::new(json!({
+            "apiVersion": kind.0, "kind": kind.1, "metadata": metadata, "spec": spec, "status": status,
+        }));
+        if let Ok(object) = object {
+            let scripts = Scripts::default();
+            let now = "2026-03-01T12:30:05Z".parse().expect("a time");
+            for action in scripts.list_actions(&object).expect("a list") {
+                let params = action.params.iter().map(|param| (param.name.clone(), "1".to_owned())).collect();
+                if let Ok(impacts) = scripts.run_action(&object, &action.name, &params, now) {
+                    let _ = impacts.iter().map(|impact| impact.write(&object)).collect::<Vec<_>>();
+                }
+            }
         }
     }
 }
