@@ -2,6 +2,7 @@
 //!
 //! One module per task: its arguments and its `run`. This file only chooses.
 
+mod bench;
 mod cluster;
 mod demo;
 mod judge;
@@ -27,6 +28,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measure plumb beside the bare requests: the table of docs/performance.md.
+    Bench(bench::Args),
     /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
     Cluster(cluster::Args),
     /// A real cluster with a troubled repository, and plumb at work on it.
@@ -43,6 +46,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Bench(args) => bench::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Judge(args) => judge::run(&args),

@@ -11,18 +11,24 @@ use serde_json::Value;
 
 /// Builds plumb as a user gets it, and says where it is.
 pub(crate) fn build_plumb(root: &Path) -> Result<PathBuf> {
+    build(root, &["--package", "plumb"], "plumb")
+}
+
+/// Builds a program of this repository with optimizations, and says where it is.
+pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "plumb", "--message-format", "json-render-diagnostics"])
+        .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+        .args(what)
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .context("run cargo build")?;
-    ensure!(output.status.success(), "plumb does not build");
+    ensure!(output.status.success(), "{name} does not build");
     // Cargo says where it put the program, whatever target directory is set.
     let program = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "plumb")
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
     program.context("cargo did not say where the program is")
 }
@@ -80,4 +86,16 @@ impl Drop for RunningPlumb {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Waits until a plumb's log says that it knows the Applications: from then on it is at work.
+pub(crate) fn wait_until_leading(log: &Path) -> Result<()> {
+    let end = Instant::now() + Duration::from_mins(2);
+    while Instant::now() < end {
+        if std::fs::read_to_string(log).is_ok_and(|text| text.contains("applications known")) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    anyhow::bail!("plumb does not get to work; see {}", log.display())
 }

@@ -1,6 +1,10 @@
 //! Reading the API server's audit log: who asked for what.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -69,16 +73,21 @@ impl AuditEvent {
 /// All events so far that the filter keeps, oldest first. An event is written when its request
 /// ends, which may be a moment after the client has the answer.
 pub fn read(path: &Path, keep: impl Fn(&AuditEvent) -> bool) -> Result<Vec<AuditEvent>> {
-    let content = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let mut events = Vec::new();
-    // The last line may be half written.
-    let complete = content.rfind('\n').map_or("", |end| &content[..end]);
-    for line in complete.lines() {
-        let event: AuditEvent =
-            serde_json::from_str(line).with_context(|| format!("read {}: {line}", path.display()))?;
-        if keep(&event) {
-            events.push(event);
-        }
-    }
-    Ok(events)
+    Ok(read_after(path, 0)?.into_iter().filter(keep).collect())
+}
+
+/// All events after a position in the file, which is a size that it had before.
+pub fn read_after(path: &Path, position: u64) -> Result<Vec<AuditEvent>> {
+    let name = || format!("read {}", path.display());
+    let mut file = fs::File::open(path).with_context(name)?;
+    // With the byte before: a line that was half written at that time counts as before.
+    file.seek(SeekFrom::Start(position.saturating_sub(1))).with_context(name)?;
+    let mut content = String::new();
+    file.read_to_string(&mut content).with_context(name)?;
+    let start = if position == 0 { Some(0) } else { content.find('\n').map(|end| end + 1) };
+    let end = content.rfind('\n');
+    // The last line may be half written now.
+    let complete = start.zip(end).and_then(|(start, end)| content.get(start..end)).unwrap_or_default();
+    let read = |line| serde_json::from_str(line).with_context(|| format!("read {}: {line}", path.display()));
+    complete.lines().map(read).collect()
 }

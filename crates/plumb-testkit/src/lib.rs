@@ -21,11 +21,15 @@ mod namespace;
 #[cfg(feature = "client")]
 pub mod proxy;
 #[cfg(feature = "client")]
+mod record;
+#[cfg(feature = "client")]
 mod shared;
 #[cfg(feature = "client")]
 pub mod wait;
 
 #[cfg(feature = "client")]
 pub use namespace::TestNamespace;
+#[cfg(feature = "client")]
+pub use record::Recording;
 #[cfg(feature = "client")]
 pub use shared::{SharedCluster, client_for, programs, shared_cluster};

@@ -38,7 +38,10 @@ fn is_crate_root(file: &Path) -> bool {
         }
         _ => {
             name == "build.rs"
-                || (name == "main.rs" && file.components().any(|part| part.as_os_str() == "tests"))
+                || (name == "main.rs"
+                    && file
+                        .components()
+                        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "examples"))
         }
     }
 }

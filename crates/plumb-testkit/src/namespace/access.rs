@@ -7,6 +7,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PropagationPoli
 use serde_json::{Value, json};
 
 use super::{MANAGER, TestNamespace, kinds::Kinds};
+use crate::Recording;
 use crate::wait::{self, LIMIT, Seen, Selection};
 
 impl TestNamespace {
@@ -93,6 +94,12 @@ impl TestNamespace {
         let place = self.kinds.place(object, Some(&self.name)).await?;
         let selection = Selection::Name(place.name);
         wait::until(&place.api, &selection, LIMIT, "is gone", Seen::is_empty).await.map(drop)
+    }
+
+    /// Records all objects of a kind from now on, those that go again too.
+    pub async fn record(&self, version: &str, kind: &str) -> Result<Recording> {
+        let (api, _) = self.kinds.api(version, kind, Some(&self.name)).await?;
+        Ok(Recording::start(api))
     }
 
     /// Waits until the check holds for all objects of a kind with these labels (all if empty).

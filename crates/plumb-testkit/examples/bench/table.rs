@@ -1,0 +1,64 @@
+//! The figures for people, as Markdown.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cost::Cost;
+use crate::phases::Figures;
+
+pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "| phase | floor | plumb | ratio | CPU | requests per app |")?;
+    writeln!(out, "|---|---|---|---|---|---|")?;
+    let phases = [
+        (format!("install {n_apps} apps"), Some(figures.install_floor), &figures.install),
+        (format!("idle, {:.0} s", figures.idle.took.as_secs_f64()), None, &figures.idle),
+        (format!("upgrade {n_apps} apps"), Some(figures.upgrade_floor), &figures.upgrade),
+    ];
+    for (name, floor, cost) in phases {
+        let took = floor.map_or_else(String::new, |_| seconds(cost.took));
+        let ratio = floor.map_or_else(String::new, |floor| {
+            format!("{:.1}", cost.took.as_secs_f64() / floor.as_secs_f64())
+        });
+        let floor = floor.map(seconds).unwrap_or_default();
+        writeln!(
+            out,
+            "| {name} | {floor} | {took} | {ratio} | {} | {:.1} |",
+            seconds(cost.cpu),
+            per(cost, n_apps)
+        )?;
+    }
+    let n_heals = figures.heals.len();
+    let at =
+        |part: usize| figures.heals.get(part.min(n_heals.saturating_sub(1))).copied().unwrap_or_default();
+    writeln!(
+        out,
+        "| self-heal, {n_heals} edits | | p50 {} ms, p95 {} ms, worst {} ms | | {} | {:.1} per edit |",
+        at(n_heals / 2).as_millis(),
+        at(n_heals * 95 / 100).as_millis(),
+        at(n_heals).as_millis(),
+        seconds(figures.heal.cpu),
+        per(&figures.heal, n_heals),
+    )?;
+    let waves = &figures.waves;
+    writeln!(
+        out,
+        "| ten waves of ten objects | | {} | | {} | {} |",
+        seconds(waves.took),
+        seconds(waves.cpu),
+        waves.n_requests
+    )?;
+    writeln!(out, "\nMost memory: {} MiB.", waves.peak_mib)?;
+    Ok(())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
+fn per(cost: &Cost, count: usize) -> f64 {
+    cost.n_requests as f64 / count.max(1) as f64
+}

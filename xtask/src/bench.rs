@@ -1,0 +1,59 @@
+//! `cargo xtask bench`: plumb's figures, beside the bare requests of the same work.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use plumb_testkit::cluster::{self, Layout};
+
+use crate::cluster::ensure_programs;
+use crate::plumb::{RunningPlumb, build, build_plumb};
+
+/// Builds plumb, starts it on a fresh cluster, and measures it: installing and upgrading many small apps, doing
+/// nothing, taking back live edits, a sync of many waves.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many apps.
+    #[arg(long, default_value_t = 100)]
+    apps: usize,
+    /// How many live edits.
+    #[arg(long, default_value_t = 30)]
+    heals: usize,
+    /// Another plumb than the one of this repository.
+    #[arg(long)]
+    plumb: Option<PathBuf>,
+    /// Where plumb's log goes; in the temporary directory unless given.
+    #[arg(long)]
+    log: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let plumb = match &args.plumb {
+        Some(plumb) => plumb.clone(),
+        None => build_plumb(&root)?,
+    };
+    let bench = build(&root, &["--package", "plumb-testkit", "--example", "bench"], "bench")?;
+    let layout = Layout::from_environment()?;
+    let programs = ensure_programs(&layout)?;
+    let cluster = cluster::attach(&layout, &programs)?;
+    let kubeconfig = cluster.state().kubeconfig.clone();
+    let folder = std::env::temp_dir().join(format!("plumb-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+    let log = args.log.clone().unwrap_or_else(|| folder.join("plumb.log"));
+    let path = crate::path_with(&programs);
+    let running = RunningPlumb::start(&plumb, &kubeconfig, &path, &folder.join("cache"), &log)?;
+    crate::plumb::wait_until_leading(&log)?;
+    let status = Command::new(&bench)
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .arg("--audit-log")
+        .arg(kubeconfig.with_file_name("logs").join("audit.log"))
+        .args(["--pid", &running.id().to_string(), "--apps", &args.apps.to_string()])
+        .args(["--heals", &args.heals.to_string()])
+        .status()
+        .context("run the bench")?;
+    drop(running);
+    let _ = std::fs::remove_dir_all(folder.join("cache"));
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
