@@ -1,7 +1,7 @@
 //! `plumb.dev/v1alpha1` `DriftReport`: every difference of one Application, explained.
 
 use jiff::Timestamp;
-use plumb_core::app::AppId;
+use plumb_core::app::{AppId, Pause};
 use plumb_core::drift::{DriftClass, Finding, FixKind};
 use plumb_core::object::ObjectKey;
 use serde_json::Value;
@@ -14,9 +14,10 @@ wire! {
     pub struct DriftReport {
         /// Name and namespace.
         "metadata" metadata: Metadata = required,
-        /// When the comparison was made.
+        /// When the findings were first what they are.
         "observedAt" observed_at: Option<Timestamp>,
-        /// The revision that the cluster was compared with.
+        /// The revision that the cluster was compared with then. A later one that changes none of the findings
+        /// does not change the report.
         "revision" revision: String,
         /// The findings in numbers.
         "summary" summary: DriftSummary = required,
@@ -24,6 +25,8 @@ wire! {
         "findings" findings: Vec<DriftFinding> = required,
         /// Objects that are not well, since when and why. plumb reads the times back after a restart.
         "health" health: Vec<IllObject>,
+        /// What a person holds: the app or some of its objects.
+        "pauses" pauses: Vec<DriftPause>,
     }
 
     /// An object that is not well.
@@ -86,6 +89,24 @@ wire! {
         "fix" fix: Option<DriftFix>,
     }
 
+    /// An app or object that a person holds.
+    pub struct DriftPause {
+        /// API group.
+        "group" group: String,
+        /// Kind.
+        "kind" kind: String = required,
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Name.
+        "name" name: String = required,
+        /// Why.
+        "reason" reason: String,
+        /// Who.
+        "by" by: String,
+        /// When it ends by itself; without it, when a person ends it.
+        "until" until: Option<Timestamp>,
+    }
+
     /// What ends a difference.
     pub struct DriftFix {
         /// `none`, `edit-git`, `sync`, `adopt`, `prune`, `ignore` or `decide`.
@@ -125,6 +146,7 @@ impl DriftReport {
             },
             findings: sorted.into_iter().map(DriftFinding::of).collect(),
             health: Vec::new(),
+            pauses: Vec::new(),
         }
     }
 
@@ -132,6 +154,21 @@ impl DriftReport {
     #[must_use]
     pub fn with_health(self, health: Vec<IllObject>) -> Self {
         Self { health, ..self }
+    }
+
+    /// The same report with what a person holds.
+    #[must_use]
+    pub fn with_pauses(self, pauses: impl IntoIterator<Item = (ObjectKey, Pause)>) -> Self {
+        let pauses = pauses.into_iter().map(|(key, pause)| DriftPause {
+            namespace: key.namespace_or_empty().to_owned(),
+            group: key.group,
+            kind: key.kind,
+            name: key.name,
+            reason: pause.reason,
+            by: pause.by.unwrap_or_default(),
+            until: pause.until,
+        });
+        Self { pauses: pauses.collect(), ..self }
     }
 
     /// Reads a report.
@@ -148,10 +185,11 @@ impl DriftReport {
         object
     }
 
-    /// Do both say the same, whenever they were made? A report is written only when this is false.
+    /// Do both say the same, whenever and for whichever revision they were made? A report is written only when
+    /// this is false: a commit that changes nothing about an app's findings costs no request.
     pub fn says_the_same(&self, other: &Self) -> bool {
-        (&self.revision, &self.summary, &self.findings, &self.health)
-            == (&other.revision, &other.summary, &other.findings, &other.health)
+        (&self.summary, &self.findings, &self.health, &self.pauses)
+            == (&other.summary, &other.findings, &other.health, &other.pauses)
     }
 }
 

@@ -18,7 +18,7 @@ use plumb_kube::ApiError;
 use crate::admission;
 use crate::claims::Claims;
 use crate::cluster::Cluster;
-use crate::evidence::{Bench, Case, PastAttempt, PreviousApply, RenderAgain};
+use crate::evidence::{Bench, Case, Doubt, PastAttempt, PreviousApply, RenderAgain};
 use crate::health::{Checked, Checkup, Testimonies};
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::settings::Settings;
@@ -35,6 +35,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) testimonies: &'a Testimonies,
     pub(crate) rules: &'a IgnoreRules,
     pub(crate) gathered: &'a Arc<Gathered>,
+    pub(crate) doubt: Doubt,
     pub(crate) now: Timestamp,
     /// Renders the same commit once more.
     pub(crate) render_again: &'a RenderAgain<'a>,
@@ -101,6 +102,7 @@ impl Comparison<'_> {
             prune: self.app.sync_policy.automated.is_some_and(|automation| automation.prune),
             heal_limit: HealLimit::default(),
             render_may_vary: self.gathered.may_vary,
+            doubt: self.doubt,
             now: self.now,
             render_again: self.render_again,
         };

@@ -16,7 +16,7 @@ use plumb_crd::Application;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::execute::{Executor, Knowledge, StepError};
+use crate::execute::{Executor, Knowledge, StepError, Written};
 use crate::memory::Memory;
 use crate::operate::approved_at;
 use crate::project::Ground;
@@ -176,6 +176,7 @@ impl Run<'_> {
         ));
         let desired = memory.gathered.as_ref().map_or(&empty, |gathered| &gathered.desired);
         let schemas = plumb_core::schema::SchemaSet::default();
+        let written = Written::default();
         let executor = Executor {
             app: &app.id,
             control_plane_namespace: &self.engine.options.namespace,
@@ -189,6 +190,7 @@ impl Run<'_> {
             revision: None,
             impersonation: ground.impersonation.clone(),
             knowledge: &knowledge,
+            written: &written,
         };
         let results = join_all(commands.iter().map(|command| async {
             match command {

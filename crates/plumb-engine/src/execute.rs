@@ -1,6 +1,7 @@
 //! Carries out what a sync asks for: one function per verb, each safe to repeat.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -19,8 +20,10 @@ use plumb_kube::{
     WriteError, WriteFacts, WritePermit,
 };
 use serde_json::{Value, json};
+use tracing::debug;
 
 use crate::cluster::Cluster;
+use crate::patience::{self, Passing};
 use crate::tombstones;
 
 /// The field manager of everything that plumb applies: Argo CD's, so that either engine can go on where the
@@ -43,7 +46,12 @@ pub(crate) struct Executor<'a> {
     pub(crate) impersonation: Option<Impersonation>,
     /// What is known about one object at the moment of the command.
     pub(crate) knowledge: &'a (dyn Fn(&ObjectKey) -> Knowledge + Sync),
+    /// The state in which the server returned each object that was written.
+    pub(crate) written: &'a Written,
 }
+
+/// `metadata.resourceVersion` of what was written last, by object.
+pub(crate) type Written = Mutex<HashMap<ObjectKey, String>>;
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +62,24 @@ pub(crate) enum StepError {
     /// Git has fields that the server does not know, and the object is to be validated.
     #[error("strict decoding error: {}", unknown_list(.0))]
     UnknownFields(Vec<FieldPath>),
+    /// Nothing can be created in a namespace that is on its way out.
+    #[error("namespace {namespace} is being deleted{}", .why.as_deref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    NamespaceTerminating {
+        /// Which one.
+        namespace: String,
+        /// Since when and what it waits for, if it is known.
+        why: Option<String>,
+        /// The server's refusal.
+        #[source]
+        source: WriteError,
+    },
 }
 
 impl StepError {
     /// The API server's refusal, if it was one.
     pub(crate) fn api(&self) -> Option<&ApiError> {
         match self {
-            Self::Write(error) => error.api(),
+            Self::Write(error) | Self::NamespaceTerminating { source: error, .. } => error.api(),
             Self::UnknownFields(_) => None,
         }
     }
@@ -113,12 +132,12 @@ impl Executor<'_> {
                 if *migrate && !*dry_run {
                     self.migrate(key, &knowledge).await?;
                 }
-                self.write(key, &manifest, manner, &knowledge).await?
+                self.write_patiently(key, &manifest, manner, &knowledge).await?
             }
             Verb::ApplyManifest { manifest, how, dry_run } => {
                 let knowledge = (self.knowledge)(key);
                 let manner = Manner { how: *how, strict: false, dry_run: *dry_run };
-                self.write(key, &manifest.0, manner, &knowledge).await?
+                self.write_patiently(key, &manifest.0, manner, &knowledge).await?
             }
             Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
             Verb::DeleteHook { uid, propagation } => {
@@ -182,6 +201,51 @@ impl Executor<'_> {
         }
     }
 
+    /// Writes, and again where the refusal is of a kind that passes by itself.
+    async fn write_patiently(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        manner: Manner,
+        knowledge: &Knowledge,
+    ) -> Result<Success, StepError> {
+        let mut pauses = patience::pauses();
+        loop {
+            let error = match self.write(key, manifest, manner, knowledge).await {
+                Ok(success) => return Ok(success),
+                Err(error) => error,
+            };
+            let Some(passing) = patience::passing(&error, || self.comes_with_its_kind(key)) else {
+                return Err(error.into());
+            };
+            match passing {
+                Passing::NamespaceTerminating => {
+                    let namespace = key.namespace.clone().unwrap_or_default();
+                    let why = patience::why_terminating(&self.cluster.store, &namespace).await;
+                    return Err(StepError::NamespaceTerminating { namespace, why, source: error });
+                }
+                Passing::NewKind | Passing::ServerTrouble => {}
+            }
+            let Some(pause) = pauses.next() else { return Err(error.into()) };
+            debug!(object = %key, %error, ?passing, "written again in a moment");
+            tokio::time::sleep(pause).await;
+            if passing == Passing::NewKind {
+                // What discovery says then decides; its own failure shows in the next try.
+                let _ = self.cluster.client.discover().await;
+            }
+        }
+    }
+
+    /// Is the definition of this object's kind part of the same app?
+    fn comes_with_its_kind(&self, key: &ObjectKey) -> bool {
+        self.desired.get().objects.values().any(|object| {
+            let text = |pointer: &str| object.manifest.value().pointer(pointer).and_then(Value::as_str);
+            object.key.kind == "CustomResourceDefinition"
+                && text("/spec/group") == Some(&key.group)
+                && text("/spec/names/kind") == Some(&key.kind)
+        })
+    }
+
     async fn write(
         &self,
         key: &ObjectKey,
@@ -204,24 +268,24 @@ impl Executor<'_> {
         let gate = &self.cluster.gate;
         match manner.how {
             HowToApply::ServerSide => {
-                Ok(success(&gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
+                Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
             }
             HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
-                Ok(applied) => Ok(success(&applied, "serverside-applied")),
+                Ok(applied) => Ok(self.done(key, &applied, "serverside-applied")),
                 Err(error) if is_immutable(&error) => self.recreate(key, manifest, &permit, knowledge).await,
                 Err(error) => Err(error),
             },
             HowToApply::Create => match gate.create(&permit, manifest, FIELD_MANAGER).await {
-                Ok(applied) => Ok(success(&applied, "created")),
+                Ok(applied) => Ok(self.done(key, &applied, "created")),
                 // Created by this very operation before a restart.
                 Err(error) if already_exists(&error) => {
-                    Ok(success(&gate.apply(&permit, manifest, &options).await?, "configured"))
+                    Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "configured"))
                 }
                 Err(error) => Err(error),
             },
             HowToApply::Replace => {
                 let whole = with_server_fields(manifest, knowledge.live.as_deref());
-                Ok(success(&gate.replace(&permit, &whole, FIELD_MANAGER).await?, "replaced"))
+                Ok(self.done(key, &gate.replace(&permit, &whole, FIELD_MANAGER).await?, "replaced"))
             }
             HowToApply::Recreate => self.recreate(key, manifest, &permit, knowledge).await,
         }
@@ -249,7 +313,16 @@ impl Executor<'_> {
         // The server may need a moment to collect what was deleted; the watch says when it is gone.
         self.until_gone(key).await;
         let applied = self.cluster.gate.create(permit, manifest, FIELD_MANAGER).await?;
-        Ok(success(&applied, "replaced"))
+        Ok(self.done(key, &applied, "replaced"))
+    }
+
+    /// Notes what was written, and says so.
+    fn done(&self, key: &ObjectKey, applied: &Applied, what: &str) -> Success {
+        if let Some(version) = applied.manifest.resource_version() {
+            let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            written.insert(key.clone(), version.to_owned());
+        }
+        success(applied, what)
     }
 
     async fn prune(

@@ -25,6 +25,7 @@ mod neighbours;
 mod operate;
 mod operation;
 mod orphans;
+mod patience;
 mod project;
 mod projects;
 mod push;

@@ -3,18 +3,24 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::automation::HealLedger;
 use plumb_core::drift::{ApiFailure, Finding};
+use plumb_core::health::HealthStatus;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::status::{AppStatus, SyncCode};
+use plumb_core::sync::OperationPhase;
 use plumb_crd::DriftReport;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::execute::Written;
 use crate::health::HealthMemory;
 use crate::operation::ActiveOperation;
+use crate::reconcile::SETTLING;
 use crate::sources::Gathered;
 
 /// What the engine remembers about one app.
@@ -34,6 +40,12 @@ pub(crate) struct Memory {
     pub(crate) report: Option<DriftReport>,
     /// The operation that is under way in this process.
     pub(crate) operation: Option<ActiveOperation>,
+    /// When the first pause of the app or its objects ends; a run is asked for then.
+    pub(crate) pause_ends: Option<Timestamp>,
+    /// What the operation under way has written.
+    pub(crate) written: Written,
+    /// An operation that has ended and is not written down yet.
+    pub(crate) unwritten: Option<Ended>,
     /// Fingerprints of the schemas that objects were last judged with.
     pub(crate) schemas: HashMap<GroupVersionKind, u64>,
     /// Objects that were read anew because their schema changed. A CRD that gains a default changes what the
@@ -41,6 +53,24 @@ pub(crate) struct Memory {
     pub(crate) reread: HashMap<ObjectKey, Arc<Manifest>>,
     /// How its objects are, and since when.
     pub(crate) health: HealthMemory,
+}
+
+/// An operation that has ended.
+pub(crate) struct Ended {
+    pub(crate) operation: ActiveOperation,
+    pub(crate) at: Instant,
+}
+
+impl Ended {
+    /// Is it likely that the app's health changes in a moment, so that one request can say both? Only where
+    /// nobody waits for the word: a person's sync and one that failed are written down at once.
+    pub(crate) fn settles_soon(&self, status: &AppStatus) -> bool {
+        self.operation.is_automated()
+            && self.operation.record.phase == OperationPhase::Succeeded
+            && status.sync == SyncCode::Synced
+            && status.health.status == HealthStatus::Progressing
+            && self.at.elapsed() < SETTLING
+    }
 }
 
 /// The last try to write an object.

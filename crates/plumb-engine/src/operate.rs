@@ -1,7 +1,7 @@
 //! Moves an operation along: makes its plan, carries out its steps, and stops where only an event can help.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use plumb_core::app::App;
@@ -9,8 +9,8 @@ use plumb_core::desired::ObjectOptions;
 use plumb_core::drift::{ApplyAdvice, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::{
-    Action, DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, PruneBudget,
-    Refusal, build,
+    Action, DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, build,
+    row_of,
 };
 use plumb_core::status::After;
 use plumb_core::sync::{
@@ -20,10 +20,12 @@ use plumb_crd::Application;
 use tracing::{info, warn};
 
 use crate::compare::Compared;
+use crate::evidence::Doubt;
 use crate::execute::{Executor, Knowledge};
 use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
 use crate::operation::ActiveOperation;
 use crate::project::Ground;
+use crate::queue::Look;
 use crate::reconcile::{Run, is_by_person};
 use crate::sight;
 
@@ -42,8 +44,13 @@ impl Run<'_> {
         memory: &mut Memory,
     ) {
         if let Some(at) = active.retry_at {
+            if let Some(newer) = newer_revision(active, memory) {
+                let (record, after) = active.record.superseded(&newer, self.now);
+                active.record = record;
+                return self.follow(app, active, &after);
+            }
             if self.now < at {
-                return self.wake_at(app, at, "retry");
+                return self.wake_at(app, Look::Live, at, "retry");
             }
             let refresh = active.asked.retry.refresh;
             active.retry(refresh);
@@ -87,8 +94,11 @@ impl Run<'_> {
     ) -> Result<Option<Compared>, String> {
         if active.gathered.is_none() {
             let asked = &active.asked;
-            let revisions =
-                if active.pinned.is_empty() { asked.revisions.clone() } else { active.pinned.clone() };
+            let revisions = match (active.pinned.is_empty(), active.follows_git) {
+                (false, _) => active.pinned.clone(),
+                (true, false) => asked.revisions.clone(),
+                (true, true) => Vec::new(),
+            };
             let is_what_is_shown = asked.sources.is_none()
                 && asked.manifests.is_none()
                 && (revisions.is_empty() || revisions == compared.gathered.revisions);
@@ -103,7 +113,10 @@ impl Run<'_> {
         if Arc::ptr_eq(&gathered, &compared.gathered) {
             return Ok(None);
         }
-        let other = self.compare(app, ground, &gathered, memory).await.map_err(|error| error.to_string())?;
+        let other = self
+            .compare(app, ground, &gathered, Doubt::Ask, memory)
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(Some(other))
     }
 
@@ -126,7 +139,11 @@ impl Run<'_> {
                     options: ObjectOptions::parse(live),
                     owner: compared.owners.get(key).cloned().unwrap_or(Owner::Nobody),
                     self_referenced: true,
-                    holds_data: if verdict.requires_pruning { holds_data(store, live) } else { None },
+                    holds_data: if verdict.requires_pruning {
+                        ground.settings.protects(key).or_else(|| holds_data(store, live))
+                    } else {
+                        None
+                    },
                 });
                 let facts = ObjectFacts {
                     paused: live.as_ref().and_then(|live| self.paused(&live.manifest)),
@@ -161,7 +178,7 @@ impl Run<'_> {
                 name: namespace,
                 managed: app.sync_policy.managed_namespace.clone(),
             },
-            budget: PruneBudget::default(),
+            budget: ground.settings.prune_budget,
             mark: &active.mark(),
             approved_at: approved_at(application),
             is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
@@ -182,12 +199,7 @@ impl Run<'_> {
         let terminate =
             application.status.operation_state.as_ref().is_some_and(|state| state.phase == "Terminating");
         let hold = ground.operation_window(app, active, self.now);
-        let gathered = Arc::clone(&compared.gathered);
-        let newer = memory
-            .gathered
-            .as_ref()
-            .filter(|shown| shown.revisions != gathered.revisions && active.asked.revisions.is_empty());
-        let newer = newer.and_then(|shown| shown.revisions.first().cloned());
+        let newer = newer_revision(active, memory);
         let mut is_recorded = application.operation.as_ref() == Some(&active.wire)
             && application
                 .status
@@ -218,7 +230,7 @@ impl Run<'_> {
             }
             if transition.commands.is_empty() {
                 if let Some(at) = transition.wake_at {
-                    self.wake_at(app, at, "sync");
+                    self.wake_at(app, Look::Live, at, "sync");
                 }
                 break;
             }
@@ -227,6 +239,19 @@ impl Run<'_> {
             }
             // client
             outcomes = self.carry_out(app, ground, compared, active, &transition.commands, memory).await;
+        }
+        if let Some(state) = active.state.as_ref().filter(|state| state.plan().dry_run)
+            && active.record.phase.is_completed()
+        {
+            // A dry run tells the plan: what would happen, why, in which wave, and what it would wait for.
+            for result in active.record.results.iter_mut().filter(|result| !result.phase.is_failed()) {
+                if let Some(row) = row_of(state.plan(), &result.id) {
+                    result.message = row.text();
+                }
+            }
+        }
+        if active.record.phase.is_completed() {
+            memory.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         if active.record.phase.is_completed() && is_by_person(active) {
             memory.ledger = std::mem::take(&mut memory.ledger).forgotten(compared.verdicts.keys());
@@ -282,6 +307,7 @@ impl Run<'_> {
             revision: revisions.first().map(String::as_str),
             impersonation: ground.impersonation.clone(),
             knowledge: &knowledge,
+            written: &memory.written,
         };
         let results = executor.carry_out(commands).await;
         let mut outcomes = Vec::with_capacity(results.len());
@@ -333,9 +359,11 @@ impl Run<'_> {
     fn follow(&self, app: &App, active: &mut ActiveOperation, after: &After) {
         match after {
             After::GoOn => {}
-            After::RetryAt { at, .. } => {
+            After::RetryAt { at, refresh } => {
                 active.retry_at = Some(*at);
-                self.wake_at(app, *at, "retry");
+                // With `retry.refresh` the next try is about what Git asks by then.
+                let look = if *refresh { Look::GitNow } else { Look::Live };
+                self.wake_at(app, look, *at, "retry");
             }
             After::Ended => {
                 self.count_ended(active);
@@ -343,6 +371,13 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// What Git asks by now, if an operation of the automation is about something older.
+fn newer_revision(active: &ActiveOperation, memory: &Memory) -> Option<String> {
+    let syncs = active.revisions();
+    let shown = memory.gathered.as_ref().filter(|_| active.is_automated() && !syncs.is_empty())?;
+    if shown.revisions == syncs { None } else { shown.revisions.first().cloned() }
 }
 
 /// A sync that could be repeated from the start without harm is not announced: one request less. Hooks,
@@ -388,7 +423,14 @@ fn holds_data(store: &plumb_kube::LiveStore, live: &Manifest) -> Option<String> 
 /// Every object of the plan as the store has it. An object that could not be read is left out: that is not
 /// "gone".
 async fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
-    sight::sights(ground, memory, plan.steps().map(|step| &step.id.key)).await
+    let store = &ground.cluster.store;
+    let sights = sight::sights(ground, memory, plan.steps().map(|step| &step.id.key)).await;
+    let written = memory.written.lock().unwrap_or_else(PoisonError::into_inner);
+    sights
+        .into_iter()
+        // What the store shows from before our own last write says nothing about its effect.
+        .filter(|(key, _)| written.get(key).is_none_or(|version| store.has_caught_up(key, version)))
+        .collect()
 }
 
 fn limits(ground: &Ground) -> SyncLimits {

@@ -26,6 +26,8 @@ pub(crate) struct ActiveOperation {
     pub(crate) retry_at: Option<Timestamp>,
     /// What it syncs; resolved once, so that a new commit in between changes nothing.
     pub(crate) gathered: Option<Arc<Gathered>>,
+    /// With `retry.refresh`, after a failed try: it syncs what Git asks by then, not what was asked for.
+    pub(crate) follows_git: bool,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
     /// Where it stands; `None` before the plan was made.
@@ -36,7 +38,16 @@ impl ActiveOperation {
     /// An operation that begins now.
     pub(crate) fn begin(wire: wire::Operation, asked: Operation, now: Timestamp) -> Self {
         let record = OperationRecord::begun(now);
-        Self { wire, asked, record, retry_at: None, gathered: None, pinned: Vec::new(), state: None }
+        Self {
+            wire,
+            asked,
+            record,
+            retry_at: None,
+            gathered: None,
+            follows_git: false,
+            pinned: Vec::new(),
+            state: None,
+        }
     }
 
     /// An operation that another process began. A wait for a retry that was cut off is not waited for again.
@@ -56,7 +67,7 @@ impl ActiveOperation {
             results: if state.finished_at.is_some() { Vec::new() } else { results },
         };
         let pinned = pinned.unwrap_or_default().into_iter().filter(|revision| !revision.is_empty()).collect();
-        Self { wire, asked, record, retry_at: None, gathered: None, pinned, state: None }
+        Self { wire, asked, record, retry_at: None, gathered: None, follows_git: false, pinned, state: None }
     }
 
     /// The next try begins.
@@ -65,6 +76,7 @@ impl ActiveOperation {
         self.retry_at = None;
         self.state = None;
         if refresh {
+            self.follows_git = true;
             self.gathered = None;
             self.pinned.clear();
         }

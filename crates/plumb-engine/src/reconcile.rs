@@ -4,10 +4,11 @@
 //! whether a sync starts by itself, move the operation along, write down what was seen.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use plumb_core::app::{App, Initiator};
+use plumb_core::app::{App, Initiator, Pause};
 use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{Complete, DesiredProblem, DesiredSet, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, VerdictStatus};
@@ -22,7 +23,8 @@ use tracing::{debug, info, warn};
 
 use crate::compare::{Compared, Comparison};
 use crate::engine::Engine;
-use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
+use crate::evidence::Doubt;
+use crate::memory::{AttemptRecord, AttemptResult, Ended, Fingerprint, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
@@ -33,6 +35,10 @@ use crate::write::{Conditions, StatusDraft};
 
 /// So many objects that are stuck have a condition of their own; the report names all.
 const MOST_STUCK: usize = 3;
+
+/// How long the end of a sync may wait to be written down while what it wrote gets well: most objects are well
+/// within a moment, and one request says both.
+pub(crate) const SETTLING: Duration = Duration::from_millis(400);
 
 /// One run.
 pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
@@ -119,38 +125,56 @@ impl Run<'_> {
             self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.desired);
         self.engine.wake(touched, Trigger::new(Look::Live, "claim"));
         // client: the live objects, and answers where there is doubt
-        let mut compared = match self.compare(app, ground, &gathered, memory).await {
+        let doubt = self.doubt(application, app, ground, &gathered);
+        let mut compared = match self.compare(app, ground, &gathered, doubt, memory).await {
             Ok(compared) => compared,
             Err(error) => {
                 self.conditions.add("ComparisonError", format!("the cluster cannot be read: {error}"));
                 return self.write_unknown(application, app, memory).await;
             }
         };
-        // pure: should a sync start by itself?
-        let mut operation = self.current_operation(application, memory);
         let mut status = self.roll_up(app, ground, &compared);
-        if operation.is_none() {
-            operation = self.start_by_itself(application, app, ground, &compared, &status, memory);
-        }
-        let mut ended = None;
-        if let Some(mut active) = operation {
-            // client: the steps of the sync
-            self.operate(application, app, ground, &compared, &mut active, memory).await;
-            let written = active.state.is_some();
-            if active.record.phase.is_completed() {
-                ended = Some(active);
-            } else {
-                memory.operation = Some(active);
+        let mut ended = memory.unwritten.take();
+        // An end that is not written down yet comes before anything else is decided.
+        if ended.is_none() {
+            // pure: should a sync start by itself?
+            let mut operation = self.current_operation(application, memory);
+            if operation.is_none() {
+                operation = self.start_by_itself(application, app, ground, &compared, &status, memory);
             }
-            if written {
-                // What was applied is in the store already: this look shows its effect.
-                if let Ok(after) = self.compare(app, ground, &gathered, memory).await {
-                    compared = after;
-                    status = self.roll_up(app, ground, &compared);
+            if let Some(mut active) = operation {
+                // client: the steps of the sync
+                self.operate(application, app, ground, &compared, &mut active, memory).await;
+                let written = active.state.is_some();
+                if active.record.phase.is_completed() {
+                    ended = Some(Ended { operation: active, at: Instant::now() });
+                } else {
+                    memory.operation = Some(active);
+                }
+                if written {
+                    // What was applied is in the store already: this look shows its effect.
+                    if let Ok(after) = self.compare(app, ground, &gathered, Doubt::Ask, memory).await {
+                        compared = after;
+                        status = self.roll_up(app, ground, &compared);
+                    }
                 }
             }
         }
+        if let Some(ended) = ended.take_if(|ended| ended.settles_soon(&status)) {
+            let wait = SETTLING.saturating_sub(ended.at.elapsed());
+            self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, "settled"), wait);
+            memory.unwritten = Some(ended);
+            return;
+        }
+        let ended = ended.map(|ended| ended.operation);
         self.warn(&compared, ground);
+        let pauses = self.pauses(app, &compared);
+        let pause_ends = pauses.iter().filter_map(|(_, pause)| pause.until).min();
+        if let Some(until) = pause_ends.filter(|_| pause_ends != memory.pause_ends) {
+            // A pause ends by itself: what it held back is looked at then.
+            self.wake_at(app, Look::Live, until, "pause ended");
+        }
+        memory.pause_ends = pause_ends;
         // A fight is over once the object is what Git asks: the next one begins anew.
         let in_sync = compared.verdicts.values().filter(|verdict| verdict.status == VerdictStatus::Synced);
         memory.ledger = std::mem::take(&mut memory.ledger).settled(in_sync.map(|verdict| &verdict.key));
@@ -173,6 +197,17 @@ impl Run<'_> {
         }
     }
 
+    /// Will a sync write every difference anyway? Then the server need not be asked what it would make of it.
+    fn doubt(&self, application: &Application, app: &App, ground: &Ground, gathered: &Gathered) -> Doubt {
+        let is_held = app.pause.as_ref().is_some_and(|pause| pause.holds_at(self.now))
+            || ground.window(app, self.now).is_some();
+        let is_new = last_operation(application, app)
+            .and_then(|last| last.synced)
+            .is_some_and(|(_, revisions)| revisions != gathered.revisions);
+        let syncs_by_itself = app.sync_policy.automated.is_some() && application.operation.is_none();
+        if syncs_by_itself && is_new && !is_held { Doubt::SyncFollows } else { Doubt::Ask }
+    }
+
     /// What Git asks for: what is known already, unless there is a reason to look.
     async fn gather(
         &self,
@@ -192,6 +227,7 @@ impl Run<'_> {
         app: &App,
         ground: &Ground,
         gathered: &Arc<Gathered>,
+        doubt: Doubt,
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
         self.recall(memory, gathered);
@@ -209,13 +245,14 @@ impl Run<'_> {
             testimonies: &self.engine.testimonies,
             rules: &ground.rules,
             gathered,
+            doubt,
             now: self.now,
             render_again: &render_again,
         }
         .run(memory)
         .await?;
         if let Some(at) = compared.checked.look_again.filter(|at| memory.health.must_ask(*at, self.now)) {
-            self.wake_at(app, at, "health");
+            self.wake_at(app, Look::Live, at, "health");
         }
         Ok(compared)
     }
@@ -330,7 +367,7 @@ impl Run<'_> {
             self.conditions.add("SyncError", stopped.message());
         }
         if let Some(at) = verdict.wake_at {
-            self.wake_at(app, at, "automation");
+            self.wake_at(app, Look::Live, at, "automation");
         }
         match verdict.decision {
             Decision::Nothing(why) => {
@@ -406,8 +443,30 @@ impl Run<'_> {
 
     /// Why an object is held by a person, if it is.
     pub(crate) fn paused(&self, live: &plumb_core::object::Manifest) -> Option<String> {
-        let pause = plumb_core::app::Pause::parse(live.annotation(plumb_core::app::Pause::ANNOTATION)?);
-        pause.holds_at(self.now).then_some(pause.reason)
+        self.pause_of(live).map(|pause| pause.reason)
+    }
+
+    fn pause_of(&self, live: &plumb_core::object::Manifest) -> Option<Pause> {
+        let pause = Pause::parse(live.annotation(Pause::ANNOTATION)?);
+        pause.holds_at(self.now).then_some(pause)
+    }
+
+    /// What a person holds: the app itself first, then its objects.
+    pub(crate) fn pauses(&self, app: &App, compared: &Compared) -> Vec<(ObjectKey, Pause)> {
+        let itself = app.pause.clone().filter(|pause| pause.holds_at(self.now)).map(|pause| {
+            let key = ObjectKey {
+                group: "argoproj.io".to_owned(),
+                kind: Application::KIND.to_owned(),
+                namespace: Some(app.id.namespace.clone()),
+                name: app.id.name.clone(),
+            };
+            (key, pause)
+        });
+        let objects = compared.live.objects.iter();
+        itself
+            .into_iter()
+            .chain(objects.filter_map(|(key, live)| Some((key.clone(), self.pause_of(live)?))))
+            .collect()
     }
 
     fn roll_up(&self, app: &App, ground: &Ground, compared: &Compared) -> AppStatus {
@@ -604,10 +663,10 @@ impl Run<'_> {
         }
     }
 
-    pub(crate) fn wake_at(&self, app: &App, at: Timestamp, reason: &'static str) {
+    pub(crate) fn wake_at(&self, app: &App, look: Look, at: Timestamp, reason: &'static str) {
         let wait = at.duration_since(Timestamp::now());
         let wait = std::time::Duration::try_from(wait).unwrap_or_default();
-        self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, reason), wait);
+        self.engine.queue.push_after(app.id.clone(), Trigger::new(look, reason), wait);
     }
 
     /// An operation cannot go on: what it needs is missing.
@@ -625,7 +684,7 @@ impl Run<'_> {
             plumb_core::status::After::RetryAt { at, .. } => {
                 active.retry_at = Some(at);
                 if let Ok(app) = &self.known.app {
-                    self.wake_at(app, at, "retry");
+                    self.wake_at(app, Look::Live, at, "retry");
                 }
                 memory.operation = Some(active);
             }

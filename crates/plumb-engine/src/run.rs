@@ -307,6 +307,7 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
     tasks.spawn(follow_schemas(Arc::clone(engine)));
     tasks.spawn(follow_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));
+    tasks.spawn(sweep(Arc::clone(engine)));
     for _ in 0..engine.options.workers {
         workers.spawn(work(Arc::clone(engine)));
     }
@@ -580,6 +581,16 @@ async fn poll(engine: Arc<Engine>) {
         for (position, known) in (0u32..).zip(apps) {
             engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
         }
+    }
+}
+
+/// Once a day, what was kept of deleted objects long enough goes.
+async fn sweep(engine: Arc<Engine>) {
+    loop {
+        let keep = engine.world.settings().keep_tombstones;
+        let (home, namespace) = (&engine.home, &engine.options.namespace);
+        crate::tombstones::sweep(&home.client, &home.gate, namespace, keep, Timestamp::now()).await;
+        tokio::time::sleep(Duration::from_hours(24)).await;
     }
 }
 

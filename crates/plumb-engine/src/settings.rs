@@ -1,7 +1,7 @@
 //! The settings as one run sees them: Argo CD's `ConfigMaps` and repository Secrets, in the form that the parts
 //! of the engine want.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use plumb_core::app::IgnoreRule;
 use plumb_core::desired::KindFilter;
 use plumb_core::health::Patience;
 use plumb_core::ignore::IgnoreRules;
+use plumb_core::object::{GroupKind, ObjectKey};
+use plumb_core::plan::PruneBudget;
 use plumb_core::project::normalize_repo_url;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
@@ -45,6 +47,12 @@ pub(crate) struct Settings {
     pub(crate) metrics_labels: Vec<String>,
     /// Conditions of Applications that become metrics.
     pub(crate) metrics_conditions: Vec<String>,
+    /// How much an automated sync may delete unasked.
+    pub(crate) prune_budget: PruneBudget,
+    /// Kinds of which an automated sync deletes nothing unasked.
+    protected: BTreeSet<GroupKind>,
+    /// How long deleted objects can be brought back.
+    pub(crate) keep_tombstones: Duration,
     /// The longest a sync may take.
     pub(crate) sync_timeout: Option<Duration>,
     /// Health and actions that users wrote in Lua.
@@ -71,6 +79,7 @@ pub(crate) struct SettingsSource {
     pub(crate) secrets: BTreeMap<String, SecretData>,
 }
 
+/// Where there are no settings, they are what empty ones say: nothing is zero because nobody set it.
 impl Default for Settings {
     fn default() -> Self {
         Self::read(&SettingsSource::default(), 0).0
@@ -110,11 +119,16 @@ impl Settings {
         }
         let (plugins, plugin_problems) = read_plugins(map(PLUGINS_CONFIG_MAP));
         problems.extend(plugin_problems);
+        let (prune_budget, wrong) = prune_budget(map("argocd-cm"));
+        problems.extend(wrong);
         let settings = Self {
             generation,
             scripts: Arc::new(scripts),
             patience: patience(&settings.stuck_after),
             persist_health: settings.controller.persist_resource_health,
+            prune_budget,
+            protected: protected_kinds(map("argocd-cm")),
+            keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings, plugins)),
             ignore: settings.customizations.ignore_rules(settings.compare.ignore_status),
@@ -141,6 +155,11 @@ impl Settings {
     pub(crate) fn broken_repository(&self, repo_url: &str) -> Option<&str> {
         let wanted = normalize_repo_url(repo_url);
         self.broken.iter().find(|(url, _)| *url == wanted).map(|(_, reason)| reason.as_str())
+    }
+
+    /// Why an object of this kind is not deleted without a person's word, if the settings say so.
+    pub(crate) fn protects(&self, key: &ObjectKey) -> Option<String> {
+        self.protected.contains(&key.group_kind()).then(|| format!("{} is a protected kind", key.kind))
     }
 
     /// How to reach a repository: the Secret of this very address, or the longest matching template.
@@ -191,6 +210,79 @@ fn update_rules(settings: &wire::Settings, problems: &mut Vec<SettingsProblem>) 
         reason: problem.message,
     }));
     Some(rules)
+}
+
+/// `off`, or nothing: then the share and the number count.
+const BUDGET: &str = "plumb.prune.budget";
+/// More than this share of an app's objects …
+const BUDGET_PERCENT: &str = "plumb.prune.budget.percent";
+/// … and more than this many of them are not deleted unasked.
+const BUDGET_COUNT: &str = "plumb.prune.budget.count";
+/// `Kind` or `group/Kind`, separated by commas.
+const PROTECTED: &str = "plumb.prune.protected-kinds";
+
+/// How much an automated sync may delete unasked. What cannot be read has its default: nothing is ever deleted
+/// because of a typo.
+fn prune_budget(map: &ConfigData) -> (PruneBudget, Vec<SettingsProblem>) {
+    let mut problems = Vec::new();
+    let mut wrong = |key: &str, text: &str, expected: &str| {
+        problems.push(SettingsProblem {
+            place: format!("argocd-cm {key}"),
+            reason: format!("`{text}` is not {expected}"),
+        });
+    };
+    let PruneBudget::Limited { mut share_percent, mut count } = PruneBudget::default() else {
+        return (PruneBudget::default(), problems);
+    };
+    match map.get(BUDGET).map(|text| text.trim()) {
+        Some("off") => return (PruneBudget::Off, problems),
+        None | Some("" | "on") => {}
+        Some(text) => wrong(BUDGET, text, "`on` or `off`"),
+    }
+    if let Some(text) = map.get(BUDGET_PERCENT) {
+        match text.trim().trim_end_matches('%').parse::<u8>() {
+            Ok(percent) if percent <= 100 => share_percent = percent,
+            Ok(_) | Err(_) => wrong(BUDGET_PERCENT, text, "a share from 0 to 100"),
+        }
+    }
+    if let Some(text) = map.get(BUDGET_COUNT) {
+        match text.trim().parse() {
+            Ok(number) => count = number,
+            Err(_) => wrong(BUDGET_COUNT, text, "a number of objects"),
+        }
+    }
+    (PruneBudget::Limited { share_percent, count }, problems)
+}
+
+/// Days that deleted objects can be brought back.
+const TOMBSTONE_DAYS: &str = "plumb.tombstones.days";
+
+fn keep_tombstones(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> Duration {
+    const DAYS: u64 = 30;
+    let days = map.get(TOMBSTONE_DAYS).map(|text| text.trim().parse::<u64>().map_err(|_| text));
+    let days = match days {
+        None => DAYS,
+        Some(Ok(days)) => days,
+        Some(Err(text)) => {
+            problems.push(SettingsProblem {
+                place: format!("argocd-cm {TOMBSTONE_DAYS}"),
+                reason: format!("`{text}` is not a number of days"),
+            });
+            DAYS
+        }
+    };
+    Duration::from_hours(days.saturating_mul(24).min(24 * 36_500))
+}
+
+fn protected_kinds(map: &ConfigData) -> BTreeSet<GroupKind> {
+    let text = map.get(PROTECTED).map(String::as_str).unwrap_or_default();
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names
+        .map(|name| {
+            let (group, kind) = name.rsplit_once('/').unwrap_or(("", name));
+            GroupKind::new(group, kind)
+        })
+        .collect()
 }
 
 impl Settings {
@@ -274,4 +366,51 @@ fn patience(stuck_after: &wire::StuckAfter) -> Patience {
     let length = |length: Duration| SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     let by_kind = stuck_after.by_kind.iter().map(|(kind, after)| (kind.clone(), length(*after))).collect();
     Patience { default: length(stuck_after.default), by_kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<SettingsProblem>) {
+        let data: ConfigData = pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let config_maps = BTreeMap::from([("argocd-cm".to_owned(), data)]);
+        Settings::read(&SettingsSource { config_maps, ..SettingsSource::default() }, 1)
+    }
+
+    #[test]
+    fn the_prune_budget_is_a_setting_and_a_typo_keeps_the_default() {
+        let budget = |pairs: &[(&str, &str)]| read(pairs).0.prune_budget;
+        assert_eq!(budget(&[]), PruneBudget::default());
+        assert_eq!(budget(&[(BUDGET, "off")]), PruneBudget::Off);
+        let own = PruneBudget::Limited { share_percent: 10, count: 2 };
+        assert_eq!(budget(&[(BUDGET_PERCENT, "10%"), (BUDGET_COUNT, "2")]), own);
+        let (settings, problems) = read(&[(BUDGET, "of"), (BUDGET_PERCENT, "150"), (BUDGET_COUNT, "-1")]);
+        assert_eq!(settings.prune_budget, PruneBudget::default());
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+
+    #[test]
+    fn without_settings_deleted_objects_are_kept_for_a_month() {
+        let month = Duration::from_hours(30 * 24);
+        assert_eq!(Settings::default().keep_tombstones, month);
+        assert_eq!(read(&[]).0.keep_tombstones, month);
+        assert_eq!(read(&[(TOMBSTONE_DAYS, "a week")]).0.keep_tombstones, month);
+        assert_eq!(read(&[(TOMBSTONE_DAYS, "7")]).0.keep_tombstones, Duration::from_hours(7 * 24));
+    }
+
+    #[test]
+    fn kinds_can_be_protected() {
+        let (settings, _) = read(&[(PROTECTED, "Secret, example.com/Database")]);
+        let key = |group: &str, kind: &str| ObjectKey {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: None,
+            name: "x".into(),
+        };
+        assert!(settings.protects(&key("", "Secret")).is_some());
+        assert!(settings.protects(&key("example.com", "Database")).is_some());
+        assert!(settings.protects(&key("", "ConfigMap")).is_none());
+        assert!(settings.protects(&key("", "Database")).is_none());
+    }
 }

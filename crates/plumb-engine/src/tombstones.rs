@@ -5,19 +5,23 @@
 
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::AppId;
-use plumb_core::object::Manifest;
+use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_core::plan::{Tombstone, TombstoneReason};
-use plumb_kube::{Gate, OwnWrite, Reason, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, WriteError};
+use plumb_kube::{
+    ClusterClient, Gate, OwnWrite, Reason, Selection, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, Target, WriteError,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tracing::debug;
 
 /// Label with the app's name, for `plumb undo APP`.
 pub const APP_LABEL: &str = "plumb.dev/app";
@@ -42,6 +46,40 @@ pub(crate) async fn write(gate: &Gate, namespace: &str, tombstone: &Tombstone) -
         }
         Err(error) => Err(error),
     }
+}
+
+/// Removes the tombstones that are older than the settings keep them. What cannot be read or removed stays.
+pub(crate) async fn sweep(
+    client: &ClusterClient,
+    gate: &Gate,
+    namespace: &str,
+    keep: Duration,
+    now: Timestamp,
+) {
+    let selection = Selection {
+        namespace: Some(namespace.to_owned()),
+        labels: Some(APP_LABEL.to_owned()),
+        fields: Some(format!("type={TOMBSTONE_TYPE}")),
+    };
+    let gvk = GroupVersionKind::from_api_version("v1", "Secret");
+    let secrets = match client.list(&gvk, &selection).await {
+        Ok(secrets) => secrets,
+        Err(error) => return debug!(%error, "tombstones cannot be listed"),
+    };
+    for secret in secrets.iter().filter(|secret| is_outdated(secret, keep, now)) {
+        let (Some(target), Some(uid)) = (Target::of(secret), secret.uid()) else { continue };
+        let delete = OwnWrite::Delete { target, uid: uid.to_owned() };
+        if let Err(error) = gate.write_own(&delete).await {
+            debug!(%error, "an old tombstone stays");
+        }
+    }
+}
+
+fn is_outdated(secret: &Manifest, keep: Duration, now: Timestamp) -> bool {
+    let deleted_at = secret.annotation(DELETED_AT).and_then(|at| at.parse::<Timestamp>().ok());
+    let end =
+        deleted_at.zip(SignedDuration::try_from(keep).ok()).and_then(|(at, keep)| at.checked_add(keep).ok());
+    end.is_some_and(|end| end < now)
 }
 
 /// The Secret that holds a deleted object.
@@ -148,5 +186,8 @@ mod tests {
         assert_eq!(read(&secret), Some(tombstone));
         assert!(!secret.value().to_string().contains("aHVudGVyMg"), "only in compressed form");
         assert!(secret.name().unwrap().starts_with(TOMBSTONE_PREFIX));
+        let month = Duration::from_hours(30 * 24);
+        assert!(!is_outdated(&secret, month, "2026-12-15T18:59:59Z".parse().unwrap()));
+        assert!(is_outdated(&secret, month, "2026-12-15T19:00:01Z".parse().unwrap()));
     }
 }

@@ -109,7 +109,8 @@ impl Run<'_> {
         let mut lock = Lock::Leave;
         if let Some(active) = active {
             after.operation_state = Some(Box::new(active.to_wire(&draft.application.spec)));
-            lock = if draft.ended.is_some() { Lock::Release } else { Lock::Hold(active.wire.write()) };
+            let ours = active.wire.write();
+            lock = if draft.ended.is_some() { Lock::Release(ours) } else { Lock::Hold(ours) };
         }
         if let Some(ended) = draft.ended {
             self.add_history(&mut after, &draft, ended);
@@ -252,7 +253,7 @@ impl Run<'_> {
     pub(crate) async fn write_ended(&mut self, application: &Application, active: &ActiveOperation) {
         let mut after = application.status.clone();
         after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
-        self.send(&after, Lock::Release).await;
+        self.send(&after, Lock::Release(active.wire.write())).await;
     }
 
     /// The conditions of an app that is being deleted.
@@ -338,10 +339,11 @@ impl Run<'_> {
         }
         let operation = application.and_then(|application| application.operation.as_ref());
         match lock {
-            Lock::Release if operation.is_some() => {
+            // Another operation that somebody asked for in between is theirs.
+            Lock::Release(ours) if operation.map(Wire::write).as_ref() == Some(ours) => {
                 patch.insert("operation".to_owned(), Value::Null);
             }
-            Lock::Release | Lock::Leave => {}
+            Lock::Release(_) | Lock::Leave => {}
             Lock::Hold(asked) => {
                 if operation.map(Wire::write).as_ref() != Some(asked) {
                     patch.insert("operation".to_owned(), asked.clone());
@@ -381,8 +383,11 @@ impl Run<'_> {
             .collect();
         let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
         let ill: Vec<IllObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
-        let is_empty = findings.is_empty() && ill.is_empty();
-        let report = DriftReport::of(&app.id, &revision, seconds(self.now), &findings).with_health(ill);
+        let pauses = self.pauses(app, compared);
+        let is_empty = findings.is_empty() && ill.is_empty() && pauses.is_empty();
+        let report = DriftReport::of(&app.id, &revision, seconds(self.now), &findings)
+            .with_health(ill)
+            .with_pauses(pauses);
         if memory.report.is_none() {
             // What an earlier process wrote is not written again.
             memory.report = self.engine.reports.take(&app.id);
@@ -482,9 +487,12 @@ fn shortened(
 
 /// What happens to the `operation` field.
 enum Lock {
+    /// It is not ours to change.
     Leave,
+    /// It says what is under way.
     Hold(Value),
-    Release,
+    /// It goes, if it is still this one.
+    Release(Value),
 }
 
 /// One entry of `resources`. Health is stored only on request, and only where it counts.

@@ -140,6 +140,10 @@ struct Lane {
     served: tokio::sync::Mutex<Option<(Instant, Result<Fetched, FetchError>)>>,
 }
 
+/// Between two requests to one repository. The first of many callers is served at once; those who come right
+/// after it (a webhook wakes a hundred apps) share one request in place of one each.
+const SPACING: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// What is readable now.
 struct Current {
     repository: Arc<gix::ThreadSafeRepository>,
@@ -204,6 +208,9 @@ impl Mirrors {
         let mut served = lane.served.lock().await;
         if let Some((_, result)) = served.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
             return result.clone();
+        }
+        if let Some((asked_at, _)) = served.as_ref() {
+            tokio::time::sleep_until((*asked_at + SPACING).into()).await;
         }
         // Everyone who began to wait before this line is served by the request that follows it.
         let asked_at = Instant::now();

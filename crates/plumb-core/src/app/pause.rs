@@ -42,6 +42,19 @@ impl Pause {
         }
     }
 
+    /// The annotation's text.
+    pub fn to_text(&self) -> String {
+        let mut map = serde_json::Map::new();
+        if let Some(until) = self.until {
+            map.insert("until".to_owned(), Value::String(until.to_string()));
+        }
+        map.insert("reason".to_owned(), Value::String(self.reason.clone()));
+        if let Some(by) = &self.by {
+            map.insert("by".to_owned(), Value::String(by.clone()));
+        }
+        Value::Object(map).to_string()
+    }
+
     /// Does it hold at this time?
     pub fn holds_at(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
@@ -62,6 +75,18 @@ mod tests {
         assert_eq!(pause.by.as_deref(), Some("ada"));
         assert!(pause.holds_at(time("2026-11-15T19:59:59Z")));
         assert!(!pause.holds_at(time("2026-11-15T20:00:00Z")));
+    }
+
+    #[test]
+    fn a_pause_is_read_back_from_its_text() {
+        let pause = Pause {
+            until: Some(time("2026-11-15T20:00:00Z")),
+            reason: "a \"quoted\" reason".to_owned(),
+            by: Some("ada".to_owned()),
+        };
+        assert_eq!(Pause::parse(&pause.to_text()), pause);
+        let endless = Pause { until: None, by: None, ..pause };
+        assert_eq!(Pause::parse(&endless.to_text()), endless);
     }
 
     #[test]

@@ -33,5 +33,5 @@ pub use step::{
     Action, ConfirmReason, Group, Hook, HowToApply, Payload, Plan, PruneGuard, Skip, Step, StepId, SyncPhase,
     WaitsFor, Why,
 };
-pub use table::{Row, rows};
+pub use table::{Row, row_of, rows};
 pub use tombstone::{Tombstone, TombstoneReason};

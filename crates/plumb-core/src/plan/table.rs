@@ -1,6 +1,6 @@
 //! A plan as rows of text: what `--dry-run` and the page show.
 
-use super::{Action, Group, HowToApply, Plan, PruneGuard, Step};
+use super::{Action, Group, HowToApply, Plan, PruneGuard, Step, StepId};
 
 /// One line of a printed plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,24 @@ impl Row {
     /// The columns' titles.
     pub const TITLES: [&'static str; 6] = ["PHASE", "WAVE", "ACTION", "OBJECT", "WHY", "WAITS FOR"];
 
+    /// What stands between the parts of [`Row::text`].
+    const BETWEEN: &'static str = " · ";
+
+    /// The row without phase and object, in one line: for `syncResult.resources[].message` of a dry run, which
+    /// has both beside it.
+    pub fn text(&self) -> String {
+        let wave = format!("wave {}", self.wave);
+        [wave.as_str(), &self.action, &self.why, &self.waits_for].join(Self::BETWEEN)
+    }
+
+    /// Wave, action, why and what is waited for, out of [`Row::text`]; `None` for any other text.
+    pub fn parts(text: &str) -> Option<[&str; 4]> {
+        let (wave, rest) = text.strip_prefix("wave ")?.split_once(Self::BETWEEN)?;
+        let (action, rest) = rest.split_once(Self::BETWEEN)?;
+        let (why, waits_for) = rest.rsplit_once(Self::BETWEEN)?;
+        Some([wave, action, why, waits_for])
+    }
+
     /// The columns.
     pub fn cells(&self) -> [&str; 6] {
         [&self.phase, &self.wave, &self.action, &self.object, &self.why, &self.waits_for]
@@ -31,12 +49,20 @@ impl Row {
 
 /// The plan as rows, in the order in which things happen; the failure branch last.
 pub fn rows(plan: &Plan) -> Vec<Row> {
+    named_rows(plan).map(|(_, row)| row).collect()
+}
+
+/// The row of one step.
+pub fn row_of(plan: &Plan, id: &StepId) -> Option<Row> {
+    named_rows(plan).find(|(of, _)| *of == id).map(|(_, row)| row)
+}
+
+fn named_rows(plan: &Plan) -> impl Iterator<Item = (&StepId, Row)> {
     let last = plan.groups.len().saturating_sub(1);
-    let groups = plan.groups.iter().enumerate().map(|(index, group)| (group, index == last));
-    groups
-        .chain(plan.on_failure.iter().map(|group| (group, false)))
-        .flat_map(|(group, is_last)| group.steps.iter().map(move |step| row(group, step, is_last)))
-        .collect()
+    let groups = plan.groups.iter().enumerate().map(move |(index, group)| (group, index == last));
+    groups.chain(plan.on_failure.iter().map(|group| (group, false))).flat_map(|(group, is_last)| {
+        group.steps.iter().map(move |step| (&step.id, row(group, step, is_last)))
+    })
 }
 
 fn row(group: &Group, step: &Step, is_last: bool) -> Row {
@@ -85,5 +111,25 @@ fn how_word(how: HowToApply) -> &'static str {
         HowToApply::Create => "create",
         HowToApply::Replace => "replace",
         HowToApply::Recreate => "recreate",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_back_from_its_text() {
+        let row = Row {
+            phase: "Sync".to_owned(),
+            wave: "-1".to_owned(),
+            action: "prune".to_owned(),
+            object: "apps/Deployment prod/web".to_owned(),
+            why: "left Git, waits for confirmation: 6 of 9 · at once".to_owned(),
+            waits_for: "deletion".to_owned(),
+        };
+        let text = row.text();
+        assert_eq!(Row::parts(&text), Some(["-1", "prune", row.why.as_str(), "deletion"]));
+        assert_eq!(Row::parts("deployment.apps/web unchanged"), None);
     }
 }

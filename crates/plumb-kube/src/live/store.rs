@@ -372,6 +372,20 @@ impl LiveStore {
 
     // --- questions ---------------------------------------------------------------------------------------
 
+    /// Is the store as new as the state that a write returned (`metadata.resourceVersion`)? What it shows of
+    /// the object may be from before that write otherwise. A kind that is not followed is read from the server,
+    /// which is always as new.
+    pub fn has_caught_up(&self, key: &ObjectKey, resource_version: &str) -> bool {
+        let version = number(resource_version);
+        let state = self.core.state();
+        if let Some(record) = state.find_key(key).and_then(|id| state.record(id)) {
+            return record.version >= version;
+        }
+        let Some((_, table)) = state.table_of(&key.group_kind()) else { return true };
+        let covers = |namespace: &Option<String>| namespace.is_none() || *namespace == key.namespace;
+        table.scopes.iter().any(|scope| covers(&scope.namespace) && scope.position >= version)
+    }
+
     /// Does an object of this key exist, as far as is known?
     pub fn contains(&self, key: &ObjectKey) -> bool {
         self.core.state().find_key(key).is_some()
