@@ -44,6 +44,9 @@ enum Command {
     Cluster(commands::cluster::Args),
     Repo(commands::repo::Args),
     Version(commands::version::Args),
+    Pause(commands::pause::PauseArgs),
+    Resume(commands::pause::ResumeArgs),
+    Undo(commands::undo::Args),
     Completion(commands::completion::Args),
     Man(commands::man::Args),
     #[command(hide = true)]
@@ -102,6 +105,9 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Repo(args) => commands::repo::run(context, &args).await,
         Command::Version(args) => commands::version::run(context, &args, name).await,
         Command::Man(args) => commands::man::run(context, &args, Cli::command().name(name)),
+        Command::Pause(args) => commands::pause::pause(context, &args).await,
+        Command::Resume(args) => commands::pause::resume(context, &args).await,
+        Command::Undo(args) => commands::undo::run(context, &args).await,
         Command::Completion(args) => commands::completion::run(context, &args, name),
         Command::JsonnetWorker(args) => commands::jsonnet_worker::run(context, &args),
     }

@@ -15,11 +15,13 @@ pub(crate) mod install;
 mod json;
 pub(crate) mod jsonnet_worker;
 pub(crate) mod man;
+pub(crate) mod pause;
 pub(crate) mod proj;
 pub(crate) mod render;
 pub(crate) mod repo;
 pub(crate) mod run;
 mod secrets;
+pub(crate) mod undo;
 pub(crate) mod version;
 
 use base64::Engine as _;

@@ -3,8 +3,10 @@
 //! Each story has a namespace of its own, which is both the control plane's and the destination's, and a plumb
 //! of its own that looks at nothing else.
 
+mod commands;
 mod drift;
 mod health;
+mod kill;
 mod outside;
 mod poison;
 mod safety;

@@ -7,6 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::git::GitRepo;
 use plumb_testkit::proxy::FaultProxy;
 use plumb_testkit::{TestNamespace, objects, programs, wait};
@@ -100,6 +102,68 @@ impl Stage {
             .context("start plumb")?;
         self.plumb = Some(child);
         Ok(())
+    }
+
+    /// From its next start on, plumb is a user of its own, which the audit log tells from everybody else.
+    pub(crate) async fn give_plumb_a_name(&mut self) -> Result<String> {
+        let namespace = self.place.name().to_owned();
+        let account = objects::service_account("plumb");
+        self.place.apply(&account).await?;
+        self.place
+            .apply(&json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                "metadata": {"name": format!("plumb-{namespace}")},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+                "subjects": [{"kind": "ServiceAccount", "name": "plumb", "namespace": namespace}],
+            }))
+            .await?;
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+            "metadata": {"name": "plumb-token", "annotations": {"kubernetes.io/service-account.name": "plumb"}},
+        });
+        self.place.apply(&secret).await?;
+        let filled =
+            self.place.wait(&secret, "has a token", |secret| secret["data"]["token"].is_string()).await?;
+        let token = filled["data"]["token"].as_str().context("no token")?;
+        let token = String::from_utf8(STANDARD.decode(token)?)?;
+        let admin = std::fs::read_to_string(self.place.kubeconfig())?;
+        let field = |name: &str| {
+            let line = admin.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(": "));
+            line.with_context(|| format!("the kubeconfig has no {name}"))
+        };
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "plumb",
+            "clusters": [{"name": "plumb", "cluster": {
+                "server": field("server")?, "certificate-authority-data": field("certificate-authority-data")?}}],
+            "contexts": [{"name": "plumb", "context": {"cluster": "plumb", "user": "plumb"}}],
+            "users": [{"name": "plumb", "user": {"token": token}}],
+        });
+        let kubeconfig = self.cache.path().join("plumb.kubeconfig");
+        std::fs::write(&kubeconfig, config.to_string())?;
+        self.detour = Some(kubeconfig);
+        Ok(format!("system:serviceaccount:{namespace}:plumb"))
+    }
+
+    /// Takes the lease of a plumb that is known to be dead, so that the next one need not wait for its end.
+    pub(crate) async fn break_lease(&self) -> Result<()> {
+        let lease =
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"}});
+        self.place.delete(&lease).await
+    }
+
+    /// Runs a command as a person would, and returns what it answered. Fails unless the command succeeds.
+    pub(crate) fn plumb(&self, words: &[&str]) -> Result<String> {
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(words)
+            .args(["--namespace", self.place.name(), "--kubeconfig"])
+            .arg(self.place.kubeconfig())
+            .stdin(Stdio::null())
+            .output()
+            .context("run plumb")?;
+        let (answer, talk) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        anyhow::ensure!(output.status.success(), "plumb {}: {answer}{talk}", words.join(" "));
+        Ok(answer.into_owned())
     }
 
     /// `kill -9`: plumb gets no chance to say goodbye.

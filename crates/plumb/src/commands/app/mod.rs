@@ -16,16 +16,19 @@ mod logs;
 mod object;
 mod patch;
 mod patch_resource;
+mod plan_table;
 mod progress;
 mod refresh;
 mod resource_filter;
 mod resources;
+mod rollback;
 mod set;
 mod sources;
 mod spec;
 mod states;
 mod sync;
 pub(crate) mod target;
+mod terminate_op;
 mod tree;
 mod unset;
 mod wait;
@@ -52,6 +55,8 @@ enum Command {
     Diff(diff::Args),
     Sync(Box<sync::Args>),
     Wait(wait::Args),
+    Rollback(rollback::Args),
+    TerminateOp(terminate_op::Args),
     History(history::Args),
     Resources(resources::Args),
     Logs(logs::Args),
@@ -93,6 +98,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::History(args) => history::run(context, args).await,
         Command::Resources(args) => resources::run(context, args).await,
         Command::Logs(args) => logs::run(context, args).await,
+        Command::Rollback(args) => rollback::run(context, args).await,
+        Command::TerminateOp(args) => terminate_op::run(context, args).await,
         Command::Create(args) => create::run(context, args).await,
         Command::Set(args) => set::run(context, args).await,
         Command::Unset(args) => unset::run(context, args).await,

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::refresh::{PATIENCE, follow, no_engine};
 use super::resource_filter::ResourceFilter;
 use super::target::{self, parse, patch};
-use super::{describe, states, wait};
+use super::{describe, plan_table, states, wait};
 use crate::config;
 use crate::context::{Context, limit};
 use crate::error::CommandError;
@@ -367,7 +367,13 @@ fn show(
     if matches!(args.output, Format::Json | Format::Yaml) {
         return context.out.object(args.output, &application.to_json());
     }
+    if args.dry_run {
+        plan_table::show(context.out, state);
+    }
     wait::conclude(context, application);
+    if args.dry_run {
+        return Ok(());
+    }
     let all = states::states(application);
     let rows: Vec<Vec<String>> = all.iter().map(states::State::row).collect();
     if !rows.is_empty() {

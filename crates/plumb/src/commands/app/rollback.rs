@@ -1,0 +1,90 @@
+//! `plumb app rollback`
+
+use plumb_core::status::rollback_target;
+use plumb_crd::application::RevisionHistory;
+use plumb_crd::{Application, Wire};
+use serde_json::{Value, json};
+
+use super::sync::follow_operation;
+use super::target::{AppArg, patch};
+use super::wait;
+use crate::config;
+use crate::context::{Context, limit};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Go back to an earlier sync.
+///
+/// Syncs the sources and revisions of an entry of the history; hooks do not run. Refused while the app is synced
+/// automatically, because the next sync would go forward again. Exit code 0: it succeeded; 1: it did not.
+///
+/// Examples: `plumb app rollback payments` (the sync before the last), `plumb app rollback payments 7`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    /// Number of the entry, as `plumb app history` shows it; the one before the last unless given.
+    id: Option<i64>,
+    /// Delete what that revision does not have.
+    #[arg(long)]
+    prune: bool,
+    /// Give up waiting after this many seconds; 0 never.
+    #[arg(long, default_value_t = 0)]
+    timeout: u64,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let (target, application) = args.app.read(context, &client).await?;
+    if application.operation.is_some() {
+        return Err(CommandError::new(format!(
+            "another operation is already in progress on {}",
+            target.name
+        ))
+        .hint(format!("`plumb app terminate-op {}` ends it", target.name)));
+    }
+    let entry = entry(&application, args.id)?;
+    let before = application.status.operation_state.as_ref().map(|state| state.started_at);
+    let request = operation(entry, args.prune);
+    patch(&client, &target, json!({"operation": request, "status": {"operationState": null}})).await?;
+    let ended = tokio::time::timeout(
+        limit(args.timeout),
+        follow_operation(context, &client, &target, before, &application),
+    )
+    .await;
+    let (application, state) = ended.map_err(|_| {
+        CommandError::new(format!("timed out after {} s: {} is not back yet", args.timeout, target.name))
+            .hint(format!("the rollback goes on; `plumb app wait {} --operation` waits again", target.name))
+    })??;
+    wait::conclude(context, &application);
+    Ok(if state.phase == "Succeeded" { ExitCode::Success } else { ExitCode::No })
+}
+
+/// The entry to go back to.
+fn entry(application: &Application, asked: Option<i64>) -> Result<&RevisionHistory, CommandError> {
+    let history = &application.status.history;
+    let ids: Vec<i64> = history.iter().map(|entry| entry.id).collect();
+    let policy = application.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+    let is_automated = policy.is_some_and(|automated| automated.enabled != Some(false));
+    let name = &application.metadata.name;
+    let position = rollback_target(&ids, asked, is_automated).map_err(|refused| {
+        CommandError::because(format!("roll {name} back"), refused)
+            .hint_if(is_automated, &format!("`plumb app set {name} --sync-policy none` first"))
+            .hint_if(!is_automated, &format!("`plumb app history {name}` shows the past syncs"))
+    })?;
+    history.get(position).ok_or_else(|| CommandError::new(format!("roll {name} back: its history changed")))
+}
+
+fn operation(entry: &RevisionHistory, prune: bool) -> Value {
+    let mut sync = json!({"prune": prune, "syncStrategy": {"apply": {}}});
+    if entry.sources.is_empty() {
+        sync["revision"] = json!(entry.revision);
+        if let Some(source) = &entry.source {
+            sync["source"] = source.write();
+        }
+    } else {
+        sync["revisions"] = json!(entry.revisions);
+        sync["sources"] = Value::Array(entry.sources.iter().map(Wire::write).collect());
+    }
+    json!({"sync": sync, "initiatedBy": {"username": config::user()}})
+}

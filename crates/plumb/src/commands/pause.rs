@@ -1,0 +1,248 @@
+//! `plumb pause` and `plumb resume`: a person holds an app, or one of its objects.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_core::app::Pause;
+use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_kube::{ClusterClient, Patch, Target};
+use serde_json::json;
+
+use super::app::target;
+use crate::config;
+use crate::context::{Context, change, create};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Hold an app or one of its objects: nothing is synced or healed by itself while it lasts.
+///
+/// The pause is an annotation that no sync removes, with its reason and its end. It ends by itself; `plumb resume`
+/// ends it before. A sync that a person asks for goes through all the same.
+///
+/// Examples: `plumb pause payments --for 30m --reason "testing a fix by hand"`,
+/// `plumb pause payments apps/Deployment/web --for 2h --reason "incident 4711"`
+#[derive(Debug, clap::Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    what: What,
+    /// How long, such as 30m or 2h30m.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    length: Duration,
+    /// Why; shown wherever the pause is.
+    #[arg(long)]
+    reason: String,
+}
+
+/// End a pause before its time.
+///
+/// Examples: `plumb resume payments`, `plumb resume payments apps/Deployment/web`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+/// What is held.
+#[derive(Debug, clap::Args)]
+struct What {
+    /// `name`, or `namespace/name`.
+    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    app: String,
+    /// One of its objects in place of all: `[GROUP/]KIND/[NAMESPACE/]NAME`.
+    object: Option<String>,
+}
+
+pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCode, CommandError> {
+    if args.reason.trim().is_empty() {
+        return Err(CommandError::usage("--reason is empty").hint("say why, for those who find it paused"));
+    }
+    let length = SignedDuration::try_from(args.length)
+        .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
+    let until = Timestamp::now()
+        .checked_add(length)
+        .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
+    let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
+    let pause = Pause { until: Some(until), reason: args.reason.trim().to_owned(), by: Some(config::user()) };
+    let (client, target) = args.what.find(context).await?;
+    annotate(&client, &target, Some(&pause)).await?;
+    tell(
+        context,
+        &client,
+        &args.what,
+        "Paused",
+        &format!("{} until {until}: {}", named(&target), pause.reason),
+    )
+    .await;
+    context.out.complain(&format!("{} is paused until {until}", named(&target)));
+    Ok(ExitCode::Success)
+}
+
+pub(crate) async fn resume(context: &Context, args: &ResumeArgs) -> Result<ExitCode, CommandError> {
+    let (client, target) = args.what.find(context).await?;
+    annotate(&client, &target, None).await?;
+    tell(context, &client, &args.what, "Resumed", &named(&target)).await;
+    context.out.complain(&format!("{} is no longer paused", named(&target)));
+    Ok(ExitCode::Success)
+}
+
+impl What {
+    async fn find(&self, context: &Context) -> Result<(ClusterClient, Target), CommandError> {
+        let Some(object) = &self.object else {
+            let client = context.client().await?;
+            let target = target::place(context, &self.app, None);
+            target::read(context, &client, &target).await?;
+            return Ok((client, target));
+        };
+        let client = context.client_of_all_kinds().await?;
+        let place = target::place(context, &self.app, None);
+        let application = target::read(context, &client, &place).await?;
+        let wanted = ObjectName::parse(object)?;
+        let mut found = application.status.resources.iter().filter(|state| wanted.means(state));
+        let Some(state) = found.next() else {
+            return Err(CommandError::new(format!("{} has no object {object}", self.app))
+                .hint(format!("`plumb app resources {}` shows its objects", self.app)));
+        };
+        if found.next().is_some() {
+            return Err(CommandError::usage(format!("{object} means several objects of {}", self.app))
+                .hint("name its group and namespace: GROUP/KIND/NAMESPACE/NAME"));
+        }
+        let gvk = GroupVersionKind {
+            group: state.group.clone(),
+            version: state.version.clone(),
+            kind: state.kind.clone(),
+        };
+        let namespace = Some(state.namespace.clone()).filter(|namespace| !namespace.is_empty());
+        Ok((client, Target { gvk, namespace, name: state.name.clone() }))
+    }
+}
+
+/// `[GROUP/]KIND/[NAMESPACE/]NAME`. A group has dots or is one of Kubernetes' own (`apps`), a kind begins with a
+/// capital letter.
+struct ObjectName<'a> {
+    group: Option<&'a str>,
+    kind: &'a str,
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+impl<'a> ObjectName<'a> {
+    fn parse(text: &'a str) -> Result<Self, CommandError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let is_kind = |part: &str| part.starts_with(|letter: char| letter.is_ascii_uppercase());
+        let at = parts.iter().position(|part| is_kind(part)).filter(|at| *at < 2);
+        let split =
+            at.map(|at| (parts.get(..at).unwrap_or_default(), parts.get(at + 1..).unwrap_or_default()));
+        match (at.and_then(|at| parts.get(at)), split) {
+            (Some(kind), Some((group, [name]))) => {
+                Ok(Self { group: group.first().copied(), kind, namespace: None, name })
+            }
+            (Some(kind), Some((group, [namespace, name]))) => {
+                Ok(Self { group: group.first().copied(), kind, namespace: Some(namespace), name })
+            }
+            _ => Err(CommandError::usage(format!("`{text}` names no object"))
+                .hint("[GROUP/]KIND/[NAMESPACE/]NAME, such as apps/Deployment/web")),
+        }
+    }
+
+    fn means(&self, state: &plumb_crd::application::ResourceStatus) -> bool {
+        self.kind == state.kind
+            && self.name == state.name
+            && self.group.is_none_or(|group| group == state.group)
+            && self.namespace.is_none_or(|namespace| namespace == state.namespace)
+    }
+}
+
+async fn annotate(
+    client: &ClusterClient,
+    target: &Target,
+    pause: Option<&Pause>,
+) -> Result<(), CommandError> {
+    let text = pause.map(Pause::to_text);
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}}));
+    change(client, target, &patch).await.map(drop)
+}
+
+/// An event on the Application, for those who look there. It is no reason to fail if it cannot be written.
+async fn tell(context: &Context, client: &ClusterClient, what: &What, reason: &str, message: &str) {
+    let app = target::place(context, &what.app, None);
+    let Ok(application) = target::read_whole(context, client, &app).await else { return };
+    let now = Timestamp::now();
+    let event = Manifest::new(json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": format!("{}.", app.name), "name": format!("{}.{:x}", app.name, now.as_nanosecond()), "namespace": app.namespace},
+        "involvedObject": {
+            "apiVersion": application.api_version(), "kind": application.kind(), "name": app.name,
+            "namespace": app.namespace, "uid": application.uid(),
+        },
+        "type": "Normal",
+        "reason": reason,
+        "message": format!("{} by {}", message, config::user()),
+        "source": {"component": "plumb"},
+        "firstTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "lastTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "count": 1,
+    }));
+    if let Ok(event) = event
+        && let Err(error) = create(client, &event).await
+    {
+        context.out.complain(&format!("no event was written: {error}"));
+    }
+}
+
+fn named(target: &Target) -> String {
+    format!("{} {}", target.gvk.kind, target.name)
+}
+
+/// `90s`, `30m`, `2h30m`, `1d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let mut total = Duration::ZERO;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        let number: u64 =
+            rest.get(..digits).and_then(|number| number.parse().ok()).ok_or("such as 30m or 2h30m")?;
+        let unit = rest.get(digits..=digits).ok_or("a unit is missing: s, m, h or d")?;
+        let seconds = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            _ => return Err(format!("`{unit}` is no unit: s, m, h or d")),
+        };
+        total += Duration::from_secs(number.checked_mul(seconds).ok_or("that is too long")?);
+        rest = rest.get(digits + 1..).unwrap_or_default();
+    }
+    if total.is_zero() { Err("a pause has a length, such as 30m".to_owned()) } else { Ok(total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        assert_eq!(duration("30m"), Ok(Duration::from_mins(30)));
+        assert_eq!(duration("2h30m"), Ok(Duration::from_mins(150)));
+        assert_eq!(duration("1d"), Ok(Duration::from_hours(24)));
+        for wrong in ["", "30", "m", "0m", "3x", "-3m", "99999999999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_named_with_as_much_as_is_needed() {
+        let parts = |text: &str| {
+            let name = ObjectName::parse(text).ok()?;
+            let owned = |part: Option<&str>| part.unwrap_or("-").to_owned();
+            Some(format!("{} {} {} {}", owned(name.group), name.kind, owned(name.namespace), name.name))
+        };
+        assert_eq!(parts("Deployment/web").as_deref(), Some("- Deployment - web"));
+        assert_eq!(parts("apps/Deployment/web").as_deref(), Some("apps Deployment - web"));
+        assert_eq!(parts("Deployment/prod/web").as_deref(), Some("- Deployment prod web"));
+        assert_eq!(parts("apps/Deployment/prod/web").as_deref(), Some("apps Deployment prod web"));
+        for wrong in ["", "web", "deployment/web", "a/b/Deployment/web", "Deployment", "Deployment/a/b/c"] {
+            assert_eq!(parts(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `plumb undo`: what was deleted, and bringing it back.
+
+use jiff::Timestamp;
+use plumb_core::object::Manifest;
+use plumb_core::plan::{Tombstone, TombstoneReason};
+use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
+use plumb_kube::{ClusterClient, Selection, WriteError};
+
+use super::app::target;
+use crate::context::{Context, FIELD_MANAGER, gate};
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::kinds;
+use crate::output::Format;
+
+/// Show what plumb deleted, and bring it back.
+///
+/// Before plumb deletes an object it keeps it as a Secret. Examples: `plumb undo list payments`,
+/// `plumb undo show 1f9a`, `plumb undo restore 1f9a`
+#[derive(Debug, clap::Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List what was deleted, the latest first.
+    ///
+    /// Example: `plumb undo list payments`
+    List(ListArgs),
+    /// Show a deleted object as it was.
+    ///
+    /// The values of Secrets are hidden. Example: `plumb undo show 1f9a`
+    Show(ShowArgs),
+    /// Create a deleted object again, with its labels, annotations and owners.
+    ///
+    /// Example: `plumb undo restore 1f9a 77c0`
+    Restore(RestoreArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Only what this app had: `name`, or `namespace/name`.
+    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    app: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Its id, as `plumb undo list` shows it; the beginning is enough.
+    id: String,
+    /// How to print it.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Yaml)]
+    output: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct RestoreArgs {
+    /// Ids, as `plumb undo list` shows them; the beginning of each is enough.
+    #[arg(required = true)]
+    ids: Vec<String>,
+    /// Only say what would be done, after asking the server.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    match &args.command {
+        Command::List(args) => list(context, args).await,
+        Command::Show(args) => show(context, args).await,
+        Command::Restore(args) => restore(context, args).await,
+    }
+}
+
+/// A tombstone with the short name that people use for it.
+struct Buried {
+    id: String,
+    tombstone: Tombstone,
+}
+
+async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let buried = read(context, &client, args.app.as_deref()).await?;
+    if buried.is_empty() {
+        context.out.complain("nothing was deleted");
+        return Ok(ExitCode::Success);
+    }
+    let rows: Vec<Vec<String>> = buried
+        .iter()
+        .map(|Buried { id, tombstone }| {
+            vec![
+                id.clone(),
+                tombstone.deleted_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+                tombstone.app.to_string(),
+                tombstone.key.to_string(),
+                reason(tombstone.reason).to_owned(),
+                tombstone
+                    .revision
+                    .as_deref()
+                    .map(|revision| revision.chars().take(7).collect())
+                    .unwrap_or_default(),
+            ]
+        })
+        .collect();
+    context.out.table(&["ID", "DELETED", "APP", "OBJECT", "WHY", "REVISION"], &rows);
+    Ok(ExitCode::Success)
+}
+
+async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandError> {
+    let client = context.client().await?;
+    let buried = read(context, &client, None).await?;
+    let Buried { tombstone, .. } = find(&buried, &args.id)?;
+    let shown = if plumb_core::normalize::is_secret(&tombstone.live) {
+        plumb_core::normalize::Redactor::default().redact(&tombstone.live)
+    } else {
+        Manifest::clone(&tombstone.live)
+    };
+    context.out.object(args.output, shown.value())?;
+    Ok(ExitCode::Success)
+}
+
+async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, CommandError> {
+    let client = context.client_of_all_kinds().await?;
+    let buried = read(context, &client, None).await?;
+    let mut code = ExitCode::Success;
+    for id in &args.ids {
+        let Buried { tombstone, .. } = find(&buried, id)?;
+        match bring_back(&client, tombstone, args.dry_run).await? {
+            Restored::Created => context.out.say(&format!("{} is back", tombstone.key)),
+            Restored::Tried => context.out.say(&format!("{} can be brought back", tombstone.key)),
+            Restored::Exists => {
+                context.out.complain(&format!("{} exists: it is left as it is", tombstone.key));
+                code = ExitCode::No;
+                continue;
+            }
+        }
+        if let Some(lost) = tombstone.lost() {
+            context.out.complain(&format!("note: {lost}"));
+        }
+        if tombstone.reason == TombstoneReason::Pruned {
+            context.out.complain(&format!(
+                "note: Git does not ask for it: {} deletes it again with its next prune, unless it is back in Git",
+                tombstone.app
+            ));
+        }
+    }
+    Ok(code)
+}
+
+enum Restored {
+    Created,
+    Tried,
+    Exists,
+}
+
+async fn bring_back(
+    client: &ClusterClient,
+    tombstone: &Tombstone,
+    dry_run: bool,
+) -> Result<Restored, CommandError> {
+    let what = || format!("bring {} back", tombstone.key);
+    let object = tombstone.restorable();
+    let exists =
+        client.get(&tombstone.key).await.map_err(|error| CommandError::api(what(), error))?.is_some();
+    if exists {
+        return Ok(Restored::Exists);
+    }
+    if dry_run {
+        let options =
+            plumb_kube::ApplyOptions { field_manager: FIELD_MANAGER.to_owned(), ..Default::default() };
+        client.dry_run_apply(&object, &options).await.map_err(|error| CommandError::api(what(), error))?;
+        return Ok(Restored::Tried);
+    }
+    let permit = plumb_kube::WritePermit::asked_by_person(tombstone.key.clone());
+    match gate(client).create(&permit, &object, FIELD_MANAGER).await {
+        Ok(_) => Ok(Restored::Created),
+        Err(WriteError::Api(error)) if error.reason() == Some(&plumb_kube::Reason::AlreadyExists) => {
+            Ok(Restored::Exists)
+        }
+        Err(error) => Err(CommandError::write(what(), error)),
+    }
+}
+
+/// All tombstones, the latest first.
+async fn read(
+    context: &Context,
+    client: &ClusterClient,
+    app: Option<&str>,
+) -> Result<Vec<Buried>, CommandError> {
+    let labels = app.map_or_else(
+        || APP_LABEL.to_owned(),
+        |app| {
+            let place = target::place(context, app, None);
+            let namespace = place.namespace.unwrap_or_default();
+            format!("{APP_LABEL}={},{APP_NAMESPACE_LABEL}={namespace}", place.name)
+        },
+    );
+    let selection = Selection {
+        namespace: Some(context.namespace().to_owned()),
+        labels: Some(labels),
+        fields: Some(format!("type={}", plumb_kube::TOMBSTONE_TYPE)),
+    };
+    let secrets = context.list(client, &kinds::secret(), &selection).await?;
+    let mut buried: Vec<Buried> = secrets
+        .iter()
+        .filter_map(|secret| {
+            let id = secret.name()?.strip_prefix(plumb_kube::TOMBSTONE_PREFIX)?;
+            Some(Buried { id: id.chars().take(8).collect(), tombstone: tombstones::read(secret)? })
+        })
+        .collect();
+    let latest = |buried: &Buried| -> Timestamp { buried.tombstone.deleted_at };
+    buried.sort_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.tombstone.key.cmp(&b.tombstone.key)));
+    Ok(buried)
+}
+
+fn find<'b>(buried: &'b [Buried], id: &str) -> Result<&'b Buried, CommandError> {
+    let mut found = buried.iter().filter(|buried| buried.id.starts_with(id));
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
+        (None, _) => Err(CommandError::new(format!("nothing that was deleted has the id {id}"))
+            .hint("`plumb undo list` shows what was")),
+        (Some(_), Some(_)) => Err(CommandError::usage(format!("{id} means several; use more of the id"))),
+    }
+}
+
+fn reason(reason: TombstoneReason) -> &'static str {
+    match reason {
+        TombstoneReason::Pruned => "left Git",
+        TombstoneReason::AppDeleted => "its app was deleted",
+        TombstoneReason::Recreated => "replaced by a new one",
+    }
+}

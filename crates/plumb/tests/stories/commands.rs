@@ -1,0 +1,197 @@
+//! What people do about a sync at the command line: look at its plan, stop it, hold it, go back, bring back.
+
+use anyhow::{Result, ensure};
+use plumb_testkit::objects;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+fn phase(app: &Value) -> &str {
+    app["status"]["operationState"]["phase"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_was_pruned_is_brought_back() -> Result<()> {
+    let stage = Stage::set().await?;
+    let gone = objects::labelled(objects::config_map("gone", &[("key", "value")]), "team", "payments");
+    let keep = objects::config_map("keep", &[]);
+    stage.repo.commit(&[
+        ("app/keep.yaml", objects::manifests(std::slice::from_ref(&keep))),
+        ("app/gone.yaml", objects::manifests(std::slice::from_ref(&gone))),
+    ])?;
+    let app = stage
+        .application("undo", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.repo.remove(&["app/gone.yaml"])?;
+    stage.refresh(&app).await?;
+    stage.place.wait_gone(&gone).await?;
+    // It shall stay when it is back.
+    let manual = json!({"spec": {"syncPolicy": {"automated": null}}});
+    stage.place.patch_as("a-person", &app, &manual).await?;
+
+    let list = stage.plumb(&["undo", "list", "undo"])?;
+    ensure!(list.contains("left Git") && list.contains("gone"), "{list}");
+    let id =
+        list.lines().nth(1).and_then(|line| line.split_whitespace().next()).unwrap_or_default().to_owned();
+    let shown = stage.plumb(&["undo", "show", &id])?;
+    ensure!(shown.contains("key: value"), "{shown}");
+    let said = stage.plumb(&["undo", "restore", &id])?;
+    ensure!(said.contains("is back"), "{said}");
+    let back = stage.place.wait(&gone, "is back", |_| true).await?;
+    assert_eq!(back["data"]["key"], "value");
+    assert_eq!(back["metadata"]["labels"]["team"], "payments");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_pause_holds_self_heal_is_told_and_ends_by_itself() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = objects::deployment("web", 1);
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(std::slice::from_ref(&web)))])?;
+    let app = stage
+        .application("held", |app| app["spec"]["syncPolicy"] = json!({"automated": {"selfHeal": true}}))
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.plumb(&["pause", "held", "--for", "1h", "--reason", "trying a fix"])?;
+    stage.place.scale_as("kubectl-scale", &web, 3).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let report =
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "held"}});
+    let is_told = |report: &Value| report["pauses"][0]["reason"] == "trying a fix";
+    stage.place.wait(&report, "tells the pause", is_told).await?;
+    let events = stage.place.list("v1", "Event", "").await?;
+    ensure!(events.values().any(|event| event["reason"] == "Paused"), "no event tells the pause");
+    let live = stage.place.get(&web).await?.unwrap_or_default();
+    assert_eq!(live["spec"]["replicas"], 3, "a person holds it");
+
+    // Shortened: the pause ends by itself, and the edit is taken back with nobody's help.
+    stage.plumb(&["pause", "held", "--for", "3s", "--reason", "almost done"])?;
+    stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;
+
+    // One object in place of the app.
+    stage.plumb(&["pause", "held", "apps/Deployment/web", "--for", "1h", "--reason", "this one"])?;
+    stage.place.scale_as("kubectl-scale", &web, 2).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let live = stage.place.get(&web).await?.unwrap_or_default();
+    assert_eq!(live["spec"]["replicas"], 2, "a person holds it");
+    stage.plumb(&["resume", "held", "apps/Deployment/web"])?;
+    stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_the_plan_and_a_rollback_goes_back() -> Result<()> {
+    let stage = Stage::set().await?;
+    let config = |value: &str| objects::config_map("config", &[("version", value)]);
+    let last = objects::annotated(objects::config_map("last", &[]), "argocd.argoproj.io/sync-wave", "3");
+    let hook = objects::annotated(objects::job("migrate"), "argocd.argoproj.io/hook", "PreSync");
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[config("1"), last.clone(), hook.clone()]))])?;
+    let app = stage.application("back", |_| {}).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let plan = stage.plumb(&["app", "sync", "back", "--dry-run", "--timeout", "60"])?;
+    for word in ["PreSync", "run hook", "WAITS FOR", "ConfigMap", "last"] {
+        ensure!(plan.contains(word), "{word} is missing in\n{plan}");
+    }
+    let wave =
+        plan.lines().find(|line| line.starts_with("Sync ") && line.contains("last")).unwrap_or_default();
+    ensure!(wave.split_whitespace().nth(1) == Some("3"), "{wave}");
+    ensure!(stage.place.get(&config("1")).await?.is_none(), "a dry run changes nothing");
+
+    stage.plumb(&["app", "sync", "back", "--timeout", "60"])?;
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[config("2"), last, hook]))])?;
+    stage.refresh(&app).await?;
+    stage.plumb(&["app", "sync", "back", "--timeout", "60"])?;
+    stage.place.wait(&config("2"), "is the second", |live| live["data"]["version"] == "2").await?;
+    stage.plumb(&["app", "rollback", "back", "--timeout", "60"])?;
+    stage.place.wait(&config("1"), "is the first", |live| live["data"]["version"] == "1").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operation_is_ended_by_a_person() -> Result<()> {
+    let stage = Stage::set().await?;
+    let hook = objects::annotated(
+        objects::troubled(objects::job("endless"), objects::Trouble::Hold),
+        "argocd.argoproj.io/hook",
+        "PreSync",
+    );
+    let after = objects::config_map("after", &[]);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[hook.clone(), after.clone()]))])?;
+    let app = stage.application("ended", |_| {}).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    stage.plumb(&["app", "sync", "ended", "--async"])?;
+    stage.place.wait(&hook, "runs", |_| true).await?;
+    stage.place.wait(&app, "runs", |app| phase(app) == "Running").await?;
+    stage.plumb(&["app", "terminate-op", "ended"])?;
+    let ended = stage.place.wait(&app, "has ended", |app| phase(app) == "Failed").await?;
+    assert_eq!(ended["operation"], json!(null));
+    ensure!(
+        ended["status"]["operationState"]["message"].as_str().is_some_and(|text| text.contains("terminated")),
+        "{ended}"
+    );
+    stage.place.wait_gone(&hook).await?;
+    ensure!(stage.place.get(&after).await?.is_none(), "nothing is applied after the end");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_commit_supersedes_a_sync_that_is_stuck() -> Result<()> {
+    let stage = Stage::set().await?;
+    let wave = |object, wave: &str| objects::annotated(object, "argocd.argoproj.io/sync-wave", wave);
+    let broken = objects::deployment("web", 1);
+    let broken = objects::with(
+        broken,
+        &format!(
+            "/spec/template/metadata/labels/{}",
+            objects::Trouble::ImagePullBackOff.label().replace('/', "~1")
+        ),
+        json!("true"),
+    );
+    let after = wave(objects::config_map("after", &[]), "1");
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[broken, after.clone()]))])?;
+    let app = stage.application("stuck", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    let names_the_pod = |app: &Value| {
+        let message = app["status"]["operationState"]["message"].as_str().unwrap_or_default();
+        message.contains("web") && message.contains("ImagePullBackOff")
+    };
+    stage.place.wait(&app, "says what it waits for", names_the_pod).await?;
+    ensure!(stage.place.get(&after).await?.is_none(), "the next wave waits");
+    let fixed = stage
+        .repo
+        .commit(&[("app/all.yaml", objects::manifests(&[objects::deployment("web", 1), after]))])?;
+    stage.refresh(&app).await?;
+    let is_new = |app: &Value| {
+        phase(app) == "Succeeded" && app["status"]["operationState"]["syncResult"]["revision"] == json!(fixed)
+    };
+    stage.place.wait(&app, "has synced the newer commit", is_new).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_kind_and_its_objects_come_in_one_sync() -> Result<()> {
+    let stage = Stage::set().await?;
+    let group = format!("{}.example.com", stage.place.name());
+    let kind = objects::crd(
+        &group,
+        "Widget",
+        &json!({"type": "object", "properties": {"size": {"type": "integer"}}}),
+    );
+    let widget = objects::custom(&group, "Widget", "one", &json!({"size": 1}));
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[widget.clone(), kind.clone()]))])?;
+    let app =
+        stage.application("widgets", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    let synced = stage.until_sync(&app, "Synced").await;
+    let live = stage.place.get(&widget).await;
+    // Kinds are the whole cluster's: gone before anything is judged.
+    stage.place.delete(&kind).await?;
+    let synced = synced?;
+    assert_eq!(phase(&synced), "Succeeded");
+    assert_eq!(
+        synced["status"]["operationState"]["retryCount"].as_i64().unwrap_or(0),
+        0,
+        "in one go: {synced}"
+    );
+    assert_eq!(live?.unwrap_or_default()["spec"]["size"], 1);
+    Ok(())
+}
