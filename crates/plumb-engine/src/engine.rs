@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_core::app::{App, AppId, ClusterRef};
-use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use plumb_kube::{ApiError, WriteError};
@@ -20,7 +19,6 @@ use crate::memory::Memories;
 use crate::metrics::{AppLabels, Metrics, gauges};
 use crate::orphans::Orphans;
 use crate::project::Ground;
-use crate::projects::NoProject;
 use crate::queue::{Look, Queue, Trigger};
 use crate::registry::{Known, Registry};
 use crate::reports::Reports;
@@ -86,35 +84,7 @@ impl Engine {
     /// What an app stands on, or everything that is wrong with it.
     pub(crate) fn ground(&self, app: &App) -> Result<Ground, Vec<String>> {
         let cluster = self.cluster(&app.destination.cluster).map_err(|problem| vec![problem])?;
-        let project = self.world.project(&app.project).map_err(|why| {
-            vec![match why {
-                NoProject::Missing => {
-                    format!("Application referencing project {} which does not exist", app.project)
-                }
-                NoProject::Unreadable(reason) => {
-                    format!("project {} cannot be read and permits nothing: {reason}", app.project)
-                }
-            }]
-        })?;
-        let refusals = project.check_app(app, &cluster.target(), &self.options.namespace);
-        if !refusals.is_empty() {
-            return Err(refusals);
-        }
-        let settings = self.world.settings();
-        let rules = app.ignore_differences.iter().chain(&settings.ignore).cloned();
-        let (rules, problems) = IgnoreRules::compile(rules);
-        Ok(Ground {
-            instance: app.id.instance_name(&self.options.namespace),
-            cluster,
-            project,
-            rules,
-            rule_problems: problems
-                .into_iter()
-                .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message))
-                .collect(),
-            settings,
-            impersonation: None,
-        })
+        Ground::of(app, &self.world, &self.options.namespace, cluster)
     }
 
     fn cluster(&self, destination: &ClusterRef) -> Result<Arc<Cluster>, String> {

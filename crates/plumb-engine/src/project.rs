@@ -12,7 +12,9 @@ use plumb_kube::Impersonation;
 
 use crate::cluster::Cluster;
 use crate::operation::ActiveOperation;
+use crate::projects::NoProject;
 use crate::settings::Settings;
+use crate::world::World;
 
 /// What an app stands on during one run.
 pub(crate) struct Ground {
@@ -30,6 +32,44 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
+    /// What an app on this cluster stands on, or everything that is wrong with it.
+    pub(crate) fn of(
+        app: &App,
+        world: &World,
+        namespace: &str,
+        cluster: Arc<Cluster>,
+    ) -> Result<Self, Vec<String>> {
+        let project = world.project(&app.project).map_err(|why| {
+            vec![match why {
+                NoProject::Missing => {
+                    format!("Application referencing project {} which does not exist", app.project)
+                }
+                NoProject::Unreadable(reason) => {
+                    format!("project {} cannot be read and permits nothing: {reason}", app.project)
+                }
+            }]
+        })?;
+        let refusals = project.check_app(app, &cluster.target(), namespace);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        let settings = world.settings();
+        let rules = app.ignore_differences.iter().chain(&settings.ignore).cloned();
+        let (rules, problems) = IgnoreRules::compile(rules);
+        Ok(Self {
+            instance: app.id.instance_name(namespace),
+            cluster,
+            project,
+            rules,
+            rule_problems: problems
+                .into_iter()
+                .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message))
+                .collect(),
+            settings,
+            impersonation: None,
+        })
+    }
+
     fn target(&self) -> TargetCluster<'_> {
         self.cluster.target()
     }

@@ -269,7 +269,7 @@ fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartEr
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }
 
-fn live_options(world: &World) -> LiveOptions {
+pub(crate) fn live_options(world: &World) -> LiveOptions {
     let tracking = world.settings().tracking.clone();
     let mut options = LiveOptions::new(Arc::new(move |marks: &Marks<'_>| {
         if tracking.method == TrackingMethod::Label {
@@ -321,7 +321,7 @@ async fn work(engine: Arc<Engine>) {
 }
 
 /// Reads the settings once before anything else: they decide how objects are tracked.
-async fn load_settings(client: &ClusterClient, namespace: &str, world: &World) {
+pub(crate) async fn load_settings(client: &ClusterClient, namespace: &str, world: &World) {
     for name in SETTINGS {
         let key = ObjectKey {
             group: String::new(),

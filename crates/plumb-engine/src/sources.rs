@@ -269,7 +269,7 @@ impl Gathered {
 }
 
 /// What `.argocd-source.yaml` files are merged over.
-fn overrides(written: &ApplicationSource, multi_source: bool) -> Overrides {
+pub(crate) fn overrides(written: &ApplicationSource, multi_source: bool) -> Overrides {
     let written = written.clone();
     Arc::new(move |patches| {
         source_with_overrides(&written, patches, multi_source).map_err(|problems| {

@@ -143,8 +143,10 @@ impl Run<'_> {
             last_transition_time: since.or(Some(seconds(self.now))),
         };
         after.conditions = self.conditions.on_wire(&after.conditions, self.now);
-        if after.reconciled_at.is_none() || self.look >= Look::GitNow {
-            after.reconciled_at = Some(seconds(self.now));
+        // Scripts wait after an operation until somebody has looked since it ended, and this look has.
+        let ended = draft.ended.and_then(|ended| ended.record.finished_at);
+        if after.reconciled_at.is_none() || self.look >= Look::GitNow || ended.is_some() {
+            after.reconciled_at = Some(seconds(ended.map_or(self.now, |ended| ended.max(self.now))));
         }
         if let Some(ended) = draft.ended {
             // What stands here was seen after the operation: scripts wait until this is not before its end.

@@ -160,7 +160,7 @@ impl Sources {
 
     /// Fetches the charts that a chart depends on and does not bring along, from repositories that the project
     /// permits.
-    pub(super) async fn dependencies(
+    pub(crate) async fn dependencies(
         &self,
         ground: &Ground,
         request: &RenderRequest,

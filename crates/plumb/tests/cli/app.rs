@@ -16,7 +16,7 @@ async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
     bench.repo.commit(&[("app/web.yaml", objects::manifests(&[web.clone(), service]))])?;
     let namespace = bench.place.name().to_owned();
     let create = format!(
-        "plumb app create web --repo {} --path app --dest-server {SERVER} --dest-namespace {namespace}",
+        "plumb app create shop --repo {} --path app --dest-server {SERVER} --dest-namespace {namespace}",
         bench.repo.url()
     );
     bench.plumb(&create)?;
@@ -24,54 +24,54 @@ async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
     bench.plumb(&format!("{create} --revision main"))?;
     bench.plumb(&format!("{create} --revision main --upsert"))?;
     bench.plumb("plumb app create nothing --repo x")?;
-    bench.quietly("plumb app get web --refresh", &[], "")?;
+    bench.quietly("plumb app get shop --refresh", &[], "")?;
     let report =
-        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "web"}});
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "shop"}});
     bench.place.wait(&report, "tells what is missing", |report| report["summary"]["counted"] == 2).await?;
-    bench.plumb("plumb app get web --refresh")?;
-    bench.plumb("plumb app diff web")?;
-    bench.plumb("plumb app diff web --exit-code=false")?;
-    let synced = bench.run_from("plumb app sync web", "\nOperation:")?;
+    bench.plumb("plumb app get shop --refresh")?;
+    bench.plumb("plumb app diff shop")?;
+    bench.plumb("plumb app diff shop --exit-code=false")?;
+    let synced = bench.run_from("plumb app sync shop", "\nOperation:")?;
     for word in ["TIMESTAMP", "apps", "Deployment", "web", "Synced"] {
         assert!(synced.stdout.contains(word), "{word} is not in\n{}", synced.stdout);
     }
-    bench.run_from("plumb app wait web --timeout 60", "\nName:")?;
+    bench.run_from("plumb app wait shop --timeout 60", "\nName:")?;
     bench.place.wait(&report, "tells that all is well", |report| report["summary"]["counted"] == 0).await?;
     bench.plumb("plumb app list")?;
     bench.plumb("plumb app list -o name")?;
     bench.plumb("plumb app list --project other")?;
     bench.plumb("plumb app list -o json")?;
-    bench.plumb("plumb app get web")?;
-    bench.plumb("plumb app get web -o yaml")?;
-    bench.plumb("plumb app history web")?;
-    bench.plumb("plumb app history web -o id")?;
-    bench.plumb("plumb app resources web")?;
-    bench.plumb("plumb app get-resource web --kind Service")?;
+    bench.plumb("plumb app get shop")?;
+    bench.plumb("plumb app get shop -o yaml")?;
+    bench.plumb("plumb app history shop")?;
+    bench.plumb("plumb app history shop -o id")?;
+    bench.plumb("plumb app resources shop")?;
+    bench.plumb("plumb app get-resource shop --kind Service")?;
     bench.plumb(
-        "plumb app get-resource web --kind Service --filter-fields metadata.name,spec.ports -o json",
+        "plumb app get-resource shop --kind Service --filter-fields metadata.name,spec.ports -o json",
     )?;
-    bench.plumb("plumb app get-resource web --kind Ingress")?;
-    bench.plumb("plumb app diff web")?;
+    bench.plumb("plumb app get-resource shop --kind Ingress")?;
+    bench.plumb("plumb app diff shop")?;
 
     bench.place.scale_as("kubectl-scale", &web, 3).await?;
-    let application = objects::application("web", "", "", "");
+    let application = objects::application("shop", "", "", "");
     bench
         .place
         .wait(&application, "is OutOfSync", |app| app["status"]["sync"]["status"] == "OutOfSync")
         .await?;
     bench.place.wait(&report, "tells of the edit", |report| report["summary"]["worst"] == "LiveEdit").await?;
-    bench.plumb("plumb app diff web")?;
-    bench.plumb("plumb app diff web --diff-exit-code 7")?;
+    bench.plumb("plumb app diff shop")?;
+    bench.plumb("plumb app diff shop --diff-exit-code 7")?;
     bench.plumb("plumb drift")?;
-    bench.plumb("plumb drift web")?;
-    bench.plumb("plumb app confirm-deletion web")?;
+    bench.plumb("plumb drift shop")?;
+    bench.plumb("plumb app confirm-deletion shop")?;
     bench.plumb(
-        "plumb app patch-resource web --kind Deployment --resource-name web --patch '{\"spec\":{\"replicas\":1}}'",
+        "plumb app patch-resource shop --kind Deployment --resource-name web --patch '{\"spec\":{\"replicas\":1}}'",
     )?;
     bench.place.wait(&application, "is Synced", |app| app["status"]["sync"]["status"] == "Synced").await?;
-    bench.plumb("plumb app delete-resource web --kind Service --resource-name web")?;
-    bench.run("plumb app delete web", &[], "n\n")?;
-    bench.run_from("plumb app delete web --yes --wait", "application")?;
+    bench.plumb("plumb app delete-resource shop --kind Service --resource-name web")?;
+    bench.run("plumb app delete shop", &[], "n\n")?;
+    bench.run_from("plumb app delete shop --yes --wait", "application")?;
     bench.plumb("plumb app list")?;
     bench.transcript.check("app-life")
 }
@@ -138,5 +138,84 @@ async fn waiting_ends_when_the_time_is_up_and_watching_when_the_reader_goes() ->
     bench.application("second", |_| {}).await?;
     let status = tokio::task::spawn_blocking(move || child.wait()).await??;
     assert_eq!(status.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
+    let mut bench = Bench::with_engine().await?;
+    let checkout = bench.repo.path().display().to_string();
+    bench.transcript.call(&checkout, "CHECKOUT");
+    let config = objects::config_map("settings", &[("colour", "red")]);
+    let secret = objects::secret("db", &[("password", "canary-one")]);
+    let all = [objects::deployment("web", 1), config, secret];
+    bench.repo.commit(&[("app/all.yaml", objects::manifests(&all))])?;
+    let app = bench.application("trial", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    bench.until(&app, "Synced", "Healthy").await?;
+    bench.repo.branch("next")?;
+    let next = [
+        objects::deployment("web", 2),
+        objects::config_map("more", &[("a", "1")]),
+        objects::secret("db", &[("password", "canary-two")]),
+    ];
+    bench.repo.commit(&[("app/all.yaml", objects::manifests(&next))])?;
+    bench.repo.checkout("main")?;
+
+    bench.plumb("plumb app manifests trial")?;
+    bench.plumb("plumb app manifests trial --revision next")?;
+    bench.plumb("plumb app manifests trial --revision nowhere")?;
+    bench.plumb("plumb app diff trial --revision main")?;
+    bench.plumb("plumb app diff trial --revision next")?;
+    bench.plumb(&format!("plumb app diff trial --local {checkout}/app"))?;
+    bench.repo.write("app/all.yaml", objects::manifests(&[objects::deployment("web", 5)]).as_bytes())?;
+    bench.plumb(&format!("plumb app diff trial --local {checkout}/app"))?;
+    bench.plumb(&format!("plumb app diff trial --local {checkout}/nowhere"))?;
+    bench.plumb("plumb app diff trial --revisions v1")?;
+    bench.plumb("plumb app diff trial --server-side-generate")?;
+    let live = bench.quietly("plumb app manifests trial --source live", &[], "")?;
+    assert_eq!(live.stdout.matches("\nkind: ").count(), 3, "{}", live.stdout);
+    assert!(!live.stdout.contains("Y2FuYXJ5"), "{}", live.stdout);
+    bench.plumb("plumb app manifests trial --source live --revision next")?;
+
+    bench.plumb("plumb app actions list trial --kind Deployment")?;
+    bench.plumb("plumb app actions list trial --kind Deployment -o json")?;
+    bench.plumb("plumb app actions run trial restart --kind Deployment --resource-name web")?;
+    bench.plumb("plumb app actions run trial fly --kind Deployment")?;
+    let web = objects::deployment("web", 1);
+    let restarted = |live: &serde_json::Value| {
+        live["spec"]["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"].is_string()
+    };
+    bench.transcript.check("app-elsewhere")?;
+    bench.place.wait(&web, "was restarted", restarted).await?;
+    let said = format!("{:?}", bench.transcript);
+    for canary in ["canary", "Y2FuYXJ5"] {
+        assert!(!said.contains(canary), "{canary} is shown");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_tree_shows_what_objects_own_and_logs_say_what_is_wrong() -> Result<()> {
+    let bench = Bench::with_engine().await?;
+    bench.repo.commit(&[("app/all.yaml", objects::manifests(&[objects::deployment("web", 1)]))])?;
+    let app = bench.application("grove", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    bench.until(&app, "Synced", "Healthy").await?;
+    for line in ["plumb app get grove -o tree", "plumb app resources grove --output tree=detailed"] {
+        let tree = bench.quietly(line, &[], "")?;
+        let lines: Vec<&str> = tree.stdout.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with("Deployment/web")).unwrap_or_default();
+        let below: Vec<&str> = lines.iter().skip(at + 1).take(2).copied().collect();
+        assert!(below.first().is_some_and(|line| line.starts_with("└─ReplicaSet/web-")), "{}", tree.stdout);
+        assert!(below.get(1).is_some_and(|line| line.starts_with("  └─Pod/web-")), "{}", tree.stdout);
+        assert!(below.iter().all(|line| line.contains("Healthy")), "{}", tree.stdout);
+    }
+    // The nodes of the test cluster run no containers: there is a pod, and no log of it.
+    let logs = bench.quietly("plumb app logs grove --kind Deployment --name web --tail 5", &[], "")?;
+    assert_eq!(logs.code, 20, "{}", logs.stderr);
+    assert!(logs.stderr.starts_with("error: read the log of pod web-"), "{}", logs.stderr);
+    let none = bench.quietly("plumb app logs grove --kind StatefulSet", &[], "")?;
+    assert!(none.code == 20 && none.stderr.contains("has no such pods"), "{}", none.stderr);
+    let orphans = bench.quietly("plumb app resources grove --orphaned", &[], "")?;
+    assert!(orphans.code == 0 && !orphans.stdout.contains("Deployment"), "{}", orphans.stdout);
     Ok(())
 }

@@ -79,7 +79,8 @@ async fn remove(
     if before != finalizers {
         target::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
     }
-    let options = DeleteOptions { propagation: Propagation::Foreground, ..DeleteOptions::default() };
+    // An Application owns nothing by reference: what becomes of its objects is said by its finalizer.
+    let options = DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() };
     delete(client, &application, &options).await?;
     if args.wait {
         let wanted = Wanted { delete: true, ..Wanted::default() };

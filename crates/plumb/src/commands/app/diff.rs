@@ -1,21 +1,32 @@
 //! `plumb app diff`
 
+use jiff::Timestamp;
+use plumb_core::object::{FieldPath, Manifest};
 use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
+use plumb_engine::Judged;
+use serde_json::Value;
 
+use super::describe;
+use super::desk::{self, Elsewhere, RenderArgs};
+use super::get_resource::without_secrets;
 use super::refresh::{Refresh, refresh};
 use super::target::AppArg;
-use crate::commands::drift;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
+use crate::output::{Colour, Output};
 
 /// Show what differs from Git and counts, with its class, who did it and since when.
 ///
+/// Against what the app follows it shows what the engine found. With --revision or --local it renders here and judges
+/// against the cluster: `-` is what the cluster has, `+` what it would be asked for.
+///
 /// Exit code 0: nothing that counts; 1 (or --diff-exit-code): something does; 20: it could not be told.
 ///
-/// Example: `plumb app diff payments --refresh`
+/// Examples: `plumb app diff payments`, `plumb app diff payments --revision v1.2`,
+/// `plumb app diff payments --local deploy/payments`
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
@@ -36,37 +47,170 @@ pub(crate) struct Args {
     /// The code to end with when something counts.
     #[arg(long, default_value_t = 1, value_name = "CODE")]
     diff_exit_code: u8,
+    #[command(flatten)]
+    elsewhere: Elsewhere,
+    #[command(flatten)]
+    render: RenderArgs,
+    /// Accepted for scripts written for argocd: doubts are always settled by the server.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    server_side_diff: Option<bool>,
+    /// Accepted for scripts written for argocd: --local renders here.
+    #[arg(long, hide = true)]
+    server_side_generate: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    refuse(args)?;
     let client = context.client().await?;
-    let (target, _) = args.app.read(context, &client).await?;
+    let (target, application) = args.app.read(context, &client).await?;
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
         refresh(context, &client, &target, how).await?;
     }
-    let report = client
-        .get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name)
-        .await
-        .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
-    let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
-    let findings = report.map(|report| report.findings).unwrap_or_default();
-    for finding in findings.iter().filter(|finding| finding.counts || args.all) {
-        context.out.say(&format!(
-            "===== {} {}/{} ======",
-            group_kind(finding),
-            finding.namespace,
-            finding.name
-        ));
-        context.out.say(&drift::described(finding));
-    }
-    let counts = findings.iter().any(|finding| finding.counts);
+    let counts = if args.elsewhere.is_given() {
+        let desk = args.render.open(context).await?;
+        let sheet = desk::gather(&desk, &application, &args.elsewhere).await?;
+        let judged = desk
+            .judge(&application, &sheet)
+            .await
+            .map_err(|error| CommandError::because(format!("compare {}", target.name), error))?;
+        judged.values().filter(|object| show_judged(context.out, object, args.all)).count() > 0
+    } else {
+        let report =
+            client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await.map_err(
+                |error| CommandError::api(format!("read the drift report of {}", target.name), error),
+            )?;
+        let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
+        if report.is_none() && application.status.reconciled_at.is_none() {
+            return Err(CommandError::new(format!("nobody has compared {} yet", target.name))
+                .hint("is `plumb run` at work on its namespace? --refresh waits for it"));
+        }
+        show_report(context.out, &report.map(|report| report.findings).unwrap_or_default(), args.all)
+    };
     Ok(if counts && args.exit_code { ExitCode::Chosen(args.diff_exit_code) } else { ExitCode::Success })
 }
 
-fn group_kind(finding: &DriftFinding) -> String {
-    if finding.group.is_empty() {
-        finding.kind.clone()
-    } else {
-        format!("{}/{}", finding.group, finding.kind)
+fn refuse(args: &Args) -> Result<(), CommandError> {
+    if args.server_side_diff == Some(false) {
+        return Err(CommandError::refused_flag(
+            "--server-side-diff=false",
+            "where a difference is in doubt, only the server can tell",
+        ));
+    }
+    if args.server_side_generate {
+        return Err(CommandError::refused_flag("--server-side-generate", "--local renders on this machine"));
+    }
+    Ok(())
+}
+
+/// What the engine found, by object. Says whether anything counts.
+fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
+    let mut before = String::new();
+    let now = Timestamp::now();
+    for finding in findings.iter().filter(|finding| finding.counts || all) {
+        let header = header(&finding.group, &finding.kind, &finding.namespace, &finding.name);
+        if header != before {
+            out.say(&header);
+            before = header;
+        }
+        let actor = Some(finding.actor.as_str()).filter(|actor| !actor.is_empty());
+        out.say(&hunk(out, &finding.class, &finding.fields, finding.counts, actor, finding.since, now));
+        for line in &finding.evidence {
+            out.say(&format!("  {line}"));
+        }
+        if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.text.is_empty()) {
+            out.say(&format!("  → {}", fix.text));
+        }
+    }
+    findings.iter().any(|finding| finding.counts)
+}
+
+/// One object that was judged here. Says whether anything about it counts.
+fn show_judged(out: Output, object: &Judged, all: bool) -> bool {
+    let verdict = &object.verdict;
+    let shown: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts || all).collect();
+    if !shown.is_empty() {
+        let key = &verdict.key;
+        out.say(&header(&key.group, &key.kind, key.namespace_or_empty(), &key.name));
+    }
+    let now = Timestamp::now();
+    for finding in shown {
+        let fields: Vec<String> = finding.fields.iter().map(ToString::to_string).collect();
+        let class = format!("{:?}", finding.class);
+        out.say(&hunk(out, &class, &fields, finding.counts, finding.actor.as_deref(), finding.since, now));
+        let (live, desired) = (object.live.as_deref(), object.desired.as_ref());
+        if finding.fields.is_empty() {
+            show_whole(out, live, desired);
+        }
+        for field in &finding.fields {
+            show_field(out, field, live, desired);
+        }
+        for line in &finding.evidence {
+            out.say(&format!("  {line}"));
+        }
+    }
+    verdict.counts_for_app && verdict.findings.iter().any(|finding| finding.counts)
+}
+
+fn header(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+    let kind = if group.is_empty() { kind.to_owned() } else { format!("{group}/{kind}") };
+    format!("===== {kind} {namespace}/{name} ======")
+}
+
+/// `@@ LiveEdit /spec/replicas by kubectl-scale since 2026-11-15T18:58:11Z (3h) @@`
+fn hunk(
+    out: Output,
+    class: &str,
+    fields: &[String],
+    counts: bool,
+    actor: Option<&str>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> String {
+    let mut text = format!("@@ {class}");
+    if !fields.is_empty() {
+        text = format!("{text} {}", fields.join(", "));
+    }
+    if let Some(actor) = actor {
+        text = format!("{text} by {actor}");
+    }
+    if let Some(since) = since {
+        text = format!("{text} since {since} ({})", describe::age(since, now));
+    }
+    if !counts {
+        text.push_str(", does not count");
+    }
+    text.push_str(" @@");
+    out.paint(if counts { Colour::Red } else { Colour::Yellow }, &text)
+}
+
+/// A whole object that is missing, or that left Git.
+fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>) {
+    let (sign, object, colour) = match (live, desired) {
+        (None, Some(desired)) => ('+', desired.value().clone(), Colour::Green),
+        (Some(live), None) => ('-', describe::readable(live), Colour::Red),
+        (Some(_), Some(_)) | (None, None) => return,
+    };
+    for line in plumb_crd::yaml::to_yaml(&without_secrets(object)).lines() {
+        out.say(&out.paint(colour, &format!("{sign} {line}")));
+    }
+}
+
+/// One field on both sides.
+fn show_field(out: Output, field: &FieldPath, live: Option<&Manifest>, desired: Option<&Manifest>) {
+    let value = |object: Option<&Manifest>| {
+        let object = without_secrets(object?.value().clone());
+        field.find(&object).cloned()
+    };
+    for (sign, value, colour) in [('-', value(live), Colour::Red), ('+', value(desired), Colour::Green)] {
+        let Some(value) = value else { continue };
+        let text = match &value {
+            Value::Object(_) | Value::Array(_) => {
+                let block = plumb_crd::yaml::to_yaml(&value);
+                let lines: Vec<String> = block.lines().map(|line| format!("{sign}   {line}")).collect();
+                format!("{sign} {field}:\n{}", lines.join("\n"))
+            }
+            scalar => format!("{sign} {field}: {}", plumb_crd::yaml::to_yaml(scalar).trim_end()),
+        };
+        out.say(&out.paint(colour, &text));
     }
 }

@@ -1,10 +1,12 @@
 //! `plumb app`: argocd's words for looking at Applications, changing and syncing them.
 
+mod actions;
 mod confirm_deletion;
 mod create;
 mod delete;
 mod delete_resource;
 pub(crate) mod describe;
+mod desk;
 mod diff;
 mod edit;
 mod get;
@@ -13,6 +15,7 @@ mod history;
 mod ill;
 mod list;
 mod logs;
+mod manifests;
 mod object;
 mod patch;
 mod patch_resource;
@@ -52,14 +55,16 @@ pub(crate) struct Args {
 enum Command {
     List(list::Args),
     Get(get::Args),
-    Diff(diff::Args),
+    Diff(Box<diff::Args>),
     Sync(Box<sync::Args>),
     Wait(wait::Args),
     Rollback(rollback::Args),
     TerminateOp(terminate_op::Args),
     History(history::Args),
     Resources(resources::Args),
+    Manifests(manifests::Args),
     Logs(logs::Args),
+    Actions(actions::Args),
     Create(Box<create::Args>),
     Set(Box<set::Args>),
     Unset(unset::Args),
@@ -80,6 +85,7 @@ impl Args {
     pub(crate) fn namespace_means(&self) -> NamespaceMeans {
         match &self.command {
             Command::Logs(_)
+            | Command::Actions(_)
             | Command::GetResource(_)
             | Command::PatchResource(_)
             | Command::DeleteResource(_) => NamespaceMeans::Objects,
@@ -97,6 +103,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::Wait(args) => wait::run(context, args).await,
         Command::History(args) => history::run(context, args).await,
         Command::Resources(args) => resources::run(context, args).await,
+        Command::Manifests(args) => manifests::run(context, args).await,
+        Command::Actions(args) => actions::run(context, args).await,
         Command::Logs(args) => logs::run(context, args).await,
         Command::Rollback(args) => rollback::run(context, args).await,
         Command::TerminateOp(args) => terminate_op::run(context, args).await,

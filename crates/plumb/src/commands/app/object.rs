@@ -95,7 +95,8 @@ impl ObjectChoice {
     }
 }
 
-async fn read(client: &ClusterClient, state: &State) -> Result<Option<Manifest>, CommandError> {
+/// The live object of a status line.
+pub(super) async fn read(client: &ClusterClient, state: &State) -> Result<Option<Manifest>, CommandError> {
     let gvk = GroupVersionKind {
         group: state.group.clone(),
         version: state.version.clone(),

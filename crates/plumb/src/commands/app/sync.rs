@@ -1,7 +1,7 @@
 //! `plumb app sync`
 
 use jiff::Timestamp;
-use plumb_crd::application::OperationState;
+use plumb_crd::application::{ApplicationSource, OperationState};
 use plumb_crd::{Application, Wire};
 use plumb_kube::{ClusterClient, ObjectEvent, Target};
 use serde_json::{Value, json};
@@ -252,26 +252,44 @@ fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Re
         }
         sync["revision"] = json!(revision);
     }
-    if args.revisions.is_empty() {
-        return Ok(());
+    let revisions = revisions_of(&sources, &args.revisions, &args.source_positions, &args.source_names)?;
+    if !revisions.is_empty() {
+        sync["revisions"] = json!(revisions);
+    }
+    Ok(())
+}
+
+/// A revision for every source, where some are given for sources by position or name; none if none are given.
+pub(super) fn revisions_of(
+    sources: &[&ApplicationSource],
+    given: &[String],
+    positions: &[usize],
+    names: &[String],
+) -> Result<Vec<String>, CommandError> {
+    if given.len() != positions.len() + names.len() {
+        return Err(CommandError::usage(
+            "each of --revisions needs its --source-positions or --source-names",
+        ));
+    }
+    if given.is_empty() {
+        return Ok(Vec::new());
     }
     let mut revisions: Vec<String> = sources.iter().map(|source| source.target_revision.clone()).collect();
-    let by_name = args.source_names.iter().map(|name| {
+    let by_name = names.iter().map(|name| {
         let position = sources.iter().position(|source| source.name == *name);
         position.ok_or_else(|| CommandError::usage(format!("there is no source with the name {name}")))
     });
-    let by_position = args.source_positions.iter().map(|position| {
-        let index = position.checked_sub(1).filter(|index| *index < revisions.len());
+    let by_position = positions.iter().map(|position| {
+        let index = position.checked_sub(1).filter(|index| *index < sources.len());
         index.ok_or_else(|| CommandError::usage(format!("there is no source {position}")))
     });
     let indices: Vec<usize> = by_name.chain(by_position).collect::<Result<_, _>>()?;
-    for (index, revision) in indices.into_iter().zip(&args.revisions) {
+    for (index, revision) in indices.into_iter().zip(given) {
         if let Some(slot) = revisions.get_mut(index) {
             slot.clone_from(revision);
         }
     }
-    sync["revisions"] = json!(revisions);
-    Ok(())
+    Ok(revisions)
 }
 
 /// The objects that the filters name, out of those that the app has.

@@ -1,0 +1,70 @@
+//! `plumb app manifests`
+
+use serde_json::Value;
+
+use super::desk::{self, Elsewhere, RenderArgs};
+use super::get_resource::without_secrets;
+use super::states::states;
+use super::target::AppArg;
+use super::{describe, object};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Print the objects of an Application: as Git asks for them, or as the cluster holds them.
+///
+/// The values of Secrets are not shown.
+///
+/// Examples: `plumb app manifests payments`, `plumb app manifests payments --source live`,
+/// `plumb app manifests payments --revision v1.2`, `plumb app manifests payments --local deploy/payments`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    app: AppArg,
+    /// `git`: what is asked for; `live`: what is there.
+    #[arg(long, default_value = "git", value_parser = ["git", "live"])]
+    source: String,
+    #[command(flatten)]
+    elsewhere: Elsewhere,
+    #[command(flatten)]
+    render: RenderArgs,
+}
+
+pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.source == "live" {
+        if args.elsewhere.is_given() {
+            return Err(CommandError::usage("what is live has no revision; leave out --source live"));
+        }
+        return live(context, args).await;
+    }
+    let client = context.client().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    let desk = args.render.open(context).await?;
+    let sheet = desk::gather(&desk, &application, &args.elsewhere).await?;
+    let desired = sheet.desired();
+    let objects = desired.objects.values().map(|object| &object.manifest);
+    let hooks = desired.hooks.iter().map(|hook| &hook.manifest);
+    for manifest in objects.chain(hooks) {
+        print(context, manifest.value().clone());
+    }
+    for problem in &desired.problems {
+        context.out.complain(&format!("{problem:?}"));
+    }
+    Ok(ExitCode::Success)
+}
+
+async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let client = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &client).await?;
+    for state in states(&application) {
+        if let Some(object) = object::read(&client, &state).await? {
+            print(context, describe::readable(&object));
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+fn print(context: &Context, object: Value) {
+    context.out.say("---");
+    context.out.say_raw(&plumb_crd::yaml::to_yaml(&without_secrets(object)));
+}
