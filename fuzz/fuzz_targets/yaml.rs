@@ -1,7 +1,7 @@
 //! Any bytes as YAML.
 #![no_main]
 
-#[path = "../checks/yaml.rs"]
+#[path = "../../crates/plumb-core/tests/yaml_any_bytes/check.rs"]
 mod check;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,6 @@
 //! Any bytes as YAML: what the fuzz target checks, on random changes of texts that mean something. Deterministic;
 //! `PLUMB_FUZZ_CASES` and `PLUMB_FUZZ_SEED` make it longer and other.
 
-#[path = "../../../fuzz/checks/yaml.rs"]
 mod check;
 
 /// What changes are made of: signs that the grammar knows, and bytes that it does not.
@@ -82,7 +81,7 @@ fn number(variable: &str, default: u64) -> u64 {
 fn any_bytes_are_read_or_refused() {
     let n_cases = number("PLUMB_FUZZ_CASES", 20_000);
     let seed = number("PLUMB_FUZZ_SEED", 0x9E37_79B9_7F4A_7C15);
-    let seeds: Vec<String> = include_str!("../testdata/yaml/documents.jsonl")
+    let seeds: Vec<String> = include_str!("../../testdata/yaml/documents.jsonl")
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
