@@ -357,7 +357,9 @@ pub(super) async fn follow_operation(
                 let Some(state) = application.status.operation_state.clone() else { continue };
                 begun = true;
                 progress.tell(&application, Timestamp::now());
-                let is_new = Some(state.started_at) != before || application.operation.is_some();
+                // Times have whole seconds: one that began in the same second is new, too, because asking for
+                // it removed the state of the one before.
+                let is_new = before.is_none_or(|before| state.started_at >= before);
                 let has_ended = matches!(state.phase.as_str(), "Succeeded" | "Failed" | "Error");
                 if has_ended && application.operation.is_none() && is_new {
                     progress.end();
