@@ -24,7 +24,7 @@ use plumb_render::{
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::evidence::{Bench, Case, PastAttempt, PreviousApply};
+use crate::evidence::{Bench, Case, Doubt, PastAttempt, PreviousApply};
 use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
@@ -190,6 +190,7 @@ impl Desk {
             prune: app.sync_policy.automated.is_some_and(|automation| automation.prune),
             heal_limit: HealLimit::default(),
             render_may_vary: gathered.may_vary,
+            doubt: Doubt::Ask,
             now: Timestamp::now(),
             render_again: &render_again,
         };
