@@ -192,7 +192,6 @@ impl Desk {
             render_may_vary: gathered.may_vary,
             doubt: Doubt::Ask,
             now: Timestamp::now(),
-            doubt: Doubt::Ask,
             render_again: &render_again,
         };
         let mut verdicts = bench.judge_all(&cases).await;
