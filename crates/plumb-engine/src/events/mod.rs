@@ -61,7 +61,11 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
     let mut happened = Vec::new();
     let (old, new) = (before.operation_state.as_deref(), after.operation_state.as_deref());
     if let Some(state) = new {
-        let is_new = old.is_none_or(|old| old.started_at != state.started_at);
+        // Times are of whole seconds, and two syncs may begin within one.
+        let is_new = old.is_none_or(|old| {
+            old.started_at != state.started_at
+                || revision(old).is_some_and(|before| revision(state).is_some_and(|now| now != before))
+        });
         if is_new {
             happened.push(started(state));
         }
@@ -260,6 +264,22 @@ mod tests {
 
     const T1: &str = "2026-11-16T00:00:01Z";
     const T2: &str = "2026-11-16T00:00:02Z";
+
+    #[test]
+    fn two_syncs_within_a_second_are_two() {
+        let first = operation("Succeeded", T1, &json!({"automated": true}), &json!([]));
+        let mut second = first.clone();
+        second["syncResult"]["revision"] = "def".into();
+        let (first, second) = (json!({"operationState": first}), json!({"operationState": second}));
+        assert_eq!(said(&first, &first), Vec::<String>::new());
+        assert_eq!(
+            said(&first, &second),
+            [
+                "Normal OperationStarted Initiated automated sync to 'def'",
+                "Normal OperationCompleted Sync operation to def succeeded"
+            ]
+        );
+    }
 
     #[test]
     fn statuses_that_change_are_told_and_others_are_not() {

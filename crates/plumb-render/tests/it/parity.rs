@@ -497,6 +497,7 @@ fn charts_that_kustomize_inflates_see_the_cluster() {
             "helmCharts:\n- {name: demo, releaseName: r, namespace: prod, valuesInline: {a: b}}\nnamePrefix: p-\n",
         ),
         ("overlay/charts/demo/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n"),
+        ("overlay/charts/demo/values.yaml", "a: c\n"),
         (
             "overlay/charts/demo/templates/cm.yaml",
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  kube: {{ .Capabilities.KubeVersion.Version }}\n  \
