@@ -119,6 +119,8 @@ pub enum Reason {
     Null,
     /// Git spells out a zero value or default, the cluster lacks the field.
     Zero,
+    /// Git writes an empty list that is merged item by item, and so asks for nothing; the cluster lacks the field.
+    NoItems,
 }
 
 impl Comparison<'_> {

@@ -342,7 +342,11 @@ impl<'a> Walk<'a> {
     /// Git sets it, the cluster lacks it. Maps are followed to their leaves.
     fn missing(&mut self, schema: Option<Schema<'a>>, desired: &'a Value, in_free_map: bool) {
         let is_default = schema.and_then(Schema::default).is_some_and(|default| default == desired);
-        if !in_free_map && (is_zero(desired) || is_default) {
+        if !in_free_map && self.atomic.is_none() && is_keyed(schema) && is_zero(desired) {
+            self.forgive(Reason::NoItems, Some(desired), None);
+            return;
+        }
+        if !in_free_map && (is_zero(desired) || is_default) && !self.is_chosen(schema, desired) {
             self.forgive(Reason::Zero, Some(desired), None);
             return;
         }
@@ -374,6 +378,14 @@ impl<'a> Walk<'a> {
             }
             self.steps.pop();
         }
+    }
+
+    /// An empty map of declared fields is a choice (`emptyDir: {}`), and the Go types of operators keep it: they
+    /// are pointers. A map of free keys (`labels: {}`) is dropped when it is empty.
+    fn is_chosen(&self, schema: Option<Schema<'a>>, desired: &Value) -> bool {
+        !self.built_in
+            && desired.is_object()
+            && !schema.is_some_and(|schema| schema.is_free_map() || schema.default() == Some(desired))
     }
 
     /// Looks for mistakes in what the cluster lacks as a whole: unknown fields, items named twice.

@@ -170,6 +170,24 @@ impl<'a> Case<'a> {
         self.owners.of_place(place).any(Entry::is_ours)
     }
 
+    /// Was it the server that dropped what our apply asked for? Whoever else takes a field away takes it from
+    /// our record too, and whoever changes a list that is replaced as a whole becomes its owner. So a field that
+    /// stands in our record and not in the object was dropped when we wrote it.
+    pub(super) fn is_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
+        if difference.change != Change::Missing {
+            return false;
+        }
+        let Some(ours) = self.owners.ours() else { return false };
+        match &difference.whole {
+            None => ours.names(&difference.path, self.live.value()),
+            Some(whole) => {
+                matches!(self.facts().previous, super::Previous::Same)
+                    && ours.owns(whole, self.live.value())
+                    && self.owners.of_place(whole).all(Entry::is_ours)
+            }
+        }
+    }
+
     /// Did this entry change after our last apply? Times have full seconds; a tie is taken for "after", as our
     /// own apply would otherwise have won.
     pub(super) fn is_after_ours(&self, entry: &Entry<'_>) -> bool {

@@ -43,7 +43,7 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
             found.extend(explain_addition(case, addition, strict));
         }
     }
-    found.extend(explain_refusal(case));
+    found.extend(explain_refusal(case, &found));
     if case.evidence.options.server_side_diff && case.evidence.answers.dry_run.is_none() {
         case.ask(Question::DryRun);
     }
@@ -84,6 +84,7 @@ fn explain_forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explaine
     match forgiven.reason {
         Reason::Spelling(spelling) => Some(equivalent_value::forgiven(case, forgiven, spelling)),
         Reason::Null => Some(phantom_default::null(forgiven)),
+        Reason::NoItems => Some(phantom_default::no_items(forgiven)),
         Reason::Zero => phantom_default::zero(case, forgiven).or_else(|| {
             let difference = Difference {
                 path: forgiven.path.clone(),
@@ -117,6 +118,9 @@ fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<
 
 /// From the most telling evidence to the least.
 fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    if case.is_dropped_by_server(difference) {
+        return Some(rejected_field::dropped(case, difference));
+    }
     if let Some(owned) = controller_owned::difference(case, difference) {
         return Some(owned);
     }
@@ -154,8 +158,13 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         Prediction::Unchanged => Some(if difference.desired.is_some_and(is_zero) {
             phantom_default::chosen_by_server(difference)
         } else {
-            admission_mutated::difference(case, difference)
-                .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
+            admission_mutated::difference(case, difference).unwrap_or_else(|| {
+                if difference.change == Change::Missing {
+                    rejected_field::dropped(case, difference)
+                } else {
+                    equivalent_value::printed_by_server(case, difference)
+                }
+            })
         }),
         Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
@@ -251,9 +260,12 @@ fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
 }
 
 /// The dry-run was refused: one finding, unless taking over what nobody owns makes it pass.
-fn explain_refusal(case: &Case<'_>) -> Vec<Explained> {
+fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
     let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return Vec::new() };
     if !(400..500).contains(&failure.code) || matches!(failure.code, 404 | 409 | 429) {
+        return Vec::new();
+    }
+    if is_beside_edited_key(failure, found) {
         return Vec::new();
     }
     match forbidden_leftovers(case, failure) {
@@ -275,6 +287,21 @@ fn explain_refusal(case: &Case<'_>) -> Vec<Explained> {
         }
         None => blocked::refused(failure, case.is_secret),
     }
+}
+
+/// Git's item would stand beside the one that somebody made of it by changing its key, and the two clash (two
+/// ports of one name). The sync takes the other one over and removes it, so nothing is in the way.
+fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
+    let lists: Vec<FieldPath> = found
+        .iter()
+        .filter(|explained| explained.class == super::DriftClass::LiveEdit)
+        .filter_map(|explained| explained.take.as_ref()?.parent())
+        .collect();
+    !failure.causes.is_empty()
+        && failure.causes.iter().all(|cause| {
+            let place = blocked::pointer(&cause.field);
+            cause.reason == "FieldValueDuplicate" && lists.iter().any(|list| place.starts_with(list))
+        })
 }
 
 /// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of

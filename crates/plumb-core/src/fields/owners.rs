@@ -78,6 +78,27 @@ impl<'a> Entry<'a> {
         })
     }
 
+    /// Does this entry name exactly this place, which the live object need not have? List items are told by
+    /// what the live object has, so a place inside an item that is not there is not found.
+    pub fn names(&self, path: &FieldPath, live: &Value) -> bool {
+        let mut fields = self.fields;
+        let mut value = Some(live);
+        for segment in path.segments() {
+            let child = match (segment, value) {
+                (Segment::Field(name), _) => fields.get(&format!("f:{name}")),
+                (Segment::Index(index), Some(Value::Array(items))) => item_of(fields, items, *index),
+                (Segment::Index(_), _) => None,
+            };
+            let Some(Value::Object(child)) = child else { return false };
+            fields = child;
+            value = value.and_then(|value| match segment {
+                Segment::Field(name) => value.get(name),
+                Segment::Index(index) => value.get(*index),
+            });
+        }
+        true
+    }
+
     /// Does this entry own the place, or something above it as a whole?
     pub fn owns(&self, path: &FieldPath, live: &Value) -> bool {
         // An empty node below the root is a leaf that covers what is inside; an empty root owns nothing.

@@ -16,6 +16,9 @@ const MAX_DEPTH: usize = 200;
 pub(crate) struct Document {
     nodes: Vec<Node>,
     pub(super) kinds: BTreeMap<GroupVersionKind, DocumentKind>,
+    /// The group version that the document is about (`apps/v1`), by its paths. It also describes kinds of others
+    /// that its own kinds contain: `apps/v1` has the claims of a stateful set, which are `v1`.
+    pub(super) about: Option<String>,
 }
 
 /// One kind of a document.
@@ -53,8 +56,20 @@ impl Document {
                 kinds.insert(gvk, DocumentKind { root, has_status, fingerprint });
             }
         }
-        Self { nodes: compiler.nodes, kinds }
+        Self { nodes: compiler.nodes, kinds, about: about(document) }
     }
+}
+
+/// `apps/v1` of `/apis/apps/v1/…`, `v1` of `/api/v1/…`.
+fn about(document: &Value) -> Option<String> {
+    document.get("paths")?.as_object()?.keys().find_map(|path| {
+        let mut parts = path.split('/').skip(1);
+        match (parts.next()?, parts.next()?, parts.next()?) {
+            ("api", version, _) => Some(version.to_owned()),
+            ("apis", group, version) => Some(format!("{group}/{version}")),
+            _ => None,
+        }
+    })
 }
 
 fn has_metadata(schema: &Value) -> bool {

@@ -1,6 +1,6 @@
 //! All schemas of a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,7 +38,10 @@ impl SchemaSet {
     #[must_use]
     pub fn with_document(mut self, document: &Value) -> Self {
         let document = Arc::new(Document::compile(document));
-        let versions: Vec<String> = document.kinds.keys().map(GroupVersionKind::api_version).collect();
+        let versions: BTreeSet<String> = match &document.about {
+            Some(about) => BTreeSet::from([about.clone()]),
+            None => document.kinds.keys().map(GroupVersionKind::api_version).collect(),
+        };
         for version in versions {
             self.documents.insert(version, Arc::clone(&document));
         }

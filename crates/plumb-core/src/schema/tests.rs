@@ -87,3 +87,28 @@ fn hostile_documents_compile() {
         let _ = SchemaSet::from_openapi([&document]);
     }
 }
+
+/// The document of `apps/v1` describes `v1` claims, since a stateful set contains them. It must not take the place
+/// of the document of `v1`, whichever of the two is read last.
+#[test]
+fn a_document_speaks_for_its_own_group_version_only() {
+    let kind = |group: &str, kind: &str| {
+        json!({"type": "object", "x-kubernetes-group-version-kind": [{"group": group, "version": "v1", "kind": kind}],
+            "properties": {"metadata": {"type": "object"}}})
+    };
+    let core = json!({"paths": {"/api/v1/namespaces/{namespace}/configmaps": {}},
+        "components": {"schemas": {"c": kind("", "ConfigMap"), "p": kind("", "PersistentVolumeClaim")}}});
+    let apps = json!({"paths": {"/apis/apps/v1/namespaces/{namespace}/statefulsets": {}},
+        "components": {"schemas": {"s": kind("apps", "StatefulSet"), "p": kind("", "PersistentVolumeClaim")}}});
+    for documents in [[&core, &apps], [&apps, &core]] {
+        let set = SchemaSet::from_openapi(documents);
+        for (version, kind) in
+            [("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("apps/v1", "StatefulSet")]
+        {
+            assert!(
+                set.kind(&GroupVersionKind::from_api_version(version, kind)).is_some(),
+                "{version} {kind}"
+            );
+        }
+    }
+}

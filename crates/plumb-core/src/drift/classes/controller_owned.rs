@@ -20,6 +20,13 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         }
         return Some(explained);
     }
+    if is_taint_of_control_plane(case, difference) {
+        let why = format!("the control plane taints the node by its state: {}", case.values(difference));
+        return Some(
+            Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+                .keeping(place.clone()),
+        );
+    }
     let entry = entry.filter(|entry| is_controller(entry))?;
     let why = reason(case, difference, place, entry)?;
     let evidence = format!("`{}` {why}", writer(entry));
@@ -98,6 +105,17 @@ fn reason(
         )),
         Change::Order | Change::Extra | Change::Value | Change::Missing | Change::ItemMissing => None,
     }
+}
+
+/// Taints that follow a node's conditions are put beside Git's: by admission when the node is made, by the
+/// node's controllers afterwards.
+fn is_taint_of_control_plane(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    const KEYS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+    let key = difference.live.and_then(|taint| taint.get("key")).and_then(Value::as_str);
+    case.desired.kind() == "Node"
+        && difference.change == Change::Extra
+        && is_under(&difference.path, &["spec", "taints"])
+        && key.is_some_and(|key| KEYS.iter().any(|prefix| key.starts_with(prefix)))
 }
 
 /// Is everything that Git asks in this list still there?

@@ -15,6 +15,16 @@ pub(in crate::drift) fn null(forgiven: &Forgiven<'_>) -> Explained {
     )
 }
 
+/// Git writes an empty list that is merged item by item. Applying it changes nothing, and leaves no owner.
+pub(in crate::drift) fn no_items(forgiven: &Forgiven<'_>) -> Explained {
+    Explained::new(
+        DriftClass::PhantomDefault,
+        forgiven.desired_path.clone(),
+        false,
+        "Git writes an empty list, which asks for no item: the same as leaving the field out",
+    )
+}
+
 /// Git writes a zero value or a default, and the cluster lacks the field.
 ///
 /// In built-in kinds absent and `false` can differ (`automountServiceAccountToken`), so there it takes the proof

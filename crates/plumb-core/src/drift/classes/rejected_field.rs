@@ -2,6 +2,7 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{DriftClass, Fix, FixKind};
+use crate::compare::Difference;
 use crate::normalize::{is_kept_annotation, is_kept_metadata};
 use crate::object::FieldPath;
 
@@ -55,6 +56,21 @@ pub(in crate::drift) fn kept(case: &Case<'_>) -> Vec<Explained> {
         ));
     }
     found
+}
+
+/// A field that the server knows and drops all the same: it belongs to a feature that is switched off, or only
+/// the server sets it.
+pub(in crate::drift) fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+    Explained::new(
+        DriftClass::RejectedField,
+        difference.desired_path.clone(),
+        false,
+        format!(
+            "the server drops {} whenever it is written: its feature is switched off in this cluster, or only the server sets it; {}",
+            difference.desired_path,
+            case.values(difference)
+        ),
+    )
 }
 
 pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {

@@ -1,0 +1,129 @@
+//! The judgement of one object, by the same function that the engine uses, with its questions answered by the
+//! server.
+
+use anyhow::{Context, Result};
+use plumb_core::app::CompareOptions;
+use plumb_core::desired::{DesiredObject, ObjectOptions};
+use plumb_core::drift::{
+    Answers, ApiFailure, DryRun, Evidence, Facts, FailureCause, Outcome, Previous, Question, Verdict, judge,
+};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::normalize::manifest_to_apply;
+use plumb_core::object::Manifest;
+use plumb_core::schema::SchemaSet;
+use serde_json::Value;
+
+use crate::kinds::Kind;
+use crate::server::{Effect, Server};
+
+/// What is remembered of the last apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// It was exactly this.
+    Same,
+    /// Nothing, as after a start.
+    Unknown,
+}
+
+/// Judges objects of one cluster.
+#[derive(Clone, Copy)]
+pub struct Bench<'a> {
+    /// Who answers questions.
+    pub server: &'a Server,
+    /// Its schemas.
+    pub schemas: &'a SchemaSet,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Was the server asked?
+    pub asked: bool,
+}
+
+/// An object as Git asks for it.
+pub fn desired(object: &Value) -> Result<DesiredObject> {
+    let manifest = Manifest::new(object.clone()).context("an object")?;
+    let key = manifest.key().context("an object with a name")?;
+    Ok(DesiredObject { key, manifest, options: ObjectOptions::default(), origin: None })
+}
+
+impl Bench<'_> {
+    /// Judges without asking anybody; `None` if it takes a question.
+    pub fn at_once(
+        &self,
+        desired: &DesiredObject,
+        live: &Value,
+        memory: Memory,
+        answer: Option<DryRun<'_>>,
+    ) -> Result<Option<Verdict>> {
+        let live = Manifest::new(live.clone()).context("a live object")?;
+        let rules = IgnoreRules::default();
+        let outcome = judge(&Evidence {
+            key: &desired.key,
+            desired: Some(desired),
+            live: Some(&live),
+            schemas: self.schemas,
+            rules: &rules,
+            options: CompareOptions::default(),
+            facts: Facts {
+                app: "matrix",
+                previous: match memory {
+                    Memory::Same => Previous::Same,
+                    Memory::Unknown => Previous::Unknown,
+                },
+                ..Facts::default()
+            },
+            answers: Answers { dry_run: answer, ..Answers::default() },
+            now: jiff::Timestamp::now(),
+        });
+        match outcome {
+            Outcome::Settled(verdict) => Ok(Some(*verdict)),
+            Outcome::Ask(questions) => {
+                anyhow::ensure!(answer.is_none(), "{}: asks again: {questions:?}", desired.key);
+                anyhow::ensure!(questions == [Question::DryRun], "{}: asks {questions:?}", desired.key);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Judges what the server holds now, and asks it where there is doubt.
+    pub async fn judge(
+        &self,
+        kind: &Kind,
+        desired: &DesiredObject,
+        live: &Value,
+        memory: Memory,
+    ) -> Result<Judged> {
+        if let Some(verdict) = self.at_once(desired, live, memory, None)? {
+            return Ok(Judged { verdict, asked: false });
+        }
+        let manifest = manifest_to_apply(&desired.manifest, self.schemas);
+        let answer = self.server.apply(kind, manifest.value(), Effect::DryRun).await?;
+        let verdict = if answer.is_fine() {
+            let object = Manifest::new(answer.body).context("an answer")?;
+            self.at_once(desired, live, memory, Some(DryRun::Object(&object)))?
+        } else {
+            let failure = failure(&answer.body);
+            self.at_once(desired, live, memory, Some(DryRun::Refused(&failure)))?
+        };
+        Ok(Judged { verdict: verdict.context("no verdict")?, asked: true })
+    }
+}
+
+fn failure(status: &Value) -> ApiFailure {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let causes = status["details"]["causes"].as_array().into_iter().flatten().map(|cause| FailureCause {
+        reason: text(cause, "reason"),
+        message: text(cause, "message"),
+        field: text(cause, "field"),
+    });
+    ApiFailure {
+        code: status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500),
+        reason: text(status, "reason"),
+        message: text(status, "message"),
+        causes: causes.collect(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests to the API server, as JSON in and JSON out.
+
+use anyhow::{Context, Result};
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use crate::kinds::Kind;
+
+/// What the server said.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// HTTP code.
+    pub code: StatusCode,
+    /// An object, or a `Status`.
+    pub body: Value,
+}
+
+impl Answer {
+    /// Did it do what was asked?
+    pub fn is_fine(&self) -> bool {
+        self.code.is_success()
+    }
+
+    /// The object, or the server's message as an error.
+    pub fn object(self, what: &str) -> Result<Value> {
+        anyhow::ensure!(self.is_fine(), "{what}: {} {}", self.code, self.message());
+        Ok(self.body)
+    }
+
+    /// What it says against the request.
+    pub fn message(&self) -> &str {
+        self.body["message"].as_str().unwrap_or_default()
+    }
+}
+
+/// Is the request only played through?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The server does it.
+    Real,
+    /// It answers as if it had done it.
+    DryRun,
+}
+
+/// An API server.
+#[derive(Clone)]
+pub struct Server {
+    client: Client,
+}
+
+impl Server {
+    /// By way of this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// One request.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
+        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .body(Body::from(body))?;
+        let answer = self.client.send(request).await.with_context(|| path.to_owned())?;
+        let code = answer.status();
+        let bytes = answer.into_body().collect().await.with_context(|| path.to_owned())?.to_bytes();
+        Ok(Answer { code, body: serde_json::from_slice(&bytes).unwrap_or_default() })
+    }
+
+    /// Reads.
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.call(Method::GET, path, "application/json", None).await
+    }
+
+    /// The live object.
+    pub async fn read(&self, kind: &Kind, object: &Value) -> Result<Answer> {
+        self.get(&kind.path_of(object)).await
+    }
+
+    /// Server-side apply, forced, as plumb does it.
+    pub async fn apply(&self, kind: &Kind, object: &Value, effect: Effect) -> Result<Answer> {
+        let path = format!(
+            "{}?fieldManager={}&force=true&fieldValidation=Ignore{}",
+            kind.path_of(object),
+            plumb_core::tracking::FIELD_MANAGER,
+            suffix(effect)
+        );
+        self.call(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
+    }
+
+    /// A JSON patch of somebody else.
+    pub async fn patch(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        manager: &str,
+        patch: &Value,
+        effect: Effect,
+    ) -> Result<Answer> {
+        let place = format!("{}?fieldManager={manager}{}", kind.path_of(object), suffix(effect));
+        self.call(Method::PATCH, &place, "application/json-patch+json", Some(patch)).await
+    }
+
+    /// Deletes at once; what is not there is fine.
+    pub async fn delete(&self, kind: &Kind, object: &Value) -> Result<()> {
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+        self.call(Method::DELETE, &kind.path_of(object), "application/json", Some(&options)).await?;
+        // Finalizers of the sample would keep it for ever.
+        let patch = json!({"metadata": {"finalizers": null}});
+        self.call(Method::PATCH, &kind.path_of(object), "application/merge-patch+json", Some(&patch)).await?;
+        Ok(())
+    }
+}
+
+fn suffix(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Real => "",
+        Effect::DryRun => "&dryRun=All",
+    }
+}

@@ -1,0 +1,395 @@
+//! Every kind that the API server serves, and a dozen shapes of custom resources, each as small and as rich as
+//! it can be: applied, it is in sync and nothing counts; each field that Git sets, changed by another, counts,
+//! and nothing else does.
+//!
+//! By default a sample; `PLUMB_MATRIX=full` takes every field of several rich objects of each kind, and
+//! `PLUMB_MATRIX_KIND` only the kinds whose names contain it.
+
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use futures::stream::{self, StreamExt as _};
+use plumb_cluster_tests::bench::{Bench, Judged, Memory, desired};
+use plumb_cluster_tests::kinds::{self, Kind};
+use plumb_cluster_tests::random::Random;
+use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
+use plumb_cluster_tests::server::{Answer, Effect, Server};
+use plumb_cluster_tests::skeleton::Skeletons;
+use plumb_cluster_tests::{change, generate::Generator};
+use plumb_core::desired::DesiredObject;
+use plumb_core::drift::{Finding, Verdict, VerdictStatus};
+use plumb_core::object::{FieldPath, Segment};
+use plumb_testkit::{TestNamespace, wait};
+use serde_json::{Value, json};
+use tokio::sync::RwLock;
+
+/// Who changes fields: a person, whose edits always count.
+const SOMEBODY: &str = "kubectl-edit";
+
+/// How much of the matrix is walked.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// Rich objects of each kind.
+    rich: u64,
+    /// Fields of each object, `None` for all.
+    fields: Option<usize>,
+}
+
+#[derive(Default)]
+struct Counts {
+    kinds: AtomicUsize,
+    objects: AtomicUsize,
+    settled_at_once: AtomicUsize,
+    asked: AtomicUsize,
+    changed: AtomicUsize,
+    removed: AtomicUsize,
+    exact: AtomicUsize,
+    asked_on_change: AtomicUsize,
+    refused: AtomicUsize,
+    without_effect: AtomicUsize,
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Relaxed);
+}
+
+struct Matrix<'a> {
+    server: &'a Server,
+    bench: Bench<'a>,
+    skeletons: &'a Skeletons,
+    namespace: &'a str,
+    extent: Extent,
+    counts: Counts,
+}
+
+#[expect(clippy::disallowed_methods, reason = "how much a test run covers is chosen outside")]
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_field_of_every_kind() -> Result<()> {
+    let place = TestNamespace::new().await?;
+    let server = Server::new(place.client());
+    let skeletons = Skeletons::read()?;
+    install(&place, &server, &skeletons.definitions).await?;
+    let kinds = kinds::discover(&server).await?;
+    let full = setting("PLUMB_MATRIX").as_deref() == Some("full");
+    let extent = if full { Extent { rich: 6, fields: None } } else { Extent { rich: 1, fields: Some(4) } };
+    let only = setting("PLUMB_MATRIX_KIND").unwrap_or_default();
+    let matrix = Matrix {
+        server: &server,
+        bench: Bench { server: &server, schemas: &kinds.schemas },
+        skeletons: &skeletons,
+        namespace: place.name(),
+        extent,
+        counts: Counts::default(),
+    };
+    let walks = kinds
+        .all
+        .iter()
+        .filter(|kind| kind.is_built_in() || kind.gvk.group == "shapes.plumb.dev")
+        .filter(|kind| kind.name().contains(&only))
+        .map(|kind| matrix.kind(kind));
+    let found: Vec<Result<Vec<String>>> = stream::iter(walks).buffer_unordered(8).collect().await;
+    let mut problems = Vec::new();
+    for found in found {
+        problems.extend(found?);
+    }
+    problems.sort();
+    for problem in &problems {
+        println!("PROBLEM {problem}");
+    }
+    matrix.say();
+    assert_eq!(problems.len(), 0, "of {} objects", matrix.counts.objects.load(Relaxed));
+    assert!(!only.is_empty() || matrix.counts.kinds.load(Relaxed) > 60, "kinds were left out");
+    Ok(())
+}
+
+/// Installs custom resource definitions, and waits until their schemas are published.
+async fn install(place: &TestNamespace, server: &Server, definitions: &[Value]) -> Result<()> {
+    for definition in definitions {
+        place.apply(definition).await?;
+    }
+    // A definition is served a moment before its schema is published, which nothing tells.
+    let published = async || {
+        let document = server.get("/openapi/v3/apis/shapes.plumb.dev/v1").await.ok()?;
+        let resources = server.get("/apis/shapes.plumb.dev/v1").await.ok()?;
+        let schemas = document.body["components"]["schemas"].as_object()?.keys().cloned().collect::<Vec<_>>();
+        let kinds: Vec<&str> =
+            resources.body["resources"].as_array()?.iter().filter_map(|r| r["kind"].as_str()).collect();
+        Some(definitions.iter().all(|definition| {
+            let kind = definition["spec"]["names"]["kind"].as_str().unwrap_or_default();
+            kinds.contains(&kind) && schemas.iter().any(|name| name.ends_with(&format!(".{kind}")))
+        }))
+    };
+    wait::until_seen(Duration::from_mins(2), "the schemas are published", published, |done| {
+        *done == Some(true)
+    })
+    .await?;
+    Ok(())
+}
+
+impl Matrix<'_> {
+    fn say(&self) {
+        let Counts {
+            kinds,
+            objects,
+            settled_at_once,
+            asked,
+            changed,
+            removed,
+            exact,
+            asked_on_change,
+            refused,
+            without_effect,
+        } = &self.counts;
+        println!(
+            "{kinds:?} kinds, {objects:?} objects in sync: {settled_at_once:?} judgements at once, {asked:?} with a dry-run"
+        );
+        println!(
+            "{changed:?} fields changed, {removed:?} taken out: {exact:?} named exactly, {asked_on_change:?} judged with a dry-run"
+        );
+        println!(
+            "left out: {refused:?} changes that the server refused, {without_effect:?} that had no effect"
+        );
+    }
+
+    async fn kind(&self, kind: &Kind) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        add(&self.counts.kinds);
+        for variant in 0..=self.extent.rich {
+            let name = format!("m{variant}-{}", kind.gvk.kind.to_lowercase());
+            let Some(skeleton) = self.skeletons.of(kind, &name, self.namespace) else {
+                problems.push(format!("{}: there is no skeleton of this kind", kind.name()));
+                return Ok(problems);
+            };
+            let richness = [0, 45, 25, 65, 45, 35, 80].get(usize::try_from(variant)?).copied().unwrap_or(50);
+            let object = Generator::new(kind, variant, richness).enrich(&skeleton);
+            // Left by a run that was killed.
+            if !kind.namespaced {
+                self.server.delete(kind, &object).await?;
+            }
+            match until_taken(self.server, kind, &skeleton, object).await? {
+                Err(complaint) => {
+                    problems.push(format!("{} {variant}: not taken: {complaint}", kind.name()));
+                }
+                Ok(taken) => {
+                    add(&self.counts.objects);
+                    problems.extend(self.object(kind, &taken, variant).await.with_context(|| kind.name())?);
+                    self.server.delete(kind, &taken.desired).await?;
+                }
+            }
+        }
+        Ok(problems)
+    }
+
+    async fn object(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
+        let wanted = desired(&taken.desired)?;
+        let mut problems = Vec::new();
+        let what = format!("{} {variant}", kind.name());
+        let now = self.server.read(kind, &taken.desired).await?.object(&what)?;
+        for (when, live) in [("applied", &taken.live), ("read", &now)] {
+            for memory in [Memory::Same, Memory::Unknown] {
+                let judged = self.bench.judge(kind, &wanted, live, memory).await?;
+                add(if judged.asked { &self.counts.asked } else { &self.counts.settled_at_once });
+                if judged.verdict.status != VerdictStatus::Synced {
+                    problems
+                        .push(format!("{what} {when} {memory:?}: red at once: {}", counted(&judged.verdict)));
+                }
+                if judged.asked && setting("PLUMB_MATRIX_VERBOSE").is_some() {
+                    println!("asked: {what} {when} {memory:?} {}", noted(&judged.verdict));
+                }
+            }
+        }
+        let own = leaves(&taken.desired);
+        let mut fields: Vec<&Vec<Segment>> = own.iter().filter(|leaf| is_content(leaf)).collect();
+        if let Some(most) = self.extent.fields {
+            let mut random = Random::of(variant, &kind.name());
+            while fields.len() > most {
+                fields.remove(random.below(fields.len()));
+            }
+        }
+        // While one change is made for real, no other is tried.
+        let turn = RwLock::new(());
+        let changes = fields.into_iter().map(|leaf| {
+            let tried = Tried { kind, wanted: &wanted, live: &now, own: &own, turn: &turn };
+            self.field(tried, leaf, &what)
+        });
+        let found: Vec<Result<Vec<String>>> = stream::iter(changes).buffered(4).collect().await;
+        for found in found {
+            problems.extend(found?);
+        }
+        Ok(problems)
+    }
+
+    /// One field, changed and taken out by somebody else.
+    async fn field(&self, tried: Tried<'_>, leaf: &[Segment], what: &str) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let Tried { kind, wanted, live, own, .. } = tried;
+        let object = wanted.manifest.value();
+        let (mut was_changed, mut was_taken) = (false, false);
+        for value in change::alternatives(kind, object, leaf).into_iter().take(9) {
+            let patch = change::replace(leaf, &value);
+            let answer = self.play(tried, &patch).await?;
+            if !answer.is_fine() {
+                continue;
+            }
+            was_taken = true;
+            if change::touched(own, live, &answer.body).is_empty() {
+                continue;
+            }
+            was_changed = true;
+            add(&self.counts.changed);
+            let said = format!("{what} {} = {value}", FieldPath::from(leaf.to_vec()));
+            problems.extend(self.changed(tried, &patch, &answer.body, &said).await?);
+            break;
+        }
+        match (was_changed, was_taken) {
+            (false, false) => add(&self.counts.refused),
+            (false, true) => add(&self.counts.without_effect),
+            (true, _) => {}
+        }
+        // A list item that goes moves those after it; a field does not. What says the same as nothing may go.
+        let patch = change::remove(leaf);
+        let says_nothing = !kind.is_built_in()
+            && FieldPath::from(leaf.to_vec()).find(object).is_some_and(|value| {
+                *value == json!(false) || *value == json!(0) || *value == json!("") || *value == json!([])
+            });
+        if matches!(leaf.last(), Some(Segment::Index(_))) || says_nothing {
+            return Ok(problems);
+        }
+        let answer = self.play(tried, &patch).await?;
+        if answer.is_fine() && !change::touched(own, live, &answer.body).is_empty() {
+            add(&self.counts.removed);
+            let said = format!("{what} {} taken out", FieldPath::from(leaf.to_vec()));
+            problems.extend(self.changed(tried, &patch, &answer.body, &said).await?);
+        }
+        Ok(problems)
+    }
+
+    /// What the server would make of somebody's patch.
+    async fn play(&self, tried: Tried<'_>, patch: &Value) -> Result<Answer> {
+        let _turn = tried.turn.read().await;
+        self.server.patch(tried.kind, tried.wanted.manifest.value(), SOMEBODY, patch, Effect::DryRun).await
+    }
+
+    /// The state after a change must be red, by the fields that were touched and no others.
+    async fn changed(
+        &self,
+        tried: Tried<'_>,
+        patch: &Value,
+        after: &Value,
+        said: &str,
+    ) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        for memory in [Memory::Same, Memory::Unknown] {
+            let (verdict, after) = match self.bench.at_once(tried.wanted, after, memory, None)? {
+                Some(verdict) => (verdict, after.clone()),
+                None => match self.really(tried, patch, memory).await? {
+                    Some((judged, after)) => (judged.verdict, after),
+                    None => continue,
+                },
+            };
+            let expected = change::touched(tried.own, tried.live, &after);
+            let fields: Vec<&FieldPath> = verdict
+                .findings
+                .iter()
+                .filter(|finding| finding.counts)
+                .flat_map(|finding| &finding.fields)
+                .collect();
+            let missed: Vec<String> = expected
+                .iter()
+                .filter(|field| !fields.iter().any(|named| is_about(named, field)))
+                .map(ToString::to_string)
+                .collect();
+            let foreign: Vec<String> = fields
+                .iter()
+                .filter(|named| !expected.iter().any(|field| is_about(named, field)))
+                .map(ToString::to_string)
+                .collect();
+            let is_red = verdict.status == VerdictStatus::OutOfSync;
+            if !is_red || !missed.is_empty() || !foreign.is_empty() {
+                problems.push(format!(
+                    "{said} {memory:?}: {:?}, not named {missed:?}, named too {foreign:?}; {}",
+                    verdict.status,
+                    noted(&verdict)
+                ));
+            } else if fields.iter().all(|named| expected.contains(named)) {
+                add(&self.counts.exact);
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Makes the change for real, judges with the server's word on it, and takes it back.
+    async fn really(
+        &self,
+        tried: Tried<'_>,
+        patch: &Value,
+        memory: Memory,
+    ) -> Result<Option<(Judged, Value)>> {
+        let _turn = tried.turn.write().await;
+        let (kind, object) = (tried.kind, tried.wanted.manifest.value());
+        let answer = self.server.patch(kind, object, SOMEBODY, patch, Effect::Real).await?;
+        if !answer.is_fine() {
+            return Ok(None);
+        }
+        add(&self.counts.asked_on_change);
+        let judged = self.bench.judge(kind, tried.wanted, &answer.body, memory).await?;
+        if !self.server.apply(kind, object, Effect::Real).await?.is_fine() {
+            // What was put beside Git's fields is in the way of an apply alone.
+            self.server.delete(kind, object).await?;
+            self.server.apply(kind, object, Effect::Real).await?.object("make it anew")?;
+        }
+        Ok(Some((judged, answer.body)))
+    }
+}
+
+/// The object whose fields are changed.
+#[derive(Clone, Copy)]
+struct Tried<'a> {
+    kind: &'a Kind,
+    wanted: &'a DesiredObject,
+    /// As it is when nobody has changed anything.
+    live: &'a Value,
+    /// The fields that Git sets.
+    own: &'a [Vec<Segment>],
+    turn: &'a RwLock<()>,
+}
+
+/// Identity and marks are not content.
+fn is_content(leaf: &[Segment]) -> bool {
+    let text: Vec<String> = leaf
+        .iter()
+        .map(|segment| match segment {
+            Segment::Field(name) => name.clone(),
+            Segment::Index(index) => index.to_string(),
+        })
+        .collect();
+    let text: Vec<&str> = text.iter().map(String::as_str).collect();
+    !matches!(text.as_slice(), ["apiVersion" | "kind"] | ["metadata", "name" | "namespace"])
+}
+
+/// Does a finding on `named` speak of `field`? It names the field, or the list item that holds it.
+fn is_about(named: &FieldPath, field: &FieldPath) -> bool {
+    let is_item = matches!(named.segments().last(), Some(Segment::Index(_)));
+    named == field || (is_item && field.starts_with(named)) || named.starts_with(field)
+}
+
+fn counted(verdict: &Verdict) -> String {
+    verdict.findings.iter().filter(|finding| finding.counts).map(note).collect::<Vec<_>>().join("; ")
+}
+
+fn noted(verdict: &Verdict) -> String {
+    verdict.findings.iter().map(note).collect::<Vec<_>>().join("; ")
+}
+
+fn note(finding: &Finding) -> String {
+    let fields: Vec<String> = finding.fields.iter().take(6).map(ToString::to_string).collect();
+    let evidence = finding.evidence.first().map(String::as_str).unwrap_or_default();
+    format!("{}{} {} ({evidence})", finding.class, if finding.counts { "!" } else { "" }, fields.join(" "))
+}
