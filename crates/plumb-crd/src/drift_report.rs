@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use plumb_core::app::{AppId, Pause};
-use plumb_core::drift::{DriftClass, Finding, FixKind};
-use plumb_core::object::ObjectKey;
+use plumb_core::drift::{DriftClass, Finding, Fix, FixKind};
+use plumb_core::object::{FieldPath, ObjectKey};
 use serde_json::Value;
 
 use crate::metadata::Metadata;
@@ -206,6 +206,41 @@ impl IllObject {
 }
 
 impl DriftFinding {
+    /// The finding that stands here; `None` for a class that is not known (a newer plumb wrote it). List
+    /// positions come back as fields, which print the same.
+    pub fn finding(&self) -> Option<Finding> {
+        let fix = self.fix.as_ref();
+        let kinds = [
+            FixKind::None,
+            FixKind::EditGit,
+            FixKind::Sync,
+            FixKind::Adopt,
+            FixKind::Prune,
+            FixKind::Ignore,
+            FixKind::Decide,
+        ];
+        let kind = kinds.into_iter().find(|kind| fix.is_some_and(|fix| fix.kind == fix_name(*kind)));
+        Some(Finding {
+            key: ObjectKey {
+                group: self.group.clone(),
+                kind: self.kind.clone(),
+                namespace: Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                name: self.name.clone(),
+            },
+            class: DriftClass::ALL.into_iter().find(|class| class.name() == self.class)?,
+            fields: self.fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
+            counts: self.counts,
+            actor: Some(self.actor.clone()).filter(|actor| !actor.is_empty()),
+            since: self.since,
+            evidence: self.evidence.clone(),
+            fix: Fix {
+                kind: kind.unwrap_or(FixKind::None),
+                text: fix.map(|fix| fix.text.clone()).unwrap_or_default(),
+                patch: fix.map(|fix| fix.patch.clone()).filter(|patch| !patch.is_empty()),
+            },
+        })
+    }
+
     fn of(finding: &Finding) -> Self {
         Self {
             group: finding.key.group.clone(),
@@ -332,6 +367,18 @@ mod tests {
         assert_eq!(report.to_json(), expected);
         let read = DriftReport::from_json(&expected).expect("readable");
         assert!(read.says_the_same(&report));
+    }
+
+    /// Across a restart the report is all that is left of what was found out.
+    #[test]
+    fn findings_come_back_from_a_report() {
+        let found = finding("web", DriftClass::LiveEdit, true, Some("2026-11-15T18:58:11Z"));
+        let read = DriftReport::from_json(&report(std::slice::from_ref(&found)).to_json()).unwrap();
+        let back = read.findings.first().and_then(DriftFinding::finding).unwrap();
+        let print =
+            |finding: &Finding| -> Vec<String> { finding.fields.iter().map(ToString::to_string).collect() };
+        assert_eq!(print(&back), print(&found));
+        assert_eq!(Finding { fields: found.fields.clone(), ..back }, found);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use convert::{
     written_sources,
 };
 pub use crds::crds;
-pub use drift_report::{DriftReport, IllObject};
+pub use drift_report::{DriftFinding, DriftReport, IllObject};
 pub use metadata::Metadata;
 pub use project::AppProject;
 pub use wire::{Wire, WireError};

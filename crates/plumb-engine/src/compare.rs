@@ -14,6 +14,7 @@ use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{Claim, TrackingSettings, claim};
 use plumb_kube::ApiError;
+use tracing::info;
 
 use crate::admission;
 use crate::claims::Claims;
@@ -23,6 +24,7 @@ use crate::health::{Checked, Checkup, Testimonies};
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::settings::Settings;
 use crate::sources::Gathered;
+use crate::verdicts;
 
 /// What a comparison works with.
 pub(crate) struct Comparison<'a> {
@@ -37,6 +39,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) gathered: &'a Arc<Gathered>,
     pub(crate) doubt: Doubt,
     pub(crate) now: Timestamp,
+    /// Are questions asked again whose answers are known?
+    pub(crate) ask_again: bool,
     /// Renders the same commit once more.
     pub(crate) render_again: &'a RenderAgain<'a>,
 }
@@ -91,7 +95,11 @@ impl Comparison<'_> {
             unreadable: snapshot.unreadable,
             live,
         };
-        let cases = self.cases(memory, &mut compared);
+        let mutators = admission::mutators(&self.cluster.store);
+        let cases = self.cases(memory, &mutators, &mut compared);
+        if self.ask_again {
+            memory.verdicts.ask_again();
+        }
         let schemas = Arc::clone(&compared.schemas);
         let bench = Bench {
             instance: self.instance,
@@ -104,9 +112,10 @@ impl Comparison<'_> {
             render_may_vary: self.gathered.may_vary,
             doubt: self.doubt,
             now: self.now,
+            admission: verdicts::admission(&mutators),
             render_again: self.render_again,
         };
-        compared.verdicts = bench.judge_all(&cases).await;
+        compared.verdicts = bench.judge_all(&cases, &mut memory.verdicts).await;
         Ok(compared)
     }
 
@@ -122,11 +131,13 @@ impl Comparison<'_> {
 
     /// Reads objects anew whose schema is not the one that they were last judged with.
     async fn reread(&self, live: &mut LiveSet, schemas: &SchemaSet, memory: &mut Memory) {
+        let mut changed: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
         for (key, object) in &mut live.objects {
             let gvk = object.gvk();
             let fingerprint = schemas.kind(&gvk).map_or(0, |kind| kind.fingerprint);
             let known = memory.schemas.get(&gvk).copied();
             if known.is_some_and(|known| known != fingerprint) {
+                *changed.entry(gvk.clone()).or_default() += 1;
                 let fresh = self.cluster.client.get_at(&gvk, key.namespace.as_deref(), &key.name).await;
                 if let Ok(Some(fresh)) = fresh {
                     memory.reread.insert(key.clone(), Arc::new(fresh));
@@ -142,6 +153,9 @@ impl Comparison<'_> {
                 None => {}
             }
         }
+        for (gvk, objects) in changed {
+            info!(app = %self.app.id, kind = %gvk.kind, version = gvk.api_version(), objects, "the schema changed; its objects are judged again");
+        }
         let seen = live.objects.values().map(|object| object.gvk());
         let seen: BTreeSet<GroupVersionKind> = seen.collect();
         memory.schemas = seen
@@ -153,10 +167,14 @@ impl Comparison<'_> {
             .collect();
     }
 
-    fn cases(&self, memory: &Memory, compared: &mut Compared) -> BTreeMap<ObjectKey, Case> {
+    fn cases(
+        &self,
+        memory: &Memory,
+        mutators: &[Arc<Manifest>],
+        compared: &mut Compared,
+    ) -> BTreeMap<ObjectKey, Case> {
         let desired = self.gathered.desired.get();
         let unreadable: BTreeSet<&ObjectKey> = compared.unreadable.iter().map(|(key, _)| key).collect();
-        let mutators = admission::mutators(&self.cluster.store);
         let mut cases = BTreeMap::new();
         for (key, object) in &desired.objects {
             // What could not be read is neither missing nor different.
@@ -198,11 +216,7 @@ impl Comparison<'_> {
                     attempt,
                     claims,
                     autoscalers: live.as_ref().map(|_| self.autoscalers(key)).unwrap_or_default(),
-                    mutators: admission::matching(
-                        &mutators,
-                        &object.manifest,
-                        &self.cluster.client.catalog(),
-                    ),
+                    mutators: admission::matching(mutators, &object.manifest, &self.cluster.client.catalog()),
                     heals: heals(memory, key, fingerprint),
                     finished,
                     earlier: memory.findings.get(key).cloned().unwrap_or_default(),

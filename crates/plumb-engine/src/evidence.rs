@@ -11,7 +11,7 @@ use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
     FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender,
-    Verdict, judge, renamed,
+    Verdict, VerdictKey, judge, renamed,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::manifest_to_apply;
@@ -21,6 +21,7 @@ use plumb_kube::{ApiError, ApplyOptions, ClusterClient, FieldValidation};
 
 use crate::claims::Rendered;
 use crate::execute::FIELD_MANAGER;
+use crate::verdicts::{Basis, Verdicts};
 
 /// How many questions are asked at the same time for one app.
 const QUESTIONS_AT_ONCE: usize = 8;
@@ -44,6 +45,8 @@ pub(crate) struct Bench<'a, 'r> {
     pub(crate) render_may_vary: bool,
     pub(crate) doubt: Doubt,
     pub(crate) now: Timestamp,
+    /// Which admission configurations there are, as one number.
+    pub(crate) admission: u64,
     /// Renders the same commit once more; asked at most once for all objects.
     pub(crate) render_again: &'a RenderAgain<'r>,
 }
@@ -126,21 +129,52 @@ struct Fetched {
     live_at: Option<LiveAt>,
 }
 
+impl Fetched {
+    /// Could everything be asked that was to be asked?
+    fn is_complete(&self) -> bool {
+        !matches!(self.dry_run, Some(Err(None)))
+            && !matches!(self.second_render, Some(None))
+            && !matches!(self.live_at, Some(None))
+    }
+}
+
 impl Bench<'_, '_> {
     /// A verdict for every case. Questions of all objects are asked side by side; an object whose questions
     /// stay open is judged on what there is.
-    pub(crate) async fn judge_all(&self, cases: &BTreeMap<ObjectKey, Case>) -> BTreeMap<ObjectKey, Verdict> {
+    pub(crate) async fn judge_all(
+        &self,
+        cases: &BTreeMap<ObjectKey, Case>,
+        kept: &mut Verdicts,
+    ) -> BTreeMap<ObjectKey, Verdict> {
         let mut verdicts = BTreeMap::new();
         let mut fetched: BTreeMap<&ObjectKey, Fetched> = BTreeMap::new();
         let mut open: BTreeSet<&ObjectKey> = cases.keys().collect();
         let mut second_render: Option<SecondTime> = None;
         let renamed = self.renamed(cases, &mut second_render).await;
+        let mut foundations: BTreeMap<&ObjectKey, Basis> = BTreeMap::new();
+        for (key, case) in cases {
+            let verdict_key = self.with_evidence(key, case, renamed.get(key), None, VerdictKey::of);
+            let basis = Basis { key: verdict_key, admission: self.admission };
+            if let Some(verdict) = kept.get(key, &basis) {
+                verdicts.insert(key.clone(), verdict.clone());
+                open.remove(key);
+            }
+            foundations.insert(key, basis);
+        }
         for _ in 0..MOST_ROUNDS {
             let mut questions: Vec<(&ObjectKey, &Case, Question)> = Vec::new();
             for key in std::mem::take(&mut open) {
                 let Some(case) = cases.get(key) else { continue };
-                match self.judge_one(key, case, renamed.get(key), fetched.get(key)) {
+                match self.with_evidence(key, case, renamed.get(key), fetched.get(key), judge) {
                     Outcome::Settled(verdict) => {
+                        let answers = fetched.get(key);
+                        // How a fight stands depends on the time as well.
+                        if answers.is_none_or(Fetched::is_complete)
+                            && case.heals.is_empty()
+                            && let Some(basis) = foundations.remove(key)
+                        {
+                            kept.keep(&verdict, basis, answers.is_some());
+                        }
                         verdicts.insert(key.clone(), *verdict);
                     }
                     Outcome::Ask(asked) => {
@@ -173,6 +207,7 @@ impl Bench<'_, '_> {
                 }
             }
         }
+        kept.retain(|key| cases.contains_key(key));
         verdicts
     }
 
@@ -205,13 +240,15 @@ impl Bench<'_, '_> {
         renamed(&first, &second.get().objects.keys().collect(), &missing, &left_over)
     }
 
-    fn judge_one(
+    /// Everything that is known about an object, for whoever wants to look at it.
+    fn with_evidence<T>(
         &self,
         key: &ObjectKey,
         case: &Case,
         renamed: Option<&ObjectKey>,
         fetched: Option<&Fetched>,
-    ) -> Outcome {
+        look: impl FnOnce(&Evidence<'_>) -> T,
+    ) -> T {
         let claims: Vec<Claim<'_>> = case
             .claims
             .iter()
@@ -233,7 +270,7 @@ impl Bench<'_, '_> {
             }),
             live_at: fetched.and_then(|fetched| fetched.live_at.as_ref()).map(Option::as_ref),
         };
-        judge(&Evidence {
+        look(&Evidence {
             key,
             desired: case.desired.as_ref(),
             live: case.live.as_deref(),

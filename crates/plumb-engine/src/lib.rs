@@ -42,6 +42,7 @@ mod sources;
 mod tally;
 pub mod tombstones;
 mod updates;
+mod verdicts;
 mod witness;
 mod world;
 mod write;

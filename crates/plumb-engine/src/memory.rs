@@ -22,6 +22,7 @@ use crate::health::HealthMemory;
 use crate::operation::ActiveOperation;
 use crate::reconcile::SETTLING;
 use crate::sources::Gathered;
+use crate::verdicts::Verdicts;
 
 /// What the engine remembers about one app.
 #[derive(Default)]
@@ -34,6 +35,8 @@ pub(crate) struct Memory {
     pub(crate) ledger: HealLedger,
     /// Jobs that were seen to finish.
     pub(crate) finished: HashMap<ObjectKey, Finished>,
+    /// The verdicts of the last look, as long as they hold.
+    pub(crate) verdicts: Verdicts,
     /// The findings of the last judgement.
     pub(crate) findings: BTreeMap<ObjectKey, Vec<Finding>>,
     /// The report as it was last written.

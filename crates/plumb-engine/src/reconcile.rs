@@ -231,6 +231,12 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
         self.recall(memory, gathered);
+        if memory.report.is_none() && memory.findings.is_empty() {
+            // What an earlier process found out tells since when it has been so.
+            for finding in self.engine.reports.findings(&app.id) {
+                memory.findings.entry(finding.key.clone()).or_default().push(finding);
+            }
+        }
         memory.health.recall(|| self.engine.reports.ill(&app.id));
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
             async move { self.engine.sources.render_again(app, ground, gathered).await }.boxed()
@@ -247,6 +253,7 @@ impl Run<'_> {
             gathered,
             doubt,
             now: self.now,
+            ask_again: self.look == Look::Hard,
             render_again: &render_again,
         }
         .run(memory)

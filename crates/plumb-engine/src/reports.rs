@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_core::app::AppId;
-use plumb_crd::{DriftReport, IllObject};
+use plumb_core::drift::Finding;
+use plumb_crd::{DriftFinding, DriftReport, IllObject};
 
 /// Reports by app. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,13 @@ impl Reports {
     /// The objects that were not well when the report was written that was found at the start.
     pub(crate) fn ill(&self, app: &AppId) -> Vec<IllObject> {
         self.lock().get(app).and_then(Option::as_ref).map(|report| report.health.clone()).unwrap_or_default()
+    }
+
+    /// What the report said that was found at the start.
+    pub(crate) fn findings(&self, app: &AppId) -> Vec<Finding> {
+        let reports = self.lock();
+        let report = reports.get(app).and_then(Option::as_ref);
+        report.into_iter().flat_map(|report| &report.findings).filter_map(DriftFinding::finding).collect()
     }
 
     pub(crate) fn insert(&self, app: &AppId) {

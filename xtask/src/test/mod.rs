@@ -35,8 +35,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     step(&mut counts, "licences and advisories", || deny(root))?;
 
     if args.no_cluster {
-        let without =
-            ["test", "--workspace", "--no-fail-fast", "--exclude", "plumb-testkit", "--exclude", "plumb"];
+        let without = [
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--exclude",
+            "plumb-testkit",
+            "--exclude",
+            "plumb-cluster-tests",
+            "--exclude",
+            "plumb",
+        ];
         step(&mut counts, "tests", || cargo(root, &without, &[]))?;
         say("left out: everything that needs a cluster (--no-cluster)");
     } else {

@@ -134,6 +134,13 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     {
         return Some(unstable);
     }
+    if edit.is_none() && is_perhaps_dropped(case, difference) {
+        match case.predict(difference) {
+            Prediction::Asked => return None,
+            Prediction::Unchanged => return Some(rejected_field::dropped(case, difference)),
+            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
+        }
+    }
     if let Some(edit) = edit.or_else(|| live_edit::removed(case, difference)) {
         return Some(tug_of_war::escalate(case, edit));
     }
@@ -146,6 +153,16 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         });
     }
     explain_by_dry_run(case, difference)
+}
+
+/// What a built-in kind lacks though we applied it, and nobody is known to have removed it: a few fields (the
+/// user in a certificate request) are dropped by the server, and our record of them with them.
+fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    difference.change == Change::Missing
+        && case.is_built_in()
+        && !case.is_secret
+        && matches!(case.facts().previous, Previous::Same)
+        && case.remover().0.is_none()
 }
 
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -300,7 +317,8 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
     !failure.causes.is_empty()
         && failure.causes.iter().all(|cause| {
             let place = blocked::pointer(&cause.field);
-            cause.reason == "FieldValueDuplicate" && lists.iter().any(|list| place.starts_with(list))
+            matches!(cause.reason.as_str(), "FieldValueDuplicate" | "FieldValueRequired")
+                && lists.iter().any(|list| place.starts_with(list))
         })
 }
 

@@ -66,13 +66,18 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
 /// The time that was known before, as long as it is the same difference; else the writer's; else, for what
 /// counts, the time at which plumb first saw it.
 fn since(evidence: &Evidence<'_>, finding: &Finding) -> Option<jiff::Timestamp> {
+    if evidence.facts.earlier.is_empty() {
+        return finding.since.or(finding.counts.then_some(evidence.now));
+    }
+    // A pointer that was read back does not know list positions from fields; printed, both are the same.
+    let fields: Vec<String> = finding.fields.iter().map(ToString::to_string).collect();
     let earlier = evidence.facts.earlier.iter().find(|earlier| {
         earlier.key == finding.key
             && earlier.class == finding.class
             && earlier.actor == finding.actor
             && (earlier.fields.is_empty() == finding.fields.is_empty())
             && (earlier.fields.is_empty()
-                || earlier.fields.iter().any(|field| finding.fields.contains(field)))
+                || earlier.fields.iter().any(|field| fields.contains(&field.to_string())))
     });
     earlier.and_then(|earlier| earlier.since).or(finding.since).or(finding.counts.then_some(evidence.now))
 }

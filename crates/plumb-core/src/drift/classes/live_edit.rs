@@ -91,7 +91,9 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
     case.comparison.additions.iter().find_map(|addition| {
         let same_list = addition.is_item && addition.path.parent().as_ref() == Some(&list);
         let found = addition.live.as_object()?;
-        let same_field = wanted.iter().any(|(name, value)| found.get(name) == Some(value));
+        // An item that is nothing but its key is told by its position.
+        let same_field = wanted.iter().any(|(name, value)| found.get(name) == Some(value))
+            || (wanted.len() == 1 && addition.path == difference.path);
         let entry = case.other_writer(&addition.path)?;
         (same_list && same_field && case.is_after_ours(entry)).then_some((addition, entry))
     })

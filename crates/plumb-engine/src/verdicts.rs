@@ -1,0 +1,59 @@
+//! Verdicts that still hold. Looking again at what has not changed asks nobody anything.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use plumb_core::drift::{Verdict, VerdictKey};
+use plumb_core::object::{Manifest, ObjectKey};
+
+/// The verdicts of one app's last look.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts(HashMap<ObjectKey, Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    basis: Basis,
+    /// Somebody was asked for it.
+    asked: bool,
+    verdict: Verdict,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Basis {
+    /// What the judge was told.
+    pub(crate) key: VerdictKey,
+    /// Which admission configurations there were: they are in the server's answers.
+    pub(crate) admission: u64,
+}
+
+impl Verdicts {
+    /// The verdict on an object, if it still rests on the same.
+    pub(crate) fn get(&self, object: &ObjectKey, basis: &Basis) -> Option<&Verdict> {
+        self.0.get(object).filter(|kept| kept.basis == *basis).map(|kept| &kept.verdict)
+    }
+
+    pub(crate) fn keep(&mut self, verdict: &Verdict, basis: Basis, asked: bool) {
+        self.0.insert(verdict.key.clone(), Kept { basis, asked, verdict: verdict.clone() });
+    }
+
+    /// Forgets what somebody was asked for: whoever looks hard wants to know what they say now.
+    pub(crate) fn ask_again(&mut self) {
+        self.0.retain(|_, kept| !kept.asked);
+    }
+
+    /// Forgets objects that are none of the app's business any more.
+    pub(crate) fn retain(&mut self, is_judged: impl Fn(&ObjectKey) -> bool) {
+        self.0.retain(|object, _| is_judged(object));
+    }
+}
+
+/// A number that changes when any admission configuration changes.
+pub(crate) fn admission(mutators: &[Arc<Manifest>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for mutator in mutators {
+        (mutator.kind(), mutator.name(), mutator.resource_version()).hash(&mut hasher);
+    }
+    hasher.finish()
+}
