@@ -30,6 +30,7 @@ use crate::project::Ground;
 use crate::queue::Look;
 use crate::run::{StartError, live_options, load_settings};
 use crate::sources::{Gathered, Glance, Sources, overrides};
+use crate::verdicts::Verdicts;
 use crate::world::{SettingsKind, World};
 
 /// How many objects are read at the same time.
@@ -192,9 +193,11 @@ impl Desk {
             render_may_vary: gathered.may_vary,
             doubt: Doubt::Ask,
             now: Timestamp::now(),
+            admission: 0,
             render_again: &render_again,
         };
-        let mut verdicts = bench.judge_all(&cases).await;
+        // What is only asked about is judged anew, and kept by nobody.
+        let mut verdicts = bench.judge_all(&cases, &mut Verdicts::default()).await;
         let judged = |(key, case): (ObjectKey, Case)| {
             let verdict = verdicts.remove(&key)?;
             let desired = case.desired.map(|desired| desired.manifest);
