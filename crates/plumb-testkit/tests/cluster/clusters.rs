@@ -229,7 +229,7 @@ async fn a_part_that_dies_takes_the_cluster_down_and_is_named() -> Result<()> {
     let pid = rustix::process::Pid::from_raw(scheduler.pid).expect("a pid is not 0");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
     let ended = until_seen(
-        Duration::from_secs(10),
+        Duration::from_mins(1),
         "nothing of the cluster runs",
         async || cluster::find(&layout, &name).ok().flatten(),
         |found| found.as_ref().is_some_and(|cluster| cluster.processes.is_empty()),
