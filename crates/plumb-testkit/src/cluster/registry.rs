@@ -209,11 +209,17 @@ fn remove_data(directory: &Path) -> Result<()> {
         };
         if ours {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-            removed.with_context(|| format!("remove {}", path.display()))?;
+            // Its owner and whoever found it dead may tidy up at the same time.
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("remove {}", path.display()));
+                }
+                Ok(()) | Err(_) => {}
+            }
         }
     }
     match fs::remove_dir(directory) {
-        Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => {
             Err(error).with_context(|| format!("remove {}", directory.display()))
         }
         _ => Ok(()),
