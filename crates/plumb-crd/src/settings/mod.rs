@@ -426,8 +426,10 @@ fn compare(reader: &mut Reader<'_>) -> CompareSettings {
     const KEY: &str = "resource.compareoptions";
     let raw = reader.yaml::<RawCompareOptions>(KEY);
     let ignore_status = match &raw.status_field.0 {
-        serde_json::Value::Null | serde_json::Value::Bool(true) => StatusScope::All,
-        serde_json::Value::Bool(false) => StatusScope::None,
+        // Not said: the comparison knows by itself which kinds have a status that only the server writes, and
+        // where `status` is ordinary data, it counts.
+        serde_json::Value::Null | serde_json::Value::Bool(false) => StatusScope::None,
+        serde_json::Value::Bool(true) => StatusScope::All,
         other => match other.as_str() {
             Some("" | "all") => StatusScope::All,
             Some("crd") => StatusScope::Crds,

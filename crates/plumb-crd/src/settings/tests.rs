@@ -23,7 +23,7 @@ fn defaults() {
     assert_eq!(settings.reconciliation.interval, Some(Duration::from_mins(2)));
     assert_eq!(settings.reconciliation.jitter, Duration::from_mins(1));
     assert_eq!(settings.reconciliation.hard_interval, None);
-    assert_eq!(settings.compare.ignore_status, StatusScope::All);
+    assert_eq!(settings.compare.ignore_status, StatusScope::None);
     assert!(settings.compare.ignore_differences_on_updates && !settings.compare.ignore_aggregated_roles);
     assert!(settings.tools.helm && settings.tools.kustomize && settings.tools.jsonnet);
     assert_eq!(settings.tools.helm_value_schemes, ["https", "http"]);
