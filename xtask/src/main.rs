@@ -7,6 +7,7 @@ mod cluster;
 mod demo;
 mod judge;
 mod plumb;
+mod scale;
 mod test;
 mod tidy;
 mod yaml;
@@ -36,6 +37,8 @@ enum Task {
     Demo(demo::Args),
     /// Run a judge or a benchmark against plumb on a fresh cluster.
     Judge(judge::Args),
+    /// Many apps and objects: what an idle plumb and a start of it cost.
+    Scale(scale::Args),
     /// Everything that CI runs: formatting, lints, repository rules, all tests.
     Test(test::Args),
     /// The repository's own rules: arrows between crates, module order, reachable files.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Judge(args) => judge::run(&args),
+        Task::Scale(args) => scale::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::command(),
         Task::Yaml(args) => yaml::run(&args),

@@ -46,11 +46,24 @@ impl RunningPlumb {
         cache: &Path,
         log: &Path,
     ) -> Result<Self> {
+        Self::start_with(plumb, kubeconfig, path, cache, log, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(
+        plumb: &Path,
+        kubeconfig: &Path,
+        path: &OsStr,
+        cache: &Path,
+        log: &Path,
+        more: &[&str],
+    ) -> Result<Self> {
         let child = Command::new(plumb)
             .args(["run", "--install", "--until-stdin-closes", "--namespace", "argocd", "--kubeconfig"])
             .arg(kubeconfig)
             .arg("--cache-dir")
             .arg(cache)
+            .args(more)
             .env("PATH", path)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

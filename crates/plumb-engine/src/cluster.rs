@@ -2,42 +2,74 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plumb_core::app::ClusterRef;
 use plumb_core::desired::{Scope, Scopes};
+use plumb_core::object::GroupKind;
 use plumb_core::project::TargetCluster;
-use plumb_kube::{Catalog, ClusterClient, Gate, LiveStore};
+use plumb_core::tracking::{TRACKING_ANNOTATION, TrackingId, TrackingMethod};
+use plumb_kube::{Catalog, ClusterClient, Gate, LiveOptions, LiveStore, Marks};
 
+use crate::fleet::Registration;
 use crate::schemas::Schemas;
+use crate::seats::Seats;
+use crate::world::World;
 
-/// One destination cluster.
+/// One destination cluster. Cheap to clone; all clones are one.
+#[derive(Clone)]
 pub(crate) struct Cluster {
     /// The address under which Applications name it.
     pub(crate) server: Arc<str>,
     /// The name under which they name it.
     pub(crate) name: String,
+    /// The project it is registered for, if it is for one only.
+    project: Option<String>,
     pub(crate) client: ClusterClient,
     pub(crate) store: LiveStore,
     pub(crate) gate: Gate,
-    pub(crate) schemas: Schemas,
-    scopes: Mutex<Option<(Arc<Catalog>, Arc<Scopes>)>>,
+    pub(crate) schemas: Arc<Schemas>,
+    pub(crate) seats: Seats,
+    scopes: Arc<Mutex<Option<ScopesOf>>>,
 }
 
+/// Which kinds have namespaces, and the state of the catalog that says so.
+type ScopesOf = (Arc<Catalog>, Arc<Scopes>);
+
 impl Cluster {
-    pub(crate) fn new(server: &str, name: &str, client: ClusterClient, store: LiveStore, gate: Gate) -> Self {
-        let schemas = Schemas::new(client.clone());
+    /// The cluster that plumb itself works in.
+    pub(crate) fn home(client: ClusterClient, store: LiveStore, gate: Gate, seats: Seats) -> Self {
         Self {
-            server: server.into(),
-            name: name.to_owned(),
+            server: ClusterRef::IN_CLUSTER_SERVER.into(),
+            name: ClusterRef::IN_CLUSTER_NAME.to_owned(),
+            project: None,
+            schemas: Arc::new(Schemas::new(client.clone())),
             client,
             store,
             gate,
-            schemas,
-            scopes: Mutex::default(),
+            seats,
+            scopes: Arc::default(),
         }
+    }
+
+    /// A cluster that a Secret describes.
+    pub(crate) fn registered(
+        registration: &Registration,
+        client: ClusterClient,
+        store: LiveStore,
+        gate: Gate,
+        seats: Seats,
+    ) -> Self {
+        Self { server: Arc::clone(&registration.server), ..Self::home(client, store, gate, seats) }
+            .renamed(registration)
+    }
+
+    /// The same cluster as a Secret names it.
+    pub(crate) fn renamed(&self, registration: &Registration) -> Self {
+        Self { name: registration.name.clone(), project: registration.project.clone(), ..self.clone() }
     }
 
     /// As projects know it.
     pub(crate) fn target(&self) -> TargetCluster<'_> {
-        TargetCluster { server: &self.server, name: &self.name, project: None }
+        TargetCluster { server: &self.server, name: &self.name, project: self.project.as_deref() }
     }
 
     /// Which kinds have namespaces; worked out once for each state of the catalog.
@@ -56,4 +88,22 @@ impl Cluster {
         *known = Some((catalog, Arc::clone(&scopes)));
         scopes
     }
+}
+
+/// What to follow of a cluster, and whose an object is by its marks.
+pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
+    let tracking = world.settings().tracking.clone();
+    let mut options = LiveOptions::new(Arc::new(move |marks: &Marks<'_>| {
+        if tracking.method == TrackingMethod::Label {
+            return marks.label(&tracking.label_key).map(str::to_owned).filter(|app| !app.is_empty());
+        }
+        let id: TrackingId = marks.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
+        Some(id.app).filter(|app| !app.is_empty())
+    }));
+    let (world, server) = (world.clone(), server.to_owned());
+    options.excluded = Arc::new(move |kind| world.settings().filter.excludes(kind, &server));
+    for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy"] {
+        options.keep_whole.insert(GroupKind::new("admissionregistration.k8s.io", kind));
+    }
+    options
 }

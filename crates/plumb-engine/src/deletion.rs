@@ -104,18 +104,6 @@ impl Run<'_> {
         self.write_deletion(application).await;
     }
 
-    /// The project or the cluster is not known: if it is the cluster, nothing can be deleted and the app may go.
-    pub(crate) async fn delete_without_ground(&mut self, application: &Application, problems: &[String]) {
-        if problems.iter().any(|problem| problem.contains("project")) {
-            for problem in problems {
-                self.conditions.add("DeletionError", problem.clone());
-            }
-            return self.write_deletion(application).await;
-        }
-        warn!(app = %self.known.id, ?problems, "its cluster is not known: its objects stay where they are");
-        self.drop_finalizers(application, &FINALIZERS).await;
-    }
-
     /// Every object that carries the app's mark and that the project permits.
     fn owned(
         &self,
@@ -188,7 +176,7 @@ impl Run<'_> {
             respect_ignore: false,
             allow_empty: true,
             revision: None,
-            impersonation: ground.impersonation.clone(),
+            impersonation: ground.impersonation.clone()?,
             knowledge: &knowledge,
             written: &written,
         };
@@ -219,7 +207,7 @@ impl Run<'_> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
 
-    async fn drop_finalizers(&mut self, application: &Application, dropped: &[&str]) {
+    pub(crate) async fn drop_finalizers(&mut self, application: &Application, dropped: &[&str]) {
         let kept: Vec<Value> = application
             .metadata
             .finalizers

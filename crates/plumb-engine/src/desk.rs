@@ -16,6 +16,7 @@ use plumb_core::drift::{Autoscaler, HealLimit, LiveOwner, Verdict};
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::tracking::{Claim, claim};
 use plumb_crd::application::{Operation, SyncOperation};
+use plumb_crd::settings::SecretData;
 use plumb_crd::{AppProject, Application, to_app, to_operation};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
 use plumb_render::{
@@ -23,15 +24,16 @@ use plumb_render::{
 };
 use serde_json::Value;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, live_options};
 use crate::evidence::{Bench, Case, Doubt, PastAttempt, PreviousApply};
 use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
-use crate::run::{StartError, live_options, load_settings};
+use crate::run::{StartError, load_settings};
+use crate::seats::Seats;
 use crate::sources::{Gathered, Glance, Sources, overrides};
 use crate::verdicts::Verdicts;
-use crate::world::{SettingsKind, World};
+use crate::world::World;
 
 /// How many objects are read at the same time.
 const READS_AT_ONCE: usize = 16;
@@ -126,12 +128,11 @@ impl Desk {
             Sources::new(&options.cache_dir, renderer(&options), &Arc::new(Metrics::default())).map_err(
                 |source| StartError::Cache { directory: options.cache_dir.display().to_string(), source },
             )?;
-        let mut live = live_options(&world);
+        let mut live = live_options(&world, ClusterRef::IN_CLUSTER_SERVER);
         live.excluded = Arc::new(|_| true);
         let store = LiveStore::start(client.clone(), live);
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
-        let home =
-            Cluster::new(ClusterRef::IN_CLUSTER_SERVER, ClusterRef::IN_CLUSTER_NAME, client, store, gate);
+        let home = Cluster::home(client, store, gate, Seats::new(1));
         Ok(Self { options, sources, world, home: Arc::new(home) })
     }
 
@@ -367,7 +368,9 @@ async fn load_registry(client: &ClusterClient, namespace: &str, world: &World) -
     let gvk = GroupVersionKind::from_api_version("v1", "Secret");
     // Whoever may not read Secrets can still look at public repositories.
     for secret in client.list(&gvk, &labelled).await.unwrap_or_default() {
-        world.note_settings(SettingsKind::Secret, secret.name().unwrap_or_default(), Some(&secret));
+        let data = SecretData::read(secret.value()).ok().map(|(data, _)| data);
+        let of_cluster = data.as_ref().and_then(SecretData::secret_type) == Some("cluster");
+        world.note_secret(secret.name().unwrap_or_default(), data.filter(|_| !of_cluster));
     }
     let gvk = GroupVersionKind::from_api_version(AppProject::API_VERSION, AppProject::KIND);
     let all = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };

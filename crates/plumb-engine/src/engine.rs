@@ -6,22 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_core::app::{App, AppId, ClusterRef};
-use plumb_core::object::Manifest;
+use plumb_core::glob::Glob;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::project::Project;
 use plumb_crd::Application;
-use plumb_kube::{ApiError, WriteError};
+use plumb_kube::{ApiError, ExecPlugins, Impersonation, WriteError};
 use tokio::sync::Notify;
 
 use crate::claims::Claims;
 use crate::cluster::Cluster;
 use crate::events::{EventFilter, Happening, Notice, Outbox};
+use crate::fleet::{Fleet, Reached};
 use crate::health::Testimonies;
 use crate::memory::Memories;
 use crate::metrics::{AppLabels, Metrics, gauges};
 use crate::orphans::Orphans;
-use crate::project::Ground;
+use crate::project::{Ground, Groundless};
 use crate::queue::{Look, Queue, Trigger};
 use crate::registry::{Known, Registry};
 use crate::reports::Reports;
+use crate::seats::Seats;
+use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::tally::Tally;
 use crate::updates::Updates;
@@ -54,12 +59,43 @@ pub struct Options {
     pub beside_others: bool,
     /// Where the API server reaches the witness.
     pub witness: WitnessPlace,
+    /// Namespaces, besides the control plane's and those of the setting `application.namespaces`, whose
+    /// Applications are looked at: globs, or regular expressions between slashes.
+    pub application_namespaces: Vec<Glob>,
+    /// May the Secret of a cluster name a program that gives credentials?
+    pub exec_plugins: ExecPlugins,
+}
+
+/// The namespaces whose Applications are looked at, decided when plumb starts.
+#[derive(Debug)]
+pub(crate) struct AppNamespaces {
+    control_plane: String,
+    others: Vec<Glob>,
+}
+
+impl AppNamespaces {
+    pub(crate) fn new(options: &Options, settings: &Settings) -> Self {
+        let others = options.application_namespaces.iter().chain(&settings.application_namespaces);
+        Self { control_plane: options.namespace.clone(), others: others.cloned().collect() }
+    }
+
+    /// The one namespace to watch; `None`: all of them.
+    pub(crate) fn to_watch(&self) -> Option<String> {
+        self.others.is_empty().then(|| self.control_plane.clone())
+    }
+
+    /// Are the Applications of this namespace looked at?
+    pub(crate) fn permit(&self, namespace: &str) -> bool {
+        namespace == self.control_plane || self.others.iter().any(|pattern| pattern.matches(namespace))
+    }
 }
 
 /// Everything that runs share.
 pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) home: Arc<Cluster>,
+    pub(crate) fleet: Fleet,
+    pub(crate) app_namespaces: AppNamespaces,
     pub(crate) registry: Registry,
     pub(crate) claims: Claims,
     pub(crate) memories: Memories,
@@ -81,34 +117,78 @@ pub(crate) struct Engine {
 const RETRY_DELAY: Duration = Duration::from_secs(3);
 
 impl Engine {
-    /// What an app stands on, or everything that is wrong with it.
-    pub(crate) fn ground(&self, app: &App) -> Result<Ground, Vec<String>> {
-        let cluster = self.cluster(&app.destination.cluster).map_err(|problem| vec![problem])?;
-        Ground::of(app, &self.world, &self.options.namespace, cluster)
+    /// What an app stands on, or why it stands on nothing.
+    pub(crate) fn ground(&self, app: &App) -> Result<Ground, Groundless> {
+        let settings = self.world.settings();
+        let destination = &app.destination.cluster;
+        let cluster = match self.fleet.reach(&app.id, destination, settings.in_cluster_enabled) {
+            Reached::Ready(cluster) => cluster,
+            Reached::NotYet => return Err(Groundless::NotYet),
+            Reached::LeftAlone => return Err(Groundless::LeftAlone),
+            Reached::Away(why) => return Err(Groundless::ClusterAway(why)),
+            Reached::Unknown(why) => return Err(Groundless::ClusterUnknown(why)),
+        };
+        let ground = Ground::of(app, &self.world, &self.options.namespace, cluster);
+        let mut ground = ground.map_err(Groundless::Refused)?;
+        ground.impersonation = impersonation(app, &ground.project, &ground.cluster, &ground.settings);
+        Ok(ground)
     }
 
-    fn cluster(&self, destination: &ClusterRef) -> Result<Arc<Cluster>, String> {
-        if destination.is_in_cluster() {
-            return Ok(Arc::clone(&self.home));
+    /// What an app rendered before this process started, as far as its status tells.
+    pub(crate) fn recall_claims(&self, id: &AppId) {
+        let Some(known) = self.registry.get(id) else { return };
+        let (Ok(application), Ok(app)) = (&known.wire, &known.app) else { return };
+        let Some(cluster) = self.fleet.address(&app.destination.cluster) else { return };
+        let instance = id.instance_name(&self.options.namespace);
+        self.claims.recall(id, &cluster, &instance, || {
+            let rendered = application.status.resources.iter();
+            let rendered = rendered.filter(|object| !object.requires_pruning && !object.hook);
+            rendered
+                .map(|object| ObjectKey {
+                    group: object.group.clone(),
+                    kind: object.kind.clone(),
+                    namespace: Some(object.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                    name: object.name.clone(),
+                })
+                .collect()
+        });
+    }
+
+    /// The seats of one cluster that is not ours: never all workers.
+    pub(crate) fn seats(&self) -> Seats {
+        Seats::new(self.options.workers / 2)
+    }
+
+    /// Asks for a run of every app.
+    pub(crate) fn wake_all(&self, trigger: Trigger) {
+        for known in self.registry.all() {
+            self.queue.push(known.id.clone(), trigger);
         }
-        Err(match destination {
-            ClusterRef::Server(server) => {
-                format!("error getting cluster by server \"{server}\": cluster \"{server}\" not found")
+    }
+
+    /// Asks for a run of every app that may go to another cluster than this one.
+    pub(crate) fn wake_travellers(&self) {
+        for known in self.registry.all() {
+            let stays = known.app.as_ref().is_ok_and(|app| match &app.destination.cluster {
+                ClusterRef::Server(server) => server == ClusterRef::IN_CLUSTER_SERVER,
+                ClusterRef::Name(_) => false,
+            });
+            if !stays {
+                self.queue.push(known.id.clone(), Trigger::new(Look::Live, "cluster"));
             }
-            ClusterRef::Name(name) => format!("there are no clusters with this name: {name}"),
-        })
+        }
     }
 
     /// Every cluster that is looked at.
     pub(crate) fn clusters(&self) -> Vec<Arc<Cluster>> {
-        vec![Arc::clone(&self.home)]
+        self.fleet.clusters()
     }
 
     /// The address of an app's cluster, also where the app names the cluster by name; else what it says.
     pub(crate) fn server_of(&self, known: &Known) -> String {
-        let named = known.app.as_ref().ok().and_then(|app| self.cluster(&app.destination.cluster).ok());
+        let named = known.app.as_ref().ok().and_then(|app| self.fleet.address(&app.destination.cluster));
         let written = known.wire.as_ref().map(|wire| wire.spec.destination.server.clone());
-        named.map_or_else(|| written.unwrap_or_default(), |cluster| cluster.server.to_string())
+        named.map_or_else(|| written.unwrap_or_default(), |server| server.to_string())
     }
 
     /// An app as metrics name it.
@@ -148,7 +228,11 @@ impl Engine {
         self.metrics.forget(app);
         self.findings.forget(app);
         self.orphans.forget(app);
-        self.home.store.forget(&app.instance_name(&self.options.namespace));
+        let instance = app.instance_name(&self.options.namespace);
+        for cluster in self.fleet.clusters() {
+            cluster.store.forget(&instance);
+        }
+        self.fleet.forget(app);
     }
 
     pub(crate) async fn get_application(&self, app: &AppId) -> Result<Option<Manifest>, ApiError> {
@@ -164,5 +248,31 @@ impl Engine {
         applied
             .map(|applied| applied.manifest)
             .ok_or_else(|| WriteError::Api(ApiError::UnknownKind { kind: "Application".to_owned() }))
+    }
+}
+
+/// Whose permissions an app's syncs use. The error is what a sync then says.
+fn impersonation(
+    app: &App,
+    project: &Project,
+    cluster: &Cluster,
+    settings: &Settings,
+) -> Result<Option<Impersonation>, String> {
+    use plumb_crd::settings::Impersonation as Mode;
+    let namespace = app.destination.namespace.as_deref();
+    let account = || project.service_account(&cluster.server, namespace, &app.id.namespace);
+    let act_as = |user| Impersonation { user, groups: Vec::new() };
+    match settings.impersonation {
+        Mode::Off => Ok(None),
+        Mode::WhereNamed => Ok(account().map(act_as)),
+        Mode::Enforced => account().map(act_as).map(Some).ok_or_else(|| {
+            format!(
+                "failed to find a matching service account to impersonate: no matching service account found \
+                 for destination server {} and namespace {} in project {}",
+                cluster.server,
+                namespace.unwrap_or_default(),
+                project.name()
+            )
+        }),
     }
 }

@@ -252,10 +252,7 @@ impl Bench<'_, '_> {
         let claims: Vec<Claim<'_>> = case
             .claims
             .iter()
-            .map(|other| Claim {
-                app: &other.instance,
-                manifest: other.desired.get().objects.get(key).map(|object| &object.manifest),
-            })
+            .map(|other| Claim { app: &other.instance, manifest: other.manifest(key) })
             .collect();
         let second = fetched.and_then(|fetched| fetched.second_render.as_ref());
         let answers = Answers {

@@ -261,7 +261,10 @@ impl Executor<'_> {
             subresource: None,
         };
         if manner.dry_run {
-            let client = &self.cluster.client;
+            let client = match &self.impersonation {
+                Some(impersonation) => self.cluster.client.impersonating(impersonation.clone()),
+                None => self.cluster.client.clone(),
+            };
             let applied = client.dry_run_apply(manifest, &options).await?;
             return Ok(success(&applied, "serverside-applied (dry run)"));
         }

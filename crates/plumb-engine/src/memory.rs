@@ -31,6 +31,8 @@ pub(crate) struct Memory {
     pub(crate) gathered: Option<Arc<Gathered>>,
     /// What was tried, object by object.
     pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
+    /// Was the last successful sync asked what it applied?
+    pub(crate) recalled: bool,
     /// Heals, for the tug of war.
     pub(crate) ledger: HealLedger,
     /// Jobs that were seen to finish.

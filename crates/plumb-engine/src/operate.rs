@@ -55,6 +55,9 @@ impl Run<'_> {
             let refresh = active.asked.retry.refresh;
             active.retry(refresh);
         }
+        if let Err(message) = &ground.impersonation {
+            return self.err(app, active, message);
+        }
         let own;
         let compared = match self.compared_for(application, app, ground, compared, active, memory).await {
             Ok(None) => compared,
@@ -305,7 +308,7 @@ impl Run<'_> {
             allow_empty: is_by_person(active)
                 || app.sync_policy.automated.is_some_and(|automation| automation.allow_empty),
             revision: revisions.first().map(String::as_str),
-            impersonation: ground.impersonation.clone(),
+            impersonation: ground.impersonation.clone().unwrap_or_default(),
             knowledge: &knowledge,
             written: &memory.written,
         };

@@ -27,8 +27,22 @@ pub(crate) struct Ground {
     pub(crate) rules: IgnoreRules,
     /// Rules that could not be compiled.
     pub(crate) rule_problems: Vec<String>,
-    /// Whose permissions are used, where the project names a service account.
-    pub(crate) impersonation: Option<Impersonation>,
+    /// Whose permissions syncs use, where the project names a service account; or why they may not write.
+    pub(crate) impersonation: Result<Option<Impersonation>, String>,
+}
+
+/// Why an app stands on nothing.
+pub(crate) enum Groundless {
+    /// Its cluster is being looked at for the first time; the app is asked for again when more is known.
+    NotYet,
+    /// Its cluster's Secret says to leave its apps alone.
+    LeftAlone,
+    /// Its cluster cannot be reached.
+    ClusterAway(String),
+    /// It names a cluster that is not registered, or whose Secret cannot be read.
+    ClusterUnknown(String),
+    /// Its project does not exist or does not permit it: everything that is wrong.
+    Refused(Vec<String>),
 }
 
 impl Ground {
@@ -66,7 +80,7 @@ impl Ground {
                 .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message))
                 .collect(),
             settings,
-            impersonation: None,
+            impersonation: Ok(None),
         })
     }
 

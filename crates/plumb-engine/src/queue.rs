@@ -39,7 +39,8 @@ impl Trigger {
         Self { look, reason, at: Instant::now() }
     }
 
-    fn merged(self, other: Self) -> Self {
+    /// Both together: the farthest look wins.
+    pub(crate) fn merged(self, other: Self) -> Self {
         let farther = if other.look > self.look { other } else { self };
         // Looks at the cluster alone do not make what Git said any older.
         let asks_git = |trigger: &Self| trigger.look > Look::Live;

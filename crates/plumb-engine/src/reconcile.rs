@@ -17,6 +17,7 @@ use plumb_core::object::ObjectKey;
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};
 use plumb_core::sync::OperationPhase;
+use plumb_core::sync::deletion::FINALIZERS;
 use plumb_crd::application as wire;
 use plumb_crd::{Application, to_operation};
 use tracing::{debug, info, warn};
@@ -24,10 +25,10 @@ use tracing::{debug, info, warn};
 use crate::compare::{Compared, Comparison};
 use crate::engine::Engine;
 use crate::evidence::Doubt;
-use crate::memory::{AttemptRecord, AttemptResult, Ended, Fingerprint, Memory};
+use crate::memory::{Ended, Fingerprint, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::operation::{self, ActiveOperation};
-use crate::project::Ground;
+use crate::project::{Ground, Groundless};
 use crate::queue::{Job, Look, Trigger};
 use crate::registry::Known;
 use crate::sources::{Gathered, Glance};
@@ -93,21 +94,63 @@ impl Run<'_> {
         // client: settings, project and cluster
         let ground = match self.engine.ground(app) {
             Ok(ground) => ground,
-            Err(problems) => {
-                if application.is_terminating() {
-                    return self.delete_without_ground(application, &problems).await;
-                }
-                for problem in problems {
-                    self.conditions.add("InvalidSpecError", problem);
-                }
-                self.fail_operation(application, memory).await;
-                return self.write_invalid(memory).await;
-            }
+            Err(why) => return self.without_ground(application, app, why, memory).await,
         };
+        let trigger = Trigger::new(self.look, "seat");
+        let Some(_seat) = ground.cluster.seats.take(&self.engine.queue, &app.id, trigger) else { return };
         if application.is_terminating() {
             return self.delete(application, app, &ground, memory).await;
         }
         self.live_on(application, app, &ground, memory).await;
+    }
+
+    /// The app stands on nothing: says so, and leaves everything as it is.
+    async fn without_ground(
+        &mut self,
+        application: &Application,
+        app: &App,
+        why: Groundless,
+        memory: &mut Memory,
+    ) {
+        let deleting = application.is_terminating();
+        match why {
+            Groundless::NotYet | Groundless::LeftAlone => {}
+            Groundless::ClusterUnknown(why) if deleting => {
+                warn!(app = %app.id, why, "its cluster is not known: its objects stay where they are");
+                self.drop_finalizers(application, &FINALIZERS).await;
+            }
+            Groundless::ClusterAway(why) if deleting => {
+                self.conditions.add("DeletionError", why);
+                self.write_deletion(application).await;
+            }
+            Groundless::Refused(problems) if deleting => {
+                for problem in problems {
+                    self.conditions.add("DeletionError", problem);
+                }
+                self.write_deletion(application).await;
+            }
+            Groundless::ClusterAway(why) => {
+                // An operation waits: it goes on when the cluster is back, unless somebody wants it to stop.
+                self.conditions.add("ComparisonError", why);
+                let state = application.status.operation_state.as_ref();
+                if state.is_some_and(|state| state.phase == "Terminating") {
+                    self.fail_operation(application, memory).await;
+                }
+                self.write_unreachable(application, memory).await;
+            }
+            Groundless::ClusterUnknown(why) => {
+                self.conditions.add("InvalidSpecError", why);
+                self.fail_operation(application, memory).await;
+                self.write_invalid(memory).await;
+            }
+            Groundless::Refused(problems) => {
+                for problem in problems {
+                    self.conditions.add("InvalidSpecError", problem);
+                }
+                self.fail_operation(application, memory).await;
+                self.write_invalid(memory).await;
+            }
+        }
     }
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
@@ -133,6 +176,11 @@ impl Run<'_> {
                 return self.write_unknown(application, app, memory).await;
             }
         };
+        if self.recall_last_sync(application, app, ground, &compared, memory).await
+            && let Ok(again) = self.compare(app, ground, &gathered, doubt, memory).await
+        {
+            compared = again;
+        }
         let mut status = self.roll_up(app, ground, &compared);
         let mut ended = memory.unwritten.take();
         // An end that is not written down yet comes before anything else is decided.
@@ -230,7 +278,7 @@ impl Run<'_> {
         doubt: Doubt,
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
-        self.recall(memory, gathered);
+        self.recall_last_operation(memory, gathered);
         if memory.report.is_none() && memory.findings.is_empty() {
             // What an earlier process found out tells since when it has been so.
             for finding in self.engine.reports.findings(&app.id) {
@@ -262,42 +310,6 @@ impl Run<'_> {
             self.wake_at(app, Look::Live, at, "health");
         }
         Ok(compared)
-    }
-
-    /// After a start nothing is remembered; the last operation's results say what was applied.
-    fn recall(&self, memory: &mut Memory, gathered: &Gathered) {
-        if !memory.attempts.is_empty() {
-            return;
-        }
-        let Ok(application) = &self.known.wire else { return };
-        let Some(result) =
-            application.status.operation_state.as_ref().and_then(|state| state.sync_result.as_deref())
-        else {
-            return;
-        };
-        let revisions = if result.revisions.is_empty() {
-            vec![result.revision.clone()]
-        } else {
-            result.revisions.clone()
-        };
-        if revisions != gathered.revisions {
-            return;
-        }
-        for object in gathered.desired.get().objects.values() {
-            let synced = result.resources.iter().any(|entry| {
-                entry.status == "Synced"
-                    && (&entry.group, &entry.kind, &entry.name)
-                        == (&object.key.group, &object.key.kind, &object.key.name)
-                    && entry.namespace == object.key.namespace_or_empty()
-            });
-            if synced {
-                let record = AttemptRecord {
-                    desired: Fingerprint::of(&object.manifest),
-                    result: AttemptResult::Applied,
-                };
-                memory.attempts.insert(object.key.clone(), record);
-            }
-        }
     }
 
     /// The operation that is under way, if any: in this process, in another before it, or just asked for.

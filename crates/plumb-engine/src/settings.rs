@@ -9,6 +9,7 @@ use crate::events::LabelFilter;
 use jiff::SignedDuration;
 use plumb_core::app::IgnoreRule;
 use plumb_core::desired::KindFilter;
+use plumb_core::glob::Glob;
 use plumb_core::health::Patience;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
@@ -16,7 +17,7 @@ use plumb_core::plan::PruneBudget;
 use plumb_core::project::normalize_repo_url;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
-    self as wire, ConfigData, PLUGINS_CONFIG_MAP, PluginDeclaration, Repositories, Repository,
+    self as wire, ConfigData, Impersonation, PLUGINS_CONFIG_MAP, PluginDeclaration, Repositories, Repository,
     RepositoryKind, SecretData, SecretText, SettingsProblem, read_plugins,
 };
 use plumb_git::{RepoAccess, Secret, SshAccess, TlsAccess};
@@ -53,6 +54,12 @@ pub(crate) struct Settings {
     protected: BTreeSet<GroupKind>,
     /// How long deleted objects can be brought back.
     pub(crate) keep_tombstones: Duration,
+    /// Namespaces, besides the control plane's, whose Applications are looked at.
+    pub(crate) application_namespaces: Vec<Glob>,
+    /// May apps go to the cluster that plumb itself works in?
+    pub(crate) in_cluster_enabled: bool,
+    /// Do syncs act as service accounts?
+    pub(crate) impersonation: Impersonation,
     /// The longest a sync may take.
     pub(crate) sync_timeout: Option<Duration>,
     /// Health and actions that users wrote in Lua.
@@ -140,6 +147,9 @@ impl Settings {
             metrics_labels: settings.controller.metrics_application_labels,
             metrics_conditions: settings.controller.metrics_application_conditions,
             sync_timeout: settings.controller.sync_timeout,
+            application_namespaces: settings.controller.application_namespaces,
+            in_cluster_enabled: settings.in_cluster_enabled,
+            impersonation: settings.impersonation,
             known_hosts: map("argocd-ssh-known-hosts-cm").get("ssh_known_hosts").cloned().unwrap_or_default(),
             certificates: map("argocd-tls-certs-cm").clone(),
             gpg_keys: Arc::new(map("argocd-gpg-keys-cm").clone()),

@@ -22,6 +22,7 @@ use plumb_render::{
     AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Renderer, RendererConfig, SourceType,
 };
 
+use crate::error_text::chain;
 use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
@@ -175,6 +176,20 @@ impl Sources {
         let now = Instant::now();
         let resolved = self.resolve(ground, &basis.sources, revisions, Look::GitNow, now).await?;
         self.build(app, ground, basis, resolved, Freshness::Cached, now).await.map(Arc::new)
+    }
+
+    /// What the app's sources ask for at these commits.
+    pub(crate) async fn gather_at(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        revisions: &[String],
+    ) -> Result<Gathered, String> {
+        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
+        let now = Instant::now();
+        let resolved = self.resolve(ground, &basis.sources, revisions, Look::Live, now).await?;
+        self.build(app, ground, basis, resolved, Freshness::Cached, now).await
     }
 
     /// The same commits rendered once more, in other processes.
@@ -335,18 +350,4 @@ fn lost(problem: &DesiredProblem) -> String {
         DesiredProblem::Repeated { key, .. } | DesiredProblem::Excluded { key } => key.to_string(),
         DesiredProblem::NotText { field, .. } => field.to_string(),
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }

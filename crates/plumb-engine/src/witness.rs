@@ -49,7 +49,7 @@ pub(crate) async fn start(
     let witness = match Witness::listen(address, host).await {
         Ok(witness) => witness,
         Err(error) => {
-            warn!(error = crate::sources::chain(&error), "no witness: removed fields will have no author");
+            warn!(error = crate::error_text::chain(&error), "no witness: removed fields will have no author");
             return None;
         }
     };

@@ -12,13 +12,6 @@ use tracing::warn;
 use crate::projects::{NoProject, Projects};
 use crate::settings::{Settings, SettingsSource};
 
-/// Where a part of the settings stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SettingsKind {
-    ConfigMap,
-    Secret,
-}
-
 fn config_data(object: &Manifest) -> ConfigData {
     let data = object.value().get("data").and_then(Value::as_object).into_iter().flatten();
     data.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
@@ -35,6 +28,24 @@ struct State {
     source: SettingsSource,
 }
 
+impl State {
+    fn read_again(&mut self) {
+        let (settings, problems) = Settings::read(&self.source, self.settings.generation + 1);
+        for problem in problems {
+            warn!(
+                place = problem.place,
+                reason = problem.reason,
+                "a setting cannot be read; its default counts"
+            );
+        }
+        let other_projects = self.settings.global_projects != settings.global_projects;
+        self.settings = Arc::new(settings);
+        if other_projects {
+            self.projects.settle_all(&self.settings.global_projects);
+        }
+    }
+}
+
 impl World {
     pub(crate) fn project(&self, name: &str) -> Result<Arc<Project>, NoProject> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).projects.get(name)
@@ -44,49 +55,32 @@ impl World {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).settings)
     }
 
-    /// Notes a `ConfigMap` or Secret that the settings are read from; `None` takes it away. Says whether anything
-    /// changed.
-    pub(crate) fn note_settings(&self, kind: SettingsKind, name: &str, object: Option<&Manifest>) -> bool {
+    /// Notes a `ConfigMap` that the settings are read from; `None` takes it away. Says whether anything changed.
+    pub(crate) fn note_config_map(&self, name: &str, object: Option<&Manifest>) -> bool {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let changed = match kind {
-            SettingsKind::ConfigMap => {
-                let data = object.map(config_data);
-                let before = state.source.config_maps.get(name);
-                let changed = before != data.as_ref();
-                match data {
-                    Some(data) => state.source.config_maps.insert(name.to_owned(), data),
-                    None => state.source.config_maps.remove(name),
-                };
-                changed
-            }
-            SettingsKind::Secret => {
-                let data =
-                    object.and_then(|object| SecretData::read(object.value()).ok()).map(|(data, _)| data);
-                match data {
-                    Some(data) => state.source.secrets.insert(name.to_owned(), data),
-                    None => state.source.secrets.remove(name),
-                };
-                true
-            }
-        };
-        if !changed {
+        let data = object.map(config_data);
+        if state.source.config_maps.get(name) == data.as_ref() {
             return false;
         }
-        let generation = state.settings.generation + 1;
-        let (settings, problems) = Settings::read(&state.source, generation);
-        for problem in problems {
-            warn!(
-                place = problem.place,
-                reason = problem.reason,
-                "a setting cannot be read; its default counts"
-            );
+        match data {
+            Some(data) => state.source.config_maps.insert(name.to_owned(), data),
+            None => state.source.config_maps.remove(name),
+        };
+        state.read_again();
+        true
+    }
+
+    /// Notes the Secret of a repository; `None` takes it away. Says whether anything changed.
+    pub(crate) fn note_secret(&self, name: &str, secret: Option<SecretData>) -> bool {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if state.source.secrets.get(name) == secret.as_ref() {
+            return false;
         }
-        let other_projects = state.settings.global_projects != settings.global_projects;
-        state.settings = Arc::new(settings);
-        if other_projects {
-            let State { projects, settings, .. } = &mut *state;
-            projects.settle_all(&settings.global_projects);
-        }
+        match secret {
+            Some(secret) => state.source.secrets.insert(name.to_owned(), secret),
+            None => state.source.secrets.remove(name),
+        };
+        state.read_again();
         true
     }
 

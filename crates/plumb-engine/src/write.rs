@@ -236,6 +236,32 @@ impl Run<'_> {
         self.send(&after, Lock::Leave).await;
     }
 
+    /// The cluster cannot be seen: nothing is known about any object, its health included.
+    pub(crate) async fn write_unreachable(&mut self, application: &Application, memory: &mut Memory) {
+        let mut after = application.status.clone();
+        for resource in after.resources.iter_mut().filter(|resource| !resource.status.is_empty()) {
+            "Unknown".clone_into(&mut resource.status);
+        }
+        "Unknown".clone_into(&mut after.sync.status);
+        after.sync.compared_to = wire::ComparedTo::of(&application.spec);
+        after.conditions = self.conditions.on_wire(&after.conditions, self.now);
+        if after.health.status != "Unknown" {
+            after.health = wire::HealthStatus {
+                status: "Unknown".to_owned(),
+                message: String::new(),
+                last_transition_time: Some(seconds(self.now)),
+            };
+        }
+        after.controller_namespace.clone_from(&self.engine.options.namespace);
+        if self.look >= Look::GitNow || after.reconciled_at.is_none() {
+            after.reconciled_at = Some(seconds(self.now));
+        }
+        if let Some(active) = &memory.operation {
+            after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
+        }
+        self.send(&after, Lock::Leave).await;
+    }
+
     /// The operation as it stands, and nothing else. Says whether it was written.
     pub(crate) async fn write_progress(
         &mut self,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tower::{BoxError, ServiceExt};
 
@@ -43,6 +43,8 @@ struct Shared {
     catalog: watch::Sender<Arc<Catalog>>,
     discovery: DiscoveryCache,
     observer: OnceLock<RequestObserver>,
+    /// The server answers again: whoever waits to try once more need not wait longer.
+    came_back: Notify,
 }
 
 /// Whose permissions a request uses in place of ours.
@@ -151,6 +153,7 @@ impl ClusterClient {
             catalog,
             discovery: DiscoveryCache::default(),
             observer: OnceLock::new(),
+            came_back: Notify::new(),
         };
         Self { shared: Arc::new(shared), impersonation: None }
     }
@@ -196,6 +199,19 @@ impl ClusterClient {
             }
             catalog
         });
+    }
+
+    /// Tells the watches that wait before they try again that now is the time.
+    pub fn retry_watches(&self) {
+        self.shared.came_back.notify_waiters();
+    }
+
+    /// Waits before something is tried again, or until the server is known to answer.
+    pub(crate) async fn rest(&self, wait: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = self.shared.came_back.notified() => {}
+        }
     }
 
     pub(crate) fn publish_catalog(&self, next: impl FnOnce(&Catalog) -> Catalog) -> Arc<Catalog> {

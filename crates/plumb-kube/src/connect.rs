@@ -219,7 +219,10 @@ fn registered_config(cluster: &RegisteredCluster, exec: ExecPlugins) -> Result<k
         return Err(not_allowed("awsAuthConfig", "not supported; use a token or execProviderConfig"));
     }
     if secret.exec_provider_config.is_some() && exec == ExecPlugins::Off {
-        return Err(not_allowed("execProviderConfig", "switched off"));
+        return Err(not_allowed(
+            "execProviderConfig",
+            "switched off: it starts programs; `plumb run --cluster-exec-plugins` allows it",
+        ));
     }
 
     let url = server

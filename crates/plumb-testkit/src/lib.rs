@@ -5,6 +5,7 @@
 //! - [`objects`]: small makers of Kubernetes objects, as JSON values.
 //! - `TestNamespace`: a fresh namespace in the one cluster of a test run, with everything a test
 //!   does to objects in it, and waiting on facts instead of time.
+//! - `line`: a line to an API server that can be cut, below TLS.
 //! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
 //! This crate speaks to the people who write tests, so its errors are `anyhow`'s: nobody
@@ -16,6 +17,8 @@ pub mod objects;
 
 #[cfg(feature = "client")]
 pub mod audit;
+#[cfg(feature = "client")]
+pub mod line;
 #[cfg(feature = "client")]
 mod namespace;
 #[cfg(feature = "client")]
@@ -32,4 +35,4 @@ pub use namespace::TestNamespace;
 #[cfg(feature = "client")]
 pub use record::Recording;
 #[cfg(feature = "client")]
-pub use shared::{SharedCluster, client_for, programs, shared_cluster};
+pub use shared::{SharedCluster, another_cluster, client_for, programs, shared_cluster};

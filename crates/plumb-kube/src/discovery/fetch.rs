@@ -53,6 +53,11 @@ impl ClusterClient {
         Ok(self.publish_catalog(|previous| catalog.with_stale_from(previous)))
     }
 
+    /// Asks the server for its version, to learn whether it answers and knows us.
+    pub async fn probe(&self) -> Result<(), ApiError> {
+        self.version().await.map(drop)
+    }
+
     async fn add_group_by_group(&self, catalog: &mut Catalog, index: &GroupIndex) -> Result<(), ApiError> {
         let core = index.versions.iter().map(|version| (String::new(), version.clone()));
         let grouped = index.groups.iter().flat_map(super::wire::GroupEntry::group_versions);

@@ -113,7 +113,7 @@ pub(crate) async fn follow(
                 sink(FeedEvent::Trouble(&error));
             }
         }
-        tokio::time::sleep(backoff / 2 + jitter(backoff)).await;
+        client.rest(backoff / 2 + jitter(backoff)).await;
         backoff = (backoff * 2).min(BACKOFF_MOST);
     }
 }

@@ -32,17 +32,33 @@ impl Feeder {
 
     pub(super) fn note(&mut self, event: &FeedEvent<'_>) {
         match event {
-            FeedEvent::Opened => {
-                if std::mem::take(&mut self.was_unreachable) {
-                    self.core.look_again.notify_one();
-                }
-            }
+            FeedEvent::Opened => self.opened(),
             FeedEvent::ListBegins => self.begin_list(),
             FeedEvent::Seen { raw, head } => self.seen(raw, head),
             FeedEvent::Gone { head } => self.gone(head),
             FeedEvent::Position(version) => self.reached(number(version)),
             FeedEvent::ListEnds(version) => self.end_list(number(version)),
             FeedEvent::Trouble(error) => self.trouble(error),
+        }
+    }
+
+    fn opened(&mut self) {
+        if std::mem::take(&mut self.was_unreachable) {
+            self.core.look_again.notify_one();
+            // Where one watch gets through, the others do.
+            self.core.client.retry_watches();
+        }
+        let was_lost = {
+            let mut state = self.core.state_mut();
+            state.scope_mut(self.id, self.scope).is_some_and(|scope| {
+                if scope.listed {
+                    scope.trouble = None;
+                }
+                std::mem::take(&mut scope.lost)
+            })
+        };
+        if was_lost {
+            self.core.tell_lost();
         }
     }
 
@@ -155,9 +171,11 @@ impl Feeder {
             let mut state = self.core.state_mut();
             if let Some(scope) = state.scope_mut(self.id, self.scope) {
                 scope.trouble = Some(error.to_string());
+                scope.lost = error.is_unavailable() || error.code() == Some(401);
                 scope.skipped = error.is_forbidden() && self.core.options.skip_forbidden;
             }
         }
+        self.core.tell_lost();
         self.core.progressed();
     }
 

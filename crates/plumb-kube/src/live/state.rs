@@ -54,6 +54,8 @@ pub(super) struct Scope {
     pub(super) listed: bool,
     /// Why it does not get on, if it does not.
     pub(super) trouble: Option<String>,
+    /// The server is away, or does not know us any more: what is here may be old.
+    pub(super) lost: bool,
     /// We may not list it, and the settings say to do without.
     pub(super) skipped: bool,
 }
@@ -199,6 +201,21 @@ impl State {
             Some((table.resource.gvk.group_kind(), scope.trouble.clone()))
         };
         self.tables.values().filter_map(waiting).collect()
+    }
+
+    /// What keeps a watch from the server, if one is kept from it.
+    pub(super) fn lost(&self) -> Option<&str> {
+        let scopes = self.tables.values().flat_map(|table| &table.scopes);
+        scopes.filter(|scope| scope.lost).map(|scope| scope.trouble.as_deref().unwrap_or_default()).next()
+    }
+
+    /// Is an object of this key, if it is not here, known to be absent?
+    pub(super) fn covers(&self, key: &ObjectKey) -> bool {
+        let Some((_, table)) = self.table_of(&key.group_kind()) else { return false };
+        table
+            .scopes
+            .iter()
+            .any(|scope| scope.listed && (scope.namespace.is_none() || scope.namespace == key.namespace))
     }
 
     // --- objects -----------------------------------------------------------------------------------------

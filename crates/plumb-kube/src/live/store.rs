@@ -92,6 +92,8 @@ pub(super) struct Core {
     /// Did the first discovery succeed, and every watch finish its first list?
     complete: watch::Sender<bool>,
     pub(super) discovered: watch::Sender<bool>,
+    /// What keeps a watch from the server.
+    lost: watch::Sender<Option<Arc<str>>>,
 }
 
 struct Watches(AbortHandle);
@@ -139,6 +141,16 @@ impl Core {
         subscribers.retain(|told| told(change));
     }
 
+    /// A watch lost the server, or found it again.
+    pub(super) fn tell_lost(&self) {
+        let lost: Option<Arc<str>> = self.state().lost().map(Into::into);
+        self.lost.send_if_modified(|known| {
+            let changed = *known != lost;
+            *known = lost;
+            changed
+        });
+    }
+
     /// Something about completeness may have changed.
     pub(super) fn progressed(&self) {
         let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
@@ -158,6 +170,7 @@ impl LiveStore {
             reconsider: Notify::new(),
             complete: watch::Sender::new(false),
             discovered: watch::Sender::new(false),
+            lost: watch::Sender::new(None),
         });
         let task = tokio::spawn(supervise(Arc::clone(&core)));
         Self { core, _watches: Arc::new(Watches(task.abort_handle())) }
@@ -191,6 +204,12 @@ impl LiveStore {
     pub fn is_listed(&self, kind: &GroupKind) -> bool {
         let state = self.core.state();
         state.table_of(kind).is_some_and(|(_, table)| table.scopes.iter().all(|scope| scope.listed))
+    }
+
+    /// What keeps watches from the server, while something does: what is here may then be old. A single
+    /// connection that breaks shows here for a moment.
+    pub fn lost(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.core.lost.subscribe()
     }
 
     // --- changes -----------------------------------------------------------------------------------------
@@ -279,7 +298,8 @@ impl LiveStore {
                 Ok(Some(object)) => {
                     snapshot.live.objects.insert(key, Arc::new(object));
                 }
-                Ok(None) => {}
+                // A kind that the cluster does not serve has no objects.
+                Ok(None) | Err(ApiError::UnknownKind { .. }) => {}
                 Err(error) => snapshot.unreadable.push((key, error)),
             }
         }
@@ -292,15 +312,20 @@ impl LiveStore {
         let tracked = state.tracked(&instance);
         let mut ids: BTreeSet<Id> = tracked.iter().copied().collect();
         let mut to_remember = Vec::new();
+        let mut gathered = Gathered::default();
         for key in wanted {
-            let is_tracked = state.find_key(key).is_some_and(|id| !ids.insert(id));
+            let found = state.find_key(key);
+            if found.is_none() && !state.covers(key) {
+                // No list would show it: the kind is not followed, not in this namespace, or not listed yet.
+                gathered.to_fetch.push(key.clone());
+            }
+            let is_tracked = found.is_some_and(|id| !ids.insert(id));
             if is_tracked {
                 continue;
             }
             to_remember.push(state.address(key));
         }
         state.want(&instance, to_remember);
-        let mut gathered = Gathered::default();
         for id in ids {
             let Some(record) = state.record(id) else { continue };
             let key = state.key(&record.address);
@@ -328,8 +353,11 @@ impl LiveStore {
         if let Some(object) = self.get_kept(key) {
             return Ok(Some(Arc::new(object)));
         }
-        if self.is_listed(&key.group_kind()) && self.core.state().find_key(key).is_none() {
-            return Ok(None);
+        {
+            let state = self.core.state();
+            if state.covers(key) && state.find_key(key).is_none() {
+                return Ok(None);
+            }
         }
         Ok(self.fetch(key).await?.map(Arc::new))
     }

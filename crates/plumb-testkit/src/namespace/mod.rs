@@ -43,6 +43,11 @@ impl TestNamespace {
     /// can be created in it.
     pub async fn new() -> Result<Self> {
         let cluster = tokio::task::spawn_blocking(shared_cluster).await.context("start the cluster")??;
+        Self::in_cluster(cluster).await
+    }
+
+    /// The same in a cluster that the test chose.
+    pub async fn in_cluster(cluster: &'static SharedCluster) -> Result<Self> {
         let client = client_for(cluster.kubeconfig(), MANAGER).await?;
         let test = Self {
             name: unique_name(),

@@ -5,10 +5,13 @@
 
 mod commands;
 mod drift;
+mod fleet;
 mod health;
 mod kill;
+mod namespaces;
 mod outside;
 mod poison;
+mod restart;
 mod safety;
 mod settings;
 mod sources;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-fn has_condition(app: &Value, condition: &str) -> bool {
+pub(crate) fn has_condition(app: &Value, condition: &str) -> bool {
     app["status"]["conditions"].as_array().into_iter().flatten().any(|entry| entry["type"] == condition)
 }
 

@@ -41,15 +41,6 @@ impl Stage {
         Self::bare_at(place, None)
     }
 
-    /// The same, with a plumb that reaches the cluster through the proxy.
-    pub(crate) async fn set_behind_proxy() -> Result<(Self, FaultProxy)> {
-        let place = TestNamespace::new().await?;
-        let proxy = FaultProxy::start(place.kubeconfig()).await?;
-        let mut stage = Self::bare_at(place, Some(proxy.kubeconfig()))?;
-        stage.begin().await?;
-        Ok((stage, proxy))
-    }
-
     fn bare_at(place: TestNamespace, detour: Option<PathBuf>) -> Result<Self> {
         Ok(Self {
             place,
@@ -59,6 +50,15 @@ impl Stage {
             plumb: None,
             detour,
         })
+    }
+
+    /// A stage with a plumb that reaches the cluster through the proxy.
+    pub(crate) async fn set_behind_proxy() -> Result<(Self, FaultProxy)> {
+        let place = TestNamespace::new().await?;
+        let proxy = FaultProxy::start(place.kubeconfig()).await?;
+        let mut stage = Self::bare_at(place, Some(proxy.kubeconfig()))?;
+        stage.begin().await?;
+        Ok((stage, proxy))
     }
 
     /// Starts plumb and waits until it has installed its kinds.
@@ -214,6 +214,13 @@ impl Stage {
         change(&mut application);
         self.place.apply(&application).await?;
         Ok(application)
+    }
+
+    /// A setting, as one of Argo CD's `ConfigMaps` holds it.
+    pub(crate) async fn setting(&self, config_map: &str, key: &str, value: &str) -> Result<()> {
+        let object = objects::config_map(config_map, &[(key, value)]);
+        self.place.apply(&objects::labelled(object, "app.kubernetes.io/part-of", "argocd")).await?;
+        Ok(())
     }
 
     /// Waits until the Application's sync status is this, and returns the Application.

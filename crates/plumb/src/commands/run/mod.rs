@@ -6,9 +6,10 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plumb_core::glob::Glob;
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, StartError, WitnessPlace};
-use plumb_kube::Connection;
+use plumb_kube::{Connection, ExecPlugins};
 use plumb_web::Side;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,6 +27,7 @@ use listen::{Address, Place, Wanted};
 /// On a laptop: `plumb run --install`. In a cluster it finds its own service account. Two engines must not work
 /// on the same Applications: scale Argo CD's application controller to 0 first.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
     /// Apply CRDs, namespace and the default project first, if they are missing.
     #[arg(long)]
@@ -65,6 +67,14 @@ pub(crate) struct Args {
     /// it leaves alone (`argocd.argoproj.io/skip-reconcile`): otherwise each undoes what the other does.
     #[arg(long)]
     beside_other_controllers: bool,
+    /// Namespaces besides --namespace whose Applications are looked at, comma separated: globs, or regular
+    /// expressions between slashes. Those of the setting `application.namespaces` are added.
+    #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
+    application_namespaces: Vec<String>,
+    /// Start programs that a cluster Secret names (`execProviderConfig`) to get its credentials. Whoever may
+    /// write such a Secret then runs programs as plumb.
+    #[arg(long)]
+    cluster_exec_plugins: bool,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -127,7 +137,10 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     if args.install {
         install::apply_for_laptop(context).await?;
     }
+    let application_namespaces = namespaces(&args.application_namespaces)?;
     let options = Options {
+        application_namespaces,
+        exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
         namespace: context.namespace().to_owned(),
         cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
         helm: config::find_program(args.helm),
@@ -158,6 +171,18 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     }
     ended.map_err(why)?;
     Ok(ExitCode::Success)
+}
+
+fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {
+    let patterns = patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty());
+    patterns
+        .map(|pattern| {
+            Glob::regex_or_plain(pattern).map_err(|error| {
+                CommandError::because(format!("read --application-namespaces {pattern}"), error)
+                    .exit(ExitCode::Usage)
+            })
+        })
+        .collect()
 }
 
 fn start_logging(args: &Args) -> Result<(), CommandError> {

@@ -1,0 +1,354 @@
+//! What the cluster tells while the engine runs: settings, projects, Applications, live objects, schemas. Each
+//! becomes a question to the queue: which apps have to be looked at, and how far.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use plumb_core::app::AppId;
+use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_crd::settings::SecretData;
+use plumb_crd::{AppProject, Application, DriftReport};
+use plumb_kube::{Change, Changes, ObjectEvent, Origin, Role, Selection};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use crate::cluster::Cluster;
+use crate::engine::Engine;
+use crate::memory::{Fingerprint, Finished, Memory};
+use crate::queue::{Look, Trigger};
+
+/// The `ConfigMaps` that settings are read from.
+pub(crate) const SETTINGS: [&str; 6] = [
+    "argocd-cm",
+    "argocd-cmd-params-cm",
+    "argocd-ssh-known-hosts-cm",
+    "argocd-tls-certs-cm",
+    "argocd-gpg-keys-cm",
+    plumb_crd::settings::PLUGINS_CONFIG_MAP,
+];
+/// Events of one change come together; this is how long they are gathered.
+const BATCH: Duration = Duration::from_millis(2);
+/// Objects of nobody change all the time, and it is not urgent how many there are.
+const ORPHANS_BATCH: Duration = Duration::from_secs(1);
+
+/// Says once that a first list has ended.
+struct Listed(Option<oneshot::Sender<()>>);
+
+impl Listed {
+    fn tell(&mut self) {
+        if let Some(waiting) = self.0.take() {
+            let _ = waiting.send(());
+        }
+    }
+}
+
+/// Follows the `ConfigMaps` with settings, and looks at every app anew when they change.
+pub(crate) async fn follow_config_maps(engine: Arc<Engine>) {
+    let gvk = GroupVersionKind::from_api_version("v1", "ConfigMap");
+    let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
+    let tracking = engine.world.settings().tracking.clone();
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    while let Some(event) = stream.next().await {
+        let changed = match event {
+            ObjectEvent::Seen(object) => {
+                let name = object.name().unwrap_or_default().to_owned();
+                SETTINGS.contains(&name.as_str()) && engine.world.note_config_map(&name, Some(&object))
+            }
+            ObjectEvent::Gone { key, .. } => {
+                SETTINGS.contains(&key.name.as_str()) && engine.world.note_config_map(&key.name, None)
+            }
+            ObjectEvent::Listed => false,
+            ObjectEvent::Trouble(trouble) => {
+                warn!(trouble, "watch of settings");
+                false
+            }
+        };
+        if !changed {
+            continue;
+        }
+        if engine.world.settings().tracking != tracking {
+            engine.start_again.notify_one();
+        }
+        for cluster in engine.clusters() {
+            cluster.store.reconsider();
+        }
+        engine.wake_all(Trigger::new(Look::Git, "settings"));
+    }
+}
+
+/// Follows the Secrets that describe repositories and clusters. One of a repository concerns every app, one of
+/// a cluster those that may go there.
+pub(crate) async fn follow_secrets(engine: Arc<Engine>, listed: oneshot::Sender<()>) {
+    let gvk = GroupVersionKind::from_api_version("v1", "Secret");
+    let selection = Selection {
+        namespace: Some(engine.options.namespace.clone()),
+        labels: Some("argocd.argoproj.io/secret-type".to_owned()),
+        fields: None,
+    };
+    let mut listed = Listed(Some(listed));
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    while let Some(event) = stream.next().await {
+        let (name, object) = match event {
+            ObjectEvent::Seen(object) => (object.name().unwrap_or_default().to_owned(), Some(object)),
+            ObjectEvent::Gone { key, .. } => (key.name, None),
+            ObjectEvent::Listed => {
+                listed.tell();
+                continue;
+            }
+            ObjectEvent::Trouble(trouble) => {
+                warn!(trouble, "watch of repository and cluster Secrets");
+                continue;
+            }
+        };
+        let secret = object.as_ref().and_then(|object| SecretData::read(object.value()).ok());
+        let secret = secret.map(|(secret, _)| secret);
+        let (cluster, other) = match secret {
+            Some(secret) if secret.secret_type() == Some("cluster") => (Some(secret), None),
+            other => (None, other),
+        };
+        if engine.fleet.note_secret(&name, cluster.as_ref()) {
+            engine.wake_travellers();
+        }
+        if engine.world.note_secret(&name, other) {
+            engine.wake_all(Trigger::new(Look::Git, "settings"));
+        }
+    }
+}
+
+/// What earlier processes reported, so that times go on and nothing is written twice.
+pub(crate) async fn load_reports(engine: &Engine) {
+    let gvk = GroupVersionKind::from_api_version(DriftReport::API_VERSION, DriftReport::KIND);
+    let selection = Selection { namespace: engine.app_namespaces.to_watch(), ..Selection::default() };
+    match engine.home.client.list(&gvk, &selection).await {
+        Ok(reports) => {
+            for manifest in reports {
+                if let (Some(id), Ok(report)) = (id_of(&manifest), DriftReport::from_json(manifest.value()))
+                    && engine.app_namespaces.permit(&id.namespace)
+                {
+                    engine.reports.found(id, report);
+                }
+            }
+        }
+        Err(error) => warn!(%error, "earlier reports are not known: times start anew"),
+    }
+}
+
+/// Follows the projects. Without them every app would be refused, so their first list is waited for.
+pub(crate) async fn follow_projects(engine: Arc<Engine>, listed: oneshot::Sender<()>) {
+    let gvk = GroupVersionKind::from_api_version(AppProject::API_VERSION, AppProject::KIND);
+    let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
+    let mut listed = Listed(Some(listed));
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    while let Some(event) = stream.next().await {
+        let changed = match event {
+            ObjectEvent::Seen(manifest) => engine.world.note_project(&manifest),
+            ObjectEvent::Gone { key, .. } => engine.world.forget_project(&key.name),
+            ObjectEvent::Listed => {
+                listed.tell();
+                BTreeSet::new()
+            }
+            ObjectEvent::Trouble(trouble) => {
+                warn!(trouble, "watch of projects");
+                BTreeSet::new()
+            }
+        };
+        if !changed.is_empty() {
+            let apps = engine
+                .registry
+                .all()
+                .into_iter()
+                .filter(|known| known.app.as_ref().is_ok_and(|app| changed.contains(&app.project)));
+            engine.wake(apps.map(|known| known.id.clone()).collect(), Trigger::new(Look::Live, "project"));
+        }
+    }
+}
+
+/// Follows the Applications. Those that are there at the start are all noted before the first is looked at:
+/// what one app asks for decides what is done to another's objects.
+pub(crate) async fn follow_applications(engine: Arc<Engine>) {
+    let gvk = GroupVersionKind::from_api_version(Application::API_VERSION, Application::KIND);
+    let selection = Selection { namespace: engine.app_namespaces.to_watch(), ..Selection::default() };
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut held: Option<Vec<(AppId, Trigger)>> = Some(Vec::new());
+    while let Some(event) = stream.next().await {
+        match event {
+            ObjectEvent::Seen(manifest) => {
+                if !manifest.namespace().is_some_and(|namespace| engine.app_namespaces.permit(namespace)) {
+                    continue;
+                }
+                let Some((id, trigger)) = engine.registry.note(&manifest) else { continue };
+                engine.recall_claims(&id);
+                match (trigger, &mut held) {
+                    (Some(trigger), Some(held)) => held.push((id, trigger)),
+                    (Some(trigger), None) => engine.queue.push(id, trigger),
+                    (None, _) => {}
+                }
+            }
+            ObjectEvent::Gone { key, .. } => {
+                let id = AppId { namespace: key.namespace.unwrap_or_default(), name: key.name };
+                engine.registry.forget(&id);
+                engine.queue.push(id, Trigger::new(Look::Live, "gone"));
+            }
+            ObjectEvent::Listed => {
+                info!(apps = engine.registry.all().len(), "applications known");
+                for (id, trigger) in held.take().into_iter().flatten() {
+                    engine.queue.push(id, trigger);
+                }
+            }
+            ObjectEvent::Trouble(trouble) => warn!(trouble, "watch of applications"),
+        }
+    }
+}
+
+/// Wakes the apps whose objects have a schema that changed: what they mean may have changed with it.
+pub(crate) async fn follow_schemas(engine: Arc<Engine>, cluster: Arc<Cluster>) {
+    let mut changes = cluster.client.catalog_changes();
+    let mut known = cluster.client.catalog();
+    while changes.changed().await.is_ok() {
+        let catalog = Arc::clone(&changes.borrow_and_update());
+        let is_changed =
+            |api_version: &str| known.schemas.get(api_version) != catalog.schemas.get(api_version);
+        let mut concerned = BTreeSet::new();
+        for app in engine.registry.all() {
+            let is_here = app.app.as_ref().is_ok_and(|app| {
+                engine.fleet.address(&app.destination.cluster).as_ref() == Some(&cluster.server)
+            });
+            if !is_here {
+                continue;
+            }
+            let memory = engine.memories.of(&app.id);
+            let memory = memory.lock().await;
+            let uses_it = memory.gathered.as_ref().is_some_and(|gathered| {
+                gathered
+                    .desired
+                    .get()
+                    .objects
+                    .values()
+                    .any(|object| is_changed(object.manifest.api_version()))
+            });
+            if uses_it {
+                concerned.insert(app.id.clone());
+            }
+        }
+        if !concerned.is_empty() {
+            info!(apps = concerned.len(), "schemas changed");
+        }
+        engine.wake(concerned, Trigger::new(Look::Live, "schema"));
+        known = catalog;
+    }
+}
+
+/// Wakes the apps that a change of the cluster concerns.
+pub(crate) async fn follow_changes(engine: Arc<Engine>, cluster: Arc<Cluster>, mut changes: Changes) {
+    let mut batch = Vec::new();
+    while changes.recv_many(&mut batch, 1024).await > 0 {
+        let mut apps = BTreeSet::new();
+        let mut lookers = BTreeSet::new();
+        let settings = engine.world.settings();
+        for change in batch.drain(..) {
+            if change.origin == Origin::Watched {
+                let labels = [&*cluster.server, &change.key.group, &change.key.kind];
+                engine.metrics.cluster_events.increment(labels);
+            }
+            if engine.updates.may_ignore(&cluster.server, &cluster.store, &settings, &change) {
+                engine.metrics.unchanged.increment([&*cluster.server]);
+                continue;
+            }
+            apps.extend(concerned(&engine, &cluster, &change));
+            if change.touched.is_empty()
+                && let Some(namespace) = &change.key.namespace
+            {
+                lookers.extend(engine.orphans.lookers(&cluster.server, namespace));
+            }
+        }
+        for app in lookers.difference(&apps) {
+            engine.queue.push_after(app.clone(), Trigger::new(Look::Live, "orphans"), ORPHANS_BATCH);
+        }
+        for app in apps {
+            engine.queue.push_after(app, Trigger::new(Look::Live, "live"), BATCH);
+        }
+    }
+}
+
+fn concerned(engine: &Engine, cluster: &Cluster, change: &Change) -> Vec<AppId> {
+    let mut apps = Vec::new();
+    for touched in &change.touched {
+        // The run that wrote it looks at it by itself.
+        if change.origin == Origin::Written && touched.role == Role::Tracked {
+            continue;
+        }
+        let Some(id) = engine.registry.by_instance(&touched.instance, &engine.options.namespace) else {
+            continue;
+        };
+        if change.key.kind == "Job" && touched.role != Role::Child {
+            note_finished(engine, cluster, &id, change);
+        }
+        apps.push(id);
+    }
+    apps
+}
+
+/// Remembers a Job that ended: it may be collected before anybody looks.
+fn note_finished(engine: &Engine, cluster: &Cluster, app: &AppId, change: &Change) {
+    let Some(job) = change.last.as_deref().cloned().or_else(|| cluster.store.get_kept(&change.key)) else {
+        return;
+    };
+    let Some((succeeded, at)) = ended(&job) else { return };
+    let memory = engine.memories.of(app);
+    let key = change.key.clone();
+    let note = move |memory: &mut Memory| {
+        let desired = memory
+            .gathered
+            .as_ref()
+            .and_then(|gathered| gathered.desired.get().objects.get(&key))
+            .map(|object| Fingerprint::of(&object.manifest));
+        memory.finished.insert(key, Finished { at, succeeded, desired });
+    };
+    if let Ok(mut free) = memory.try_lock() {
+        return note(&mut free);
+    }
+    // A run of this app is under way and may take its time: other apps' events do not wait for it. The lock is
+    // fair, so the note is there before the next run.
+    tokio::spawn(async move { note(&mut *memory.lock().await) });
+}
+
+fn ended(job: &Manifest) -> Option<(bool, Timestamp)> {
+    let conditions = job.value().pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find_map(|condition| {
+        let succeeded = match condition["type"].as_str()? {
+            "Complete" => true,
+            "Failed" => false,
+            _ => return None,
+        };
+        let at = condition["lastTransitionTime"]
+            .as_str()
+            .and_then(|at| at.parse().ok())
+            .unwrap_or_else(Timestamp::now);
+        (condition["status"] == "True").then_some((succeeded, at))
+    })
+}
+
+/// Asks Git from time to time, where no webhook tells; spread out, so that not all apps ask at once.
+pub(crate) async fn poll(engine: Arc<Engine>) {
+    let poll = engine.options.poll;
+    if poll.is_zero() {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::time::sleep(poll).await;
+        let apps = engine.registry.all();
+        let n_apps = u32::try_from(apps.len().max(1)).unwrap_or(u32::MAX);
+        let spread = (poll / 2).min(Duration::from_mins(1));
+        // One trigger for all: what one app of the round asks a server, the others need not ask again.
+        let trigger = Trigger::new(Look::Git, "poll");
+        for (position, known) in (0u32..).zip(apps) {
+            engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
+        }
+    }
+}
+
+fn id_of(manifest: &Manifest) -> Option<AppId> {
+    Some(AppId { namespace: manifest.namespace()?.to_owned(), name: manifest.name()?.to_owned() })
+}

@@ -1,0 +1,82 @@
+//! How many runs may be busy with one cluster: one that answers slowly must not hold all workers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plumb_core::app::AppId;
+
+use crate::queue::{Queue, Trigger};
+
+/// The seats of one cluster. Cheap to clone; all clones are one.
+#[derive(Clone, Debug)]
+pub(crate) struct Seats(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// Apps that found no seat.
+    waiting: BTreeMap<AppId, Trigger>,
+}
+
+/// A seat in use. Dropping it asks for a run of an app that waits for one.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    seats: Seats,
+    queue: Queue,
+}
+
+impl Seats {
+    pub(crate) fn new(n_seats: usize) -> Self {
+        Self(Arc::new(Mutex::new(State { free: n_seats.max(1), waiting: BTreeMap::new() })))
+    }
+
+    /// A seat; or none, and then the app is asked for again when one is free.
+    pub(crate) fn take(&self, queue: &Queue, app: &AppId, trigger: Trigger) -> Option<Seat> {
+        let mut state = self.lock();
+        if state.free == 0 {
+            let waiting = state.waiting.entry(app.clone()).or_insert(trigger);
+            *waiting = waiting.merged(trigger);
+            return None;
+        }
+        state.free -= 1;
+        Some(Seat { seats: self.clone(), queue: queue.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.seats.lock();
+            state.free += 1;
+            state.waiting.pop_first()
+        };
+        if let Some((app, trigger)) = next {
+            self.queue.push(app, trigger);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Look;
+
+    #[tokio::test]
+    async fn who_finds_no_seat_is_asked_for_when_one_is_free() {
+        let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
+        let (queue, seats) = (Queue::default(), Seats::new(1));
+        let first = seats.take(&queue, &app("a"), Trigger::new(Look::Live, "live"));
+        assert!(first.is_some());
+        assert!(seats.take(&queue, &app("b"), Trigger::new(Look::Live, "live")).is_none());
+        assert!(seats.take(&queue, &app("b"), Trigger::new(Look::Hard, "refresh")).is_none());
+        assert_eq!(queue.depth(), 0);
+        drop(first);
+        let next = queue.next().await.unwrap();
+        assert_eq!((next.app.name.as_str(), next.trigger.look), ("b", Look::Hard));
+        assert!(seats.take(&queue, &next.app, next.trigger).is_some());
+    }
+}

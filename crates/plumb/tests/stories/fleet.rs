@@ -1,0 +1,192 @@
+//! Apps that go to several clusters, one of which is not always there.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use plumb_testkit::line::{Line, LineState};
+use plumb_testkit::{TestNamespace, another_cluster, objects, wait};
+use serde_json::{Value, json};
+
+use crate::safety::has_condition;
+use crate::stage::Stage;
+
+/// A Secret that registers a cluster.
+fn cluster_secret(name: &str, server: &str, config: &str) -> Value {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("cluster-{name}")},
+        "stringData": {"name": name, "server": server, "config": config},
+    });
+    objects::labelled(secret, "argocd.argoproj.io/secret-type", "cluster")
+}
+
+fn says(app: &Value, condition: &str, text: &str) -> bool {
+    let conditions = app["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|entry| {
+        entry["type"] == condition && entry["message"].as_str().is_some_and(|message| message.contains(text))
+    })
+}
+
+/// A second cluster, a namespace in it, and a line to it.
+async fn elsewhere() -> Result<(TestNamespace, Line)> {
+    let cluster = tokio::task::spawn_blocking(another_cluster).await.context("start a cluster")??;
+    let place = TestNamespace::in_cluster(cluster).await?;
+    let line = Line::to(cluster.port()?).await?;
+    Ok((place, line))
+}
+
+fn automated(app: &mut Value) {
+    app["spec"]["syncPolicy"] = json!({"automated": {"prune": true, "selfHeal": true}});
+}
+
+#[tokio::test]
+async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()> {
+    let stage = Stage::set().await?;
+    let (far_place, line) = elsewhere().await?;
+    let config = far_place.cluster().certificate_config()?.to_string();
+    stage.place.apply(&cluster_secret("east", &line.server(), &config)).await?;
+    let (kept, leaving, near_map) = (
+        objects::config_map("kept", &[("a", "1")]),
+        objects::config_map("leaving", &[("a", "1")]),
+        objects::config_map("near", &[("a", "1")]),
+    );
+    stage.repo.commit(&[
+        ("far/kept.yaml", objects::manifests(std::slice::from_ref(&kept))),
+        ("far/leaving.yaml", objects::manifests(std::slice::from_ref(&leaving))),
+        ("near/all.yaml", objects::manifests(std::slice::from_ref(&near_map))),
+    ])?;
+    let far = stage
+        .application("far", |app| {
+            app["spec"]["source"]["path"] = json!("far");
+            app["spec"]["destination"] = json!({"name": "east", "namespace": far_place.name()});
+            automated(app);
+        })
+        .await?;
+    let near = stage
+        .application("near", |app| {
+            app["spec"]["source"]["path"] = json!("near");
+            automated(app);
+        })
+        .await?;
+    stage.until_sync(&far, "Synced").await?;
+    stage.until_sync(&near, "Synced").await?;
+    assert!(far_place.get(&kept).await?.is_some());
+    assert!(stage.place.get(&kept).await?.is_none(), "it goes to the other cluster only");
+
+    // What somebody edits there is seen and healed there.
+    far_place.patch_as("a-person", &kept, &json!({"data": {"a": "edited"}})).await?;
+    far_place.wait(&kept, "is healed", |live| live["data"]["a"] == "1").await?;
+    stage.until_sync(&far, "Synced").await?;
+
+    for outage in [LineState::Cut, LineState::Silent] {
+        line.set(outage);
+        let round = format!("{outage:?}");
+        let away = |app: &Value| {
+            app["status"]["sync"]["status"] == "Unknown"
+                && app["status"]["health"]["status"] == "Unknown"
+                && says(app, "ComparisonError", "cannot be reached")
+        };
+        // A line that only falls silent is noticed by unanswered pings.
+        stage.place.wait_within(Duration::from_mins(2), &far, "is known to be away", away).await?;
+
+        // Its neighbour goes on as if nothing was. What left Git is still there: nobody can look.
+        let changed = objects::config_map("near", &[("a", &round)]);
+        stage.repo.commit(&[("near/all.yaml", objects::manifests(std::slice::from_ref(&changed)))])?;
+        if outage == LineState::Cut {
+            stage.repo.remove(&["far/leaving.yaml"])?;
+        }
+        stage.refresh(&near).await?;
+        stage.place.wait(&near_map, "has the new value", |live| live["data"]["a"] == *round).await?;
+        stage.refresh(&far).await?;
+        let still = stage.place.get(&far).await?.unwrap_or_default();
+        assert!(away(&still), "{still:#}");
+        far_place.wait(&kept, "stays", |live| live["metadata"]["deletionTimestamp"].is_null()).await?;
+
+        // Somebody edits it meanwhile; it is found when the line stands again.
+        far_place.patch_as("a-person", &kept, &json!({"data": {"a": round}})).await?;
+        line.set(LineState::Whole);
+        far_place.wait(&kept, "is healed", |live| live["data"]["a"] == "1").await?;
+        stage
+            .place
+            .wait(&far, "is well again", |app| {
+                app["status"]["sync"]["status"] == "Synced"
+                    && app["status"]["health"]["status"] == "Healthy"
+                    && !has_condition(app, "ComparisonError")
+            })
+            .await?;
+        far_place.wait_gone(&leaving).await?;
+    }
+
+    // Nobody uses it any more: nobody watches it.
+    stage.place.delete(&far).await?;
+    stage.place.wait_gone(&far).await?;
+    wait::until_seen(
+        Duration::from_mins(1),
+        "the connections end",
+        async || line.n_open(),
+        |open| *open == 0,
+    )
+    .await?;
+    assert!(far_place.get(&kept).await?.is_some(), "without a finalizer its objects stay");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bad_cluster_secret_is_told_to_its_apps_alone() -> Result<()> {
+    let stage = Stage::set().await?;
+    let exec = json!({"execProviderConfig": {"command": "sh", "args": ["-c", "id"]}}).to_string();
+    stage
+        .place
+        .apply(&cluster_secret("garbled", "https://garbled.invalid", "{\"bearerToken\": s3cr3t"))
+        .await?;
+    stage.place.apply(&cluster_secret("program", "https://program.invalid", &exec)).await?;
+    stage
+        .repo
+        .commit(&[("app/fine.yaml", objects::manifests(&[objects::config_map("fine", &[("a", "1")])]))])?;
+    let to = |destination: Value| {
+        move |app: &mut Value| {
+            app["spec"]["destination"] = destination;
+            automated(app);
+        }
+    };
+    let namespace = stage.place.name();
+    let garbled =
+        stage.application("garbled", to(json!({"name": "garbled", "namespace": namespace}))).await?;
+    let program = stage
+        .application("program", to(json!({"server": "https://program.invalid", "namespace": namespace})))
+        .await?;
+    let nowhere = stage
+        .application("nowhere", to(json!({"server": "https://nowhere", "namespace": namespace})))
+        .await?;
+    let fine = stage.application("fine", to(json!({"name": "in-cluster", "namespace": namespace}))).await?;
+    stage.until_sync(&fine, "Synced").await?;
+    let garbled = stage
+        .place
+        .wait(&garbled, "says what is wrong", |app| {
+            says(app, "InvalidSpecError", "Secret cluster-garbled cannot be read")
+        })
+        .await?;
+    assert!(!garbled.to_string().contains("s3cr3t"));
+    assert_eq!(garbled["status"]["sync"]["status"], "Unknown");
+    stage
+        .place
+        .wait(&program, "says what is wrong", |app| {
+            says(app, "ComparisonError", "execProviderConfig") && says(app, "ComparisonError", "switched off")
+        })
+        .await?;
+    stage
+        .place
+        .wait(&nowhere, "says what is wrong", |app| {
+            says(app, "InvalidSpecError", "\"https://nowhere\" not found")
+        })
+        .await?;
+
+    // A Secret that is mended is taken up.
+    let (far_place, line) = elsewhere().await?;
+    let config = far_place.cluster().certificate_config()?.to_string();
+    stage.place.apply(&cluster_secret("garbled", &line.server(), &config)).await?;
+    let patch = json!({"spec": {"destination": {"namespace": far_place.name()}}});
+    stage.place.patch_as("a-person", &garbled, &patch).await?;
+    stage.until_sync(&garbled, "Synced").await?;
+    assert!(far_place.get(&objects::config_map("fine", &[])).await?.is_some());
+    Ok(())
+}

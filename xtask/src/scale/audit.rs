@@ -1,0 +1,75 @@
+//! What plumb asked of the API server, by the server's own log.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// The API server's audit log.
+pub(super) struct Audit(PathBuf);
+
+/// One request of plumb.
+pub(super) struct Event {
+    verb: String,
+    what: String,
+    dry_run: bool,
+}
+
+impl Event {
+    /// Did it ask for a change that was meant to last?
+    pub(super) fn is_write(&self) -> bool {
+        !self.dry_run
+            && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+}
+
+impl Audit {
+    pub(super) fn new(path: &Path) -> Self {
+        Self(path.to_path_buf())
+    }
+
+    /// The end of the log as it is now.
+    pub(super) fn position(&self) -> Result<u64> {
+        Ok(std::fs::metadata(&self.0).with_context(|| format!("read {}", self.0.display()))?.len())
+    }
+
+    /// plumb's requests that ended since, but for watches and lease renewals.
+    pub(super) fn since(&self, position: u64) -> Result<Vec<Event>> {
+        let fail = || format!("read {}", self.0.display());
+        let mut file = File::open(&self.0).with_context(fail)?;
+        file.seek(SeekFrom::Start(position)).with_context(fail)?;
+        let mut events = Vec::new();
+        for line in BufReader::new(file).lines() {
+            let line = line.with_context(fail)?;
+            // A line may be half written, at either end.
+            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+            let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let resource = text("/objectRef/resource");
+            let is_plumb = text("/userAgent").starts_with("plumb/");
+            if !is_plumb || text("/verb") == "watch" || resource == "leases" {
+                continue;
+            }
+            let what = if resource.is_empty() { text("/requestURI") } else { resource };
+            events.push(Event {
+                verb: text("/verb").to_owned(),
+                what: what.split('?').next().unwrap_or_default().to_owned(),
+                dry_run: text("/requestURI").contains("dryRun=All"),
+            });
+        }
+        Ok(events)
+    }
+}
+
+/// `patch applications 12, get secrets 3`
+pub(super) fn summary(events: &[Event]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for event in events {
+        let dry = if event.dry_run { " (dry run)" } else { "" };
+        *counts.entry(format!("{} {}{dry}", event.verb, event.what)).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.into_iter().map(|(what, count)| format!("{what} {count}")).collect();
+    if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
+}

@@ -1,0 +1,233 @@
+//! `cargo xtask scale`: many apps, many objects, and what plumb costs while nothing happens and when it starts.
+
+mod audit;
+mod process;
+mod workload;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use plumb_testkit::cluster::{self, Layout};
+
+use crate::cluster::ensure_programs;
+use crate::plumb::{RunningPlumb, build_plumb};
+use audit::Audit;
+use process::Usage;
+use workload::Workload;
+
+/// Installs many apps on a fresh cluster through plumb, then measures an idle plumb and a start.
+///
+/// Fails if a figure misses its mark: requests while idle, memory, processor time, time and writes of a start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many apps, of 20 live objects each.
+    #[arg(long, default_value_t = 1000)]
+    apps: usize,
+    /// How long plumb is watched doing nothing, in seconds.
+    #[arg(long, default_value_t = 60)]
+    idle: u64,
+    /// Another plumb than the one of this repository.
+    #[arg(long)]
+    plumb: Option<PathBuf>,
+    /// Where plumb's logs go; in the temporary directory unless given.
+    #[arg(long)]
+    logs: Option<PathBuf>,
+}
+
+/// The marks.
+const IDLE_MEMORY_MIB: f64 = 150.0;
+const IDLE_CORE_PERCENT: f64 = 1.0;
+const START_SECONDS: f64 = 10.0;
+const INSTALL_LIMIT: Duration = Duration::from_mins(40);
+const QUIET_FOR: Duration = Duration::from_secs(15);
+const START_LIMIT: Duration = Duration::from_mins(5);
+
+/// What every phase works with.
+struct Bench {
+    plumb: PathBuf,
+    kubeconfig: PathBuf,
+    path: std::ffi::OsString,
+    cache: PathBuf,
+    logs: PathBuf,
+    audit: Audit,
+    n_apps: usize,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let plumb = match &args.plumb {
+        Some(plumb) => plumb.clone(),
+        None => build_plumb(&root)?,
+    };
+    let layout = Layout::from_environment()?;
+    let programs = ensure_programs(&layout)?;
+    let cluster = cluster::attach(&layout, &programs)?;
+    let folder = std::env::temp_dir().join(format!("plumb-scale-{}", std::process::id()));
+    let logs = args.logs.clone().unwrap_or_else(|| folder.clone());
+    for folder in [&folder, &logs] {
+        std::fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    }
+    let state = cluster.state();
+    let bench = Bench {
+        plumb,
+        kubeconfig: state.kubeconfig.clone(),
+        path: crate::path_with(&programs),
+        cache: folder.join("cache"),
+        logs,
+        audit: Audit::new(&state.audit_log),
+        n_apps: args.apps,
+    };
+    let workload = Workload::new(&folder.join("repository"), args.apps)?;
+    let outcome = bench.measure(&workload, Duration::from_secs(args.idle));
+    let _ = std::fs::remove_dir_all(&folder);
+    let missed = outcome?;
+    for miss in &missed {
+        say(&format!("MISSED  {miss}"));
+    }
+    Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Bench {
+    fn measure(&self, workload: &Workload, idle: Duration) -> Result<Vec<String>> {
+        let mut missed = Vec::new();
+        let began = Instant::now();
+        let mut running = self.start("install")?;
+        self.until_at_work("install", began)?;
+        workload.apply(self)?;
+        self.until_all_synced(began)?;
+        say(&format!("installed {} apps in {:.0} s", self.n_apps, began.elapsed().as_secs_f64()));
+        self.idle("after installing", running.id(), idle, &mut missed)?;
+        running.stop();
+
+        for (name, edits) in [("start", 0), ("start-after-edits", 10)] {
+            workload.edit(self, edits)?;
+            let mark = self.audit.position()?;
+            let began = Instant::now();
+            let mut running = self.start(name)?;
+            let all = self.until_all_looked_at(name, began)?;
+            let seconds = all.as_secs_f64();
+            say(&format!("{name}: all {} apps looked at {seconds:.1} s after the start", self.n_apps));
+            if seconds > START_SECONDS {
+                missed.push(format!("{name}: {seconds:.1} s, not {START_SECONDS} s"));
+            }
+            self.until_quiet()?;
+            let writes =
+                self.audit.since(mark)?.into_iter().filter(audit::Event::is_write).collect::<Vec<_>>();
+            // An app that somebody edited gets one status and one report.
+            say(&format!("{name}: {} writes for {edits} edits: {}", writes.len(), audit::summary(&writes)));
+            if writes.len() > 2 * edits {
+                missed.push(format!("{name}: {} writes, not {}", writes.len(), 2 * edits));
+            }
+            let wrong = workload::wrong_statuses(self, edits)?;
+            if !wrong.is_empty() {
+                missed.push(format!("{name}: wrong status of {}", wrong.join(", ")));
+            }
+            self.idle(&format!("after {name}"), running.id(), idle, &mut missed)?;
+            running.stop();
+        }
+        Ok(missed)
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.logs.join(format!("{name}.log"))
+    }
+
+    fn start(&self, name: &str) -> Result<RunningPlumb> {
+        let log = self.log(name);
+        let more = ["--log-level", "info,plumb_engine=debug", "--log-format", "json"];
+        RunningPlumb::start_with(&self.plumb, &self.kubeconfig, &self.path, &self.cache, &log, &more)
+    }
+
+    /// Until plumb says that it knows the Applications.
+    fn until_at_work(&self, name: &str, began: Instant) -> Result<()> {
+        let log = self.log(name);
+        while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("applications known")) {
+            if began.elapsed() > START_LIMIT {
+                bail!("plumb does not get to work; see {}", log.display());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+
+    fn until_all_synced(&self, began: Instant) -> Result<()> {
+        loop {
+            let n_well = workload::count_well(self)?;
+            if n_well == self.n_apps {
+                return Ok(());
+            }
+            if began.elapsed() > INSTALL_LIMIT {
+                bail!("{n_well} of {} apps are synced and healthy", self.n_apps);
+            }
+            std::thread::sleep(Duration::from_secs(2));
+        }
+    }
+
+    /// Until every app was looked at once, by plumb's own word; and how long after the start that was.
+    fn until_all_looked_at(&self, name: &str, began: Instant) -> Result<Duration> {
+        loop {
+            if process::n_reconciled(&self.log(name))? >= self.n_apps {
+                return Ok(began.elapsed());
+            }
+            if began.elapsed() > START_LIMIT {
+                bail!("only {} apps were looked at", process::n_reconciled(&self.log(name))?);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Until plumb has asked for nothing for a while.
+    fn until_quiet(&self) -> Result<()> {
+        let began = Instant::now();
+        let (mut mark, mut since) = (self.audit.position()?, Instant::now());
+        while since.elapsed() < QUIET_FOR {
+            std::thread::sleep(Duration::from_secs(1));
+            if !self.audit.since(mark)?.is_empty() {
+                (mark, since) = (self.audit.position()?, Instant::now());
+            }
+            if began.elapsed() > START_LIMIT {
+                bail!("plumb does not come to rest");
+            }
+        }
+        Ok(())
+    }
+
+    fn idle(&self, when: &str, pid: u32, idle: Duration, missed: &mut Vec<String>) -> Result<()> {
+        self.until_quiet()?;
+        let (mark, before) = (self.audit.position()?, Usage::of(pid)?);
+        std::thread::sleep(idle);
+        let after = Usage::of(pid)?;
+        let requests = self.audit.since(mark)?;
+        let percent = after.cpu.saturating_sub(before.cpu).as_secs_f64() / idle.as_secs_f64() * 100.0;
+        say(&format!(
+            "idle {when}: {} requests in {} s, {percent:.2} % of a core, {:.1} MiB (peak {:.1} MiB){}",
+            requests.len(),
+            idle.as_secs(),
+            after.resident_mib,
+            after.peak_mib,
+            if requests.is_empty() { String::new() } else { format!(": {}", audit::summary(&requests)) },
+        ));
+        if !requests.is_empty() {
+            missed.push(format!("idle {when}: {} requests", requests.len()));
+        }
+        if percent > IDLE_CORE_PERCENT {
+            missed.push(format!("idle {when}: {percent:.2} % of a core, not {IDLE_CORE_PERCENT} %"));
+        }
+        if after.resident_mib > IDLE_MEMORY_MIB {
+            missed.push(format!("idle {when}: {:.1} MiB, not {IDLE_MEMORY_MIB} MiB", after.resident_mib));
+        }
+        Ok(())
+    }
+
+    /// Runs kubectl with this text as its input, and returns what it says.
+    fn kubectl(&self, arguments: &[&str], input: Option<&Path>) -> Result<Vec<u8>> {
+        process::kubectl(&self.kubeconfig, &self.path, arguments, input)
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are this task's output")]
+fn say(line: &str) {
+    println!("{line}");
+}

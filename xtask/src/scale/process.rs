@@ -1,0 +1,75 @@
+//! What a process costs, what plumb's log says, and kubectl.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// What a process has cost so far.
+pub(super) struct Usage {
+    pub(super) cpu: Duration,
+    pub(super) resident_mib: f64,
+    pub(super) peak_mib: f64,
+}
+
+impl Usage {
+    pub(super) fn of(pid: u32) -> Result<Self> {
+        let read = |name: &str| {
+            let path = format!("/proc/{pid}/{name}");
+            std::fs::read_to_string(&path).with_context(|| format!("read {path}"))
+        };
+        let stat = read("stat")?;
+        // The program's name, in brackets, may contain spaces.
+        let after_name = stat.rsplit(')').next().unwrap_or_default();
+        let field =
+            |at: usize| after_name.split_whitespace().nth(at).and_then(|text| text.parse::<u64>().ok());
+        let ticks = field(11).zip(field(12)).map(|(user, system)| user + system);
+        let ticks = ticks.context("/proc/PID/stat is not as it should be")?;
+        let status = read("status")?;
+        let mib = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+            line.split_whitespace().next().and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
+                / 1024.0
+        };
+        // A tick is 10 ms on every Linux that plumb runs on.
+        Ok(Self {
+            cpu: Duration::from_millis(10 * ticks),
+            resident_mib: mib("VmRSS:"),
+            peak_mib: mib("VmHWM:"),
+        })
+    }
+}
+
+/// How many apps plumb's log (JSON lines, debug) says were reconciled.
+pub(super) fn n_reconciled(log: &Path) -> Result<usize> {
+    let text = std::fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
+    let apps: BTreeSet<String> = text
+        .lines()
+        .filter(|line| line.contains("reconciled"))
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["fields"]["message"] == "reconciled")
+        .filter_map(|line| line["fields"]["app"].as_str().map(str::to_owned))
+        .collect();
+    Ok(apps.len())
+}
+
+/// Runs kubectl and returns what it says.
+pub(super) fn kubectl(
+    kubeconfig: &Path,
+    path: &OsStr,
+    arguments: &[&str],
+    input: Option<&Path>,
+) -> Result<Vec<u8>> {
+    let mut command = Command::new("kubectl");
+    command.arg("--kubeconfig").arg(kubeconfig).args(arguments).env("PATH", path).stderr(Stdio::inherit());
+    if let Some(input) = input {
+        command.arg("--filename").arg(input);
+    }
+    let output = command.output().context("run kubectl")?;
+    ensure!(output.status.success(), "kubectl {} failed", arguments.join(" "));
+    Ok(output.stdout)
+}
