@@ -10,6 +10,7 @@ use plumb_core::tracking::{TRACKING_ANNOTATION, TrackingId, TrackingMethod};
 use plumb_kube::{Catalog, ClusterClient, Gate, LiveOptions, LiveStore, Marks};
 
 use crate::fleet::Registration;
+use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::seats::Seats;
 use crate::world::World;
@@ -106,4 +107,10 @@ pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
         options.keep_whole.insert(GroupKind::new("admissionregistration.k8s.io", kind));
     }
     options
+}
+
+/// Counts every request to a cluster, on behalf of the app whose run it belongs to.
+pub(crate) fn observe_requests(client: &ClusterClient, metrics: &Arc<Metrics>, server: Arc<str>) {
+    let metrics = Arc::clone(metrics);
+    client.observe_requests(Arc::new(move |request| metrics.request(&server, request)));
 }

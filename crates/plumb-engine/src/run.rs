@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use plumb_core::app::ClusterRef;
 use plumb_core::object::ObjectKey;
 use plumb_kube::{ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveStore};
 use plumb_render::{RendererConfig, Tools};
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
-use crate::cluster::{Cluster, live_options};
+use crate::cluster::{Cluster, live_options, observe_requests};
 use crate::engine::{AppNamespaces, Engine, Options};
 use crate::events::Writer;
 use crate::fleet::{Fleet, tend};
@@ -87,7 +88,7 @@ pub async fn run(
     );
     handle.connected(&client, &options.namespace, lease.fence());
     handle.enter(Stage::StandingBy);
-    observe_requests(&client, &handle.metrics());
+    observe_requests(&client, &handle.metrics(), ClusterRef::IN_CLUSTER_SERVER.into());
     tokio::pin!(stop);
     info!(identity = options.identity, "waiting for the lease");
     tokio::select! {
@@ -134,10 +135,7 @@ async fn lead(
     let sources = sources(options, &metrics)?;
     let world = World::default();
     load_settings(client, &options.namespace, &world).await;
-    let store = LiveStore::start(
-        client.clone(),
-        live_options(&world, plumb_core::app::ClusterRef::IN_CLUSTER_SERVER),
-    );
+    let store = LiveStore::start(client.clone(), live_options(&world, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
     let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
     let events = tokio::spawn(writer.run(gate.clone()));
@@ -235,13 +233,6 @@ async fn refuse_beside_others(client: &ClusterClient, options: &Options) -> Resu
             Ok(())
         }
     }
-}
-
-/// Counts every request, on behalf of the app whose run it belongs to.
-fn observe_requests(client: &ClusterClient, metrics: &Arc<Metrics>) {
-    let metrics = Arc::clone(metrics);
-    let server = plumb_core::app::ClusterRef::IN_CLUSTER_SERVER;
-    client.observe_requests(Arc::new(move |request| metrics.request(server, request)));
 }
 
 fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartError> {

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use super::registered::Registration;
 use super::{Condition, Order, StartId};
-use crate::cluster::{Cluster, live_options};
+use crate::cluster::{Cluster, live_options, observe_requests};
 use crate::engine::Engine;
 use crate::error_text::chain;
 use crate::follow::{follow_changes, follow_schemas};
@@ -66,6 +66,7 @@ async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>)
             return std::future::pending().await;
         }
     };
+    observe_requests(&client, &engine.metrics, Arc::clone(server));
     get_in(&engine, id, &client).await;
     let mut options = live_options(&engine.world, server);
     options.namespaces.clone_from(&registration.namespaces);
