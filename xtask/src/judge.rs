@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let log = args.log.clone().unwrap_or_else(|| folder.join("plumb.log"));
     let path = crate::path_with(&programs);
     let running = RunningPlumb::start(&plumb, &kubeconfig, &path, &folder.join("cache"), &log)?;
+    crate::plumb::wait_until_leading(&log)?;
     let pid = running.id().to_string();
     let fill = |text: &String| {
         text.replace("{kubeconfig}", &kubeconfig.display().to_string()).replace("{pid}", &pid)
