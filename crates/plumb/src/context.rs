@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_kube::{
     Applied, ClusterClient, Connection, DeleteOptions, DeletePermit, Fence, Gate, Patch, PatchOptions,
@@ -172,6 +173,12 @@ pub(crate) async fn delete(
         .await
         .map(drop)
         .map_err(|error| CommandError::write(what(), error))
+}
+
+/// How objects without children are deleted: they are gone when the command says so. Waiting for children would
+/// leave them there until the garbage collector has looked.
+pub(crate) fn at_once() -> DeleteOptions {
+    DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() }
 }
 
 /// A time limit in seconds, of which 0 is none.

@@ -1,14 +1,13 @@
 //! `plumb app delete`
 
-use plumb_core::desired::Propagation;
-use plumb_kube::{ClusterClient, DeleteOptions, Target};
+use plumb_kube::{ClusterClient, Target};
 use serde_json::{Value, json};
 
 use super::create::FINALIZER;
 use super::target::{self, read_whole};
 use super::wait::{self, Wanted};
 use crate::commands::confirm;
-use crate::context::{Context, delete};
+use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
@@ -80,8 +79,7 @@ async fn remove(
         target::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
     }
     // An Application owns nothing by reference: what becomes of its objects is said by its finalizer.
-    let options = DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() };
-    delete(client, &application, &options).await?;
+    delete(client, &application, &at_once()).await?;
     if args.wait {
         let wanted = Wanted { delete: true, ..Wanted::default() };
         return wait::wait(context, client, target, &wanted).await;

@@ -1,10 +1,8 @@
 //! `plumb cluster rm`
 
-use plumb_kube::DeleteOptions;
-
 use super::find;
 use crate::commands::confirm;
-use crate::context::{Context, delete};
+use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
@@ -38,7 +36,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             code = ExitCode::No;
             continue;
         }
-        delete(&client, secret, &DeleteOptions::default()).await?;
+        delete(&client, secret, &at_once()).await?;
         context.out.say(&format!("Cluster '{which}' removed"));
     }
     Ok(code)

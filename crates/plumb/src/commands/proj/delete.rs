@@ -1,10 +1,10 @@
 //! `plumb proj delete`
 
 use plumb_crd::Application;
-use plumb_kube::{DeleteOptions, Selection};
+use plumb_kube::Selection;
 
 use super::ProjectArg;
-use crate::context::{Context, delete};
+use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::new(format!("project {name} is used by {}", using.join(", ")))
             .hint("delete the apps or give them another project first"));
     }
-    delete(&client, &object, &DeleteOptions::default()).await?;
+    delete(&client, &object, &at_once()).await?;
     context.out.say(&format!("project '{name}' deleted"));
     Ok(ExitCode::Success)
 }

@@ -1,9 +1,7 @@
 //! `plumb repo rm`
 
-use plumb_kube::DeleteOptions;
-
 use super::find;
-use crate::context::{Context, delete};
+use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
@@ -24,7 +22,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     for url in &args.repos {
         let (_, secret) = find(context, &client, url, args.project.as_deref()).await?;
-        delete(&client, &secret, &DeleteOptions::default()).await?;
+        delete(&client, &secret, &at_once()).await?;
         context.out.say(&format!("Repository '{url}' removed"));
     }
     Ok(ExitCode::Success)
