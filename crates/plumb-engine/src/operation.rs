@@ -173,6 +173,15 @@ pub(crate) fn automated(
     }
 }
 
+/// Somebody asked for the end of an operation while its progress was being written down: that stays asked.
+pub(crate) fn keep_request_to_end(before: Option<&wire::OperationState>, after: &mut wire::OperationState) {
+    let is_asked =
+        before.is_some_and(|before| before.phase == "Terminating" && before.started_at == after.started_at);
+    if is_asked && after.phase == "Running" {
+        "Terminating".clone_into(&mut after.phase);
+    }
+}
+
 fn wire_result(result: &ResourceResult) -> wire::ResourceResult {
     let key = &result.id.key;
     wire::ResourceResult {
@@ -209,4 +218,35 @@ fn result_of(result: &wire::ResourceResult) -> Option<ResourceResult> {
         phase: OperationPhase::from_name(&result.hook_phase)?,
         images: result.images.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(phase: &str, started_at: &str) -> wire::OperationState {
+        wire::OperationState {
+            phase: phase.to_owned(),
+            started_at: started_at.parse().unwrap(),
+            ..wire::OperationState::default()
+        }
+    }
+
+    #[test]
+    fn progress_does_not_undo_a_request_to_end() {
+        const THEN: &str = "2026-01-01T00:00:00Z";
+        const LATER: &str = "2026-01-01T00:01:00Z";
+        for (before, after, expected) in [
+            (state("Terminating", THEN), state("Running", THEN), "Terminating"),
+            (state("Running", THEN), state("Running", THEN), "Running"),
+            // It has ended.
+            (state("Terminating", THEN), state("Failed", THEN), "Failed"),
+            // That was another operation.
+            (state("Terminating", THEN), state("Running", LATER), "Running"),
+        ] {
+            let mut after = after;
+            keep_request_to_end(Some(&before), &mut after);
+            assert_eq!(after.phase, expected);
+        }
+    }
 }

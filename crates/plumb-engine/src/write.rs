@@ -22,7 +22,7 @@ use crate::health::Ill;
 use crate::links;
 use crate::memory::Memory;
 use crate::merge_patch::merge_patch;
-use crate::operation::ActiveOperation;
+use crate::operation::{ActiveOperation, keep_request_to_end};
 use crate::project::Ground;
 use crate::queue::Look;
 use crate::reconcile::Run;
@@ -297,6 +297,9 @@ impl Run<'_> {
         let mut after = after.clone();
         let mut is_short = false;
         for _ in 0..3 {
+            if let (Some(state), Ok(known)) = (&mut after.operation_state, &self.known.wire) {
+                keep_request_to_end(known.status.operation_state.as_deref(), state);
+            }
             let Some(patch) = self.patch(&after, &lock) else { return true };
             let before = Arc::clone(&self.known);
             match self.engine.patch_application(&self.known.id, patch).await {
