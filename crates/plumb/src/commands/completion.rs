@@ -27,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) const VARIABLE: &str = "PLUMB_COMPLETE";
 
 /// A name that takes longer is not worth waiting for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(context: &Context, args: &Args, program: &str) -> Result<ExitCode, CommandError> {
     let shells = clap_complete::env::Shells::builtins();

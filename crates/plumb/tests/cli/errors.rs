@@ -48,7 +48,6 @@ async fn trouble_has_a_message_and_a_code() -> Result<()> {
         "plumb app delete nobody --yes",
         "plumb app logs nobody",
         "plumb app list --colour",
-        "plumb app",
         "plumb app get",
         "plumb app list --server argocd.example.com",
         "argocd app list --grpc-web",
