@@ -65,6 +65,8 @@ impl Bench {
         let log = std::fs::File::create(self.home.path().join("engine.log"))?;
         let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
+            // Many run at the same time.
+            .args(["--metrics-address=off", "--web-address=off"])
             .arg("--kubeconfig")
             .arg(self.place.kubeconfig())
             .arg("--cache-dir")
