@@ -34,10 +34,36 @@ func (c *cluster) writeStages() error {
 		if err != nil {
 			return err
 		}
-		joined.Write(content)
+		joined.Write(bytes.ReplaceAll(content, []byte("{{logs}}"), []byte(filepath.Join(c.dir, "logs"))))
 		joined.WriteString("\n---\n")
 	}
 	return writeFile(filepath.Join(c.dir, "stages.yaml"), joined.Bytes())
+}
+
+// containerLogs is what containers named "talker" have said, and said before they were started again,
+// in the form in which a kubelet keeps it. Tests may add lines.
+var containerLogs = map[string]string{
+	"talker.log": "2026-01-01T10:00:00.000000000Z stdout F listening on :8080\n" +
+		"2026-01-01T10:00:01.000000000Z stderr F warning: the cache is cold\n" +
+		"2026-01-01T10:00:02.000000000Z stdout F ready\n",
+	"talker-previous.log": "2026-01-01T09:00:00.000000000Z stderr F fatal: no database\n",
+}
+
+// writeContainerLogs writes them unless an earlier start in this directory did.
+func (c *cluster) writeContainerLogs() error {
+	for name, content := range containerLogs {
+		path := filepath.Join(c.dir, "logs", name)
+		if exists(path) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := writeFile(path, []byte(content)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waitUntilServing returns when the API server answers requests.

@@ -15,11 +15,11 @@ import (
 const (
 	firstPort  = 20000
 	lastPort   = 32000
-	blockSize  = 3
+	blockSize  = 4
 	blockCount = (lastPort - firstPort) / blockSize
 )
 
-type ports struct{ api, etcdClient, etcdPeer int }
+type ports struct{ api, etcdClient, etcdPeer, node int }
 
 // choosePorts finds free ports and holds the lock of their block for the supervisor's life.
 func (c *cluster) choosePorts() (ports, error) {
@@ -35,9 +35,9 @@ func (c *cluster) choosePorts() (ports, error) {
 		if err != nil {
 			continue
 		}
-		if isFree(base) && isFree(base+1) && isFree(base+2) {
+		if isFree(base) && isFree(base+1) && isFree(base+2) && isFree(base+3) {
 			c.locks = append(c.locks, lock)
-			chosen := ports{api: base, etcdClient: base + 1, etcdPeer: base + 2}
+			chosen := ports{api: base, etcdClient: base + 1, etcdPeer: base + 2, node: base + 3}
 			if c.port != 0 {
 				chosen.api = c.port
 			}

@@ -58,6 +58,9 @@ func (c *cluster) apiserver(self string, p ports) program {
 		"--allow-privileged=true",
 		// A loopback address is no valid endpoint, and no pod of this cluster runs for real.
 		"--endpoint-reconciler-type=none",
+		// All nodes are one kwok on this machine. Their InternalIP would become that of their pods, and no
+		// endpoint may have a loopback address.
+		"--kubelet-preferred-address-types=InternalDNS",
 		"--audit-policy-file=" + filepath.Join(c.dir, "audit-policy.yaml"),
 		"--audit-log-path=" + c.state.AuditLog,
 		// Written as each request ends, not in batches later.
@@ -89,12 +92,17 @@ func (c *cluster) scheduler(self string) program {
 	}}
 }
 
-func (c *cluster) kwokController() program {
+func (c *cluster) kwokController(p ports) program {
 	return program{"kwok", c.kwok, []string{
 		"--kubeconfig=" + c.kubeconfig(kwokUser),
 		"--config=" + filepath.Join(c.dir, "stages.yaml"),
 		"--manage-all-nodes=true",
 		"--node-lease-duration-seconds=40",
 		"--cidr=10.244.0.1/16",
+		// What a kubelet serves: logs.
+		fmt.Sprintf("--node-port=%d", p.node),
+		fmt.Sprintf("--server-address=127.0.0.1:%d", p.node),
+		"--tls-cert-file=" + c.pki("apiserver.crt"),
+		"--tls-private-key-file=" + c.pki("apiserver.key"),
 	}}
 }

@@ -45,7 +45,7 @@ func (c *cluster) start(ctx context.Context, giveUp context.CancelCauseFunc) err
 		return err
 	}
 	log.Print("the API server serves")
-	for _, part := range []program{c.controllerManager(self), c.scheduler(self), c.kwokController()} {
+	for _, part := range []program{c.controllerManager(self), c.scheduler(self), c.kwokController(ports)} {
 		if err := c.add(ctx, part, giveUp); err != nil {
 			return err
 		}
@@ -69,6 +69,9 @@ func (c *cluster) prepare(ports ports) error {
 		return err
 	}
 	if err := writeFile(filepath.Join(c.dir, "audit-policy.yaml"), policy); err != nil {
+		return err
+	}
+	if err := c.writeContainerLogs(); err != nil {
 		return err
 	}
 	return c.writeStages()
