@@ -21,6 +21,7 @@ mod limit;
 mod live;
 mod observe;
 mod read;
+mod table;
 mod transport;
 mod witness;
 mod write;
@@ -41,6 +42,7 @@ pub use live::{
 };
 pub use observe::{RequestObserver, RequestRecord};
 pub use read::{LogOptions, LogStream, Selection};
+pub use table::{Table, TableRow};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{Witness, WitnessError};
 pub use write::{

@@ -39,6 +39,19 @@ fn application() -> Value {
             column("Health Status", "string", ".status.health.status", 0),
             column("Revision", "string", ".status.sync.revision", 10),
             column("Project", "string", ".spec.project", 10),
+            // Beyond Argo CD's own: what `plumb app list` shows, so that it need not ask for whole objects. A
+            // column of type string holds lists and maps as JSON.
+            column("Cluster", "string", ".spec.destination.name", 10),
+            column("Server", "string", ".spec.destination.server", 10),
+            column("Destination", "string", ".spec.destination.namespace", 10),
+            column("Repository", "string", ".spec.source.repoURL", 10),
+            column("Path", "string", ".spec.source.path", 10),
+            column("Chart", "string", ".spec.source.chart", 10),
+            column("Target", "string", ".spec.source.targetRevision", 10),
+            column("Sources", "string", ".spec.sources", 10),
+            column("Automated", "string", ".spec.syncPolicy.automated", 10),
+            column("Conditions", "string", ".status.conditions", 10),
+            column("Pause", "string", r".metadata.annotations.plumb\.dev/pause", 10),
         ],
     };
     let fields = [
@@ -93,6 +106,9 @@ fn drift_report() -> Value {
             column("Explained", "integer", ".summary.explained", 0),
             column("Worst", "string", ".summary.worst", 0),
             column("Since", "date", ".summary.since", 0),
+            // For `plumb app list`: the time itself in place of how long ago it was, and what is held.
+            column("Oldest", "string", ".summary.since", 10),
+            column("Pauses", "string", ".pauses", 10),
         ],
     };
     let fields = [

@@ -196,6 +196,17 @@ fn names_scope_columns_and_subresources() {
                 "Health Status string .status.health.status null",
                 "Revision string .status.sync.revision 10",
                 "Project string .spec.project 10",
+                "Cluster string .spec.destination.name 10",
+                "Server string .spec.destination.server 10",
+                "Destination string .spec.destination.namespace 10",
+                "Repository string .spec.source.repoURL 10",
+                "Path string .spec.source.path 10",
+                "Chart string .spec.source.chart 10",
+                "Target string .spec.source.targetRevision 10",
+                "Sources string .spec.sources 10",
+                "Automated string .spec.syncPolicy.automated 10",
+                "Conditions string .status.conditions 10",
+                r"Pause string .metadata.annotations.plumb\.dev/pause 10",
             ]
         ],
         ["appprojects.argoproj.io", ["appproj", "appprojs"], "Namespaced", null, []],
@@ -210,6 +221,8 @@ fn names_scope_columns_and_subresources() {
                 "Explained integer .summary.explained null",
                 "Worst string .summary.worst null",
                 "Since date .summary.since null",
+                "Oldest string .summary.since 10",
+                "Pauses string .pauses 10",
             ]
         ],
     ]);
