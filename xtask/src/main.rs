@@ -3,6 +3,7 @@
 //! One module per task: its arguments and its `run`. This file only chooses.
 
 mod bench;
+mod bench_list;
 mod cluster;
 mod demo;
 mod judge;
@@ -31,6 +32,8 @@ struct Cli {
 enum Task {
     /// Measure plumb beside the bare requests: the table of docs/performance.md.
     Bench(bench::Args),
+    /// Measure how long people wait for `plumb app list`, beside kubectl.
+    BenchList(bench_list::Args),
     /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
     Cluster(cluster::Args),
     /// A real cluster with a troubled repository, and plumb at work on it.
@@ -50,6 +53,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
+        Task::BenchList(args) => bench_list::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Judge(args) => judge::run(&args),
