@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::config::{self, ConnectionArgs, Foreign};
@@ -51,6 +51,8 @@ enum Command {
     Man(commands::man::Args),
     #[command(hide = true)]
     JsonnetWorker(commands::jsonnet_worker::Args),
+    #[command(flatten)]
+    Absent(commands::absent::Command),
 }
 
 impl Command {
@@ -69,6 +71,7 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     let words = words();
     let name = program_name(words.first());
     let command = Cli::command().name(name).bin_name(name);
+    let words = plain_switches(&command, words);
     let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -80,6 +83,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
             return Ok(code);
         }
     };
+    if let Command::Absent(command) = &cli.command {
+        return Err(command.refuse());
+    }
     cli.foreign.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -110,6 +116,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Undo(args) => commands::undo::run(context, &args).await,
         Command::Completion(args) => commands::completion::run(context, &args, name),
         Command::JsonnetWorker(args) => commands::jsonnet_worker::run(context, &args),
+        Command::Absent(command) => Err(command.refuse()),
     }
 }
 
@@ -121,6 +128,39 @@ fn words() -> Vec<OsString> {
         words.splice(1..1, defaults.into_iter().map(OsString::from));
     }
     words
+}
+
+/// Switches without a value: argocd takes `--prune=true` for `--prune`, and `--prune=false` for nothing.
+fn plain_switches(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
+    let mut here = command;
+    let mut plain = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    plain.extend(words.next());
+    while let Some(word) = words.next() {
+        if word == "--" {
+            plain.push(word);
+            plain.extend(words.by_ref());
+            break;
+        }
+        let text = word.to_str().unwrap_or_default();
+        if let Some(inner) = here.find_subcommand(text) {
+            here = inner;
+        }
+        let is_switch = |name: &str| {
+            let named = |arg: &&clap::Arg| arg.get_long() == Some(name);
+            let arg = here.get_arguments().find(named).or_else(|| command.get_arguments().find(named));
+            arg.is_some_and(|arg| matches!(arg.get_action(), ArgAction::SetTrue))
+        };
+        let given = text.strip_prefix("--").and_then(|text| text.split_once('='));
+        match given.filter(|(name, _)| is_switch(name)) {
+            Some((name, "true" | "True" | "TRUE" | "t" | "T" | "1")) => {
+                plain.push(format!("--{name}").into());
+            }
+            Some((_, "false" | "False" | "FALSE" | "f" | "F" | "0")) => {}
+            _ => plain.push(word),
+        }
+    }
+    plain
 }
 
 /// What this program is called in its own help: by the name of the link or copy that was started.
@@ -140,6 +180,21 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_switch_may_have_a_value_as_argocd_has_it() {
+        let plain = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            let plain = plain_switches(&Cli::command(), words);
+            plain.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(plain("argocd app sync web --prune=true --dry-run=false"), "argocd app sync web --prune");
+        assert_eq!(plain("argocd --core=true app list"), "argocd --core app list");
+        // Where a value is expected it is one, and so is what follows `--`.
+        let kept = "argocd app set web --self-heal=false --ref=true --values x=true -- --prune=true";
+        assert_eq!(plain(kept), kept);
+        assert_eq!(plain("argocd app sync web --prune=perhaps"), "argocd app sync web --prune=perhaps");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_kube::{
-    Applied, ClusterClient, Connection, DeleteOptions, DeletePermit, Fence, Gate, Patch, PatchOptions,
-    Selection, Target, WritePermit,
+    ApiError, Applied, ClusterClient, Connection, DeleteOptions, DeletePermit, Fence, Gate, Patch,
+    PatchOptions, Selection, Target, WritePermit,
 };
 
 use crate::config::ConnectionArgs;
@@ -105,16 +105,15 @@ impl Context {
         gvk: &GroupVersionKind,
         selection: &Selection,
     ) -> Result<Vec<Manifest>, CommandError> {
-        client.list(gvk, selection).await.map_err(|error| {
-            let is_missing = error.is_not_found();
-            let failed = CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error);
-            if is_missing {
-                failed.hint("the cluster does not serve this kind: `plumb install --apply` brings it")
-            } else {
-                failed
-            }
-        })
+        client.list(gvk, selection).await.map_err(|error| list_failed(gvk, error))
     }
+}
+
+/// Objects of a kind that could not be listed.
+pub(crate) fn list_failed(gvk: &GroupVersionKind, error: ApiError) -> CommandError {
+    let is_missing = error.is_not_found();
+    CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error)
+        .hint_if(is_missing, "the cluster does not serve this kind: `plumb install --apply` brings it")
 }
 
 /// The gate of a person at the command line: no lease is needed, every write names its object.

@@ -1,6 +1,6 @@
 //! Data to stdout, talk to stderr. A reader that went away (`| head`) is no error.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -55,6 +55,24 @@ impl Output {
     /// Is somebody watching?
     pub(crate) fn is_terminal(self) -> bool {
         self.terminal
+    }
+
+    /// Rows and columns of the terminal.
+    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    pub(crate) fn size(self) -> (usize, usize) {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+        // Some terminals do not know their size and say 0.
+        let known = |n: Option<u16>, usual: usize| n.map(usize::from).filter(|n| *n > 0).unwrap_or(usual);
+        (known(size.map(|size| size.ws_row), 24), known(size.map(|size| size.ws_col), 80))
+    }
+
+    /// Lines that are drawn on a terminal: none is wider than it is, and the words that say how things are have
+    /// their colour.
+    pub(crate) fn drawn(self, lines: &[String]) -> String {
+        let (_, width) = self.size();
+        let cut: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
+        let text = cut.join("\n");
+        if self.colour { coloured(&text) } else { text }
     }
 
     /// One line (or several) of the command's answer.
@@ -212,44 +230,57 @@ fn coloured(text: &str) -> String {
     painted
 }
 
-/// A table that is shown again when something changed. On a terminal the whole of it is drawn anew; elsewhere
-/// the rows that changed are added, as `kubectl get --watch` does.
+/// As much of a line as fits.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A table that is shown again when something changed. On a terminal the whole of it is drawn anew, as much as
+/// fits; elsewhere the rows that changed are added, as `kubectl get --watch` does.
 #[derive(Debug)]
 pub(crate) struct LiveTable {
     out: Output,
-    shown: HashMap<String, Vec<String>>,
+    shown: HashSet<Vec<String>>,
     begun: bool,
 }
 
 impl LiveTable {
     /// An empty one.
     pub(crate) fn new(out: Output) -> Self {
-        Self { out, shown: HashMap::new(), begun: false }
+        Self { out, shown: HashSet::new(), begun: false }
     }
 
-    /// Shows the table as it is now. The first cell of a row says which row it is.
+    /// Shows the table as it is now.
     pub(crate) fn show(&mut self, header: &[&str], rows: &[Vec<String>]) {
         if self.out.terminal {
-            self.out.say_raw("\x1b[H\x1b[2J");
-            self.out.table(header, rows);
+            let (height, _) = self.out.size();
+            let mut lines: Vec<String> = table(header, rows).lines().map(str::to_owned).collect();
+            // The cursor needs a line, too.
+            let room = height.saturating_sub(1).max(2);
+            if lines.len() > room {
+                let hidden = lines.len() - (room - 1);
+                lines.truncate(room - 1);
+                lines.push(format!("… and {hidden} more"));
+            }
+            self.out.say_raw(&format!("\x1b[H\x1b[2J{}\n", self.out.drawn(&lines)));
             return;
         }
-        let name = |row: &Vec<String>| row.first().cloned().unwrap_or_default();
-        let changed: Vec<&Vec<String>> =
-            rows.iter().filter(|row| self.shown.get(&name(row)) != Some(row)).collect();
-        if !self.begun {
-            self.out.table(header, rows);
-        } else if !changed.is_empty() {
+        if self.begun {
             // The widths of the whole table keep later lines below earlier ones.
             let whole = table(header, rows);
             for (line, row) in whole.lines().skip(1).zip(rows) {
-                if changed.contains(&row) {
+                if !self.shown.contains(row) {
                     self.out.say(line);
                 }
             }
+        } else {
+            self.out.table(header, rows);
         }
         self.begun = true;
-        self.shown = rows.iter().map(|row| (name(row), row.clone())).collect();
+        self.shown = rows.iter().cloned().collect();
     }
 }
 
@@ -267,6 +298,11 @@ mod tests {
             table(&["NAME", "STATUS", "Z"], &rows),
             "NAME    STATUS  Z\na       Synced\nlonger  x       y"
         );
+    }
+
+    #[test]
+    fn a_line_is_as_wide_as_the_terminal() {
+        assert_eq!([cut("abc", 3), cut("abcd", 3), cut("äöüß", 3)], ["abc", "ab…", "äö…"]);
     }
 
     #[test]

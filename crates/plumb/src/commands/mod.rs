@@ -5,6 +5,7 @@
 //! `context.out`, asks through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
 //! that says what to do next. It is named in the enum above it and has a golden file in `tests/cli`.
 
+pub(crate) mod absent;
 pub(crate) mod app;
 pub(crate) mod cluster;
 pub(crate) mod completion;
@@ -23,6 +24,7 @@ pub(crate) mod run;
 mod secrets;
 pub(crate) mod undo;
 pub(crate) mod version;
+mod watching;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -111,7 +111,7 @@ async fn a_spec_is_changed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_the_time_is_up_and_watching_when_the_reader_goes() -> Result<()> {
+async fn waiting_ends_when_the_time_is_up() -> Result<()> {
     let mut bench = Bench::new().await?;
     bench.application("idle", |_| {}).await?;
     bench.plumb("plumb app wait idle --health --timeout 1")?;
@@ -121,24 +121,7 @@ async fn waiting_ends_when_the_time_is_up_and_watching_when_the_reader_goes() ->
     bench.plumb("plumb app sync idle --revisions v1")?;
     bench.plumb("plumb app sync idle --async")?;
     bench.plumb("plumb app sync idle")?;
-    bench.transcript.check("app-wait")?;
-
-    // The first table comes, the reader goes, the next change ends it.
-    let mut command = bench.command("plumb app list --watch")?;
-    let mut child = command.stdout(std::process::Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take();
-    let mut first = String::new();
-    if let Some(stdout) = stdout {
-        let mut lines = std::io::BufReader::new(stdout);
-        std::io::BufRead::read_line(&mut lines, &mut first)?;
-        std::io::BufRead::read_line(&mut lines, &mut first)?;
-    }
-    assert!(first.starts_with("NAME"), "{first}");
-    assert!(first.contains("idle"), "{first}");
-    bench.application("second", |_| {}).await?;
-    let status = tokio::task::spawn_blocking(move || child.wait()).await??;
-    assert_eq!(status.code(), Some(0));
-    Ok(())
+    bench.transcript.check("app-wait")
 }
 
 #[tokio::test]
@@ -195,7 +178,7 @@ async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_tree_shows_what_objects_own_and_logs_say_what_is_wrong() -> Result<()> {
+async fn the_tree_shows_what_objects_own() -> Result<()> {
     let bench = Bench::with_engine().await?;
     bench.repo.commit(&[("app/all.yaml", objects::manifests(&[objects::deployment("web", 1)]))])?;
     let app = bench.application("grove", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
@@ -209,12 +192,6 @@ async fn the_tree_shows_what_objects_own_and_logs_say_what_is_wrong() -> Result<
         assert!(below.get(1).is_some_and(|line| line.starts_with("  └─Pod/web-")), "{}", tree.stdout);
         assert!(below.iter().all(|line| line.contains("Healthy")), "{}", tree.stdout);
     }
-    // The nodes of the test cluster run no containers: there is a pod, and no log of it.
-    let logs = bench.quietly("plumb app logs grove --kind Deployment --name web --tail 5", &[], "")?;
-    assert_eq!(logs.code, 20, "{}", logs.stderr);
-    assert!(logs.stderr.starts_with("error: read the log of pod web-"), "{}", logs.stderr);
-    let none = bench.quietly("plumb app logs grove --kind StatefulSet", &[], "")?;
-    assert!(none.code == 20 && none.stderr.contains("has no such pods"), "{}", none.stderr);
     let orphans = bench.quietly("plumb app resources grove --orphaned", &[], "")?;
     assert!(orphans.code == 0 && !orphans.stdout.contains("Deployment"), "{}", orphans.stdout);
     Ok(())

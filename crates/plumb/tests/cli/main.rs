@@ -6,7 +6,12 @@
 mod app;
 mod bench;
 mod errors;
+mod flags;
 mod golden;
+mod held;
+mod logs;
 mod offline;
 mod registry;
 mod seeds;
+mod terminal;
+mod watch;

@@ -58,6 +58,7 @@ pub(crate) struct Args {
 pub(super) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    args.source.refuse()?;
     let mut objects = match &args.file {
         Some(file) => applications(&read_text(file)?)?,
         None => vec![json!({"apiVersion": Application::API_VERSION, "kind": Application::KIND})],

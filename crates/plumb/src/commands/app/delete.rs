@@ -3,6 +3,7 @@
 use plumb_kube::{ClusterClient, Target};
 use serde_json::{Value, json};
 
+use super::chosen::Chosen;
 use super::create::FINALIZER;
 use super::target::{self, read_whole};
 use super::wait::{self, Wanted};
@@ -46,9 +47,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::usage("no app is named").hint("`plumb app delete payments`"));
     }
     let client = context.client().await?;
-    let targets =
-        wait::targets(context, &client, &args.apps, args.selector.as_deref(), args.app_namespace.as_deref())
-            .await?;
+    let chosen = Chosen {
+        names: &args.apps,
+        selector: args.selector.as_deref(),
+        projects: &[],
+        namespace: args.app_namespace.as_deref(),
+    };
+    let targets = chosen.targets(context, &client).await?;
     for target in &targets {
         read_whole(context, &client, target).await?;
     }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use plumb_core::app::Pause;
 use plumb_core::object::Manifest;
 use plumb_crd::application::{ApplicationSource, OperationState};
+use plumb_crd::drift_report::DriftPause;
 use plumb_crd::{Application, DriftReport};
 use serde_json::Value;
 
@@ -66,16 +68,74 @@ pub(super) fn drift(report: &DriftReport, now: Timestamp) -> String {
     }
 }
 
-/// How long ago, as kubectl says it: `45s`, `12m`, `3h`, `5d`, `2y`.
+/// How long ago, as kubectl says it: `45s`, `2m30s`, `12m`, `3h25m`, `17h`, `5d`, `2y`.
 pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    const YEAR: i64 = 365 * DAY;
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
+    let whole = |unit: i64, name: char| format!("{}{name}", seconds / unit);
+    // Of what is young, one unit is too coarse.
+    let exact = |unit: i64, name: char, smaller: i64, smaller_name: char| match seconds % unit / smaller {
+        0 => whole(unit, name),
+        rest => format!("{}{name}{rest}{smaller_name}", seconds / unit),
+    };
     match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        172_800..63_072_000 => format!("{}d", seconds / 86_400),
-        _ => format!("{}y", seconds / 31_536_000),
+        _ if seconds < 2 * MINUTE => whole(1, 's'),
+        _ if seconds < 10 * MINUTE => exact(MINUTE, 'm', 1, 's'),
+        _ if seconds < 3 * HOUR => whole(MINUTE, 'm'),
+        _ if seconds < 8 * HOUR => exact(HOUR, 'h', MINUTE, 'm'),
+        _ if seconds < 2 * DAY => whole(HOUR, 'h'),
+        _ if seconds < 8 * DAY => exact(DAY, 'd', HOUR, 'h'),
+        _ if seconds < 2 * YEAR => whole(DAY, 'd'),
+        _ if seconds < 8 * YEAR => exact(YEAR, 'y', DAY, 'd'),
+        _ => whole(YEAR, 'y'),
     }
+}
+
+/// What a person holds of an app, in a few words: `paused until 2026-11-16T04:00:00Z: incident 4711`, `2 objects
+/// paused`; `None` if nothing is held.
+pub(super) fn held(
+    application: &Application,
+    report: Option<&DriftReport>,
+    now: Timestamp,
+) -> Option<String> {
+    if let Some(pause) = app_pause(application, now) {
+        return Some(format!("paused {}", held_until(&pause)));
+    }
+    match object_pauses(report, now).count() {
+        0 => None,
+        1 => Some("1 object paused".to_owned()),
+        n => Some(format!("{n} objects paused")),
+    }
+}
+
+/// The pause of the app as a whole, if it holds now.
+pub(super) fn app_pause(application: &Application, now: Timestamp) -> Option<Pause> {
+    let pause = Pause::parse(application.annotation(Pause::ANNOTATION)?);
+    pause.holds_at(now).then_some(pause)
+}
+
+/// The pauses of single objects that hold now.
+pub(super) fn object_pauses(
+    report: Option<&DriftReport>,
+    now: Timestamp,
+) -> impl Iterator<Item = &DriftPause> {
+    let is_app = |pause: &DriftPause| pause.kind == Application::KIND && pause.group == "argoproj.io";
+    report
+        .into_iter()
+        .flat_map(|report| &report.pauses)
+        .filter(move |pause| !is_app(pause) && pause.until.is_none_or(|until| now < until))
+}
+
+/// `until 2026-11-16T04:00:00Z by ada: incident 4711`.
+pub(super) fn held_until(pause: &Pause) -> String {
+    let until =
+        pause.until.map_or_else(|| "until somebody resumes it".to_owned(), |at| format!("until {at}"));
+    let by = pause.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let reason = if pause.reason.is_empty() { String::new() } else { format!(": {}", pause.reason) };
+    format!("{until}{by}{reason}")
 }
 
 /// The first seven digits of a commit; a version or digest as it is.
@@ -130,12 +190,12 @@ mod tests {
 
     #[test]
     fn ages_are_short() {
-        let now = Timestamp::from_second(200_000_000).unwrap();
-        let said = |seconds: i64| age(Timestamp::from_second(200_000_000 - seconds).unwrap(), now);
-        assert_eq!(
-            [said(0), said(119), said(120), said(7_200), said(172_800), said(100_000_000), said(-5)],
-            ["0s", "119s", "2m", "2h", "2d", "3y", "0s"]
-        );
+        let now = Timestamp::from_second(900_000_000).unwrap();
+        let said = |seconds: i64| age(Timestamp::from_second(900_000_000 - seconds).unwrap(), now);
+        assert_eq!([said(-5), said(0), said(119), said(120), said(121)], ["0s", "0s", "119s", "2m", "2m1s"]);
+        assert_eq!([said(600), said(10_799), said(10_800), said(28_000)], ["10m", "179m", "3h", "7h46m"]);
+        assert_eq!([said(28_800), said(172_799), said(176_400), said(691_200)], ["8h", "47h", "2d1h", "8d"]);
+        assert_eq!([said(63_072_000), said(64_000_000), said(300_000_000)], ["2y", "2y10d", "9y"]);
     }
 
     #[test]

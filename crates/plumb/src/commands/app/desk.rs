@@ -25,7 +25,7 @@ pub(crate) struct RenderArgs {
 }
 
 /// Other than what the app follows.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Elsewhere {
     /// At this revision of the app's source.
     #[arg(long)]

@@ -51,16 +51,29 @@ pub(crate) struct Args {
     elsewhere: Elsewhere,
     #[command(flatten)]
     render: RenderArgs,
-    /// Accepted for scripts written for argocd: doubts are always settled by the server.
+    #[command(flatten)]
+    foreign: ForeignDiff,
+}
+
+/// Options of argocd's that would do nothing here.
+#[derive(Debug, clap::Args)]
+struct ForeignDiff {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     server_side_diff: Option<bool>,
-    /// Accepted for scripts written for argocd: --local renders here.
+    #[arg(long, hide = true, allow_negative_numbers = true)]
+    server_side_diff_concurrency: Option<String>,
+    #[arg(long, hide = true)]
+    server_side_diff_max_batch_kb: Option<String>,
     #[arg(long, hide = true)]
     server_side_generate: bool,
+    #[arg(long, hide = true)]
+    local_include: Vec<String>,
+    #[arg(long, hide = true)]
+    ignore_normalizer_jq_execution_timeout: Option<String>,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    refuse(args)?;
+    args.foreign.refuse()?;
     let client = context.client().await?;
     let (target, application) = args.app.read(context, &client).await?;
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
@@ -89,17 +102,30 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(if counts && args.exit_code { ExitCode::Chosen(args.diff_exit_code) } else { ExitCode::Success })
 }
 
-fn refuse(args: &Args) -> Result<(), CommandError> {
-    if args.server_side_diff == Some(false) {
-        return Err(CommandError::refused_flag(
-            "--server-side-diff=false",
-            "where a difference is in doubt, only the server can tell",
-        ));
+impl ForeignDiff {
+    fn refuse(&self) -> Result<(), CommandError> {
+        let server = "where a difference is in doubt, the server is always asked, and only then";
+        let given = [
+            ("--server-side-diff", self.server_side_diff.is_some(), server),
+            ("--server-side-diff-concurrency", self.server_side_diff_concurrency.is_some(), server),
+            ("--server-side-diff-max-batch-kb", self.server_side_diff_max_batch_kb.is_some(), server),
+            ("--server-side-generate", self.server_side_generate, "--local renders on this machine"),
+            (
+                "--local-include",
+                !self.local_include.is_empty(),
+                "nothing is sent anywhere: --local renders here",
+            ),
+            (
+                "--ignore-normalizer-jq-execution-timeout",
+                self.ignore_normalizer_jq_execution_timeout.is_some(),
+                "the limit is that of the settings, for everybody",
+            ),
+        ];
+        match given.iter().find(|(_, given, _)| *given) {
+            None => Ok(()),
+            Some((flag, _, why)) => Err(CommandError::refused_flag(flag, why)),
+        }
     }
-    if args.server_side_generate {
-        return Err(CommandError::refused_flag("--server-side-generate", "--local renders on this machine"));
-    }
-    Ok(())
 }
 
 /// What the engine found, by object. Says whether anything counts.

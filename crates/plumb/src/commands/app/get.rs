@@ -1,6 +1,7 @@
 //! `plumb app get`
 
 use jiff::Timestamp;
+use plumb_core::app::Pause;
 use plumb_core::project::{Project, SyncTrigger, WindowDecision, WindowSubject};
 use plumb_crd::application::ApplicationSource;
 use plumb_crd::{AppProject, Application, DriftReport, to_project_rules};
@@ -110,6 +111,9 @@ async fn show(
         out.say(&describe::line("SyncWindow", &window));
     }
     out.say(&describe::line("Sync Policy", &policy(application)));
+    for (what, held) in pauses(application, report.as_ref(), Timestamp::now()) {
+        out.say(&describe::line("Paused", &format!("{what}{held}")));
+    }
     out.say(&describe::line("Sync Status", &sync_status(application)));
     let health = &application.status.health;
     let health = if health.status.is_empty() {
@@ -210,6 +214,21 @@ fn source_lines(source: &ApplicationSource) -> Vec<String> {
         add("  Name Prefix", &kustomize.name_prefix);
     }
     lines
+}
+
+/// What a person holds: the app itself, or some of its objects.
+fn pauses(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> Vec<(String, String)> {
+    let whole =
+        describe::app_pause(application, now).map(|pause| (String::new(), describe::held_until(&pause)));
+    let single = describe::object_pauses(report, now).map(|held| {
+        let pause = Pause {
+            until: held.until,
+            reason: held.reason.clone(),
+            by: Some(held.by.clone()).filter(|by| !by.is_empty()),
+        };
+        (format!("{}/{} ", held.kind, held.name), describe::held_until(&pause))
+    });
+    whole.into_iter().chain(single).collect()
 }
 
 fn policy(application: &Application) -> String {

@@ -1,26 +1,28 @@
 //! `plumb app list`
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures::future;
 use jiff::Timestamp;
 use plumb_core::glob::Glob;
 use plumb_core::object::Manifest;
 use plumb_crd::{Application, DriftReport};
-use plumb_kube::{ClusterClient, ObjectEvent, Selection};
+use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
 
+use super::columns::Sketch;
 use super::describe;
-use crate::context::Context;
+use crate::commands::watching;
+use crate::context::{Context, list_failed};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
-use crate::output::{Format, LiveTable};
+use crate::output::Format;
 
 /// List Applications, with what is wrong with each and for how long.
 ///
-/// The last column is plumb's own: how many differences count, the class that asks for attention first, and
-/// since when.
+/// The last column is plumb's own: how many differences count, the class that asks for attention first, since
+/// when, and whether somebody holds the app (`plumb pause`).
 ///
 /// Example: `plumb app list --project payments -o name`
 #[derive(Debug, clap::Args)]
@@ -68,37 +70,36 @@ const HEADER: [&str; 12] = [
 ];
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.watch && args.output != Format::Wide {
+        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+    }
     let client = context.client().await?;
     if args.watch {
         return watch(context, &client, args).await;
     }
-    // The reports are only for the table; a cluster without plumb's kinds still has Applications.
-    let reports = async {
-        if args.output != Format::Wide {
-            return Vec::new();
-        }
-        let namespace = args.app_namespace.clone().or_else(|| Some(context.namespace().to_owned()));
-        let selection = Selection { namespace, ..Selection::default() };
-        client.list(&kinds::drift_report(), &selection).await.unwrap_or_default()
-    };
-    let (applications, reports) = future::join(applications(context, &client, args), reports).await;
-    let applications = applications?;
     match args.output {
-        Format::Wide => {
-            let reports = by_name(&reports);
-            context.out.table(&HEADER, &rows(&applications, &reports));
-        }
+        Format::Wide => context.out.table(&HEADER, &rows(context, &client, args).await?),
         Format::Name => {
-            for (application, _) in &applications {
-                context.out.say(&describe::qualified(application));
+            for (application, _) in applications(context, &client, args, Depth::Columns).await? {
+                context.out.say(&describe::qualified(&application));
             }
         }
         Format::Json | Format::Yaml => {
-            let all = applications.iter().map(|(_, object)| describe::readable(object)).collect();
+            let found = applications(context, &client, args, Depth::Whole).await?;
+            let all = found.iter().map(|(_, object)| describe::readable(object)).collect();
             context.out.object(args.output, &Value::Array(all))?;
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// How much of an Application is asked for.
+#[derive(Clone, Copy)]
+enum Depth {
+    /// What the table shows.
+    Columns,
+    /// All of it.
+    Whole,
 }
 
 /// The Applications that are asked for, by namespace and name.
@@ -106,27 +107,31 @@ async fn applications(
     context: &Context,
     client: &ClusterClient,
     args: &Args,
+    depth: Depth,
 ) -> Result<Vec<(Application, Manifest)>, CommandError> {
-    let gvk = kinds::application();
-    let within = |namespace: Option<&str>| Selection {
-        namespace: namespace.map(str::to_owned),
-        labels: args.selector.clone(),
-        fields: None,
+    let list = async |namespace: Option<&str>| {
+        let selection = Selection {
+            namespace: namespace.map(str::to_owned),
+            labels: args.selector.clone(),
+            fields: None,
+        };
+        let sketch = Sketch::application();
+        let found = match depth {
+            Depth::Columns => sketch.list(client, &selection).await,
+            Depth::Whole => client.list(&kinds::application(), &selection).await,
+        };
+        found.map_err(|error| list_failed(&kinds::application(), error))
     };
     let found = if let Some(namespace) = &args.app_namespace {
-        context.list(client, &gvk, &within(Some(namespace))).await?
+        list(Some(namespace)).await?
     } else {
-        let (home, further) = future::join(
-            context.list(client, &gvk, &within(Some(context.namespace()))),
-            further_namespaces(context, client),
-        )
-        .await;
-        let mut found = home?;
+        let home = context.namespace();
+        let (at_home, further) = future::join(list(Some(home)), further_namespaces(context, client)).await;
+        let mut found = at_home?;
         if !further.is_empty() {
-            let everywhere = context.list(client, &gvk, &within(None)).await?;
-            found.extend(everywhere.into_iter().filter(|app| {
+            found.extend(list(None).await?.into_iter().filter(|app| {
                 let namespace = app.namespace().unwrap_or_default();
-                namespace != context.namespace() && further.iter().any(|glob| glob.matches(namespace))
+                namespace != home && further.iter().any(|glob| glob.matches(namespace))
             }));
         }
         found
@@ -179,23 +184,37 @@ fn is_wanted(application: &Application, args: &Args) -> bool {
             .is_none_or(|cluster| destination.server == *cluster || destination.name == *cluster)
 }
 
-type Reports = BTreeMap<(String, String), DriftReport>;
-
-fn by_name(reports: &[Manifest]) -> Reports {
-    reports
-        .iter()
-        .filter_map(|object| DriftReport::from_json(object.value()).ok())
-        .map(|report| ((report.metadata.namespace.clone(), report.metadata.name.clone()), report))
-        .collect()
-}
-
-fn rows(applications: &[(Application, Manifest)], reports: &Reports) -> Vec<Vec<String>> {
+/// The table: Applications, each with what its report says.
+async fn rows(
+    context: &Context,
+    client: &ClusterClient,
+    args: &Args,
+) -> Result<Vec<Vec<String>>, CommandError> {
+    let home = args.app_namespace.as_deref().unwrap_or_else(|| context.namespace());
+    let (applications, at_home) =
+        future::join(applications(context, client, args, Depth::Columns), reports(client, Some(home))).await;
+    let applications = applications?;
+    let is_further = |(application, _): &(Application, Manifest)| application.metadata.namespace != home;
+    let reports = if applications.iter().any(is_further) { reports(client, None).await } else { at_home };
     let now = Timestamp::now();
     let row = |(application, _): &(Application, Manifest)| {
         let id = (application.metadata.namespace.clone(), application.metadata.name.clone());
         row(application, reports.get(&id), now)
     };
-    applications.iter().map(row).collect()
+    Ok(applications.iter().map(row).collect())
+}
+
+type Reports = BTreeMap<(String, String), DriftReport>;
+
+/// The reports on the Applications. A cluster without plumb's kinds still has Applications.
+async fn reports(client: &ClusterClient, namespace: Option<&str>) -> Reports {
+    let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
+    let found = Sketch::drift_report().list(client, &selection).await.unwrap_or_default();
+    found
+        .iter()
+        .filter_map(|object| DriftReport::from_json(object.value()).ok())
+        .map(|report| ((report.metadata.namespace.clone(), report.metadata.name.clone()), report))
+        .collect()
 }
 
 fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> Vec<String> {
@@ -219,64 +238,27 @@ fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) 
             .cloned()
             .unwrap_or_default(),
         first.map(|source| source.target_revision.clone()).unwrap_or_default(),
-        report.map(|report| describe::drift(report, now)).unwrap_or_default(),
+        drift(application, report, now),
     ]
+}
+
+/// What is wrong and what is held: `1 counts: LiveEdit for 3h; paused until …`.
+fn drift(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> String {
+    let found = report.map(|report| describe::drift(report, now)).filter(|text| !text.is_empty());
+    let held = describe::held(application, report, now);
+    found.into_iter().chain(held).collect::<Vec<_>>().join("; ")
 }
 
 /// Shows the table and goes on with what changes, until the reader goes away.
 async fn watch(context: &Context, client: &ClusterClient, args: &Args) -> Result<ExitCode, CommandError> {
-    if args.output != Format::Wide {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
-    }
-    let namespace = args.app_namespace.clone().or_else(|| Some(context.namespace().to_owned()));
+    let further = match &args.app_namespace {
+        Some(_) => Vec::new(),
+        None => further_namespaces(context, client).await,
+    };
+    let home = args.app_namespace.clone().unwrap_or_else(|| context.namespace().to_owned());
+    let namespace = further.is_empty().then_some(home);
     let apps = Selection { namespace: namespace.clone(), labels: args.selector.clone(), fields: None };
     let reports = Selection { namespace, ..Selection::default() };
-    let follow = |gvk, selection| {
-        client.watch_objects(&gvk, selection).map_err(|error| CommandError::api("watch applications", error))
-    };
-    let mut apps = follow(kinds::application(), apps)?;
-    let mut reports = follow(kinds::drift_report(), reports)?;
-    let mut known: BTreeMap<(String, String), (Application, Manifest)> = BTreeMap::new();
-    let mut drifts = Reports::new();
-    let mut missing: BTreeSet<&str> = BTreeSet::from(["applications", "reports"]);
-    let mut table = LiveTable::new(context.out);
-    while !context.out.is_reader_gone() {
-        let (of_apps, event) = tokio::select! {
-            Some(event) = apps.next() => (true, event),
-            Some(event) = reports.next() => (false, event),
-            else => break,
-        };
-        match event {
-            ObjectEvent::Seen(object) if of_apps => {
-                if let Ok(application) = Application::from_json(object.value())
-                    && is_wanted(&application, args)
-                {
-                    let id = (application.metadata.namespace.clone(), application.metadata.name.clone());
-                    known.insert(id, (application, object));
-                }
-            }
-            ObjectEvent::Seen(object) => drifts.extend(by_name(&[object])),
-            ObjectEvent::Gone { key, .. } => {
-                let id = (key.namespace.unwrap_or_default(), key.name);
-                if of_apps {
-                    known.remove(&id);
-                } else {
-                    drifts.remove(&id);
-                }
-            }
-            ObjectEvent::Listed => {
-                missing.remove(if of_apps { "applications" } else { "reports" });
-            }
-            ObjectEvent::Trouble(trouble) => {
-                context.out.complain(&trouble);
-                // A cluster without reports still has Applications.
-                missing.remove(if of_apps { "" } else { "reports" });
-            }
-        }
-        if missing.is_empty() {
-            let applications: Vec<_> = known.values().cloned().collect();
-            table.show(&HEADER, &rows(&applications, &drifts));
-        }
-    }
-    Ok(ExitCode::Success)
+    let watched = [(kinds::application(), apps), (kinds::drift_report(), reports)];
+    watching::follow(context, client, &watched, &HEADER, async || rows(context, client, args).await).await
 }

@@ -1,6 +1,8 @@
 //! `plumb app`: argocd's words for looking at Applications, changing and syncing them.
 
 mod actions;
+mod chosen;
+mod columns;
 mod confirm_deletion;
 mod create;
 mod delete;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use plumb_core::object::Manifest;
 use plumb_core::project::{OrphanPatterns, Project};
 use plumb_crd::{AppProject, Application, to_project_rules};
-use plumb_kube::ClusterClient;
+use plumb_kube::{ClusterClient, Selection};
 
 use super::target::AppArg;
 use super::tree::{self, Tree, owners};
+use crate::commands::watching;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -27,6 +28,9 @@ pub(crate) struct Args {
     /// tree, or tree=detailed: with what the objects own.
     #[arg(long, short = 'o', value_parser = ["tree", "tree=detailed"])]
     output: Option<String>,
+    /// Go on and show what changes.
+    #[arg(long, short = 'w')]
+    watch: bool,
     /// The project that the app must be in.
     #[arg(long, add = crate::commands::completion::projects())]
     project: Option<String>,
@@ -34,7 +38,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let (target, application) = args.app.read(context, &client).await?;
     if let Some(project) = &args.project
         && application.spec.project != *project
     {
@@ -44,12 +48,37 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         )));
     }
     if let Some(output) = &args.output {
+        if args.watch {
+            return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        }
         if args.orphaned {
             return Err(CommandError::refused_flag("--orphaned", "orphans own nothing; leave out --output"));
         }
         tree::show(context, &client, &application, output == "tree=detailed").await?;
         return Ok(ExitCode::Success);
     }
+    if args.watch {
+        let name = Some(format!("metadata.name={}", target.name));
+        let selection = Selection { namespace: target.namespace.clone(), labels: None, fields: name };
+        let watched = [(kinds::application(), selection)];
+        let rows = async || {
+            let application = super::target::read(context, &client, &target).await?;
+            Ok(rows(context, &client, &application, args).await)
+        };
+        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+    }
+    context.out.table(&HEADER, &rows(context, &client, &application, args).await);
+    Ok(ExitCode::Success)
+}
+
+const HEADER: [&str; 5] = ["GROUP", "KIND", "NAMESPACE", "NAME", "ORPHANED"];
+
+async fn rows(
+    context: &Context,
+    client: &ClusterClient,
+    application: &Application,
+    args: &Args,
+) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     if !args.orphaned {
         for resource in application.status.resources.iter().filter(|resource| !resource.hook) {
@@ -57,7 +86,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             rows.push(texts.into_iter().cloned().chain(["No".to_owned()]).collect());
         }
     }
-    for orphan in orphans(context, &client, &application, args.orphaned).await {
+    for orphan in orphans(context, client, application, args.orphaned).await {
         let texts = [
             orphan.group(),
             orphan.kind(),
@@ -67,8 +96,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         ];
         rows.push(texts.map(str::to_owned).into());
     }
-    context.out.table(&["GROUP", "KIND", "NAMESPACE", "NAME", "ORPHANED"], &rows);
-    Ok(ExitCode::Success)
+    rows
 }
 
 /// What is in the app's namespaces and belongs to no app and no other object. Looked for where the project asks

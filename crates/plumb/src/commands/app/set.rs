@@ -24,6 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    args.source.refuse()?;
     if args.policy.is_empty() && args.source.is_empty() {
         return Err(CommandError::usage("nothing to change: no option is given")
             .hint("--sync-policy, --auto-prune, --self-heal and --revision are among them; see --help"));

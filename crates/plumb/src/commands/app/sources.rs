@@ -35,6 +35,7 @@ pub(crate) struct RemoveArgs {
 }
 
 pub(super) async fn add(context: &Context, args: &AddArgs) -> Result<ExitCode, CommandError> {
+    args.source.refuse()?;
     if args.source.repo.is_none() {
         return Err(CommandError::usage("a source needs its --repo"));
     }

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use plumb_crd::Application;
-use plumb_kube::{ClusterClient, ObjectEvent, Selection, Target};
+use plumb_kube::{ClusterClient, ObjectEvent, Target};
 
+use super::chosen::Chosen;
 use super::progress::Progress;
 use super::refresh::follow;
 use super::resource_filter::ResourceFilter;
@@ -12,7 +13,6 @@ use super::{describe, states};
 use crate::context::{Context, limit};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::kinds;
 
 /// Wait until Applications are in the state that is asked for.
 ///
@@ -71,9 +71,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         );
     }
     let client = context.client().await?;
-    let targets =
-        targets(context, &client, &args.apps, args.selector.as_deref(), args.app_namespace.as_deref())
-            .await?;
+    let chosen = Chosen {
+        names: &args.apps,
+        selector: args.selector.as_deref(),
+        projects: &[],
+        namespace: args.app_namespace.as_deref(),
+    };
+    let targets = chosen.targets(context, &client).await?;
     let wanted = Wanted::of(args);
     for target in targets {
         let ended = tokio::time::timeout(limit(args.timeout), wait(context, &client, &target, &wanted)).await;
@@ -88,30 +92,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         })??;
     }
     Ok(ExitCode::Success)
-}
-
-/// The Applications that are named, or those with the labels.
-pub(super) async fn targets(
-    context: &Context,
-    client: &ClusterClient,
-    names: &[String],
-    selector: Option<&str>,
-    namespace: Option<&str>,
-) -> Result<Vec<Target>, CommandError> {
-    let Some(selector) = selector else {
-        return Ok(names.iter().map(|name| target::place(context, name, namespace)).collect());
-    };
-    let selection = Selection {
-        namespace: Some(namespace.unwrap_or_else(|| context.namespace()).to_owned()),
-        labels: Some(selector.to_owned()),
-        fields: None,
-    };
-    let found = context.list(client, &kinds::application(), &selection).await?;
-    let targets: Vec<Target> = found.iter().filter_map(Target::of).collect();
-    if targets.is_empty() {
-        return Err(CommandError::new(format!("no application has the labels {selector}")));
-    }
-    Ok(targets)
 }
 
 /// The states that are waited for.
@@ -222,7 +202,7 @@ pub(super) async fn wait(
     let mut progress = Progress::new(context.out, &Application::default());
     let mut events = follow(client, target)?;
     let mut seen = false;
-    while let Some(event) = events.next().await {
+    while let Some(event) = progress.next(&mut events).await {
         match event {
             ObjectEvent::Seen(manifest) => {
                 seen = true;
@@ -249,7 +229,7 @@ pub(super) async fn wait(
             }
             ObjectEvent::Listed if !seen => return gone(context, target, wanted),
             ObjectEvent::Listed => {}
-            ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
+            ObjectEvent::Trouble(trouble) => progress.complain(&trouble),
         }
     }
     Err(CommandError::new(format!("the watch of application {} ended", target.name)))

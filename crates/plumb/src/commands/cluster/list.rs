@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use plumb_kube::{ClusterClient, Connection, ExecPlugins, ObjectEvent, RegisteredCluster};
+use plumb_kube::{ClusterClient, Connection, ExecPlugins, RegisteredCluster};
 use serde_json::{Value, json};
 
 use super::{Registered, registered};
-use crate::commands::secrets;
+use crate::commands::{secrets, watching};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
-use crate::output::{Format, LiveTable};
+use crate::output::Format;
 
 /// List the registered clusters, and whether each answers.
 ///
@@ -36,27 +36,14 @@ const AT_ONCE: usize = 16;
 const HEADER: [&str; 6] = ["SERVER", "NAME", "VERSION", "STATUS", "MESSAGE", "PROJECT"];
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.watch && args.output != "wide" {
+        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+    }
     let client = context.client().await?;
     if args.watch {
-        let mut table = LiveTable::new(context.out);
-        let mut events = client
-            .watch_objects(&kinds::secret(), secrets::selection(context, "cluster"))
-            .map_err(|error| CommandError::api("watch clusters", error))?;
-        let mut listed = false;
-        while let Some(event) = events.next().await {
-            match event {
-                ObjectEvent::Listed => listed = true,
-                ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
-                ObjectEvent::Seen(_) | ObjectEvent::Gone { .. } => {}
-            }
-            if listed {
-                table.show(&HEADER, &rows(context, &client).await?);
-            }
-            if context.out.is_reader_gone() {
-                break;
-            }
-        }
-        return Ok(ExitCode::Success);
+        let watched = [(kinds::secret(), secrets::selection(context, "cluster"))];
+        let rows = async || rows(context, &client).await;
+        return watching::follow(context, &client, &watched, &HEADER, rows).await;
     }
     match args.output.as_str() {
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),

@@ -1,17 +1,18 @@
 //! `plumb proj list`
 
+use plumb_core::object::Manifest;
 use plumb_crd::AppProject;
 use plumb_crd::project::{AppProjectSpec, OrphanedResources};
-use plumb_kube::{ObjectEvent, Selection};
+use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 use crate::commands::app::describe;
+use crate::commands::watching;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
-use crate::output::{Format, LiveTable};
+use crate::output::Format;
 
 /// List projects, with what each allows.
 ///
@@ -40,45 +41,19 @@ const HEADER: [&str; 9] = [
 ];
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.watch && args.output != Format::Wide {
+        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+    }
     let client = context.client().await?;
     let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
     if args.watch {
-        let mut events = client
-            .watch_objects(&kinds::project(), selection)
-            .map_err(|error| CommandError::api("watch projects", error))?;
-        let mut known: BTreeMap<String, AppProject> = BTreeMap::new();
-        let mut listed = false;
-        let mut table = LiveTable::new(context.out);
-        while let Some(event) = events.next().await {
-            match event {
-                ObjectEvent::Seen(object) => {
-                    known.extend(
-                        AppProject::from_json(object.value()).map(|one| (one.metadata.name.clone(), one)),
-                    );
-                }
-                ObjectEvent::Gone { key, .. } => drop(known.remove(&key.name)),
-                ObjectEvent::Listed => listed = true,
-                ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
-            }
-            if listed {
-                table.show(&HEADER, &known.values().map(row).collect::<Vec<_>>());
-            }
-            if context.out.is_reader_gone() {
-                break;
-            }
-        }
-        return Ok(ExitCode::Success);
+        let rows = async || rows(&projects(context, &client, &selection).await?);
+        let watched = [(kinds::project(), selection.clone())];
+        return watching::follow(context, &client, &watched, &HEADER, rows).await;
     }
-    let mut found = context.list(&client, &kinds::project(), &selection).await?;
-    found.sort_by_key(|object| object.name().map(str::to_owned));
+    let found = projects(context, &client, &selection).await?;
     match args.output {
-        Format::Wide => {
-            let rows: Vec<Vec<String>> = found
-                .iter()
-                .map(|object| super::parse(object).map(|one| row(&one)))
-                .collect::<Result<_, _>>()?;
-            context.out.table(&HEADER, &rows);
-        }
+        Format::Wide => context.out.table(&HEADER, &rows(&found)?),
         Format::Name => {
             for object in &found {
                 context.out.say(object.name().unwrap_or_default());
@@ -90,6 +65,21 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// The projects, by name.
+async fn projects(
+    context: &Context,
+    client: &ClusterClient,
+    selection: &Selection,
+) -> Result<Vec<Manifest>, CommandError> {
+    let mut found = context.list(client, &kinds::project(), selection).await?;
+    found.sort_by_key(|object| object.name().map(str::to_owned));
+    Ok(found)
+}
+
+fn rows(projects: &[Manifest]) -> Result<Vec<Vec<String>>, CommandError> {
+    projects.iter().map(|object| super::parse(object).map(|one| row(&one))).collect()
 }
 
 fn row(project: &AppProject) -> Vec<String> {

@@ -1,13 +1,15 @@
 //! `plumb proj windows`
 
 use jiff::Timestamp;
+use plumb_core::object::Manifest;
 use plumb_core::project::Project;
 use plumb_crd::to_project_rules;
+use plumb_kube::Selection;
 use serde_json::{Value, json};
 
 use super::{ProjectArg, parse};
-use crate::commands::editing;
 use crate::commands::json::{list, map};
+use crate::commands::{editing, watching};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -49,6 +51,9 @@ struct ListArgs {
     /// How to print them.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
+    /// Go on and show what changes.
+    #[arg(long, short = 'w')]
+    watch: bool,
 }
 
 /// Which window.
@@ -237,20 +242,51 @@ fn check(windows: &[Value]) -> Result<(), CommandError> {
 }
 
 async fn show(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
+    if args.watch && args.output != Format::Wide {
+        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+    }
     let client = context.client().await?;
     let object = args.project.read(context, &client).await?;
-    if args.output != Format::Wide {
+    if args.watch {
+        let target = args.project.place(context);
+        let name = Some(format!("metadata.name={}", target.name));
+        let selection = Selection { namespace: target.namespace, labels: None, fields: name };
+        let watched = [(target.gvk, selection)];
+        let rows = async || rows(&args.project.read(context, &client).await?);
+        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+    }
+    if args.output == Format::Wide {
+        context.out.table(&HEADER, &rows(&object)?);
+    } else {
         let windows = object.value().pointer("/spec/syncWindows").cloned().unwrap_or(json!([]));
         context.out.object(args.output, &windows)?;
-        return Ok(ExitCode::Success);
     }
-    let project = parse(&object)?;
+    Ok(ExitCode::Success)
+}
+
+const HEADER: [&str; 12] = [
+    "ID",
+    "STATUS",
+    "KIND",
+    "SCHEDULE",
+    "DURATION",
+    "APPLICATIONS",
+    "NAMESPACES",
+    "CLUSTERS",
+    "MANUALSYNC",
+    "SYNCOVERRUN",
+    "TIMEZONE",
+    "USEANDOPERATOR",
+];
+
+fn rows(object: &Manifest) -> Result<Vec<Vec<String>>, CommandError> {
+    let project = parse(object)?;
     let (rules, _) = to_project_rules(&project);
     let (compiled, _) = Project::compile(&rules);
     let now = Timestamp::now();
     let or_dash = |texts: &[String]| if texts.is_empty() { "-".to_owned() } else { texts.join(",") };
     let on = |on: bool| if on { "Enabled" } else { "Disabled" }.to_owned();
-    let rows: Vec<Vec<String>> = project
+    let rows = project
         .spec
         .sync_windows
         .iter()
@@ -278,20 +314,5 @@ async fn show(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandErr
             ]
         })
         .collect();
-    let header = [
-        "ID",
-        "STATUS",
-        "KIND",
-        "SCHEDULE",
-        "DURATION",
-        "APPLICATIONS",
-        "NAMESPACES",
-        "CLUSTERS",
-        "MANUALSYNC",
-        "SYNCOVERRUN",
-        "TIMEZONE",
-        "USEANDOPERATOR",
-    ];
-    context.out.table(&header, &rows);
-    Ok(ExitCode::Success)
+    Ok(rows)
 }

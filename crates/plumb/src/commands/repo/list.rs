@@ -3,16 +3,16 @@
 use plumb_core::project::normalize_repo_url;
 use plumb_crd::Application;
 use plumb_crd::settings::{Repository, RepositoryKind};
-use plumb_kube::{ClusterClient, ObjectEvent, Selection};
+use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
 
 use super::{readable, registered, type_word};
-use crate::commands::secrets;
+use crate::commands::{secrets, watching};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
-use crate::output::{Format, LiveTable};
+use crate::output::Format;
 
 /// List the registered repositories, and how the apps fare that use them.
 ///
@@ -41,27 +41,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if args.refresh.is_some() {
         return Err(CommandError::refused_flag("--refresh", "the list is read from the cluster each time"));
     }
+    if args.watch && args.output != "wide" {
+        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+    }
     let client = context.client().await?;
     if args.watch {
-        let mut events = client
-            .watch_objects(&kinds::secret(), secrets::selection(context, "repository"))
-            .map_err(|error| CommandError::api("watch repositories", error))?;
-        let mut table = LiveTable::new(context.out);
-        let mut listed = false;
-        while let Some(event) = events.next().await {
-            match event {
-                ObjectEvent::Listed => listed = true,
-                ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
-                ObjectEvent::Seen(_) | ObjectEvent::Gone { .. } => {}
-            }
-            if listed {
-                table.show(&HEADER, &rows(context, &client).await?);
-            }
-            if context.out.is_reader_gone() {
-                break;
-            }
-        }
-        return Ok(ExitCode::Success);
+        let apps = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
+        let watched =
+            [(kinds::secret(), secrets::selection(context, "repository")), (kinds::application(), apps)];
+        let rows = async || rows(context, &client).await;
+        return watching::follow(context, &client, &watched, &HEADER, rows).await;
     }
     match args.output.as_str() {
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),

@@ -2,6 +2,7 @@
 //!
 //! They work on the spec as it stands in the cluster, so that a field that this program does not know survives.
 
+mod hydrator;
 mod policy;
 mod source;
 

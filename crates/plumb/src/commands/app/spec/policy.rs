@@ -63,6 +63,8 @@ impl PolicyFlags {
         self.apply(&mut probe).is_ok()
             && probe == json!({"syncPolicy": {"automated": {}}})
             && self.sync_policy.is_none()
+            // One that takes an option away leaves no trace where there is none.
+            && self.sync_option.is_empty()
     }
 
     /// Puts them into a spec.
@@ -222,6 +224,8 @@ mod tests {
     #[test]
     fn nothing_given_changes_nothing() {
         assert!(PolicyFlags::default().is_empty());
+        let gone = PolicyFlags { sync_option: vec!["!Replace=true".to_owned()], ..PolicyFlags::default() };
+        assert!(!gone.is_empty());
         for spec in [json!({}), json!({"syncPolicy": {"retry": {"limit": 2}}})] {
             assert_eq!(applied(&PolicyFlags::default(), spec.clone()), spec);
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::hydrator::HydratorFlags;
 use crate::commands::json::{field, list, pair, remove_empty, set, set_list, upsert};
 use crate::error::CommandError;
 
@@ -37,6 +38,8 @@ pub(crate) struct SourceFlags {
     directory: DirectoryFlags,
     #[command(flatten)]
     plugin: PluginFlags,
+    #[command(flatten)]
+    hydrator: HydratorFlags,
 }
 
 /// Options for Helm.
@@ -157,6 +160,9 @@ struct DirectoryFlags {
     /// No files of this pattern.
     #[arg(long, value_name = "GLOB")]
     directory_exclude: Option<String>,
+    /// Take files for manifests whatever they are called.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    directory_disable_extension_filter: Option<bool>,
     /// A top-level argument that is a text: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     jsonnet_tla_str: Vec<String>,
@@ -191,6 +197,11 @@ impl SourceFlags {
     pub(crate) fn is_empty(&self) -> bool {
         let mut probe = json!({});
         self.values_untouched() && self.apply(&mut probe).is_ok() && probe == json!({})
+    }
+
+    /// Refuses what would do nothing.
+    pub(crate) fn refuse(&self) -> Result<(), CommandError> {
+        self.hydrator.refuse()
     }
 
     /// A file that is named but cannot be read is an option all the same.
@@ -316,6 +327,7 @@ impl DirectoryFlags {
         set(directory, "recurse", self.directory_recurse.as_ref());
         set(directory, "include", self.directory_include.as_ref());
         set(directory, "exclude", self.directory_exclude.as_ref());
+        set(directory, "disableExtensionFilter", self.directory_disable_extension_filter.as_ref());
         let variables = [
             ("--jsonnet-tla-str", "tlas", &self.jsonnet_tla_str, false),
             ("--jsonnet-tla-code", "tlas", &self.jsonnet_tla_code, true),

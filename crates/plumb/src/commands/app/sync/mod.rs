@@ -1,17 +1,23 @@
 //! `plumb app sync`
 
-use jiff::Timestamp;
-use plumb_crd::application::{ApplicationSource, OperationState};
-use plumb_crd::{Application, Wire};
-use plumb_kube::{ClusterClient, ObjectEvent, Target};
-use serde_json::{Value, json};
+mod operation;
 
+pub(super) use operation::revisions_of;
+
+use jiff::Timestamp;
+use plumb_crd::Application;
+use plumb_crd::application::OperationState;
+use plumb_kube::{ClusterClient, ObjectEvent, Target};
+use serde_json::json;
+
+use super::chosen::Chosen;
+use super::desk::RenderArgs;
 use super::progress::Progress;
 use super::refresh::{PATIENCE, follow, no_engine};
 use super::resource_filter::ResourceFilter;
 use super::target::{self, parse, patch};
-use super::{describe, plan_table, states, wait};
-use crate::config;
+use super::{plan_table, states, wait};
+use crate::commands::json::pair;
 use crate::context::{Context, limit};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -32,6 +38,9 @@ pub(crate) struct Args {
     /// Those with these labels, in place of names.
     #[arg(long, short = 'l', conflicts_with = "apps")]
     selector: Option<String>,
+    /// Those of these projects, in place of names.
+    #[arg(long, conflicts_with = "apps", add = crate::commands::completion::projects())]
+    project: Vec<String>,
     /// Namespace of the Applications, where it is not the control plane's.
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
@@ -56,6 +65,9 @@ pub(crate) struct Args {
     /// Only these objects: `[!]GROUP:KIND:[NAMESPACE/]NAME`, `*` for any.
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<ResourceFilter>,
+    /// Only objects that have one of these labels in Git: `name=value`.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "resource")]
+    label: Vec<String>,
     /// `hook`: run hooks (the default); `apply`: leave them out.
     #[arg(long, value_parser = ["apply", "hook"])]
     strategy: Option<String>,
@@ -107,14 +119,23 @@ pub(crate) struct Args {
     /// Refused: what is not in Git would be drift a moment later.
     #[arg(long, hide = true, value_name = "DIRECTORY")]
     local: Option<String>,
+    /// Refused together with --local.
+    #[arg(long, hide = true, value_name = "DIRECTORY")]
+    local_repo_root: Option<String>,
+    #[command(flatten)]
+    render: RenderArgs,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     refuse(args)?;
     let client = context.client().await?;
-    let targets =
-        wait::targets(context, &client, &args.apps, args.selector.as_deref(), args.app_namespace.as_deref())
-            .await?;
+    let chosen = Chosen {
+        names: &args.apps,
+        selector: args.selector.as_deref(),
+        projects: &args.project,
+        namespace: args.app_namespace.as_deref(),
+    };
+    let targets = chosen.targets(context, &client).await?;
     let mut code = ExitCode::Success;
     for target in &targets {
         if !sync(context, &client, target, args).await? {
@@ -125,10 +146,15 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 fn refuse(args: &Args) -> Result<(), CommandError> {
-    if args.apps.is_empty() && args.selector.is_none() {
-        return Err(
-            CommandError::usage("no app is named").hint("`plumb app sync payments`, or -l team=payments")
-        );
+    if args.apps.is_empty() && args.selector.is_none() && args.project.is_empty() {
+        return Err(CommandError::usage("no app is named")
+            .hint("`plumb app sync payments`, -l team=payments, or --project payments"));
+    }
+    for label in &args.label {
+        pair("--label", label)?;
+    }
+    if args.local_repo_root.is_some() && args.local.is_none() {
+        return Err(CommandError::refused_flag("--local-repo-root", "nothing is synced from a checkout"));
     }
     if args.local.is_some() {
         return Err(CommandError::refused_flag(
@@ -174,7 +200,7 @@ async fn sync(
         )));
     }
     let before = application.status.operation_state.as_ref().map(|state| state.started_at);
-    let request = operation(&application, args)?;
+    let request = operation::build(context, &application, args).await?;
     patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
     if args.no_wait {
         context.out.complain(&format!("sync of {} asked for", target.name));
@@ -193,143 +219,6 @@ async fn sync(
     Ok(state.phase == "Succeeded")
 }
 
-/// The operation as a person's: with the options and retries of the spec, as argocd does it.
-fn operation(application: &Application, args: &Args) -> Result<Value, CommandError> {
-    let policy = application.spec.sync_policy.as_ref();
-    let mut sync = json!({"prune": args.prune, "dryRun": args.dry_run});
-    set_revisions(&mut sync, application, args)?;
-    let strategy = args.strategy.as_deref().unwrap_or("hook");
-    if args.strategy.is_some() || args.force {
-        sync["syncStrategy"] = json!({strategy: {"force": args.force}});
-    }
-    let flags = [
-        (args.replace, "Replace=true"),
-        (args.server_side, "ServerSideApply=true"),
-        (args.apply_out_of_sync_only, "ApplyOutOfSyncOnly=true"),
-    ];
-    let chosen: Vec<&str> = flags.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect();
-    // Options on the command line replace those of the spec, all of them: that is what argocd does.
-    if !chosen.is_empty() {
-        sync["syncOptions"] = json!(chosen);
-    } else if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|list| !list.is_empty()) {
-        sync["syncOptions"] = json!(options);
-    }
-    if !args.resource.is_empty() {
-        sync["resources"] = Value::Array(selected(application, &args.resource)?);
-    }
-    let mut operation = json!({"sync": sync, "initiatedBy": {"username": config::user()}});
-    if !args.info.is_empty() {
-        let pairs = args.info.iter().map(|pair| {
-            let split = pair.split_once('=');
-            let wrong = || CommandError::usage(format!("--info {pair}: expected name=value"));
-            split.map(|(name, value)| json!({"name": name, "value": value})).ok_or_else(wrong)
-        });
-        operation["info"] = Value::Array(pairs.collect::<Result<_, _>>()?);
-    }
-    match (retry(args), policy.and_then(|policy| policy.retry.as_ref())) {
-        (Some(retry), _) => operation["retry"] = retry,
-        (None, Some(retry)) => operation["retry"] = retry.write(),
-        (None, None) => {}
-    }
-    Ok(operation)
-}
-
-fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Result<(), CommandError> {
-    let sources = describe::sources(application);
-    if let Some(revision) = &args.revision {
-        if !application.spec.sources.is_empty() {
-            return Err(CommandError::usage("--revision is for apps with one source")
-                .hint("use --revisions with --source-positions or --source-names"));
-        }
-        let is_automated = describe::policy(application) != "Manual";
-        let wanted = sources.first().map(|source| source.target_revision.as_str()).unwrap_or_default();
-        if is_automated && wanted != revision && !args.dry_run {
-            return Err(CommandError::new(format!(
-                "cannot sync to {revision}: auto-sync currently set to {}",
-                if wanted.is_empty() { "HEAD" } else { wanted }
-            ))
-            .hint("the next automated sync would undo it; change the app's revision, or its sync policy"));
-        }
-        sync["revision"] = json!(revision);
-    }
-    let revisions = revisions_of(&sources, &args.revisions, &args.source_positions, &args.source_names)?;
-    if !revisions.is_empty() {
-        sync["revisions"] = json!(revisions);
-    }
-    Ok(())
-}
-
-/// A revision for every source, where some are given for sources by position or name; none if none are given.
-pub(super) fn revisions_of(
-    sources: &[&ApplicationSource],
-    given: &[String],
-    positions: &[usize],
-    names: &[String],
-) -> Result<Vec<String>, CommandError> {
-    if given.len() != positions.len() + names.len() {
-        return Err(CommandError::usage(
-            "each of --revisions needs its --source-positions or --source-names",
-        ));
-    }
-    if given.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut revisions: Vec<String> = sources.iter().map(|source| source.target_revision.clone()).collect();
-    let by_name = names.iter().map(|name| {
-        let position = sources.iter().position(|source| source.name == *name);
-        position.ok_or_else(|| CommandError::usage(format!("there is no source with the name {name}")))
-    });
-    let by_position = positions.iter().map(|position| {
-        let index = position.checked_sub(1).filter(|index| *index < sources.len());
-        index.ok_or_else(|| CommandError::usage(format!("there is no source {position}")))
-    });
-    let indices: Vec<usize> = by_name.chain(by_position).collect::<Result<_, _>>()?;
-    for (index, revision) in indices.into_iter().zip(given) {
-        if let Some(slot) = revisions.get_mut(index) {
-            slot.clone_from(revision);
-        }
-    }
-    Ok(revisions)
-}
-
-/// The objects that the filters name, out of those that the app has.
-fn selected(application: &Application, filters: &[ResourceFilter]) -> Result<Vec<Value>, CommandError> {
-    let all = states::states(application);
-    let chosen: Vec<Value> = all
-        .iter()
-        .filter(|state| state.hook.is_empty() && ResourceFilter::any_matches(filters, state))
-        .map(|state| {
-            json!({"group": state.group, "kind": state.kind, "namespace": state.namespace, "name": state.name})
-        })
-        .collect();
-    if chosen.is_empty() {
-        return Err(CommandError::new(format!(
-            "no object of {} is named by --resource",
-            application.metadata.name
-        ))
-        .hint(format!("`plumb app resources {}` shows its objects", application.metadata.name)));
-    }
-    Ok(chosen)
-}
-
-fn retry(args: &Args) -> Option<Value> {
-    let backoff = [
-        ("duration", args.retry_backoff_duration.clone().map(Value::from)),
-        ("maxDuration", args.retry_backoff_max_duration.clone().map(Value::from)),
-        ("factor", args.retry_backoff_factor.map(Value::from)),
-    ];
-    let backoff: serde_json::Map<String, Value> =
-        backoff.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    if args.retry_limit.is_none() && !args.retry_refresh && backoff.is_empty() {
-        return None;
-    }
-    let mut retry = json!({"limit": args.retry_limit.unwrap_or(0), "refresh": args.retry_refresh});
-    if !backoff.is_empty() {
-        retry["backoff"] = Value::Object(backoff);
-    }
-    Some(retry)
-}
-
 /// Follows the operation until it has ended, and tells how it goes on. `before`: when the one before it began.
 pub(super) async fn follow_operation(
     context: &Context,
@@ -343,12 +232,12 @@ pub(super) async fn follow_operation(
     let mut begun = false;
     loop {
         let event = if begun {
-            events.next().await
-        } else if let Ok(event) = tokio::time::timeout(PATIENCE, events.next()).await {
+            progress.next(&mut events).await
+        } else if let Ok(event) = tokio::time::timeout(PATIENCE, progress.next(&mut events)).await {
             event
         } else {
             begun = true;
-            context.out.complain(&no_engine(target));
+            progress.complain(&no_engine(target));
             continue;
         };
         match event {
@@ -369,7 +258,7 @@ pub(super) async fn follow_operation(
             Some(ObjectEvent::Gone { .. }) => {
                 return Err(CommandError::new(format!("application {} was deleted", target.name)));
             }
-            Some(ObjectEvent::Trouble(trouble)) => context.out.complain(&trouble),
+            Some(ObjectEvent::Trouble(trouble)) => progress.complain(&trouble),
             Some(ObjectEvent::Listed) => {}
             None => {
                 return Err(CommandError::new(format!("the watch of application {} ended", target.name)));

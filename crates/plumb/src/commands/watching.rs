@@ -1,0 +1,60 @@
+//! `--watch`: a table that is shown again when what it is about changes.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::{self, SelectAll};
+use plumb_core::object::GroupVersionKind;
+use plumb_kube::{ClusterClient, ObjectEvent, ObjectStream, Selection};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::kinds;
+use crate::output::LiveTable;
+
+/// Changes within this time are shown together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Shows the table of `rows` now and after every change of the objects that are watched, until the reader goes
+/// away.
+pub(crate) async fn follow(
+    context: &Context,
+    client: &ClusterClient,
+    watched: &[(GroupVersionKind, Selection)],
+    header: &[&str],
+    rows: impl AsyncFn() -> Result<Vec<Vec<String>>, CommandError>,
+) -> Result<ExitCode, CommandError> {
+    let mut table = LiveTable::new(context.out);
+    // What cannot be listed is an answer; what goes wrong later is told, and watched on.
+    table.show(header, &rows().await?);
+    let streams: Vec<ObjectStream> = watched
+        .iter()
+        .map(|(gvk, selection)| {
+            let failed = |error| CommandError::api(format!("watch {}", kinds::plural(&gvk.kind)), error);
+            client.watch_objects(gvk, selection.clone()).map_err(failed)
+        })
+        .collect::<Result<_, _>>()?;
+    let mut events = stream::select_all(streams);
+    while !context.out.is_reader_gone() && changed(context, &mut events).await {
+        // More may come while the first change is still being taken in.
+        let more = async { while changed(context, &mut events).await {} };
+        let _ = tokio::time::timeout(TOGETHER, more).await;
+        match rows().await {
+            Ok(rows) => table.show(header, &rows),
+            Err(error) => context.out.complain(&error.to_string()),
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Waits for the next change; `false` when there will be none.
+async fn changed(context: &Context, events: &mut SelectAll<ObjectStream>) -> bool {
+    while let Some(event) = events.next().await {
+        match event {
+            ObjectEvent::Seen(_) | ObjectEvent::Gone { .. } | ObjectEvent::Listed => return true,
+            ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
+        }
+    }
+    false
+}
