@@ -167,10 +167,7 @@ async fn table(context: &Context, client: &ClusterClient, application: &Applicat
     if states.is_empty() {
         return;
     }
-    // Kinds beyond those that every command knows are asked for only where an object needs them.
-    if client.discover().await.is_ok() {
-        states::fill_health(client, &mut states).await;
-    }
+    states::look_at_health(client, &mut states).await;
     context.out.say("");
     let rows: Vec<Vec<String>> = states.iter().map(states::State::row).collect();
     context.out.table(&states::COLUMNS, &rows);

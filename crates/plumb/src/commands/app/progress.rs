@@ -175,7 +175,7 @@ fn line(cells: &[&str]) -> String {
     for (index, cell) in cells.iter().enumerate() {
         text.push_str(cell);
         if let Some(width) = WIDTHS.get(index) {
-            let blanks = width.saturating_sub(cell.chars().count()).max(1) + 1;
+            let blanks = width.saturating_sub(cell.chars().count()) + 2;
             text.extend(std::iter::repeat_n(' ', blanks));
         }
     }

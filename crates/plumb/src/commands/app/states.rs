@@ -141,12 +141,22 @@ const WITHOUT_HEALTH: [&str; 10] = [
     "LimitRange",
 ];
 
+/// Does somebody have to look at the object to know its health?
+fn is_open(state: &State) -> bool {
+    state.health.is_empty() && state.hook.is_empty() && !WITHOUT_HEALTH.contains(&state.kind.as_str())
+}
+
+/// The same for a client that does not know all kinds yet: they are asked for only where an object needs it.
+pub(super) async fn look_at_health(client: &ClusterClient, states: &mut [State]) {
+    if states.iter().any(is_open) && client.discover().await.is_ok() {
+        fill_health(client, states).await;
+    }
+}
+
 /// Fills in the health of objects from the live ones, where the status does not hold it. What may not be read
 /// stays open.
 pub(super) async fn fill_health(client: &ClusterClient, states: &mut [State]) {
-    let wanted = states.iter_mut().filter(|state| {
-        state.health.is_empty() && state.hook.is_empty() && !WITHOUT_HEALTH.contains(&state.kind.as_str())
-    });
+    let wanted = states.iter_mut().filter(|state| is_open(state));
     futures::stream::iter(wanted)
         .for_each_concurrent(AT_ONCE, |state| async {
             let gvk = GroupVersionKind {

@@ -215,7 +215,7 @@ async fn sync(
         CommandError::new(format!("timed out after {} s: {} is not synced yet", args.timeout, target.name))
             .hint(format!("the sync goes on; `plumb app wait {}` waits again", target.name))
     })??;
-    show(context, &application, &state, args)?;
+    show(context, client, &application, &state, args).await?;
     Ok(state.phase == "Succeeded")
 }
 
@@ -267,8 +267,9 @@ pub(super) async fn follow_operation(
     }
 }
 
-fn show(
+async fn show(
     context: &Context,
+    client: &ClusterClient,
     application: &Application,
     state: &OperationState,
     args: &Args,
@@ -283,7 +284,8 @@ fn show(
     if args.dry_run {
         return Ok(());
     }
-    let all = states::states(application);
+    let mut all = states::states(application);
+    states::look_at_health(client, &mut all).await;
     let rows: Vec<Vec<String>> = all.iter().map(states::State::row).collect();
     if !rows.is_empty() {
         context.out.say("");
