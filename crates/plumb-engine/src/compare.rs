@@ -80,6 +80,8 @@ impl Comparison<'_> {
         let mut live = snapshot.live;
         let mut versions: BTreeSet<String> =
             desired.objects.values().map(|object| object.manifest.api_version().to_owned()).collect();
+        // Hooks are compared with nothing, but what is sent must be known too.
+        versions.extend(desired.hooks.iter().map(|hook| hook.manifest.api_version().to_owned()));
         versions.extend(live.objects.values().map(|object| object.api_version().to_owned()));
         let schemas = self.cluster.schemas.with(&versions).await?;
         self.reread(&mut live, &schemas, memory).await;

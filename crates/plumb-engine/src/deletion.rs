@@ -186,6 +186,7 @@ impl Run<'_> {
                     let verb = Verb::ApplyManifest {
                         manifest: manifest.clone(),
                         how: plumb_core::plan::HowToApply::ServerSide,
+                        strict: false,
                         dry_run: false,
                     };
                     let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };

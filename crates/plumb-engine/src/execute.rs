@@ -1,8 +1,9 @@
 //! Carries out what a sync asks for: one function per verb, each safe to repeat.
 
+mod apply;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures::future::join_all;
 use plumb_core::app::AppId;
@@ -15,9 +16,8 @@ use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::{Command, Success, Verb};
 use plumb_kube::{
-    ApiError, Applied, ApplyOptions, DeleteOptions, DeletePermit, DeletionProof, DeletionReason,
-    FieldValidation, Impersonation, Ownership, Patch, PatchOptions, ProjectAnswer, Reason, Target, Tombstone,
-    WriteError, WriteFacts, WritePermit,
+    ApiError, Applied, DeleteOptions, DeletePermit, DeletionProof, DeletionReason, Impersonation, Ownership,
+    Patch, PatchOptions, ProjectAnswer, Target, Tombstone, WriteError, WriteFacts, WritePermit,
 };
 use serde_json::{Value, json};
 use tracing::debug;
@@ -121,10 +121,8 @@ impl Executor<'_> {
                         images: Vec::new(),
                     });
                 };
-                let unknown =
-                    if *strict { unknown_fields(&object.manifest, self.schemas) } else { Vec::new() };
-                if !unknown.is_empty() {
-                    return Err(StepError::UnknownFields(unknown));
+                if *strict {
+                    self.know_all_fields(&object.manifest)?;
                 }
                 let knowledge = (self.knowledge)(key);
                 let manifest = self.prepared(key, &object.manifest, &knowledge);
@@ -134,10 +132,14 @@ impl Executor<'_> {
                 }
                 self.write_patiently(key, &manifest, manner, &knowledge).await?
             }
-            Verb::ApplyManifest { manifest, how, dry_run } => {
+            Verb::ApplyManifest { manifest, how, strict, dry_run } => {
+                if *strict {
+                    self.know_all_fields(&manifest.0)?;
+                }
                 let knowledge = (self.knowledge)(key);
-                let manner = Manner { how: *how, strict: false, dry_run: *dry_run };
-                self.write_patiently(key, &manifest.0, manner, &knowledge).await?
+                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                let manifest = manifest_to_apply(&manifest.0, self.schemas);
+                self.write_patiently(key, &manifest, manner, &knowledge).await?
             }
             Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
             Verb::DeleteHook { uid, propagation } => {
@@ -145,6 +147,13 @@ impl Executor<'_> {
             }
             Verb::ReleaseHook => self.release_hook(key).await?,
         })
+    }
+
+    /// The server drops some unknown fields without a word, such as those of a custom resource.
+    #[expect(clippy::result_large_err, reason = "it is awaited beside requests, which cost far more")]
+    fn know_all_fields(&self, manifest: &Manifest) -> Result<(), StepError> {
+        let unknown = unknown_fields(manifest, self.schemas);
+        if unknown.is_empty() { Ok(()) } else { Err(StepError::UnknownFields(unknown)) }
     }
 
     /// The manifest as it is sent: fields that belong to somebody else keep their live value.
@@ -244,79 +253,6 @@ impl Executor<'_> {
                 && text("/spec/group") == Some(&key.group)
                 && text("/spec/names/kind") == Some(&key.kind)
         })
-    }
-
-    async fn write(
-        &self,
-        key: &ObjectKey,
-        manifest: &Manifest,
-        manner: Manner,
-        knowledge: &Knowledge,
-    ) -> Result<Success, WriteError> {
-        let permit = self.permit(key, knowledge)?;
-        let options = ApplyOptions {
-            field_manager: FIELD_MANAGER.to_owned(),
-            force: true,
-            field_validation: if manner.strict { FieldValidation::Strict } else { FieldValidation::Warn },
-            subresource: None,
-        };
-        if manner.dry_run {
-            let client = match &self.impersonation {
-                Some(impersonation) => self.cluster.client.impersonating(impersonation.clone()),
-                None => self.cluster.client.clone(),
-            };
-            let applied = client.dry_run_apply(manifest, &options).await?;
-            return Ok(success(&applied, "serverside-applied (dry run)"));
-        }
-        let gate = &self.cluster.gate;
-        match manner.how {
-            HowToApply::ServerSide => {
-                Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
-            }
-            HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
-                Ok(applied) => Ok(self.done(key, &applied, "serverside-applied")),
-                Err(error) if is_immutable(&error) => self.recreate(key, manifest, &permit, knowledge).await,
-                Err(error) => Err(error),
-            },
-            HowToApply::Create => match gate.create(&permit, manifest, FIELD_MANAGER).await {
-                Ok(applied) => Ok(self.done(key, &applied, "created")),
-                // Created by this very operation before a restart.
-                Err(error) if already_exists(&error) => {
-                    Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "configured"))
-                }
-                Err(error) => Err(error),
-            },
-            HowToApply::Replace => {
-                let whole = with_server_fields(manifest, knowledge.live.as_deref());
-                Ok(self.done(key, &gate.replace(&permit, &whole, FIELD_MANAGER).await?, "replaced"))
-            }
-            HowToApply::Recreate => self.recreate(key, manifest, &permit, knowledge).await,
-        }
-    }
-
-    async fn recreate(
-        &self,
-        key: &ObjectKey,
-        manifest: &Manifest,
-        permit: &WritePermit,
-        knowledge: &Knowledge,
-    ) -> Result<Success, WriteError> {
-        if let Some(live) = &knowledge.live {
-            self.bury(key, live, TombstoneReason::Recreated).await?;
-            let proof = DeletionProof {
-                reason: DeletionReason::Recreate,
-                live_complete: true,
-                within_budget: true,
-                options_allow: true,
-                tombstone: Tombstone::Kept,
-            };
-            let facts = self.facts(key, knowledge);
-            self.delete(key, live, facts, &proof, Propagation::Background).await?;
-        }
-        // The server may need a moment to collect what was deleted; the watch says when it is gone.
-        self.until_gone(key).await;
-        let applied = self.cluster.gate.create(permit, manifest, FIELD_MANAGER).await?;
-        Ok(self.done(key, &applied, "replaced"))
     }
 
     /// Notes what was written, and says so.
@@ -437,21 +373,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Waits until the store no longer has the object, at most half a minute: then creating says what is in
-    /// the way.
-    async fn until_gone(&self, key: &ObjectKey) {
-        let store = &self.cluster.store;
-        let mut changes = store.subscribe();
-        let gone = async {
-            while store.contains(key) {
-                if changes.recv().await.is_none() {
-                    break;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(Duration::from_secs(30), gone).await;
-    }
-
     async fn bury(
         &self,
         key: &ObjectKey,
@@ -504,7 +425,10 @@ struct Manner {
 
 /// `deployment.apps/web serverside-applied`, as kubectl says it, and the images of its pods.
 fn success(applied: &Applied, what: &str) -> Success {
-    let manifest = &applied.manifest;
+    named(&applied.manifest, what)
+}
+
+fn named(manifest: &Manifest, what: &str) -> Success {
     let kind = manifest.kind().to_lowercase();
     let group = if manifest.group().is_empty() { String::new() } else { format!(".{}", manifest.group()) };
     let message = format!("{kind}{group}/{} {what}", manifest.name().unwrap_or_default());
@@ -542,41 +466,4 @@ fn rebase_managed_fields(before: &Manifest, now: &Manifest, rewritten: &Value) -
     }
     let kept = fresh.iter().filter(|entry| !is_main(entry)).cloned();
     Some(main(rewritten.as_array()?).into_iter().chain(kept).collect())
-}
-
-/// A refusal because a field cannot be changed in place.
-fn is_immutable(error: &WriteError) -> bool {
-    error.api().is_some_and(|error| {
-        matches!(error.reason(), Some(Reason::Invalid | Reason::Conflict | Reason::Forbidden))
-    })
-}
-
-fn already_exists(error: &WriteError) -> bool {
-    error.api().is_some_and(|error| matches!(error.reason(), Some(Reason::AlreadyExists)))
-}
-
-/// `Replace` writes the whole object: what only the server sets is taken over from the live one.
-fn with_server_fields(manifest: &Manifest, live: Option<&Manifest>) -> Manifest {
-    let Some(live) = live else { return manifest.clone() };
-    let resource_version = live.resource_version().map(str::to_owned);
-    let cluster_ip =
-        ["clusterIP", "clusterIPs"].map(|field| live.value().pointer(&format!("/spec/{field}")).cloned());
-    let replaced = manifest.clone().edit_metadata(|metadata| {
-        if let Some(resource_version) = resource_version {
-            metadata.insert("resourceVersion".to_owned(), Value::String(resource_version));
-        }
-    });
-    if manifest.kind() != "Service" || !manifest.group().is_empty() {
-        return replaced;
-    }
-    // A Service keeps its address: the server refuses a replacement without it.
-    let mut value = replaced.clone().into_value();
-    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
-        for (field, address) in ["clusterIP", "clusterIPs"].into_iter().zip(cluster_ip) {
-            if let Some(address) = address {
-                spec.entry(field).or_insert(address);
-            }
-        }
-    }
-    Manifest::new(value).unwrap_or(replaced)
 }

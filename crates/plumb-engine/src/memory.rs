@@ -45,6 +45,8 @@ pub(crate) struct Memory {
     pub(crate) report: Option<DriftReport>,
     /// The operation that is under way in this process.
     pub(crate) operation: Option<ActiveOperation>,
+    /// When the last operation that this process knows of began.
+    pub(crate) last_start: Option<Timestamp>,
     /// When the first pause of the app or its objects ends; a run is asked for then.
     pub(crate) pause_ends: Option<Timestamp>,
     /// What the operation under way has written.

@@ -52,8 +52,7 @@ impl Run<'_> {
             if self.now < at {
                 return self.wake_at(app, Look::Live, at, "retry");
             }
-            let refresh = active.asked.retry.refresh;
-            active.retry(refresh);
+            active.retry();
         }
         if let Err(message) = &ground.impersonation {
             return self.err(app, active, message);
@@ -242,6 +241,8 @@ impl Run<'_> {
             }
             // client
             outcomes = self.carry_out(app, ground, compared, active, &transition.commands, memory).await;
+            let commands = &transition.commands;
+            outcomes = self.repaired(app, ground, compared, active, commands, outcomes, memory).await;
         }
         if let Some(state) = active.state.as_ref().filter(|state| state.plan().dry_run)
             && active.record.phase.is_completed()
@@ -259,6 +260,54 @@ impl Run<'_> {
         if active.record.phase.is_completed() && is_by_person(active) {
             memory.ledger = std::mem::take(&mut memory.ledger).forgotten(compared.verdicts.keys());
         }
+    }
+
+    /// What the server refused although nobody had asked it before may be repairable: a default of Git's former
+    /// choice stands in the way of the new one. By now its word is known: such objects are judged again, and
+    /// written once more if that helps.
+    #[expect(clippy::too_many_arguments, reason = "those of carry_out, and what it answered")]
+    async fn repaired(
+        &self,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        active: &ActiveOperation,
+        commands: &[Command],
+        mut outcomes: Vec<StepOutcome>,
+        memory: &mut Memory,
+    ) -> Vec<StepOutcome> {
+        let is_refused = |command: &Command, memory: &Memory| {
+            let attempt = memory.attempts.get(&command.id.key).map(|attempt| &attempt.result);
+            matches!(command.verb, Verb::Apply { dry_run: false, .. })
+                && matches!(attempt, Some(AttemptResult::Refused(_)))
+                && outcomes.iter().any(|outcome| outcome.id == command.id && outcome.result.is_err())
+        };
+        let refused: Vec<&Command> = commands.iter().filter(|command| is_refused(command, memory)).collect();
+        if refused.is_empty() {
+            return outcomes;
+        }
+        let Ok(again) = self.compare(app, ground, &compared.gathered, Doubt::Ask, memory).await else {
+            return outcomes;
+        };
+        let helps = |key: &ObjectKey| {
+            let before =
+                compared.verdicts.get(key).and_then(|verdict| verdict.advice.managed_fields.as_ref());
+            again.verdicts.get(key).is_some_and(|verdict| {
+                let now = verdict.advice.managed_fields.as_ref();
+                now.is_some() && now != before && !verdict.advice.blocked
+            })
+        };
+        let repairs: Vec<Command> =
+            refused.into_iter().filter(|command| helps(&command.id.key)).cloned().collect();
+        if repairs.is_empty() {
+            return outcomes;
+        }
+        for outcome in self.carry_out(app, ground, &again, active, &repairs, memory).await {
+            if let Some(first) = outcomes.iter_mut().find(|first| first.id == outcome.id) {
+                *first = outcome;
+            }
+        }
+        outcomes
     }
 
     async fn carry_out(
@@ -362,10 +411,9 @@ impl Run<'_> {
     fn follow(&self, app: &App, active: &mut ActiveOperation, after: &After) {
         match after {
             After::GoOn => {}
-            After::RetryAt { at, refresh } => {
+            After::RetryAt { at, .. } => {
                 active.retry_at = Some(*at);
-                // With `retry.refresh` the next try is about what Git asks by then.
-                let look = if *refresh { Look::GitNow } else { Look::Live };
+                let look = if active.resolves_anew() { Look::GitNow } else { Look::Live };
                 self.wake_at(app, look, *at, "retry");
             }
             After::Ended => {

@@ -26,7 +26,7 @@ pub(crate) struct ActiveOperation {
     pub(crate) retry_at: Option<Timestamp>,
     /// What it syncs; resolved once, so that a new commit in between changes nothing.
     pub(crate) gathered: Option<Arc<Gathered>>,
-    /// With `retry.refresh`, after a failed try: it syncs what Git asks by then, not what was asked for.
+    /// After a failed try that asks Git anew: it syncs what Git asks by then, not what was asked for.
     pub(crate) follows_git: bool,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
@@ -35,9 +35,14 @@ pub(crate) struct ActiveOperation {
 }
 
 impl ActiveOperation {
-    /// An operation that begins now.
-    pub(crate) fn begin(wire: wire::Operation, asked: Operation, now: Timestamp) -> Self {
-        let record = OperationRecord::begun(now);
+    /// An operation that begins now; `last` is when the one before it began.
+    pub(crate) fn begin(
+        wire: wire::Operation,
+        asked: Operation,
+        now: Timestamp,
+        last: Option<Timestamp>,
+    ) -> Self {
+        let record = OperationRecord::begun(now, last, asked.runs_hooks());
         Self {
             wire,
             asked,
@@ -67,15 +72,34 @@ impl ActiveOperation {
             results: if state.finished_at.is_some() { Vec::new() } else { results },
         };
         let pinned = pinned.unwrap_or_default().into_iter().filter(|revision| !revision.is_empty()).collect();
-        Self { wire, asked, record, retry_at: None, gathered: None, follows_git: false, pinned, state: None }
+        let mut active = Self {
+            wire,
+            asked,
+            record,
+            retry_at: None,
+            gathered: None,
+            follows_git: false,
+            pinned,
+            state: None,
+        };
+        if state.finished_at.is_some() && active.resolves_anew() {
+            active.follows_git = true;
+            active.pinned.clear();
+        }
+        active
+    }
+
+    /// Does the next try ask Git anew? With `retry.refresh`, and where the operation names no revision.
+    pub(crate) fn resolves_anew(&self) -> bool {
+        self.asked.retry.refresh || self.asked.revisions.is_empty()
     }
 
     /// The next try begins.
-    pub(crate) fn retry(&mut self, refresh: bool) {
+    pub(crate) fn retry(&mut self) {
         self.record = self.record.retried();
         self.retry_at = None;
         self.state = None;
-        if refresh {
+        if self.resolves_anew() {
             self.follows_git = true;
             self.gathered = None;
             self.pinned.clear();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use plumb_core::app::{App, Initiator, Pause};
+use plumb_core::app::{App, Initiator, Operation, Pause};
 use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{Complete, DesiredProblem, DesiredSet, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, VerdictStatus};
@@ -343,8 +343,22 @@ impl Run<'_> {
         });
         Some(match under_way {
             Some(state) => ActiveOperation::resume(asked.clone(), operation, state),
-            None => ActiveOperation::begin(asked.clone(), operation, self.now),
+            None => self.begin(application, memory, asked.clone(), operation),
         })
+    }
+
+    fn begin(
+        &self,
+        application: &Application,
+        memory: &mut Memory,
+        wire: wire::Operation,
+        asked: Operation,
+    ) -> ActiveOperation {
+        // Whoever asks for an operation clears the state of the last one; this process remembers it.
+        let written = application.status.operation_state.as_ref().map(|state| state.started_at);
+        let active = ActiveOperation::begin(wire, asked, self.now, written.max(memory.last_start));
+        memory.last_start = Some(active.record.started_at);
+        active
     }
 
     fn start_by_itself(
@@ -417,7 +431,7 @@ impl Run<'_> {
                         );
                     }
                 }
-                let mut active = ActiveOperation::begin(wire, asked, self.now);
+                let mut active = self.begin(application, memory, wire, asked);
                 active.gathered = Some(Arc::clone(&compared.gathered));
                 Some(active)
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use plumb_core::health::{Custom, Health, HealthStatus, assess_with};
+use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, since};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
 use plumb_core::sync::{LiveSight, Sight};
@@ -69,12 +69,24 @@ fn sight(
     };
     let is_well = |health: &Health| health.status == HealthStatus::Healthy;
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
+    let finalizers: Vec<String> =
+        finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     LiveSight {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
-        has_hook_finalizer: finalizers.is_some_and(|list| list.iter().any(|entry| entry == HOOK_FINALIZER)),
+        leaving_since: live
+            .value()
+            .pointer("/metadata/deletionTimestamp")
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse().ok()),
+        has_hook_finalizer: finalizers.iter().any(|entry| entry == HOOK_FINALIZER),
+        finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
-        since: memory.health.records.get(key).map(|record| record.since),
+        since: health.as_ref().and_then(|health| {
+            let since = since(live, health, memory.health.records.get(key), Timestamp::now());
+            // What is only known to be so now says nothing.
+            (since.known_from != KnownFrom::Seen).then_some(since.at)
+        }),
         trouble: if health.as_ref().is_none_or(is_well) {
             None
         } else {

@@ -160,6 +160,8 @@ impl ClusterClient {
     }
 
     /// What the server would make of a creation, without effect.
+    /// An object of this name that exists is refused last, after validation and admission: `AlreadyExists` means
+    /// that nothing else stands in the way.
     pub async fn dry_run_create(
         &self,
         manifest: &Manifest,

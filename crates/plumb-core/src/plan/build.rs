@@ -188,6 +188,7 @@ fn hook_steps<'a>(input: &'a PlanInput<'_>, hook: &'a DesiredHook) -> impl Itera
                     manifest: Payload(Arc::new(manifest)),
                     delete_policies: hook.options.delete_policies.clone(),
                     how,
+                    strict: input.request.options.validate && !hook.options.skip_validation,
                 }),
             },
             defines: defined_kind(&hook.manifest),
@@ -285,9 +286,15 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .into_iter()
         .zip(skips)
         .map(|((key, _, live), skip)| {
-            let held_by_budget = skip.is_none() && over_budget.is_some();
-            let last = input.request.options.prune_last || live.options.prune_last || held_by_budget;
+            // What a guard of the automation holds does not hold up the rest.
+            let held = input.request.automated
+                && skip.is_none()
+                && (over_budget.is_some()
+                    || input.budget.protects(key, live.holds_data.as_deref()).is_some());
+            let last = input.request.options.prune_last || live.options.prune_last || held;
             let (action, waits_for) = match skip {
+                // Deleted already, by whomever: the next wave comes when it is gone.
+                Some(skip @ Skip::AlreadyTerminating) => (Action::Skip(skip), WaitsFor::Deletion),
                 Some(skip) => (Action::Skip(skip), WaitsFor::Nothing),
                 None => (prune(input, key, live, over_budget.as_ref()), WaitsFor::Deletion),
             };

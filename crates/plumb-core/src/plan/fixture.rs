@@ -11,6 +11,7 @@
 //! ```
 //! More words on an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
 //! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `paused`, `terminating`, `data=…`,
+//! `live-options=Replace=true` (only the live object asks for it), `unreleased` (held by the hook finalizer),
 //! `created=TIME`, `copied` (the tracking mark is another object's), `generate` (`generateName`), `ns=other`,
 //! `collected`, `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
 //! `unproven` and `budget off` set the rest.
@@ -121,7 +122,10 @@ impl Fixture {
         let value = |name: &str| value(words, name);
         let live = (place != "git").then(|| LiveFacts {
             manifest: Arc::new(manifest.clone()),
-            options,
+            options: value("live-options").map_or(options, |text| {
+                let annotated = manifest.clone().with_annotation("argocd.argoproj.io/sync-options", text);
+                ObjectOptions::parse(&annotated)
+            }),
             owner: match value("owner").map(|owner| owner.split_once(':').unwrap_or((owner, ""))) {
                 None => Owner::ThisApp,
                 Some(("nobody", _)) => Owner::Nobody,
@@ -272,6 +276,9 @@ fn manifest(words: &[&str]) -> Manifest {
         }
     }
     metadata.insert("annotations".to_owned(), Value::Object(annotations));
+    if words.contains(&"unreleased") {
+        metadata.insert("finalizers".to_owned(), json!([super::HOOK_FINALIZER]));
+    }
     if words.contains(&"terminating") {
         metadata.insert("deletionTimestamp".to_owned(), json!(STARTED));
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::SyncPhase;
 use crate::object::Manifest;
+use crate::tracking::TRACKING_ANNOTATION;
 
 /// Annotation that [`OperationMark::text`] stands in, on hook objects only.
 pub const OPERATION_ANNOTATION: &str = "plumb.dev/operation";
@@ -35,12 +36,10 @@ impl OperationMark {
     /// namespace, marked, and held by the hook finalizer.
     pub fn stamp(&self, hook: &Manifest, namespace: Option<&str>, phase: SyncPhase) -> Manifest {
         let name = self.name_of(hook, &phase.name().to_lowercase());
-        hook.clone()
+        named(hook, &name)
             .with_namespace(namespace)
             .with_annotation(OPERATION_ANNOTATION, &self.text(phase))
             .edit_metadata(|metadata| {
-                metadata.insert("name".to_owned(), Value::String(name));
-                metadata.remove("generateName");
                 let finalizers = metadata.entry("finalizers").or_insert_with(|| Value::Array(Vec::new()));
                 if let Value::Array(finalizers) = finalizers
                     && !finalizers.iter().any(|finalizer| finalizer == HOOK_FINALIZER)
@@ -63,4 +62,18 @@ impl OperationMark {
         };
         format!("{prefix}{short}-{phase}-{}", self.started_at.as_second())
     }
+}
+
+/// A hook under this name. The tracking mark of one with `generateName` was made before it had a name; with it
+/// the object is known as the app's, and can be cleaned up.
+pub(crate) fn named(hook: &Manifest, name: &str) -> Manifest {
+    let tracked = hook.annotation(TRACKING_ANNOTATION).filter(|id| id.ends_with('/'));
+    let hook = match tracked.map(|id| format!("{id}{name}")) {
+        Some(id) => hook.clone().with_annotation(TRACKING_ANNOTATION, &id),
+        None => hook.clone(),
+    };
+    hook.edit_metadata(|metadata| {
+        metadata.insert("name".to_owned(), Value::String(name.to_owned()));
+        metadata.remove("generateName");
+    })
 }

@@ -18,6 +18,8 @@ mod tombstone;
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(test)]
+mod option_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ mod tests;
 pub use budget::PruneBudget;
 pub use build::build;
 pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};
+pub(crate) use mark::named;
 pub use mark::{HOOK_FINALIZER, OPERATION_ANNOTATION, OperationMark};
 pub use order::{Stage, kind_rank};
 pub use proof::{DeletionProof, NoProof};

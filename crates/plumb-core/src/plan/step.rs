@@ -195,6 +195,8 @@ pub struct Hook {
     pub delete_policies: Vec<DeletePolicy>,
     /// With which kind of request.
     pub how: HowToApply,
+    /// Are unknown fields an error?
+    pub strict: bool,
 }
 
 impl Hook {

@@ -1,6 +1,6 @@
 //! A plan as rows of text: what `--dry-run` and the page show.
 
-use super::{Action, Group, HowToApply, Plan, PruneGuard, Step, StepId};
+use super::{Action, Group, HowToApply, Plan, PruneGuard, Skip, Step, StepId};
 
 /// One line of a printed plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,14 @@ fn row(group: &Group, step: &Step, is_last: bool) -> Row {
     let (action, detail) = describe(&step.action);
     let waits_for = match step.action {
         // The last group ends the sync: only hooks are waited for.
-        Action::Apply { .. } | Action::Unchanged | Action::Prune { .. } if is_last => "-".to_owned(),
+        Action::Apply { .. }
+        | Action::Unchanged
+        | Action::Prune { .. }
+        | Action::Skip(Skip::AlreadyTerminating)
+            if is_last =>
+        {
+            "-".to_owned()
+        }
         _ => step.waits_for.to_string(),
     };
     Row {

@@ -9,6 +9,7 @@ use crate::app::AppId;
 use crate::desired::{Complete, DesiredProblem, DesiredSet};
 use crate::live::LiveSet;
 use crate::object::Manifest;
+use crate::tracking::{Claim, TRACKING_ANNOTATION, TrackingSettings, claim};
 
 fn check(facts: &str, expected: &Expect) {
     expected.assert_eq(&Fixture::parse(facts).print());
@@ -101,6 +102,17 @@ fn a_hook_has_its_mark_and_finalizer() {
             "finalizers": ["argocd.argoproj.io/hook-finalizer"],
         }))
     );
+}
+
+#[test]
+fn a_generated_name_stands_in_the_tracking_mark_too() {
+    let hook = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"generateName": "run-", "annotations": {TRACKING_ANNOTATION: "web:batch/Job:prod/"}},
+    });
+    let mark = Fixture::parse("").mark;
+    let stamped = mark.stamp(&Manifest::new(hook).expect("an object"), Some("prod"), SyncPhase::PreSync);
+    assert_eq!(claim(&stamped, "web", &TrackingSettings::default()), Claim::Ours, "{:?}", stamped.value());
 }
 
 #[test]
@@ -255,12 +267,14 @@ fn what_left_git_is_pruned_only_if_asked_and_allowed() {
         live ConfigMap copy copied
         live ConfigMap held paused
         live Job hook hook=PostSync
+        live ConfigMap kept helm-policy=keep
         ",
         &expect![[r#"
             Sync 0: prune ConfigMap prod/confirm (left Git, waits for confirmation: Prune=confirm) -> -
             Sync 0: skip ConfigMap prod/going (left Git, pruned) -> -
             Sync 0: skip ConfigMap prod/guarded (left Git, ignored (no prune)) -> -
             Sync 0: skip ConfigMap prod/held (left Git, not applied: paused until 13:00: migration) -> -
+            Sync 0: prune ConfigMap prod/kept (left Git) -> -
             Sync 0: skip ConfigMap prod/moved (left Git, ignored (no prune): app shop renders it and takes it over) -> -
             Sync 0: prune ConfigMap prod/plain (left Git) -> -
         "#]],
@@ -392,11 +406,11 @@ fn an_automated_sync_asks_before_it_deletes_data() {
     check(
         &format!("sync prune automated {facts}"),
         &expect![[r#"
-            Sync 0: prune Namespace old (left Git, waits for confirmation: it holds data (claims)) -> -
-            Sync 0: prune ConfigMap prod/plain (left Git) -> -
-            Sync 0: prune PersistentVolumeClaim prod/data (left Git, waits for confirmation: it holds data (a volume)) -> -
-            Sync 0: prune apiextensions.k8s.io/CustomResourceDefinition widgets.example.com (left Git, waits for confirmation: it holds data (instances)) -> -
-            Sync 0: keep ConfigMap prod/keep (in sync) -> -
+            Sync 0: prune ConfigMap prod/plain (left Git) -> deletion
+            Sync 0: keep ConfigMap prod/keep (in sync) -> health
+            Sync 1: prune Namespace old (left Git, waits for confirmation: it holds data (claims)) -> -
+            Sync 1: prune PersistentVolumeClaim prod/data (left Git, waits for confirmation: it holds data (a volume)) -> -
+            Sync 1: prune apiextensions.k8s.io/CustomResourceDefinition widgets.example.com (left Git, waits for confirmation: it holds data (instances)) -> -
         "#]],
     );
     assert!(!Fixture::parse(&format!("sync prune {facts}")).print().contains("waits for confirmation"));

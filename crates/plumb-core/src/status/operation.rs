@@ -1,6 +1,6 @@
 //! `operationState`, from one moment to the next.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::app::RetryPolicy;
 use crate::plan::{OperationMark, Refusal};
@@ -41,12 +41,19 @@ pub enum After {
 
 impl OperationRecord {
     /// An operation that begins now. Times on the wire have whole seconds, and the mark of hooks is made
-    /// from this one, so it is cut here.
-    pub fn begun(now: Timestamp) -> Self {
+    /// from this one, so it is cut here. `last` is when the operation before it began: two that may run hooks
+    /// never begin at the same time, so that the hooks of one are never taken for the other's.
+    pub fn begun(now: Timestamp, last: Option<Timestamp>, runs_hooks: bool) -> Self {
+        let earliest = last.map(whole_seconds).map(|last| {
+            let next = last.checked_add(SignedDuration::from_secs(1)).unwrap_or(last);
+            // Nobody confuses two that run no hooks; they only must not go back behind one that does.
+            if runs_hooks { next } else { last }
+        });
+        let now = whole_seconds(now);
         Self {
             phase: OperationPhase::Running,
             message: String::new(),
-            started_at: whole_seconds(now),
+            started_at: earliest.map_or(now, |earliest| earliest.max(now)),
             finished_at: None,
             retries: 0,
             results: Vec::new(),
@@ -72,7 +79,7 @@ impl OperationRecord {
                 } else {
                     transition.message.clone()
                 };
-                let finished_at = Some(whole_seconds(now));
+                let finished_at = Some(record.end(now));
                 (Self { phase: transition.phase, message, finished_at, ..record }, After::Ended)
             }
             OperationPhase::Failed | OperationPhase::Error => {
@@ -97,7 +104,7 @@ impl OperationRecord {
     pub fn superseded(&self, newer: &str, now: Timestamp) -> (Self, After) {
         let message =
             format!("superseded by {newer}, because this one was waiting to be retried: {}", self.message);
-        let finished_at = Some(whole_seconds(now));
+        let finished_at = Some(self.end(now));
         (Self { phase: OperationPhase::Failed, message, finished_at, ..self.clone() }, After::Ended)
     }
 
@@ -113,6 +120,11 @@ impl OperationRecord {
         }
     }
 
+    /// Nothing ends before it began.
+    fn end(&self, now: Timestamp) -> Timestamp {
+        whole_seconds(now).max(self.started_at)
+    }
+
     fn failed(
         self,
         phase: OperationPhase,
@@ -121,7 +133,7 @@ impl OperationRecord {
         policy: &RetryPolicy,
         now: Timestamp,
     ) -> (Self, After) {
-        let last = Try { phase, message, retries: self.retries, may_retry, ended_at: whole_seconds(now) };
+        let last = Try { phase, message, retries: self.retries, may_retry, ended_at: self.end(now) };
         let finished_at = Some(last.ended_at);
         match after_failure(&last, policy) {
             AfterFailure::Ended { phase, message } => {

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::app::{Backoff, RetryPolicy};
 use crate::desired::Wave;
 use crate::health::{Health, HealthStatus, Role};
+use crate::plan::Refusal;
 use crate::plan::fixture::{Fixture, key, time};
 use crate::sync::{Observed, OperationPhase, SyncLimits, SyncState, next};
 
@@ -76,9 +77,35 @@ fn now() -> Timestamp {
     time("2026-11-15T12:00:00.75Z")
 }
 
+fn begun() -> OperationRecord {
+    OperationRecord::begun(now(), None, true)
+}
+
+#[test]
+fn no_two_operations_with_hooks_begin_at_the_same_time() {
+    let first = begun();
+    let heal = OperationRecord::begun(now(), Some(first.started_at), false);
+    assert_eq!(heal.started_at, first.started_at, "it runs no hooks");
+    let second = OperationRecord::begun(now(), Some(heal.started_at), true);
+    let third = OperationRecord::begun(now(), Some(second.started_at), true);
+    let heal_again = OperationRecord::begun(now(), Some(third.started_at), false);
+    let fourth = OperationRecord::begun(now(), Some(heal_again.started_at), true);
+    let marks: std::collections::BTreeSet<String> = [&first, &second, &third, &fourth]
+        .iter()
+        .map(|record| record.mark("3f2c").text(crate::plan::SyncPhase::PreSync))
+        .collect();
+    assert_eq!(marks.len(), 4, "{marks:?}");
+    let long_ago = first.started_at - SignedDuration::from_hours(1);
+    assert_eq!(OperationRecord::begun(now(), Some(long_ago), true).started_at, first.started_at);
+
+    let refusal = Refusal { message: "no".to_owned(), objects: Vec::new() };
+    let (ended, _) = third.refused(&refusal, &policy(0), now());
+    assert_eq!(ended.finished_at, Some(third.started_at), "nothing ends before it began");
+}
+
 #[test]
 fn an_operation_starts_on_a_whole_second() {
-    let record = OperationRecord::begun(now());
+    let record = begun();
     assert_eq!(record.started_at, time("2026-11-15T12:00:00Z"));
     assert_eq!(record.mark("abc").text(crate::plan::SyncPhase::PreSync), "1794744000-0-presync");
 }
@@ -86,7 +113,7 @@ fn an_operation_starts_on_a_whole_second() {
 #[test]
 fn a_refused_plan_is_a_failed_operation_with_results() {
     let refusal = Fixture::parse("git ConfigMap a\ndenied ConfigMap").build().expect_err("refused");
-    let (record, after) = OperationRecord::begun(now()).refused(&refusal, &policy(0), now());
+    let (record, after) = begun().refused(&refusal, &policy(0), now());
     assert_eq!((record.phase, after), (OperationPhase::Failed, After::Ended));
     assert!(
         record.message.starts_with("one or more synchronization tasks are not valid"),
@@ -99,7 +126,7 @@ fn a_refused_plan_is_a_failed_operation_with_results() {
 
 #[test]
 fn a_retry_waits_with_results_and_starts_without() {
-    let begun = OperationRecord::begun(now());
+    let begun = begun();
     let (waiting, after) = begun.erred("the cluster is away", &policy(1), now());
     assert_eq!(waiting.phase, OperationPhase::Running);
     assert!(waiting.finished_at.is_some());
@@ -134,7 +161,7 @@ fn a_stopped_operation_is_not_retried() {
         newer_revision: None,
     };
     let transition = next(SyncState::start(Arc::clone(&plan), SyncLimits::default()), &observed, now());
-    let (record, after) = OperationRecord::begun(now()).after(&transition, &policy(5), now());
+    let (record, after) = begun().after(&transition, &policy(5), now());
     assert_eq!((record.phase, record.message.as_str()), (OperationPhase::Failed, "Operation terminated"));
     assert_eq!(after, After::Ended);
 }
@@ -143,7 +170,7 @@ fn a_stopped_operation_is_not_retried() {
 fn waits_are_capped_and_never_overflow() {
     let long = Backoff { duration: Duration::from_hours(1), factor: u32::MAX, max: Duration::from_mins(3) };
     let policy = RetryPolicy { limit: None, backoff: long, refresh: true };
-    let record = OperationRecord { retries: u32::MAX - 1, ..OperationRecord::begun(now()) };
+    let record = OperationRecord { retries: u32::MAX - 1, ..begun() };
     let (record, after) = record.erred("x", &policy, now());
     assert_eq!(record.retries, u32::MAX);
     assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:03:00Z"), refresh: true });

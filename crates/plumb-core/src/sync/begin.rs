@@ -136,7 +136,9 @@ impl Run<'_, '_> {
             },
             Action::CreateNamespace { manifest } => {
                 let how = HowToApply::ServerSide;
-                self.send(step, Verb::ApplyManifest { manifest: manifest.clone(), how, dry_run: false });
+                let verb =
+                    Verb::ApplyManifest { manifest: manifest.clone(), how, strict: false, dry_run: false };
+                self.send(step, verb);
                 None
             }
             Action::RunHook(hook) => self.begin_hook(step, hook),
@@ -162,7 +164,9 @@ impl Run<'_, '_> {
             }
             Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {
                 let manifest = hook.manifest.clone();
-                self.send(step, Verb::ApplyManifest { manifest, how: hook.how, dry_run: false });
+                let verb =
+                    Verb::ApplyManifest { manifest, how: hook.how, strict: hook.strict, dry_run: false };
+                self.send(step, verb);
                 None
             }
         }

@@ -32,6 +32,8 @@ pub enum Verb {
         manifest: Payload,
         /// With which kind of request.
         how: HowToApply,
+        /// Are unknown fields an error?
+        strict: bool,
         /// Try it only.
         dry_run: bool,
     },

@@ -34,11 +34,15 @@ impl Run<'_, '_> {
             }
             Action::RunHook(hook) => {
                 let manifest = hook.manifest.clone();
-                self.send(step, Verb::ApplyManifest { manifest, how: hook.how, dry_run: true });
+                let verb =
+                    Verb::ApplyManifest { manifest, how: hook.how, strict: hook.strict, dry_run: true };
+                self.send(step, verb);
             }
             Action::CreateNamespace { manifest } => {
                 let how = HowToApply::ServerSide;
-                self.send(step, Verb::ApplyManifest { manifest: manifest.clone(), how, dry_run: true });
+                let verb =
+                    Verb::ApplyManifest { manifest: manifest.clone(), how, strict: false, dry_run: true };
+                self.send(step, verb);
             }
             Action::Unchanged | Action::Skip(_) | Action::Prune { .. } => {}
         }

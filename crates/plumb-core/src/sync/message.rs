@@ -67,7 +67,7 @@ pub(super) fn waiting(waits: &[Wait<'_>], observed: &Observed<'_>) -> String {
     let detail = match first {
         Wait::Confirmation(step) => confirmation_detail(step),
         Wait::Health(_) | Wait::Hook(_) => first.live(observed).and_then(live_detail),
-        Wait::Deletion(_) => first.live(observed).and_then(trouble_detail),
+        Wait::Deletion(_) => first.live(observed).and_then(leaving_detail),
     };
     match detail {
         Some(detail) => format!("{text}: {detail}"),
@@ -89,6 +89,20 @@ fn confirmation_detail(step: &Step) -> Option<String> {
     }
 }
 
+/// What an object that is on its way out waits for.
+fn leaving_detail(live: &LiveSight) -> Option<String> {
+    if live.trouble.is_some() {
+        return trouble_detail(live);
+    }
+    let since = since(live.leaving_since);
+    match live.finalizers.as_slice() {
+        [] if since.is_empty() => None,
+        [] => Some(format!("it is being deleted{since}")),
+        [one] if one == "foregroundDeletion" => Some(format!("its children go first{since}")),
+        held_by => Some(format!("held by {}{since}", held_by.join(", "))),
+    }
+}
+
 fn trouble_detail(live: &LiveSight) -> Option<String> {
     live.trouble.as_ref().map(|trouble| format!("{}{}", trouble.what, since(trouble.since)))
 }
@@ -107,7 +121,8 @@ fn live_detail(live: &LiveSight) -> Option<String> {
 }
 
 fn since(at: Option<Timestamp>) -> String {
-    at.map(|at| format!(" (since {at})")).unwrap_or_default()
+    let seconds = at.and_then(|at| Timestamp::from_second(at.as_second()).ok());
+    seconds.map(|at| format!(" (since {at})")).unwrap_or_default()
 }
 
 /// A failed object's message: what its health says, and what is known beyond it.

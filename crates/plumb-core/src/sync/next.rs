@@ -9,7 +9,7 @@ use super::message::{self, Wait};
 use super::state::Progress;
 use super::{Command, Observed, OperationPhase, Sight, SyncState};
 use crate::health::HealthStatus;
-use crate::plan::{Action, Group, Stage};
+use crate::plan::{Action, Group, Skip, Stage};
 
 /// What to do now, and how the operation stands.
 #[derive(Clone, Debug)]
@@ -173,6 +173,11 @@ impl Run<'_, '_> {
                     None => waits.push(Wait::Deletion(step)),
                     Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {}
                 },
+                (Progress::Succeeded, Action::Skip(Skip::AlreadyTerminating)) => {
+                    if matches!(self.sight(step), Some(Sight::Live(live)) if live.terminating) {
+                        waits.push(Wait::Deletion(step));
+                    }
+                }
                 (
                     Progress::Pending
                     | Progress::InFlight

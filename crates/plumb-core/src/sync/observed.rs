@@ -28,6 +28,7 @@ pub struct Observed<'a> {
 
 /// One object as the cluster holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every object of a plan lives")]
 pub enum Sight {
     /// It does not exist.
     Gone,
@@ -44,6 +45,10 @@ pub struct LiveSight {
     pub uid: Option<String>,
     /// Is it on its way out?
     pub terminating: bool,
+    /// Since when it is on its way out.
+    pub leaving_since: Option<Timestamp>,
+    /// What keeps it from going: its finalizers, without the hook finalizer.
+    pub finalizers: Vec<String>,
     /// Does it carry [`crate::plan::HOOK_FINALIZER`]?
     pub has_hook_finalizer: bool,
     /// Its [`crate::plan::OPERATION_ANNOTATION`].

@@ -170,8 +170,22 @@ fn judge(step: &Step, sight: &Sight) -> Option<(OperationPhase, String)> {
         Sight::Gone => {
             Some((OperationPhase::Error, "it is gone: it was deleted after it was applied".to_owned()))
         }
+        Sight::Live(live) if is_hook && is_cut_off(step, live) => {
+            let at = live.leaving_since.map(|at| format!(" (at {at})")).unwrap_or_default();
+            Some((OperationPhase::Error, format!("somebody deleted it before it ended{at}")))
+        }
         Sight::Live(live) => judge_live(live, is_hook),
     }
+}
+
+/// Was a hook deleted before it ended? Our finalizer still holds its object, but nothing works on it any more.
+/// A pod is told to stop, and its end is still to be seen.
+fn is_cut_off(step: &Step, live: &LiveSight) -> bool {
+    let is_unfinished = live.health.as_ref().is_some_and(|health| match health.status {
+        HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Missing => true,
+        HealthStatus::Healthy | HealthStatus::Degraded | HealthStatus::Unknown => false,
+    });
+    live.terminating && is_unfinished && step.id.key.kind != "Pod"
 }
 
 fn judge_live(live: &LiveSight, is_hook: bool) -> Option<(OperationPhase, String)> {

@@ -77,6 +77,11 @@ fn change_object(world: &mut World, key: &ObjectKey, change: &str) {
             let object = world.objects.get_mut(key).expect("an object");
             object.trouble = Some("pod web-x2x: ImagePullBackOff".to_owned());
         }
+        "deleted" => world.objects.get_mut(key).expect("an object").terminating = true,
+        "held" => {
+            let object = world.objects.get_mut(key).expect("an object");
+            object.held_by = Some("example.com/backup".to_owned());
+        }
         health => {
             let status = HealthStatus::from_word(health).expect("a health");
             world.objects.get_mut(key).expect("an object").health = Some(status);
@@ -339,7 +344,7 @@ fn deletions_are_waited_for_before_the_next_wave() {
               Running: one or more tasks are running
             * slow ConfigMap/old
             * run
-              Running: waiting for deletion of /ConfigMap/old
+              Running: waiting for deletion of /ConfigMap/old: it is being deleted (since 2026-11-15T11:59:00Z)
             * ConfigMap/old gone
               > apply Sync ConfigMap/after
               Running: one or more tasks are running
@@ -405,7 +410,7 @@ fn an_old_hook_goes_before_the_new_one_comes() {
               Running: one or more tasks are running
             * slow Job/pre
             * run
-              Running: waiting for deletion of batch/Job/pre
+              Running: waiting for deletion of batch/Job/pre: it is being deleted (since 2026-11-15T11:59:00Z)
             * Job/pre gone
               > apply PreSync Job/pre
               Running: one or more tasks are running
@@ -530,6 +535,86 @@ fn a_hook_that_is_gone_is_named() {
               Running: waiting for completion of hook batch/Job/pre: Progressing
             * Job/pre gone
               Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: it is gone: it was deleted before its end was seen
+        "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_somebody_deletes_ends_the_sync_and_is_let_go() {
+    check(
+        "
+        git Job pre hook=PreSync
+        git ConfigMap conf
+        ",
+        "
+        run
+        Job/pre deleted
+        run
+        ",
+        &expect![[r#"
+              > apply PreSync Job/pre
+              Running: one or more tasks are running
+            * run
+              Running: waiting for completion of hook batch/Job/pre: Progressing
+            * Job/pre deleted
+              > release PreSync Job/pre
+              Running: one or more tasks are running
+            * run
+              Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: somebody deleted it before it ended (at 2026-11-15T11:59:00Z)
+        "#]],
+    );
+    // One that ended before it was collected did its work.
+    check(
+        "
+        git Job pre hook=PreSync
+        git ConfigMap conf
+        ",
+        "
+        run
+        Job/pre Healthy
+        Job/pre deleted
+        run
+        ",
+        &expect![[r#"
+              > apply PreSync Job/pre
+              Running: one or more tasks are running
+            * run
+              Running: waiting for completion of hook batch/Job/pre: Progressing
+            * Job/pre Healthy
+              > release PreSync Job/pre
+              > apply Sync ConfigMap/conf
+              Running: one or more tasks are running
+            * Job/pre deleted
+            * run
+              Succeeded: successfully synced (all tasks run)
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_on_its_way_out_already_is_waited_for_and_named() {
+    check(
+        "
+        sync prune
+        live ConfigMap old terminating
+        git ConfigMap after wave=1
+        ",
+        "
+        ConfigMap/old held
+        crash
+        ConfigMap/old gone
+        run
+        ",
+        &expect![[r#"
+              Running: waiting for deletion of /ConfigMap/old: it is being deleted (since 2026-11-15T11:59:00Z)
+            * ConfigMap/old held
+              Running: waiting for deletion of /ConfigMap/old: held by example.com/backup (since 2026-11-15T11:59:00Z)
+            * crash
+            * ConfigMap/old gone
+              > apply Sync ConfigMap/after
+              Running: one or more tasks are running
+            * run
+              Succeeded: successfully synced (all tasks run)
         "#]],
     );
 }

@@ -24,6 +24,8 @@ pub(super) struct SimObject {
     pub(super) in_sync: bool,
     pub(super) created: Timestamp,
     pub(super) trouble: Option<String>,
+    /// A finalizer of somebody else.
+    pub(super) held_by: Option<String>,
 }
 
 pub(super) struct World {
@@ -110,6 +112,7 @@ impl World {
             in_sync: true,
             created: self.now,
             trouble: None,
+            held_by: None,
         }
     }
 
@@ -344,6 +347,8 @@ impl SimObject {
         LiveSight {
             uid: Some(self.uid.to_string()),
             terminating: self.terminating,
+            leaving_since: self.terminating.then(|| time("2026-11-15T11:59:00Z")),
+            finalizers: self.held_by.iter().cloned().collect(),
             has_hook_finalizer: self.has_finalizer,
             mark: self.mark.clone(),
             health: self.health.map(|status| Health { status, message: String::new() }),

@@ -17,7 +17,8 @@ use crate::exit::ExitCode;
 /// Hold an app or one of its objects: nothing is synced or healed by itself while it lasts.
 ///
 /// The pause is an annotation that no sync removes, with its reason and its end. It ends by itself; `plumb resume`
-/// ends it before. A sync that a person asks for goes through all the same.
+/// ends it before. A sync that a person asks for goes through all the same, but leaves out objects that are held by
+/// themselves. A parent app leaves a held child as it is.
 ///
 /// Examples: `plumb pause payments --for 30m --reason "testing a fix by hand"`,
 /// `plumb pause payments apps/Deployment/web --for 2h --reason "incident 4711"`

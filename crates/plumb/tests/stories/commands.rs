@@ -81,8 +81,50 @@ async fn a_pause_holds_self_heal_is_told_and_ends_by_itself() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dry_run_tells_the_plan_and_a_rollback_goes_back() -> Result<()> {
+async fn a_pause_of_a_child_survives_the_self_heal_of_its_parent() -> Result<()> {
     let stage = Stage::set().await?;
+    let heals = json!({"automated": {"selfHeal": true, "prune": true}});
+    let mut child = objects::application("child", &stage.repo.url(), "child", stage.place.name());
+    child["metadata"]["namespace"] = json!(stage.place.name());
+    child["spec"]["syncPolicy"] = heals.clone();
+    let conf = objects::config_map("conf", &[("a", "1")]);
+    stage.repo.commit(&[
+        ("app/child.yaml", objects::manifests(std::slice::from_ref(&child))),
+        ("child/conf.yaml", objects::manifests(std::slice::from_ref(&conf))),
+    ])?;
+    let parent = stage.application("parent", |app| app["spec"]["syncPolicy"] = heals).await?;
+    stage.place.wait(&conf, "was made by the child", |_| true).await?;
+    stage.until_sync(&parent, "Synced").await?;
+
+    stage.plumb(&["pause", "child", "--for", "1h", "--reason", "trying a fix"])?;
+    stage.place.patch_as("a-person", &conf, &json!({"data": {"a": "2"}})).await?;
+    stage.until_sync(&child, "OutOfSync").await?;
+    // What a person changes in the child meanwhile, the parent sees and leaves alone, and it says why.
+    let changed = json!({"spec": {"syncPolicy": {"automated": {"prune": false}}}});
+    stage.place.patch_as("a-person", &child, &changed).await?;
+    stage.until_sync(&parent, "OutOfSync").await?;
+    let report =
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "parent"}});
+    let is_told = |report: &Value| report["pauses"][0]["reason"] == "trying a fix";
+    stage.place.wait(&report, "tells the pause", is_told).await?;
+    stage.refresh(&parent).await?;
+    stage.refresh(&child).await?;
+    let held = stage.place.get(&child).await?.unwrap_or_default();
+    ensure!(held["metadata"]["annotations"].to_string().contains("trying a fix"), "{held}");
+    assert_eq!(held["spec"]["syncPolicy"]["automated"]["prune"], false, "a person holds it");
+    let live = stage.place.get(&conf).await?.unwrap_or_default();
+    assert_eq!(live["data"]["a"], "2", "a person holds it");
+
+    stage.plumb(&["resume", "child"])?;
+    stage.place.wait(&conf, "is put back", |live| live["data"]["a"] == "1").await?;
+    let is_back = |app: &Value| app["spec"]["syncPolicy"]["automated"]["prune"] == true;
+    stage.place.wait(&child, "is healed by its parent", is_back).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_the_plan_and_a_rollback_goes_back() -> Result<()> {
+    let mut stage = Stage::set().await?;
     let config = |value: &str| objects::config_map("config", &[("version", value)]);
     let last = objects::annotated(objects::config_map("last", &[]), "argocd.argoproj.io/sync-wave", "3");
     let hook = objects::annotated(objects::job("migrate"), "argocd.argoproj.io/hook", "PreSync");
@@ -97,6 +139,8 @@ async fn a_dry_run_tells_the_plan_and_a_rollback_goes_back() -> Result<()> {
         plan.lines().find(|line| line.starts_with("Sync ") && line.contains("last")).unwrap_or_default();
     ensure!(wave.split_whitespace().nth(1) == Some("3"), "{wave}");
     ensure!(stage.place.get(&config("1")).await?.is_none(), "a dry run changes nothing");
+    let tried = stage.place.get(&app).await?.unwrap_or_default();
+    assert_eq!(tried["status"]["history"], json!(null), "and is no entry of the history");
 
     stage.plumb(&["app", "sync", "back", "--timeout", "60"])?;
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[config("2"), last, hook]))])?;
@@ -105,6 +149,12 @@ async fn a_dry_run_tells_the_plan_and_a_rollback_goes_back() -> Result<()> {
     stage.place.wait(&config("2"), "is the second", |live| live["data"]["version"] == "2").await?;
     stage.plumb(&["app", "rollback", "back", "--timeout", "60"])?;
     stage.place.wait(&config("1"), "is the first", |live| live["data"]["version"] == "1").await?;
+
+    // Asked for while nobody is there to begin: the state of the last operation goes with the same write.
+    stage.kill_plumb()?;
+    stage.plumb(&["app", "sync", "back", "--async"])?;
+    let asked = stage.place.get(&app).await?.unwrap_or_default();
+    ensure!(asked["operation"].is_object() && asked["status"]["operationState"].is_null(), "{asked}");
     Ok(())
 }
 

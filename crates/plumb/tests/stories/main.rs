@@ -3,6 +3,7 @@
 //! Each story has a namespace of its own, which is both the control plane's and the destination's, and a plumb
 //! of its own that looks at nothing else.
 
+mod apply;
 mod commands;
 mod drift;
 mod fleet;
@@ -17,3 +18,4 @@ mod settings;
 mod sources;
 mod stage;
 mod sync;
+mod waiting;

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use plumb_testkit::objects;
+use plumb_testkit::proxy::{Fault, Requests, Times};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -41,6 +42,20 @@ async fn an_empty_commit_wipes_nothing_out() -> Result<()> {
     stage.place.wait(&app, "refuses to wipe it out", |app| has_condition(app, "SyncError")).await?;
     let live = stage.place.get(&only).await?.unwrap_or_default();
     assert_eq!(live["metadata"]["deletionTimestamp"], json!(null));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_status_that_the_cluster_cannot_store_still_says_so() -> Result<()> {
+    let (stage, proxy) = Stage::set_behind_proxy().await?;
+    stage.repo.commit(&[("app/a.yaml", objects::manifests(&[objects::config_map("a", &[])]))])?;
+    proxy.inject(Fault::Error(413), Requests::to("/applications/large"), Times::ONCE);
+    let app = stage.application("large", |_| {}).await?;
+    let told = stage.place.wait(&app, "says why", |app| has_condition(app, "UnknownError")).await?;
+    assert_eq!(told["status"]["resources"], json!(null), "what does not fit is left out");
+    // The next look writes all of it, now that it fits.
+    stage.refresh(&app).await?;
+    stage.place.wait(&app, "is whole again", |app| !has_condition(app, "UnknownError")).await?;
     Ok(())
 }
 

@@ -216,6 +216,11 @@ impl Stage {
         Ok(application)
     }
 
+    /// The Application of this name, to wait for.
+    pub(crate) fn application_named(&self, name: &str) -> Value {
+        objects::application(name, &self.repo.url(), "app", self.place.name())
+    }
+
     /// A setting, as one of Argo CD's `ConfigMaps` holds it.
     pub(crate) async fn setting(&self, config_map: &str, key: &str, value: &str) -> Result<()> {
         let object = objects::config_map(config_map, &[(key, value)]);

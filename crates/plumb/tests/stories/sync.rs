@@ -1,8 +1,10 @@
 //! Syncs: what Git asks comes, stays, goes.
 
+use std::sync::Mutex;
+
 use anyhow::Result;
 use plumb_testkit::objects;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -20,10 +22,17 @@ async fn what_git_asks_is_applied_and_a_live_edit_is_put_back() -> Result<()> {
     assert_eq!(synced["status"]["operationState"]["phase"], "Succeeded");
     assert_eq!(synced["status"]["history"].as_array().map(Vec::len), Some(1), "one full sync, one entry");
     assert_eq!(synced["operation"], json!(null), "the lock is free again");
+    let time = |pointer: &str| synced.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    assert!(
+        time("/status/reconciledAt") >= time("/status/operationState/finishedAt"),
+        "scripts wait until somebody looked after the end"
+    );
+    assert_eq!(synced["status"]["resources"][0]["health"], json!(null), "kept elsewhere unless settings ask");
 
     stage.place.scale_as("kubectl-scale", &web, 5).await?;
     stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;
-    stage.until_sync(&app, "Synced").await?;
+    let healed = stage.until_sync(&app, "Synced").await?;
+    assert_eq!(healed["status"]["history"].as_array().map(Vec::len), Some(1), "a heal is not the whole app");
     Ok(())
 }
 
@@ -38,8 +47,24 @@ async fn waves_and_hooks_run_in_order_once() -> Result<()> {
         .repo
         .commit(&[("app/all.yaml", objects::manifests(&[second.clone(), hook.clone(), first.clone()]))])?;
     let app = stage.application("waves", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
-    let synced = stage.until_sync(&app, "Synced").await?;
+    // The lock and the state of the operation change together, whoever looks when.
+    let torn = Mutex::new(Vec::new());
+    let is_synced = |live: &Value| {
+        let phase = live["status"]["operationState"]["phase"].as_str().unwrap_or_default().to_owned();
+        if live["operation"].is_null() == (phase == "Running")
+            && let Ok(mut torn) = torn.lock()
+        {
+            torn.push(phase);
+        }
+        live["status"]["sync"]["status"] == "Synced"
+    };
+    let synced = stage.place.wait(&app, "is Synced", is_synced).await?;
     assert_eq!(synced["status"]["operationState"]["phase"], "Succeeded");
+    assert_eq!(torn.into_inner()?, Vec::<String>::new());
+    let resources = synced["status"]["resources"].as_array().cloned().unwrap_or_default();
+    let shown = resources.iter().find(|resource| resource["name"] == "migrate").cloned().unwrap_or_default();
+    assert_eq!((&shown["hook"], &shown["requiresPruning"]), (&json!(true), &json!(true)), "{shown}");
+    assert_eq!(shown["status"], json!(null), "a hook is compared with nothing");
 
     let hook = stage.place.wait(&hook, "has finished", |job| job["status"]["succeeded"] == 1).await?;
     let first = stage.place.wait(&first, "exists", |_| true).await?;

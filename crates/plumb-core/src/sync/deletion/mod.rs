@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{LiveSight, Sight};
 use crate::desired::{DeletePolicy, DesiredHook, HookPhase, Propagation, PruneOption, Wave};
 use crate::health::HealthStatus;
-use crate::object::{Manifest, ObjectKey};
-use crate::plan::{AppOptions, LiveFacts, ObjectFacts, OperationMark, Owner, Payload};
+use crate::object::ObjectKey;
+use crate::plan::{AppOptions, HOOK_FINALIZER, LiveFacts, ObjectFacts, OperationMark, Owner, Payload, named};
 
 /// Deletes the app's objects, children first.
 pub const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
@@ -164,7 +164,6 @@ pub fn next(deletion: &Deletion<'_>) -> DeletionStep {
     DeletionStep::default()
 }
 
-/// Hooks of this phase with their final names, lowest wave first.
 /// The objects that the deletion's hooks run as, for whoever gathers the sights.
 pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> {
     let phases = [HookPhase::PreDelete, HookPhase::PostDelete];
@@ -180,6 +179,7 @@ pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> 
     named.collect()
 }
 
+/// Hooks of this phase with their final names, lowest wave first.
 fn hooks_of(
     deletion: &Deletion<'_>,
     phase: HookPhase,
@@ -191,20 +191,13 @@ fn hooks_of(
         .filter(|hook| hook.phases.contains(&phase))
         .filter_map(|hook| {
             let name = deletion.mark.name_of(&hook.manifest, &word);
-            let manifest = named_manifest(&hook.manifest, hook.namespace.as_deref(), name);
+            let manifest = named(&hook.manifest, &name).with_namespace(hook.namespace.as_deref());
             let key = manifest.key()?;
             Some((hook.options.wave, key, DesiredHook { manifest, ..hook.clone() }))
         })
         .collect();
     named.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     Ok(named)
-}
-
-fn named_manifest(manifest: &Manifest, namespace: Option<&str>, name: String) -> Manifest {
-    manifest.clone().with_namespace(namespace).edit_metadata(|metadata| {
-        metadata.insert("name".to_owned(), Value::String(name));
-        metadata.remove("generateName");
-    })
 }
 
 /// Creates what is missing, wave by wave, and waits until all are healthy.
@@ -223,7 +216,9 @@ fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'static str)
         current = Some(*wave);
         match deletion.sights.get(key) {
             None => waits.push(key),
-            Some(Sight::Gone | Sight::Collected) => {
+            // It ran in this deletion: nobody remembers runs of before.
+            Some(Sight::Collected) => {}
+            Some(Sight::Gone) => {
                 waits.push(key);
                 let manifest = Payload(std::sync::Arc::new(hook.manifest.clone()));
                 step.commands.push(DeletionCommand::CreateHook { key: key.clone(), manifest });
@@ -285,8 +280,14 @@ fn cascade(deletion: &Deletion<'_>, propagation: Propagation, finalizers: Vec<&'
             None => left.push((key, live)),
         }
     }
-    if let Some((key, _)) = left.iter().find(|(_, live)| live.manifest.is_terminating()) {
-        step.message = format!("waiting for deletion of {key}");
+    let is_leaving = |live: &LiveFacts| live.manifest.is_terminating();
+    if let Some((first, _)) = left.iter().find(|(_, live)| is_leaving(live)) {
+        step.message = format!("waiting for deletion of {first}");
+        // A hook of a sync that never saw its end is held by our own finalizer.
+        for (key, live) in left.iter().filter(|(_, live)| is_leaving(live) && is_held_as_hook(live)) {
+            let uid = live.manifest.uid().map(str::to_owned);
+            step.commands.push(DeletionCommand::DeleteHook { key: (*key).clone(), uid });
+        }
         return step;
     }
     let Some(highest) = left.iter().map(|(_, live)| live.options.wave).max() else {
@@ -301,6 +302,11 @@ fn cascade(deletion: &Deletion<'_>, propagation: Propagation, finalizers: Vec<&'
     }
     for (key, live) in left.iter().filter(|(_, live)| live.options.wave == highest) {
         let uid = live.manifest.uid().map(str::to_owned);
+        // The object of a hook comes from Git, and our own finalizer must not keep it.
+        if is_held_as_hook(live) {
+            step.commands.push(DeletionCommand::DeleteHook { key: (*key).clone(), uid });
+            continue;
+        }
         step.commands.push(DeletionCommand::DeleteObject { key: (*key).clone(), uid, propagation });
     }
     step.message = format!("deleting wave {}, {} objects are left", highest.0, left.len());
@@ -309,6 +315,11 @@ fn cascade(deletion: &Deletion<'_>, propagation: Propagation, finalizers: Vec<&'
 
 fn deletion_option(deletion: &Deletion<'_>, live: &LiveFacts) -> PruneOption {
     live.options.delete.unwrap_or(deletion.options.delete)
+}
+
+fn is_held_as_hook(live: &LiveFacts) -> bool {
+    let finalizers = live.manifest.value().pointer("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.into_iter().flatten().any(|finalizer| finalizer == HOOK_FINALIZER)
 }
 
 /// Hooks of the deletion have their own steps; all other hooks go with the app's objects.

@@ -93,6 +93,7 @@ impl Story {
             DeletionCommand::CreateHook { key, .. } => self.set_health(key, HealthStatus::Progressing),
             DeletionCommand::DeleteHook { key, .. } => {
                 self.sights.insert(key.clone(), Sight::Gone);
+                self.fixture.facts.remove(key);
             }
             DeletionCommand::DeleteObject { key, .. } => {
                 self.fixture.facts.remove(key);
@@ -197,6 +198,58 @@ fn some_objects_stay() {
         keep apiextensions.k8s.io/CustomResourceDefinition widgets.example.com: CRDs are never deleted with an app
         keep argoproj.io/Application prod/itself: it is the app itself
         drop resources-finalizer.argocd.argoproj.io
+        -
+        -
+    "#]]);
+}
+
+#[test]
+fn a_hook_whose_end_nobody_saw_does_not_keep_the_app() {
+    let mut story = Story::new(
+        &[CASCADE],
+        "
+        live Job running hook=PreSync unreleased
+        live ConfigMap a
+        ",
+    );
+    story.run();
+    story.check(&expect![[r#"
+        delete ConfigMap prod/a Foreground
+        delete hook batch/Job prod/running
+        deleting wave 0, 2 objects are left
+        -
+        drop resources-finalizer.argocd.argoproj.io
+        -
+        -
+    "#]]);
+    let mut story = Story::new(
+        &[CASCADE],
+        "
+        live Job leaving hook=PreSync unreleased terminating
+        live ConfigMap a
+        ",
+    );
+    story.run();
+    story.check(&expect![[r#"
+        delete hook batch/Job prod/leaving
+        waiting for deletion of batch/Job prod/leaving
+        -
+        delete ConfigMap prod/a Foreground
+        deleting wave 0, 1 objects are left
+        -
+        drop resources-finalizer.argocd.argoproj.io
+        -
+        -
+    "#]]);
+}
+
+#[test]
+fn a_deletion_hook_that_was_collected_is_not_run_again() {
+    let mut story = Story::new(&[PRE_DELETE], "git Job bye hook=PreDelete");
+    story.sights.insert(key("Job", "bye"), Sight::Collected);
+    story.run();
+    story.check(&expect![[r#"
+        drop pre-delete-finalizer.argocd.argoproj.io
         -
         -
     "#]]);
