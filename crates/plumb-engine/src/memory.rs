@@ -2,8 +2,9 @@
 //! matters, and the next run finds the rest again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
@@ -20,7 +21,6 @@ use sha2::{Digest, Sha256};
 use crate::execute::Written;
 use crate::health::HealthMemory;
 use crate::operation::ActiveOperation;
-use crate::reconcile::SETTLING;
 use crate::sources::Gathered;
 use crate::verdicts::Verdicts;
 
@@ -65,10 +65,31 @@ pub(crate) struct Memory {
 /// An operation that has ended.
 pub(crate) struct Ended {
     pub(crate) operation: ActiveOperation,
-    pub(crate) at: Instant,
+    at: Instant,
+    settling: Duration,
 }
 
+/// How long the end of a sync may wait to be written down while what it wrote gets well, so that one request says
+/// both. A write of an Application costs the server as much as five of a `ConfigMap`, so where many apps sync at
+/// once a second one holds up the very controllers that are waited for. The longer the operation took, the busier
+/// the server is.
+const SETTLING: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3);
+/// So many times as long as the operation took.
+const SETTLING_FACTOR: u32 = 4;
+
 impl Ended {
+    /// It has ended just now.
+    pub(crate) fn new(operation: ActiveOperation, now: Timestamp) -> Self {
+        let took = now.duration_since(operation.record.started_at).unsigned_abs();
+        let settling = took.saturating_mul(SETTLING_FACTOR).clamp(*SETTLING.start(), *SETTLING.end());
+        Self { operation, at: Instant::now(), settling }
+    }
+
+    /// How long it may still wait.
+    pub(crate) fn may_wait(&self) -> Duration {
+        self.settling.saturating_sub(self.at.elapsed())
+    }
+
     /// Is it likely that the app's health changes in a moment, so that one request can say both? Only where
     /// nobody waits for the word: a person's sync and one that failed are written down at once.
     pub(crate) fn settles_soon(&self, status: &AppStatus) -> bool {
@@ -76,7 +97,7 @@ impl Ended {
             && self.operation.record.phase == OperationPhase::Succeeded
             && status.sync == SyncCode::Synced
             && status.health.status == HealthStatus::Progressing
-            && self.at.elapsed() < SETTLING
+            && !self.may_wait().is_zero()
     }
 }
 

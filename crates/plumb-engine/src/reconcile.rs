@@ -4,7 +4,6 @@
 //! whether a sync starts by itself, move the operation along, write down what was seen.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
@@ -36,10 +35,6 @@ use crate::write::{Conditions, StatusDraft};
 
 /// So many objects that are stuck have a condition of their own; the report names all.
 const MOST_STUCK: usize = 3;
-
-/// How long the end of a sync may wait to be written down while what it wrote gets well: most objects are well
-/// within a moment, and one request says both.
-pub(crate) const SETTLING: Duration = Duration::from_millis(400);
 
 /// One run.
 pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
@@ -195,7 +190,7 @@ impl Run<'_> {
                 self.operate(application, app, ground, &compared, &mut active, memory).await;
                 let written = active.state.is_some();
                 if active.record.phase.is_completed() {
-                    ended = Some(Ended { operation: active, at: Instant::now() });
+                    ended = Some(Ended::new(active, Timestamp::now()));
                 } else {
                     memory.operation = Some(active);
                 }
@@ -209,8 +204,8 @@ impl Run<'_> {
             }
         }
         if let Some(ended) = ended.take_if(|ended| ended.settles_soon(&status)) {
-            let wait = SETTLING.saturating_sub(ended.at.elapsed());
-            self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, "settled"), wait);
+            let trigger = Trigger::new(Look::Live, "settled");
+            self.engine.queue.push_after(app.id.clone(), trigger, ended.may_wait());
             memory.unwritten = Some(ended);
             return;
         }

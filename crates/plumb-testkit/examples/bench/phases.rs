@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::Bench;
 use crate::cost::Cost;
-use crate::floor;
+use crate::floor::{self, Floor};
 use crate::workload::{self, FLOOR_NAMESPACE, NAMESPACE};
 
 /// How long a phase may take before the engine is called stuck.
@@ -22,10 +22,10 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// What came out.
 pub(crate) struct Figures {
-    pub(crate) install_floor: Duration,
+    pub(crate) install_floor: Floor,
     pub(crate) install: Cost,
     pub(crate) idle: Cost,
-    pub(crate) upgrade_floor: Duration,
+    pub(crate) upgrade_floor: Floor,
     pub(crate) upgrade: Cost,
     pub(crate) heal: Cost,
     /// From the live edit to the event that takes it back, sorted.

@@ -10,8 +10,8 @@ use crate::phases::Figures;
 
 pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "| phase | floor | plumb | ratio | CPU | requests per app |")?;
-    writeln!(out, "|---|---|---|---|---|---|")?;
+    writeln!(out, "| phase | floor | floor, rolled out | plumb | ratio | CPU | requests per app |")?;
+    writeln!(out, "|---|---|---|---|---|---|---|")?;
     let phases = [
         (format!("install {n_apps} apps"), Some(figures.install_floor), &figures.install),
         (format!("idle, {:.0} s", figures.idle.took.as_secs_f64()), None, &figures.idle),
@@ -20,12 +20,13 @@ pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
     for (name, floor, cost) in phases {
         let took = floor.map_or_else(String::new, |_| seconds(cost.took));
         let ratio = floor.map_or_else(String::new, |floor| {
-            format!("{:.1}", cost.took.as_secs_f64() / floor.as_secs_f64())
+            format!("{:.1}", cost.took.as_secs_f64() / floor.written.as_secs_f64())
         });
-        let floor = floor.map(seconds).unwrap_or_default();
+        let rolled_out = floor.map(|floor| seconds(floor.rolled_out)).unwrap_or_default();
+        let floor = floor.map(|floor| seconds(floor.written)).unwrap_or_default();
         writeln!(
             out,
-            "| {name} | {floor} | {took} | {ratio} | {} | {:.1} |",
+            "| {name} | {floor} | {rolled_out} | {took} | {ratio} | {} | {:.1} |",
             seconds(cost.cpu),
             per(cost, n_apps)
         )?;
@@ -35,7 +36,7 @@ pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
         |part: usize| figures.heals.get(part.min(n_heals.saturating_sub(1))).copied().unwrap_or_default();
     writeln!(
         out,
-        "| self-heal, {n_heals} edits | | p50 {} ms, p95 {} ms, worst {} ms | | {} | {:.1} per edit |",
+        "| self-heal, {n_heals} edits | | | p50 {} ms, p95 {} ms, worst {} ms | | {} | {:.1} per edit |",
         at(n_heals / 2).as_millis(),
         at(n_heals * 95 / 100).as_millis(),
         at(n_heals).as_millis(),
@@ -45,7 +46,7 @@ pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
     let waves = &figures.waves;
     writeln!(
         out,
-        "| ten waves of ten objects | | {} | | {} | {} |",
+        "| ten waves of ten objects | | | {} | | {} | {} |",
         seconds(waves.took),
         seconds(waves.cpu),
         waves.n_requests
