@@ -12,7 +12,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use plumb_core::health::{
-    Event, LogTail, Node, Patience, Record, assess, chain, essence, explained, general_reading,
+    Event, LogTail, Node, Past, Patience, Record, assess, chain, essence, explained, general_reading,
     looping_since, promised_secret, since, standing, stuck, webhook_services,
 };
 use plumb_core::object::Manifest;
@@ -199,15 +199,16 @@ proptest! {
         let _ = (standing(&object), general_reading(&object), promised_secret(&object), webhook_services(&object));
         let mut node = Node::leaf(&object);
         node.children = vec![Node::leaf(&object)];
-        node.events = vec![Event { is_warning: true, reason: kind.0.clone(), message: kind.1.clone(), count: 2 }];
+        let (reason, message) = kind.clone();
+        node.events = vec![Event { is_warning: true, reason, message, count: 2, first: Some(now) }];
         node.logs = vec![LogTail { container: String::new(), lines: vec![object.value().to_string()] }];
         let causes = chain(&node);
         let _ = (causes.iter().map(ToString::to_string).collect::<String>(), essence(&causes));
         if let Some(health) = health {
-            let known = since(&object, &health, None, now);
+            let known = since(&object, &health, Past::default(), now).with_events(&node.events);
             prop_assert!(known.at <= now);
             let noted = Record::next(None, &object, &health, &known, now);
-            let again = since(&object, &health, noted.as_ref(), now);
+            let again = since(&object, &health, Past { record: noted.as_ref(), last_look: None }, now);
             prop_assert!(noted.is_none() || again.at == known.at, "what was noted is believed");
             prop_assert!(looping_since(&object, now).is_none_or(|at| at <= now));
             if let Some(stuck) = stuck(&node, &health, known, &Patience::default(), now) {

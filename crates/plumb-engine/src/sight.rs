@@ -11,7 +11,7 @@ use plumb_core::sync::{LiveSight, Sight};
 use plumb_kube::LiveStore;
 use serde_json::Value;
 
-use crate::health::{ask, trouble, with_surroundings};
+use crate::health::{Surroundings, ask, trouble};
 use crate::memory::Memory;
 use crate::project::Ground;
 
@@ -41,11 +41,12 @@ pub(crate) async fn sights<'k>(
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
         found.iter().filter_map(|(key, live)| Some((key.clone(), Arc::clone(live.as_ref()?)))).collect();
     let settings = &ground.settings;
+    let around = Surroundings { store, patience: &settings.patience, now: Timestamp::now() };
     let mut custom = ask(&settings.scripts, settings.generation, &live, &memory.health.answers).await;
     let look = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
         let sight = match live {
-            Some(live) => Sight::Live(sight(store, memory, &key, &live, answer)),
+            Some(live) => Sight::Live(sight(&around, memory, &key, &live, answer)),
             None if memory.finished.get(&key).is_some_and(|run| run.succeeded) => Sight::Collected,
             None => Sight::Gone,
         };
@@ -55,7 +56,7 @@ pub(crate) async fn sights<'k>(
 }
 
 fn sight(
-    store: &LiveStore,
+    around: &Surroundings<'_>,
     memory: &Memory,
     key: &ObjectKey,
     live: &Arc<Manifest>,
@@ -65,7 +66,7 @@ fn sight(
     let health = match health {
         // A webhook has no health that a sync would wait for: it is often applied before what answers it.
         None => None,
-        health => with_surroundings(store, &memory.health, key, live, health, Timestamp::now()).0,
+        health => around.judge(&memory.health, key, live, health).0,
     };
     let is_well = |health: &Health| health.status == HealthStatus::Healthy;
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
@@ -83,14 +84,14 @@ fn sight(
         finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
         since: health.as_ref().and_then(|health| {
-            let since = since(live, health, memory.health.records.get(key), Timestamp::now());
+            let since = since(live, health, memory.health.past(key), Timestamp::now());
             // What is only known to be so now says nothing.
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
         trouble: if health.as_ref().is_none_or(is_well) {
             None
         } else {
-            trouble(store, live, health.clone())
+            trouble(around.store, live, health.clone())
         },
         health,
     }

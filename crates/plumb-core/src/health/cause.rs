@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::read::{find, find_text};
@@ -56,6 +57,8 @@ pub struct Event {
     pub message: String,
     /// How often it happened.
     pub count: u32,
+    /// When it happened first.
+    pub first: Option<Timestamp>,
 }
 
 /// The last lines of a container's log.
@@ -504,12 +507,19 @@ mod tests {
         let (first, second) = (crashing_pod("web-2-a"), crashing_pod("web-2-b"));
         let mut pod = Node::leaf(&first);
         pod.events = vec![
-            Event { is_warning: false, reason: "Pulled".into(), message: "image is there".into(), count: 1 },
+            Event {
+                is_warning: false,
+                reason: "Pulled".into(),
+                message: "image is there".into(),
+                count: 1,
+                first: None,
+            },
             Event {
                 is_warning: true,
                 reason: "BackOff".into(),
                 message: "restarting failed container".into(),
                 count: 12,
+                first: None,
             },
         ];
         pod.logs = vec![LogTail {

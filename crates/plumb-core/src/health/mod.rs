@@ -26,7 +26,7 @@ pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, general_reading, p
 pub use builtin::webhook::{Backing, assess_webhook, webhook_services};
 pub use cause::{Cause, End, Event, LogTail, Node, Symptom, chain, essence, explained, is_bad_wait};
 pub use promise::{Kept, Ownership, Promise, promised_secret, with_promise};
-pub use since::{KnownFrom, Patience, Record, Since, in_words, looping_since, since};
+pub use since::{KnownFrom, Past, Patience, Record, Since, in_words, looping_since, since};
 pub use stuck::{Stuck, stuck};
 
 use status::Answer;

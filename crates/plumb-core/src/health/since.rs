@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::general::whole_number;
+use super::cause::Event;
+use super::general::{is_observed, whole_number};
 use super::read::{find, find_text};
 use super::{Health, HealthStatus};
 use crate::object::{GroupKind, Manifest};
@@ -17,6 +18,8 @@ pub struct Record {
     pub status: HealthStatus,
     /// Since when.
     pub since: Timestamp,
+    /// How that is known.
+    pub known_from: KnownFrom,
     /// The generation that was judged, if it is known.
     pub generation: Option<i64>,
     /// Since when it looks well again. The record of an illness is kept for a while: a container without readiness
@@ -49,10 +52,16 @@ impl Record {
             | HealthStatus::Unknown => Some(Self {
                 status: health.status,
                 since: since.at,
+                known_from: since.known_from,
                 generation: generation(object),
                 well_since: None,
             }),
         }
+    }
+
+    /// Is it about the state of this judgement, and not about an illness that may be over?
+    pub fn is_of(&self, health: &Health) -> bool {
+        self.status == health.status && self.well_since.is_none()
     }
 
     /// Is an object that is in this state now still in the one that was noted?
@@ -79,18 +88,34 @@ pub struct Since {
     pub known_from: KnownFrom,
 }
 
+/// What is known of an object from earlier looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past<'memory> {
+    /// What was noted; nothing is noted about an object that is well.
+    pub record: Option<&'memory Record>,
+    /// When all of the app was last looked at. An object that was there then, and about which nothing was noted, was
+    /// well.
+    pub last_look: Option<Timestamp>,
+}
+
 /// How the beginning of a state is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFrom {
-    /// plumb saw it begin, or noted it earlier.
+    /// plumb noted it earlier.
     Record,
+    /// plumb saw the object well at that time, and otherwise the next time it looked.
+    LastLook,
     /// A pod below it crashes again and again since it was made.
     Pod,
     /// The newest change that the object's conditions tell.
     Condition,
+    /// The first warning about it that Kubernetes tells of.
+    Event,
     /// The time of the request to delete it.
     Deletion,
-    /// The object is as it is since it was made, as far as it tells.
+    /// Somebody wrote it last then, so it is as it is since then at the latest.
+    Write,
+    /// Nobody wrote it since it was made.
     Creation,
     /// Nothing tells; it is so at least since now.
     Seen,
@@ -99,30 +124,92 @@ pub enum KnownFrom {
 /// Since when the object is in the state of this judgement.
 ///
 /// A record of the same status is believed: conditions change while a rollout goes on, without the object
-/// leaving its state. Without one, the newest change of a condition is when it came to be so.
-pub fn since(object: &Manifest, health: &Health, record: Option<&Record>, now: Timestamp) -> Since {
-    let known = |at: Timestamp, known_from| Since { at: at.min(now), known_from };
-    if let Some(record) = record.filter(|record| record.goes_on(object, health, now)) {
-        return known(record.since, KnownFrom::Record);
+/// leaving its state. Without one, the newest change of a condition is when it came to be so, but not before the last
+/// time that it was seen to be well: the conditions of a Deployment that is rolled out anew are as old as it is.
+pub fn since(object: &Manifest, health: &Health, past: Past<'_>, now: Timestamp) -> Since {
+    if let Some(record) = past.record.filter(|record| record.goes_on(object, health, now)) {
+        let is_certain = !matches!(record.known_from, KnownFrom::Write | KnownFrom::Seen);
+        let known_from = if is_certain { KnownFrom::Record } else { record.known_from };
+        return Since { at: record.since.min(now), known_from };
     }
-    let value = object.value();
-    let time = |path: &str| find_text(value, path).and_then(|text| text.parse::<Timestamp>().ok());
-    if let Some(at) = time("metadata.deletionTimestamp") {
-        return known(at, KnownFrom::Deletion);
-    }
-    let conditions = find(value, "status.conditions").and_then(Value::as_array).into_iter().flatten();
-    let newest = conditions
-        .filter_map(|condition| condition.get("lastTransitionTime")?.as_str()?.parse::<Timestamp>().ok())
-        .filter(|at| *at <= now)
-        .max();
+    let (at, known_from) = told_by_itself(object, past.record.is_some(), now);
+    let at = at.min(now);
     // A status that was never seen before cannot be older than the last one that was.
-    if let Some(at) = newest {
-        let at = record.map_or(at, |record| at.max(record.well_since.unwrap_or(record.since)));
-        return known(at, KnownFrom::Condition);
+    let other_until = match past.record {
+        Some(record) => Some(record.well_since.unwrap_or(record.since)),
+        // One that is well now may have been so then.
+        None if matches!(health.status, HealthStatus::Healthy | HealthStatus::Suspended) => None,
+        None => past.last_look,
+    };
+    match other_until.map(|until| until.min(now)) {
+        Some(until) if until > at => Since { at: until, known_from: KnownFrom::LastLook },
+        Some(_) | None => Since { at, known_from },
     }
-    match (record, time("metadata.creationTimestamp")) {
-        (None, Some(at)) => known(at, KnownFrom::Creation),
-        (Some(_), _) | (None, None) => known(now, KnownFrom::Seen),
+}
+
+/// Since when the object is as it is, as far as it tells itself.
+fn told_by_itself(object: &Manifest, was_seen: bool, now: Timestamp) -> (Timestamp, KnownFrom) {
+    let value = object.value();
+    if let Some(at) = time(value, "metadata.deletionTimestamp") {
+        return (at, KnownFrom::Deletion);
+    }
+    // What its controller has not seen yet is new since it was written.
+    let written = if is_observed(value) { None } else { newest_write(value, now, |entry| !is_status(entry)) };
+    if let Some(at) = newest_condition(value, now).max(written) {
+        return (at, KnownFrom::Condition);
+    }
+    if was_seen {
+        return (now, KnownFrom::Seen);
+    }
+    // Nothing says when; it cannot have changed since it was last written.
+    let made = time(value, "metadata.creationTimestamp");
+    match (made, newest_write(value, now, |_| true)) {
+        (made, Some(at)) if made.is_none_or(|made| made < at) => (at, KnownFrom::Write),
+        (Some(made), _) => (made, KnownFrom::Creation),
+        (None, _) => (now, KnownFrom::Seen),
+    }
+}
+
+fn time(value: &Value, path: &str) -> Option<Timestamp> {
+    find_text(value, path)?.parse().ok()
+}
+
+/// The newest change that the conditions tell. `Progressing` of a Deployment stays true from one rollout to the next,
+/// and tells of its last step forward in another field.
+fn newest_condition(object: &Value, now: Timestamp) -> Option<Timestamp> {
+    let conditions = find(object, "status.conditions").and_then(Value::as_array).into_iter().flatten();
+    let times = conditions.flat_map(|condition| {
+        let stepped = (find_text(condition, "type") == Some("Progressing")).then_some("lastUpdateTime");
+        [Some("lastTransitionTime"), stepped].into_iter().flatten().filter_map(|field| time(condition, field))
+    });
+    times.filter(|at| *at <= now).max()
+}
+
+fn newest_write(object: &Value, now: Timestamp, counts: impl Fn(&Value) -> bool) -> Option<Timestamp> {
+    let entries = find(object, "metadata.managedFields").and_then(Value::as_array).into_iter().flatten();
+    entries
+        .filter(|entry| counts(entry))
+        .filter_map(|entry| time(entry, "time"))
+        .filter(|at| *at <= now)
+        .max()
+}
+
+fn is_status(entry: &Value) -> bool {
+    find_text(entry, "subresource") == Some("status")
+}
+
+impl Since {
+    /// The same, with what events say: an object that is rewritten again and again while it is ill does not tell when
+    /// that began, but the first of the warnings about it does.
+    #[must_use]
+    pub fn with_events(self, events: &[Event]) -> Self {
+        let first = events.iter().filter(|event| event.is_warning).filter_map(|event| event.first).min();
+        match (self.known_from, first) {
+            (KnownFrom::Write | KnownFrom::Seen, Some(first)) if first < self.at => {
+                Self { at: first, known_from: KnownFrom::Event }
+            }
+            _ => self,
+        }
     }
 }
 
@@ -231,29 +318,93 @@ mod tests {
         Manifest::new(object).expect("an object")
     }
 
+    fn past(record: Option<&Record>) -> Past<'_> {
+        Past { record, last_look: None }
+    }
+
+    #[test]
+    fn a_rollout_of_what_was_well_begins_when_it_was_last_seen_well() {
+        let health = Health::progressing("");
+        let past = Past { record: None, last_look: Some(at("09:40:00")) };
+        let found = since(&deployment(&json!({})), &health, past, at("10:00:00"));
+        assert_eq!(found, Since { at: at("09:40:00"), known_from: KnownFrom::LastLook });
+        let well = since(&deployment(&json!({})), &Health::healthy(""), past, at("10:00:00"));
+        assert_eq!(well.at, at("09:10:00"), "it was well then, too");
+        let made_since = json!({"metadata": {"creationTimestamp": "2026-03-01T09:50:00Z"}, "status": {}});
+        let found = since(&deployment(&made_since), &health, past, at("10:00:00"));
+        assert_eq!(found, Since { at: at("09:50:00"), known_from: KnownFrom::Creation });
+        // After a restart: the last step forward of a rollout, and the write of a spec that nobody has seen yet.
+        let stepped = json!({"status": {"conditions": [{"type": "Progressing", "status": "True",
+            "lastTransitionTime": "2026-03-01T08:00:10Z", "lastUpdateTime": "2026-03-01T09:55:00Z"}]}});
+        let found = since(&deployment(&stepped), &health, Past::default(), at("10:00:00"));
+        assert_eq!(found, Since { at: at("09:55:00"), known_from: KnownFrom::Condition });
+        let unseen = json!({
+            "metadata": {"generation": 2, "managedFields": [
+                {"manager": "kubectl", "time": "2026-03-01T09:58:00Z"},
+                {"manager": "a-controller", "time": "2026-03-01T09:59:00Z", "subresource": "status"}]},
+            "status": {"observedGeneration": 1, "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-01T08:00:10Z"}]},
+        });
+        assert_eq!(since(&deployment(&unseen), &health, Past::default(), at("10:00:00")).at, at("09:58:00"));
+    }
+
+    #[test]
+    fn what_has_no_conditions_is_as_it_was_last_written_or_as_its_first_warning_says() {
+        let health = Health::progressing("");
+        let written = json!({"status": {}, "metadata": {"creationTimestamp": "2026-03-01T08:00:00Z",
+            "managedFields": [{"manager": "a", "time": "2026-03-01T08:00:00Z"}, {"manager": "b", "time": "2026-03-01T09:30:00Z"}]}});
+        let found = since(&deployment(&written), &health, Past::default(), at("10:00:00"));
+        assert_eq!(found, Since { at: at("09:30:00"), known_from: KnownFrom::Write });
+        let event = |is_warning, first: &str| Event {
+            is_warning,
+            reason: "ProvisioningFailed".into(),
+            message: String::new(),
+            count: 40,
+            first: Some(at(first)),
+        };
+        let told =
+            found.with_events(&[event(false, "08:30:00"), event(true, "09:20:00"), event(true, "09:10:00")]);
+        assert_eq!(told, Since { at: at("09:10:00"), known_from: KnownFrom::Event });
+        let record = Record::next(None, &deployment(&written), &health, &found, at("10:00:00"));
+        let later = since(&deployment(&written), &health, past(record.as_ref()), at("10:05:00"));
+        assert_eq!(
+            later.with_events(&[event(true, "09:10:00")]).at,
+            at("09:10:00"),
+            "heard after the first look"
+        );
+        let certain = Since { known_from: KnownFrom::Condition, ..found };
+        assert_eq!(certain.with_events(&[event(true, "09:10:00")]), certain, "a condition knows better");
+    }
+
     #[test]
     fn the_newest_condition_tells_when_it_began() {
         let health = Health::progressing("");
-        let found = since(&deployment(&json!({})), &health, None, at("10:00:00"));
+        let found = since(&deployment(&json!({})), &health, Past::default(), at("10:00:00"));
         assert_eq!(found, Since { at: at("09:10:00"), known_from: KnownFrom::Condition });
-        let early = since(&deployment(&json!({})), &health, None, at("09:05:00"));
+        let early = since(&deployment(&json!({})), &health, Past::default(), at("09:05:00"));
         assert_eq!(early.at, at("09:00:00"), "a condition from the future is not believed");
         let bare = deployment(&json!({"status": {}}));
-        assert_eq!(since(&bare, &health, None, at("10:00:00")).known_from, KnownFrom::Creation);
+        assert_eq!(since(&bare, &health, Past::default(), at("10:00:00")).known_from, KnownFrom::Creation);
     }
 
     #[test]
     fn a_record_of_the_same_status_outlives_changes_of_conditions() {
         let health = Health::progressing("");
-        let record = |status, since| Record { status, since: at(since), generation: None, well_since: None };
+        let record = |status, since| Record {
+            status,
+            since: at(since),
+            known_from: KnownFrom::Record,
+            generation: None,
+            well_since: None,
+        };
         let same = record(HealthStatus::Progressing, "08:30:00");
-        let found = since(&deployment(&json!({})), &health, Some(&same), at("10:00:00"));
+        let found = since(&deployment(&json!({})), &health, past(Some(&same)), at("10:00:00"));
         assert_eq!(found, Since { at: at("08:30:00"), known_from: KnownFrom::Record });
         let other = record(HealthStatus::Degraded, "09:50:00");
-        let found = since(&deployment(&json!({})), &health, Some(&other), at("10:00:00"));
+        let found = since(&deployment(&json!({})), &health, past(Some(&other)), at("10:00:00"));
         assert_eq!(found.at, at("09:50:00"), "it was degraded then, so it cannot progress since earlier");
         let bare = deployment(&json!({"status": {}}));
-        let found = since(&bare, &health, Some(&other), at("10:00:00"));
+        let found = since(&bare, &health, past(Some(&other)), at("10:00:00"));
         assert_eq!(found, Since { at: at("10:00:00"), known_from: KnownFrom::Seen });
     }
 
@@ -261,7 +412,7 @@ mod tests {
     fn a_moment_of_wellness_does_not_end_an_illness() {
         let object = deployment(&json!({"status": {}}));
         let judge = |before: Option<&Record>, health: &Health, now: &str| {
-            let since = since(&object, health, before, at(now));
+            let since = since(&object, health, past(before), at(now));
             (since.at, Record::next(before, &object, health, &since, at(now)))
         };
         let ill = Health::progressing("");
@@ -273,7 +424,7 @@ mod tests {
         assert_eq!(recovered, None);
         let newer = deployment(&json!({"status": {}, "metadata": {"name": "web", "generation": 2}}));
         let older = noted.map(|noted| Record { generation: Some(1), ..noted });
-        let found = since(&newer, &ill, older.as_ref(), at("09:05:00"));
+        let found = since(&newer, &ill, past(older.as_ref()), at("09:05:00"));
         assert_eq!(found.at, at("09:05:00"), "a new spec is a new try");
     }
 

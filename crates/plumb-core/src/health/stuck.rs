@@ -60,7 +60,7 @@ impl fmt::Display for Stuck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::{assess, since};
+    use crate::health::{Past, assess, since};
     use crate::object::Manifest;
     use expect_test::expect;
     use serde_json::json;
@@ -76,7 +76,7 @@ mod tests {
         let health = assess(&claim).expect("a judgement");
         let judge = |now: &str| {
             let now: Timestamp = now.parse().expect("a time");
-            let since = since(&claim, &health, None, now);
+            let since = since(&claim, &health, Past::default(), now);
             stuck(&Node::leaf(&claim), &health, since, &Patience::default(), now)
         };
         assert_eq!(judge("2026-03-01T08:14:00Z"), None);

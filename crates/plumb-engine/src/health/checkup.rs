@@ -6,15 +6,15 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::AppId;
 use plumb_core::health::{
-    self, Cause, Custom, Health, HealthStatus, KnownFrom, Record, Since, Stuck, assess_with, chain, essence,
-    explained, is_bad_wait, looping_since,
+    self, Cause, Custom, Health, HealthStatus, KnownFrom, Past, Record, Since, Stuck, assess_with, chain,
+    essence, explained, is_bad_wait, looping_since,
 };
 use plumb_core::object::{Manifest, ObjectKey};
 
 use super::custom::ask;
 use super::family::Family;
 use super::memory::{HealthMemory, Told};
-use super::surroundings::with_surroundings;
+use super::surroundings::Surroundings;
 use super::testimony::Testimonies;
 use crate::cluster::Cluster;
 use crate::settings::Settings;
@@ -73,11 +73,13 @@ impl Checkup<'_> {
                 Some(answer) => Custom::Judged(answer.clone()),
                 None => Custom::Absent,
             });
-            let (health, until) =
-                with_surroundings(&self.cluster.store, memory, key, object, health, self.now);
+            let around =
+                Surroundings { store: &self.cluster.store, patience: &self.settings.patience, now: self.now };
+            let (health, until) = around.judge(memory, key, object, health);
             checked.again_at(until);
             self.examine(key, object, health, memory, &mut checked);
         }
+        memory.last_look = self.cluster.store.is_complete().then_some(self.now);
         checked
     }
 
@@ -104,8 +106,11 @@ impl Checkup<'_> {
             self.note_hidden(key, &family, &causes, memory, checked);
             return;
         };
-        let since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
-        let stuck = health::stuck(&family.node(), &health, since, &self.settings.patience, self.now);
+        let mut since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
+        let is_stuck = |family: &Family, since| {
+            health::stuck(&family.node(), &health, since, &self.settings.patience, self.now)
+        };
+        let mut stuck = is_stuck(&family, since);
         if health.status == HealthStatus::Progressing && stuck.is_none() {
             // A deadline may be so far away that no calendar has it.
             checked.again_at(since.at.checked_add(self.settings.patience.with(object)).ok());
@@ -120,6 +125,11 @@ impl Checkup<'_> {
         {
             family.hear(&uid, &words);
             causes = chain(&family.node());
+            since = since.with_events(&words.events);
+            if let Some(record) = memory.records.get_mut(key).filter(|record| record.is_of(&health)) {
+                (record.since, record.known_from) = (since.at, since.known_from);
+            }
+            stuck = is_stuck(&family, since);
         }
         let told = explained(health.clone(), &family.node(), &causes, stuck.is_some());
         let message = match &stuck {
@@ -158,7 +168,8 @@ impl Checkup<'_> {
         memory: &mut HealthMemory,
     ) -> Since {
         let before = memory.records.get(key).copied();
-        let mut since = health::since(object, health, before.as_ref(), self.now);
+        let past = Past { record: before.as_ref(), last_look: memory.last_look };
+        let mut since = health::since(object, health, past, self.now);
         if let Some(at) = looping.filter(|at| *at < since.at) {
             since = Since { at, known_from: KnownFrom::Pod };
         }

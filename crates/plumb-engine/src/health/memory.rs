@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use plumb_core::health::{HealthStatus, Record};
+use plumb_core::health::{HealthStatus, KnownFrom, Past, Record};
 use plumb_core::object::ObjectKey;
 use plumb_crd::IllObject;
 
@@ -17,6 +17,8 @@ pub(crate) struct HealthMemory {
     pub(crate) answers: Answers,
     /// Since when each object is as it is; objects that are well for long are left out.
     pub(crate) records: HashMap<ObjectKey, Record>,
+    /// When all objects were last looked at.
+    pub(super) last_look: Option<Timestamp>,
     /// What was last said about each object that is not well.
     pub(super) told: HashMap<ObjectKey, Told>,
     /// Since when something that an object needs is seen to be missing.
@@ -56,9 +58,15 @@ impl HealthMemory {
             let (Some(status), Some(since)) = (HealthStatus::from_word(&ill.status), ill.since) else {
                 continue;
             };
-            let record = Record { status, since, generation: None, well_since: None };
+            let known_from = KnownFrom::Record;
+            let record = Record { status, since, known_from, generation: None, well_since: None };
             self.records.entry(ill.key()).or_insert(record);
         }
+    }
+
+    /// What is known of an object from earlier looks.
+    pub(crate) fn past(&self, key: &ObjectKey) -> Past<'_> {
+        Past { record: self.records.get(key), last_look: self.last_look }
     }
 
     /// Since when something that the object needs is missing.

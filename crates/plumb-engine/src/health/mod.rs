@@ -15,5 +15,5 @@ pub(crate) use checkup::{Checked, Checkup, Ill};
 pub(crate) use custom::ask;
 pub(crate) use family::trouble;
 pub(crate) use memory::HealthMemory;
-pub(crate) use surroundings::with_surroundings;
+pub(crate) use surroundings::Surroundings;
 pub(crate) use testimony::Testimonies;

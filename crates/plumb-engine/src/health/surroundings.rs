@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::health::{
-    Backing, Health, HealthStatus, Kept, Ownership, Promise, assess_webhook, promised_secret,
+    Backing, Health, HealthStatus, Kept, Ownership, Patience, Promise, assess_webhook, promised_secret,
     webhook_services, with_promise,
 };
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
@@ -19,55 +19,76 @@ const GRACE: SignedDuration = SignedDuration::from_secs(30);
 /// A webhook and the pods that answer it are often applied together.
 const WEBHOOK_GRACE: SignedDuration = SignedDuration::from_mins(2);
 
-/// A judgement with the surroundings taken into account, and when time alone may change it.
-pub(crate) fn with_surroundings(
-    store: &LiveStore,
-    memory: &HealthMemory,
-    key: &ObjectKey,
-    object: &Manifest,
-    health: Option<Health>,
-    now: Timestamp,
-) -> (Option<Health>, Option<Timestamp>) {
-    if object.is_terminating() {
-        return (health, None);
-    }
-    if let (Some(judged), Some(promise)) = (&health, promised_secret(object))
-        && judged.status == HealthStatus::Healthy
-        && let Some(kept) = is_kept(store, &promise)
-    {
-        let told = with_promise(judged.clone(), &promise, &kept);
-        return patient(memory, key, told, GRACE, now);
-    }
-    if health.is_none() && object.group() == "admissionregistration.k8s.io" {
-        let services = webhook_services(object);
-        let known: BTreeMap<ObjectKey, Backing> = services
-            .into_iter()
-            .filter_map(|service| Some((service.clone(), backing(store, &service)?)))
-            .collect();
-        if let Some(told) = assess_webhook(object, &known) {
-            return patient(memory, key, told, WEBHOOK_GRACE, now);
-        }
-    }
-    (health, None)
+/// How soon a webhook configuration is looked at again: the pods behind it may be another app's, whose changes do not
+/// wake this one. It costs no request.
+const WEBHOOK_ILL: SignedDuration = SignedDuration::from_secs(15);
+const WEBHOOK_WELL: SignedDuration = SignedDuration::from_mins(2);
+
+/// What is around an app's objects.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) store: &'a LiveStore,
+    /// A kind that may be on its way for less than the times above is given less.
+    pub(crate) patience: &'a Patience,
+    pub(crate) now: Timestamp,
 }
 
-/// What is missing only now may come in a moment.
-fn patient(
-    memory: &HealthMemory,
-    key: &ObjectKey,
-    health: Health,
-    grace: SignedDuration,
-    now: Timestamp,
-) -> (Option<Health>, Option<Timestamp>) {
-    if health.status == HealthStatus::Healthy {
-        memory.found(key);
-        return (Some(health), None);
+impl Surroundings<'_> {
+    /// A judgement with the surroundings taken into account, and when to look again because nothing will say that it
+    /// changed.
+    pub(crate) fn judge(
+        &self,
+        memory: &HealthMemory,
+        key: &ObjectKey,
+        object: &Manifest,
+        health: Option<Health>,
+    ) -> (Option<Health>, Option<Timestamp>) {
+        if object.is_terminating() {
+            return (health, None);
+        }
+        if let (Some(judged), Some(promise)) = (&health, promised_secret(object))
+            && judged.status == HealthStatus::Healthy
+            && let Some(kept) = is_kept(self.store, &promise)
+        {
+            let told = with_promise(judged.clone(), &promise, &kept);
+            let grace = GRACE.min(self.patience.with(object));
+            let (health, until) = self.patient(memory, key, told, grace);
+            return (Some(health), until);
+        }
+        if health.is_none() && object.group() == "admissionregistration.k8s.io" {
+            let services = webhook_services(object);
+            let known: BTreeMap<ObjectKey, Backing> = services
+                .into_iter()
+                .filter_map(|service| Some((service.clone(), backing(self.store, &service)?)))
+                .collect();
+            if let Some(told) = assess_webhook(object, &known) {
+                let is_well = known.values().all(|backing| *backing == Backing::Ready);
+                let grace = WEBHOOK_GRACE.min(self.patience.with(object));
+                let (health, until) = self.patient(memory, key, told, grace);
+                let again = self.now + if is_well { WEBHOOK_WELL } else { WEBHOOK_ILL };
+                return (Some(health), Some(until.map_or(again, |until| until.min(again))));
+            }
+        }
+        (health, None)
     }
-    let until = memory.missing_since(key, now) + grace;
-    if now < until {
-        return (Some(Health { status: HealthStatus::Progressing, ..health }), Some(until));
+
+    /// What is missing only now may come in a moment.
+    fn patient(
+        &self,
+        memory: &HealthMemory,
+        key: &ObjectKey,
+        health: Health,
+        grace: SignedDuration,
+    ) -> (Health, Option<Timestamp>) {
+        if health.status == HealthStatus::Healthy {
+            memory.found(key);
+            return (health, None);
+        }
+        let until = memory.missing_since(key, self.now) + grace;
+        if self.now < until {
+            return (Health { status: HealthStatus::Progressing, ..health }, Some(until));
+        }
+        (health, None)
     }
-    (Some(health), None)
 }
 
 /// Is the promise kept, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets

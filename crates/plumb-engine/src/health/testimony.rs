@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::health::{Event, LogTail};
 use plumb_core::object::Manifest;
@@ -166,10 +167,12 @@ fn event(event: &Manifest) -> Event {
     let value = event.value();
     let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let count = value.get("count").or_else(|| value.pointer("/series/count")).and_then(Value::as_u64);
+    let time = |field: &str| value.get(field).and_then(Value::as_str)?.parse::<Timestamp>().ok();
     Event {
         is_warning: value.get("type").and_then(Value::as_str) == Some("Warning"),
         reason: text("reason"),
         message: text("message"),
         count: count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+        first: time("firstTimestamp").or_else(|| time("eventTime")),
     }
 }

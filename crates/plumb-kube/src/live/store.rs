@@ -41,14 +41,15 @@ pub struct LiveOptions {
 }
 
 impl LiveOptions {
-    /// All of a cluster. Pods and what stands between them and a workload are kept whole: their state
-    /// explains why an app is not healthy.
+    /// All of a cluster. Pods, what stands between them and a workload, and the Services that webhooks call are kept
+    /// whole: their state explains why an app is not healthy.
     pub fn new(owner_of: Arc<OwnerOf>) -> Self {
         Self {
             owner_of,
             excluded: Arc::new(|_| false),
             keep_whole: BTreeSet::from([
                 GroupKind::new("", "Pod"),
+                GroupKind::new("", "Service"),
                 GroupKind::new("apps", "ReplicaSet"),
                 GroupKind::new("batch", "Job"),
             ]),

@@ -179,3 +179,36 @@ async fn a_promised_secret_that_is_not_there_is_told() -> Result<()> {
     stage.place.wait(&app, "sees that it is not theirs", says("did not make it")).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_webhook_that_nobody_answers_is_told() -> Result<()> {
+    let stage = Stage::set().await?;
+    let kind = "admissionregistration.k8s.io_ValidatingWebhookConfiguration";
+    stage.place.apply(&settings(&json!({format!("plumb.health.stuckAfter.{kind}"): "1s"}))).await?;
+    let namespace = stage.place.name().to_owned();
+    let hook = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": format!("guard-{namespace}")},
+        "webhooks": [{
+            "name": "guard.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "guard", "namespace": namespace}},
+            "rules": [{"apiGroups": ["nothing.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothings"]}],
+        }],
+    });
+    stage.repo.commit(&[("app/hook.yaml", objects::manifests(std::slice::from_ref(&hook)))])?;
+    let app = stage.application("hooked", automated).await?;
+    let is = |status: &'static str, words: &'static str| {
+        move |live: &Value| live["status"]["health"]["status"] == status && message(live).contains(words)
+    };
+    let live = stage.place.wait(&app, "misses the Service", is("Degraded", "which does not exist")).await?;
+    assert!(message(&live).contains("guard.example.com"), "{}", message(&live));
+    assert_eq!(live["status"]["sync"]["status"], "Synced", "health does not touch that");
+
+    // The Service and its pods are somebody else's: nothing of them wakes the app.
+    stage.place.apply(&objects::service("guard", 443)).await?;
+    stage.place.wait(&app, "misses the pods", is("Degraded", "no ready endpoint")).await?;
+    stage.place.apply(&objects::deployment("guard", 1)).await?;
+    stage.place.wait(&app, "is Healthy", is("Healthy", "")).await?;
+    stage.place.delete(&hook).await?;
+    Ok(())
+}

@@ -13,26 +13,29 @@ pub(super) fn judge(object: &Value) -> Read<Health> {
     if conditions.is_empty() {
         return Ok(Health::progressing("the API server has not seen the definition yet"));
     }
-    let find = |kind: &str| conditions.iter().find(|condition| condition.kind == kind);
-    if let Some(terminating) = find("Terminating").filter(|condition| condition.is_true()) {
-        return Ok(Health::progressing(format!("being deleted: {}", terminating.words())));
-    }
-    if let Some(names) = find("NamesAccepted").filter(|condition| condition.is_false()) {
-        return Ok(Health::degraded(format!("its names are not accepted: {}", names.words())));
-    }
-    let established = find("Established");
-    if let Some(condition) = established.filter(|condition| !condition.is_true()) {
-        return Ok(if condition.reason == "Installing" {
-            Health::progressing("its API is being installed")
-        } else {
-            Health::degraded(format!("its API is not served: {}", condition.words()))
-        });
-    }
-    if let Some(schema) = find("NonStructuralSchema").filter(|condition| condition.is_true()) {
-        return Ok(Health::degraded(format!("its schema is not structural: {}", schema.words())));
+    let mut established = None;
+    // The first that is wrong decides, in the order in which the server writes them.
+    for condition in &conditions {
+        match condition.kind {
+            "Terminating" if condition.is_true() => {
+                return Ok(Health::progressing(format!("being deleted: {}", condition.words())));
+            }
+            "NamesAccepted" if condition.is_false() => {
+                return Ok(Health::degraded(format!("its names are not accepted: {}", condition.words())));
+            }
+            "NonStructuralSchema" if condition.is_true() => {
+                return Ok(Health::degraded(format!("its schema is not structural: {}", condition.words())));
+            }
+            "Established" if !condition.is_true() && condition.reason == "Installing" => {
+                return Ok(Health::progressing("its API is being installed"));
+            }
+            "Established" => established = Some(condition),
+            _ => {}
+        }
     }
     Ok(match established {
-        Some(_) => Health::healthy(""),
+        Some(condition) if condition.is_true() => Health::healthy(""),
+        Some(condition) => Health::degraded(format!("its API is not served: {}", condition.words())),
         None => Health::degraded("its API is not served"),
     })
 }

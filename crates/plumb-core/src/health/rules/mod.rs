@@ -13,8 +13,9 @@
 //! ```
 //!
 //! A kind that has a rule is known to report about itself: without a status it is `Progressing`, and likewise while
-//! its controller has not seen the newest spec (`ignore generation` switches that off, `absent S` and `empty S`
-//! name another status for no status and for `{}`). `first S when …` is asked before both. Without `otherwise`
+//! its controller has not seen the newest spec (`ignore generation` switches that off, `strict generation` does not
+//! believe a controller that says nothing of it; `absent S` and `empty S` name another status for no status and for
+//! `{}`). `first S when …` is asked before both. Without `otherwise`
 //! the general reading has the last word. The grammar is in `parse`.
 
 mod parse;
@@ -25,6 +26,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::read::find;
 use super::{Answer, Health, HealthStatus, general};
 use crate::object::Manifest;
 use parse::Problem;
@@ -48,13 +50,38 @@ struct Clause {
     tests: Vec<Test>,
 }
 
+/// What `status.observedGeneration` says about a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Generation {
+    /// The newest spec was seen, unless it says otherwise.
+    Told,
+    /// The newest spec was seen if it says so: the controller always does.
+    Strict,
+    /// Nothing.
+    Ignored,
+}
+
+impl Generation {
+    fn is_observed(self, object: &Value) -> bool {
+        match self {
+            Self::Told => general::is_observed(object),
+            Self::Strict => {
+                let number = |path| find(object, path).and_then(general::whole_number);
+                let wanted = number("metadata.generation");
+                wanted.is_none() || wanted == number("status.observedGeneration")
+            }
+            Self::Ignored => true,
+        }
+    }
+}
+
 /// What is known of one kind.
 #[derive(Clone, Debug)]
 struct Rule {
     first: Vec<Clause>,
     absent: Outcome,
     empty: Option<Outcome>,
-    ignores_generation: bool,
+    generation: Generation,
     clauses: Vec<Clause>,
     otherwise: Outcome,
 }
@@ -65,7 +92,7 @@ impl Default for Rule {
             first: Vec::new(),
             absent: Outcome::Status(HealthStatus::Progressing),
             empty: None,
-            ignores_generation: false,
+            generation: Generation::Told,
             clauses: Vec::new(),
             otherwise: Outcome::General,
         }
@@ -117,7 +144,7 @@ impl Rule {
         if general::is_empty(status) {
             return self.empty.unwrap_or(self.absent).judge(object, waits);
         }
-        if !self.ignores_generation && !general::is_observed(object) {
+        if !self.generation.is_observed(object) {
             return Some(Health::progressing("the controller has not seen the newest spec yet"));
         }
         match first_that_holds(&self.clauses, object) {

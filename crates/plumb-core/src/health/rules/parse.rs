@@ -4,6 +4,7 @@
 //! group   GROUP …                          the kinds below belong to these groups
 //! kind    KIND …                           the sentences below are about these kinds; `*`: any other
 //!   ignore generation                      do not wait for `status.observedGeneration`
+//!   strict generation                      wait also where there is none
 //!   absent  STATUS                         without a status (else Progressing)
 //!   empty   STATUS                         with an empty one (else as absent)
 //!   [first] STATUS when TEST [and TEST …]
@@ -14,7 +15,7 @@
 //!          [fresh|stale] condition TYPE [FIELD] [in a.path.*]   TYPE may start or end with `*`; fresh: it speaks
 //!                          of the newest generation; FIELD: reason, message, severity … (else its status)
 //! PREDICATE: is A | B …, is not A | B …, has TEXT | TEXT …, has not TEXT …, starts TEXT …, exists, absent,
-//!            differ (two of them are not the same), < <= > >= = != followed by a number or a path
+//!            differ (two of them are not the same), < <= > >= = != followed by a number, a path, or `path - path`
 //! ```
 //!
 //! A value that contains ` and ` or ` | ` stands in double quotes.
@@ -23,7 +24,7 @@ use std::fmt;
 
 use super::super::HealthStatus;
 use super::test::{Age, Operand, Order, Predicate, Subject, Test};
-use super::{Clause, Outcome, Rule, Rules};
+use super::{Clause, Generation, Outcome, Rule, Rules};
 
 /// A line that could not be read. It is left out; the others stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +108,8 @@ fn without_comment(line: &str) -> &str {
 
 fn sentence(word: &str, rest: &str, line: &str, rule: &mut Rule) -> Result<(), String> {
     match word {
-        "ignore" if rest == "generation" => rule.ignores_generation = true,
+        "ignore" if rest == "generation" => rule.generation = Generation::Ignored,
+        "strict" if rest == "generation" => rule.generation = Generation::Strict,
         "absent" => rule.absent = outcome(rest)?,
         "empty" => rule.empty = Some(outcome(rest)?),
         "otherwise" => rule.otherwise = outcome(rest)?,
@@ -224,7 +226,10 @@ fn predicate(text: &str, whole: &str) -> Result<Predicate, String> {
             };
             let operand = match rest.parse() {
                 Ok(number) => Operand::Number(number),
-                Err(_) => Operand::Field(steps(rest)),
+                Err(_) => match rest.split_once(" - ") {
+                    Some((from, less)) => Operand::Difference(steps(from), steps(less)),
+                    None => Operand::Field(steps(rest)),
+                },
             };
             Predicate::Compare(order, operand)
         }

@@ -78,6 +78,8 @@ impl Order {
 pub(super) enum Operand {
     Number(f64),
     Field(Vec<String>),
+    /// One field less another.
+    Difference(Vec<String>, Vec<String>),
 }
 
 impl Test {
@@ -114,6 +116,9 @@ impl Test {
                         Operand::Field(other) => {
                             let right = number_at(object, other).unwrap_or(0.0);
                             format!("`{name}` is {left}, not `{}` {right}", other.join("."))
+                        }
+                        Operand::Difference(from, less) => {
+                            format!("`{name}` is {left}, with `{}` and `{}`", from.join("."), less.join("."))
                         }
                     });
                 }
@@ -254,6 +259,9 @@ fn compare_one(object: &Value, path: &[String], order: Order, operand: &Operand)
     let left = number_at(object, path);
     let right = match operand {
         Operand::Number(number) => Some(*number),
+        Operand::Difference(from, less) => {
+            number_at(object, from).map(|from| from - number_at(object, less).unwrap_or(0.0))
+        }
         Operand::Field(other) => {
             if let Order::Same | Order::Other = order {
                 let (left, right) = (value_at(object, path), value_at(object, other));
