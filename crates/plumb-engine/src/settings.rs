@@ -167,6 +167,25 @@ impl Settings {
         self.broken.iter().find(|(url, _)| *url == wanted).map(|(_, reason)| reason.as_str())
     }
 
+    /// What the Secret of a repository asks for and plumb cannot do, if something. Going on without it would be refused by
+    /// the server, with a message that hides the reason.
+    pub(crate) fn unusable_credentials(&self, repo_url: &str, project: &str) -> Option<String> {
+        let credentials = &self.repositories.find(repo_url, project)?.credentials;
+        let what = if credentials.github_app.is_some() {
+            "a GitHub App"
+        } else if credentials.gcp_service_account_key.is_some() {
+            "the key of a Google service account"
+        } else if credentials.use_azure_workload_identity {
+            "an Azure workload identity"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "its Secret holds {what}, which plumb cannot use yet; use a token (`username` and `password`) or a \
+             deploy key (`sshPrivateKey`)"
+        ))
+    }
+
     /// Why an object of this kind is not deleted without a person's word, if the settings say so.
     pub(crate) fn protects(&self, key: &ObjectKey) -> Option<String> {
         self.protected.contains(&key.group_kind()).then(|| format!("{} is a protected kind", key.kind))

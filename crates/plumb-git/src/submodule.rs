@@ -1,6 +1,6 @@
 //! Submodules: other repositories that a commit points to, fetched as mirrors of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use plumb_core::app::CommitId;
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
@@ -10,6 +10,8 @@ use crate::{BadUrl, Mirror, Mirrors, RepoAccess, RepoUrl, ResolveOrFetchError, R
 /// So many submodules, and so deep, may one commit have.
 const MAX_SUBMODULES: usize = 100;
 const MAX_DEPTH: usize = 8;
+/// So deep may directories nest.
+const MAX_DIRECTORIES: usize = 256;
 
 /// A commit together with the submodules it points to, which look like directories.
 #[derive(Clone)]
@@ -105,19 +107,41 @@ fn gitlinks(tree: &SourceTree) -> Result<Vec<(RepoPath, String)>, SubmoduleError
     if tree.entry(&RepoPath::root().child(".gitmodules")).map_err(SubmoduleError::Read)?.is_none() {
         return Ok(Vec::new());
     }
-    let mut found = Vec::new();
-    let mut waiting = vec![RepoPath::root()];
-    while let Some(directory) = waiting.pop() {
-        for entry in tree.list(&directory).map_err(SubmoduleError::Read)? {
+    let mut search = Search { tree, without: HashSet::new(), found: Vec::new() };
+    search.walk(&RepoPath::root(), 0)?;
+    Ok(search.found)
+}
+
+/// A search for submodules. The same tree may stand in a billion places and take no room, so one that holds none is
+/// looked at once.
+struct Search<'a> {
+    tree: &'a SourceTree,
+    without: HashSet<String>,
+    found: Vec<(RepoPath, String)>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, directory: &RepoPath, depth: usize) -> Result<(), SubmoduleError> {
+        if depth > MAX_DIRECTORIES || self.found.len() > MAX_SUBMODULES {
+            return Err(SubmoduleError::TooMany);
+        }
+        for entry in self.tree.list(directory).map_err(SubmoduleError::Read)? {
             let path = directory.child(&entry.name);
             match entry.kind {
-                EntryKind::Directory => waiting.push(path),
-                EntryKind::Submodule => found.push((path, entry.hash)),
+                EntryKind::Directory if self.without.contains(&entry.hash) => {}
+                EntryKind::Directory => {
+                    let n_before = self.found.len();
+                    self.walk(&path, depth + 1)?;
+                    if self.found.len() == n_before {
+                        self.without.insert(entry.hash);
+                    }
+                }
+                EntryKind::Submodule => self.found.push((path, entry.hash)),
                 EntryKind::File | EntryKind::Executable | EntryKind::Link => {}
             }
         }
+        Ok(())
     }
-    Ok(found)
 }
 
 /// The address that `.gitmodules` gives for a path. Only `path` and `url` are read: whatever else stands there

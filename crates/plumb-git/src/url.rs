@@ -102,6 +102,12 @@ impl RepoUrl {
                 }
                 None => (None, None),
             };
+        // A line break would add lines to what git is told about the credentials.
+        let parts = username.as_deref().map(percent_decoded).into_iter();
+        let mut parts = parts.chain(password.as_ref().map(|secret| secret.expose().to_owned()));
+        if parts.any(|part| part.contains(char::is_control)) {
+            return Err(BadUrl::Characters(shown()));
+        }
         if host.starts_with('-')
             || username.as_deref().is_some_and(|name| name.starts_with('-'))
             || path.trim_start_matches('/').starts_with('-')

@@ -22,6 +22,9 @@ const EXTENSIONS: [&str; 4] = ["yaml", "yml", "json", "jsonnet"];
 /// Directories may nest so deep.
 const MAX_DEPTH: usize = 64;
 
+/// So many entries may be looked at for each file that may count.
+const SEEN_PER_FILE: usize = 4;
+
 /// A file that counts, with its path as seen from the app's directory and where it really is.
 pub(crate) struct DirectoryFile {
     pub(crate) path: RepoPath,
@@ -56,6 +59,7 @@ pub(crate) fn select(
         exclude: glob(&options.exclude, "directory.exclude")?,
         all_extensions: options.disable_extension_filter,
         max_files: limits.export_files,
+        n_seen: 0,
         found: Vec::new(),
     };
     selection.walk(directory, &mut Vec::new())?;
@@ -70,6 +74,8 @@ struct Selection<'a> {
     exclude: Option<Glob>,
     all_extensions: bool,
     max_files: usize,
+    /// Entries that were looked at, whether or not they count.
+    n_seen: usize,
     found: Vec<DirectoryFile>,
 }
 
@@ -85,6 +91,13 @@ impl Selection<'_> {
             self.files.list(directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
         for entry in entries {
             let path = directory.child(&entry.name);
+            // A tree may contain itself a billion times by its hash, and take no room.
+            self.n_seen += 1;
+            if self.n_seen > self.max_files.saturating_mul(SEEN_PER_FILE) {
+                let what = format!("number of files and directories in `{}`", self.root);
+                let limit = self.max_files.saturating_mul(SEEN_PER_FILE) as u64;
+                return Err(RenderError::Limit { what, limit });
+            }
             match entry.kind {
                 EntryKind::Directory if self.recurse => {
                     above.push(directory.clone());

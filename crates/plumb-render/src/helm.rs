@@ -3,6 +3,7 @@
 mod values;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use plumb_core::app::HelmOptions;
@@ -101,6 +102,10 @@ pub(crate) fn plan(
         if parameter.force_string { plan.set_string.push(text) } else { plan.set.push(text) }
     }
     for parameter in &options.file_parameters {
+        if !is_one_key(&parameter.name) {
+            let reason = format!("`{}` is not the name of one value", parameter.name);
+            return Err(RenderError::Option { option: "helm.fileParameters", reason });
+        }
         let file = values::locate(request, chart, &parameter.path, environment, "helm.fileParameters")?;
         set.add(&file.source, &file.path, &format!("file `{}` of helm.fileParameters", parameter.path))?;
         plan.set_file.push((parameter.name.clone(), file));
@@ -206,10 +211,11 @@ impl HelmPlan {
         arguments.extend(self.set_string.iter().map(|text| flag("set-string", text)));
         for (name, file) in &self.set_file {
             let mut text = OsString::from(format!("{name}="));
-            text.push(file.on_disk(scratch.path()));
+            text.push(escaped(&file.on_disk(scratch.path()), b",\\"));
             arguments.push(flag("set-file", text));
         }
-        arguments.extend(self.value_files.iter().map(|file| flag("values", file.on_disk(scratch.path()))));
+        let value_files = self.value_files.iter().map(|file| file.on_disk(scratch.path()));
+        arguments.extend(value_files.map(|file| flag("values", comma_field(file))));
         if let Some(values) = &self.inline_values {
             let path = scratch.path().join("values.yaml");
             std::fs::write(&path, values).map_err(|error| RenderError::scratch(&error))?;
@@ -269,6 +275,34 @@ fn escape_commas(value: &str) -> String {
     escaped
 }
 
+/// Does the name of a parameter set one value, and not name a file for another (`a=/etc/passwd,b`)?
+fn is_one_key(name: &str) -> bool {
+    let mut is_escaped = false;
+    name.chars().all(|character| {
+        let is_plain = is_escaped || !matches!(character, ',' | '=');
+        is_escaped = !is_escaped && character == '\\';
+        is_plain
+    })
+}
+
+/// The path with a backslash before these.
+fn escaped(path: &Path, which: &[u8]) -> OsString {
+    let bytes = path.as_os_str().as_bytes().iter();
+    OsString::from_vec(
+        bytes.flat_map(|byte| which.contains(byte).then_some(b'\\').into_iter().chain([*byte])).collect(),
+    )
+}
+
+/// One path where Helm reads a list of them, separated by commas: a file may be called `a,/etc/passwd`.
+fn comma_field(path: PathBuf) -> OsString {
+    let bytes = path.as_os_str().as_bytes();
+    if !bytes.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
+        return path.into_os_string();
+    }
+    let inner = bytes.iter().flat_map(|byte| (*byte == b'"').then_some(b'"').into_iter().chain([*byte]));
+    OsString::from_vec([b'"'].into_iter().chain(inner).chain([b'"']).collect())
+}
+
 /// `v1.36.2+k3s1` to `1.36.2`: charts compare it with constraints that know no suffixes.
 pub(crate) fn plain_version(version: &str) -> String {
     let numbers = version.trim_start_matches('v');
@@ -317,6 +351,18 @@ mod tests {
     fn commas_are_escaped_once() {
         for (value, expected) in [("a,b", "a\\,b"), ("a\\,b", "a\\,b"), ("{a,b}", "{a,b}"), ("", "")] {
             assert_eq!(escape_commas(value), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_is_one_path_whatever_it_is_called() {
+        assert_eq!(comma_field("/a/b c.yaml".into()), "/a/b c.yaml");
+        assert_eq!(comma_field("/a,/b\"c".into()), "\"/a,/b\"\"c\"");
+        assert_eq!(escaped(Path::new("/a,b=/c\\d"), b",\\"), "/a\\,b=/c\\\\d");
+        for (name, expected) in
+            [("a.b[0]", true), ("a\\,b", true), ("a,b", false), ("a=/x,b", false), ("a\\\\,b", false)]
+        {
+            assert_eq!(is_one_key(name), expected, "{name}");
         }
     }
 

@@ -39,38 +39,50 @@ pub(crate) fn discover<'a>(
         };
         let glob = Glob::url(pattern.trim_start_matches("./"))
             .map_err(|error| RenderError::Option { option: "plugin discovery", reason: error.to_string() })?;
-        if any_file(files, directory, directory, recurse, &glob, 0)? {
+        let mut search = Search { files, root: directory, recurse, glob, n_seen: 0 };
+        if search.finds(directory, 0)? {
             return Ok(Some(name));
         }
     }
     Ok(None)
 }
 
-fn any_file(
-    files: &dyn SourceFiles,
-    root: &RepoPath,
-    directory: &RepoPath,
+/// So many entries may a plugin's rule look at, and so deep.
+const MOST_SEEN: usize = 200_000;
+const MAX_DEPTH: usize = 32;
+
+/// Is there a file that a plugin's rule matches?
+struct Search<'a> {
+    files: &'a dyn SourceFiles,
+    root: &'a RepoPath,
     recurse: bool,
-    glob: &Glob,
-    depth: usize,
-) -> Result<bool, RenderError> {
-    let entries = files.list(directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
-    for entry in entries {
-        let path = directory.child(&entry.name);
-        let found = match entry.kind {
-            EntryKind::Directory if recurse && depth < 32 => {
-                any_file(files, root, &path, recurse, glob, depth + 1)?
+    glob: Glob,
+    n_seen: usize,
+}
+
+impl Search<'_> {
+    fn finds(&mut self, directory: &RepoPath, depth: usize) -> Result<bool, RenderError> {
+        let entries =
+            self.files.list(directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
+        for entry in entries {
+            self.n_seen += 1;
+            if self.n_seen > MOST_SEEN {
+                let what = format!("number of files in `{}` that plugin discovery looks at", self.root);
+                return Err(RenderError::Limit { what, limit: MOST_SEEN as u64 });
             }
-            EntryKind::Directory => false,
-            EntryKind::File | EntryKind::Executable | EntryKind::Link | EntryKind::Submodule => {
-                glob.matches(path.below(root).unwrap_or_default())
+            let path = directory.child(&entry.name);
+            let found = match entry.kind {
+                EntryKind::Directory => self.recurse && depth < MAX_DEPTH && self.finds(&path, depth + 1)?,
+                EntryKind::File | EntryKind::Executable | EntryKind::Link | EntryKind::Submodule => {
+                    self.glob.matches(path.below(self.root).unwrap_or_default())
+                }
+            };
+            if found {
+                return Ok(true);
             }
-        };
-        if found {
-            return Ok(true);
         }
+        Ok(false)
     }
-    Ok(false)
 }
 
 /// Settles which plugin runs with which variables. A plugin may read all of the repository.

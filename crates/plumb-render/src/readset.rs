@@ -26,6 +26,18 @@ struct Item {
     hash: String,
 }
 
+/// Directories may nest so deep, counted from the repository's root.
+const MAX_DEPTH: usize = 128;
+
+/// A tree may contain itself, so its depth says nothing about its size; but every path in it has to be kept.
+pub(crate) fn check_depth(directory: &RepoPath) -> Result<(), RenderError> {
+    if directory.components().count() <= MAX_DEPTH {
+        return Ok(());
+    }
+    let start = directory.components().take(3).collect::<Vec<_>>().join("/");
+    Err(RenderError::Limit { what: format!("depth of directory `{start}/…`"), limit: MAX_DEPTH as u64 })
+}
+
 impl ReadSet {
     pub(crate) fn new(main: Arc<dyn SourceFiles>, max_entries: usize) -> Self {
         Self { sources: [(String::new(), main)].into(), items: BTreeMap::new(), n_entries: 0, max_entries }
@@ -78,6 +90,7 @@ impl ReadSet {
             let entries =
                 files.list(&directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
             self.n_entries += entries.len();
+            check_depth(&directory)?;
             if self.n_entries > self.max_entries {
                 let what = format!("number of files, at `{directory}`,");
                 return Err(RenderError::Limit { what, limit: self.max_entries as u64 });

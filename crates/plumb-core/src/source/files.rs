@@ -46,7 +46,7 @@ pub enum SourceError {
     Path(#[from] BadPath),
     /// A link whose target is absolute or outside.
     #[error(
-        "symbolic link `{path}` points outside the repository (to `{target}`); use a relative link inside it"
+        "symbolic link `{path}` points outside the repository (to {target:?}); use a relative link inside it"
     )]
     LinkOutside {
         /// The link.

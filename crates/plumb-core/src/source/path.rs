@@ -113,9 +113,20 @@ impl RepoPath {
 }
 
 /// The root is shown as `.`.
+/// For people: a name that would move the cursor of their terminal is written out.
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "." } else { &self.0 })
+        let text = if self.0.is_empty() { "." } else { &self.0 };
+        if !text.contains(char::is_control) {
+            return f.write_str(text);
+        }
+        text.chars().try_for_each(|character| {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())
+            } else {
+                write!(f, "{character}")
+            }
+        })
     }
 }
 

@@ -68,6 +68,11 @@ impl Sources {
             if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
                 return Err(format!("repository {}: {reason}", source.repo_url));
             }
+            if let Some(reason) =
+                ground.settings.unusable_credentials(&source.repo_url, ground.project.name())
+            {
+                return Err(format!("repository {}: {reason}", source.repo_url));
+            }
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
             let (revision, place) = match chart_address(source) {
                 Some((url, name)) => self.chart(ground, source, &url, &name, pinned, since).await?,

@@ -10,11 +10,11 @@ use plumb_git::{GitLimits, GitOptions, LocalAccess, Mirrors, RepoAccess, RepoUrl
 
 use crate::repository::{Repository, anonymous};
 
-fn path(text: &str) -> RepoPath {
+pub(crate) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -25,13 +25,13 @@ fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn quick(repository: &Repository) -> Mirrors {
+pub(crate) fn quick(repository: &Repository) -> Mirrors {
     let limits = GitLimits { timeout: Duration::from_secs(2), ..GitLimits::default() };
     Mirrors::new(repository.cache(), GitOptions { limits, ..GitOptions::default() }).unwrap()
 }
 
 /// A server that takes connections and does with them as told.
-fn server(behave: impl Fn(std::net::TcpStream) + Send + 'static) -> u16 {
+pub(crate) fn server(behave: impl Fn(std::net::TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || listener.incoming().flatten().for_each(behave));

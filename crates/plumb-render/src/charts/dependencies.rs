@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::{Limits, RenderError};
 
+/// Each may be a request to a server.
+const MAX_DEPENDENCIES: usize = 200;
+
 /// A dependency that `charts/` lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChartDependency {
@@ -46,6 +49,10 @@ pub fn missing_dependencies(
     let declared = dependencies(old.as_ref().unwrap_or(&definition));
     if declared.is_empty() {
         return Ok(Vec::new());
+    }
+    if declared.len() > MAX_DEPENDENCIES {
+        let what = format!("number of dependencies of chart `{chart}`");
+        return Err(RenderError::Limit { what, limit: MAX_DEPENDENCIES as u64 });
     }
     let lock = match read_yaml(files, &chart.child("Chart.lock"), limits)? {
         Some(lock) => Some(lock),

@@ -5,7 +5,7 @@ use plumb_core::glob::Glob;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
 use super::SourceFile;
-use crate::readset::ReadSet;
+use crate::readset::{ReadSet, check_depth};
 use crate::{BuildEnvironment, RenderError, RenderRequest};
 
 /// So many files may a pattern look at.
@@ -34,7 +34,7 @@ pub(super) fn value_files(
         let exists =
             matches!(follow(source.as_ref(), &file.path), Ok((_, EntryKind::File | EntryKind::Executable)));
         if is_pattern(&file) && !exists {
-            let matched = search(source.as_ref(), &file).map_err(failed)?;
+            let matched = search(source.as_ref(), &file)?;
             if matched.is_empty() && !options.ignore_missing_value_files {
                 return Err(failed(not_found()));
             }
@@ -64,7 +64,8 @@ fn is_pattern(file: &SourceFile) -> bool {
 }
 
 /// The files that a pattern matches, in order of their paths. `**` stands for any number of directories.
-fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFile>, SourceError> {
+fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFile>, RenderError> {
+    let failed = |source| RenderError::Read { what: format!("value files `{}`", pattern.path), source };
     let mut start = RepoPath::root();
     for step in pattern.path.components().take_while(|step| !step.contains(['*', '?', '['])) {
         start = start.child(step);
@@ -73,16 +74,18 @@ fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFil
         spellings(pattern.path.as_str()).iter().filter_map(|text| Glob::url(text).ok()).collect();
     let mut found = Vec::new();
     let mut n_searched = 0;
-    let mut waiting = match files.kind(&start)? {
+    let mut waiting = match files.kind(&start).map_err(failed)? {
         Some(EntryKind::Directory) => vec![start],
         _ => Vec::new(),
     };
     while let Some(directory) = waiting.pop() {
-        for entry in files.list(&directory)? {
+        check_depth(&directory)?;
+        for entry in files.list(&directory).map_err(failed)? {
             n_searched += 1;
             let path = directory.child(&entry.name);
             if n_searched > MAX_SEARCHED {
-                return Err(SourceError::NotFound { path: pattern.path.clone() });
+                let what = format!("number of files that `{}` looks at", pattern.path);
+                return Err(RenderError::Limit { what, limit: MAX_SEARCHED as u64 });
             }
             match entry.kind {
                 EntryKind::Directory => waiting.push(path),

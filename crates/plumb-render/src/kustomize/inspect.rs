@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, read_following};
 use plumb_core::yaml;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::detect::KUSTOMIZATION_FILES;
 use crate::readset::ReadSet;
@@ -39,6 +39,20 @@ const PATH_LISTS: [&str; 10] = [
     "patches",
 ];
 
+/// Lists of plugins, whose configuration may name files too.
+const PLUGIN_LISTS: [&str; 3] = ["generators", "transformers", "validators"];
+
+/// The plugins that are part of Kustomize and read files.
+const READING_PLUGINS: [&str; 7] = [
+    "ConfigMapGenerator",
+    "SecretGenerator",
+    "HelmChartInflationGenerator",
+    "PatchTransformer",
+    "PatchJson6902Transformer",
+    "PatchStrategicMergeTransformer",
+    "ReplacementTransformer",
+];
+
 /// Walks the overlays from these directories on, adding what they read to the set.
 pub(super) fn walk(
     roots: &[RepoPath],
@@ -46,11 +60,11 @@ pub(super) fn walk(
     allow_network: bool,
     limits: &Limits,
 ) -> Result<Findings, RenderError> {
-    let mut waiting: Vec<RepoPath> = roots.to_vec();
+    let mut waiting: Vec<(RepoPath, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
     let mut seen = BTreeSet::new();
     let mut findings = Findings::default();
-    while let Some(directory) = waiting.pop() {
-        if !seen.insert(directory.clone()) {
+    while let Some((directory, holds_plugins)) = waiting.pop() {
+        if !seen.insert((directory.clone(), holds_plugins)) {
             continue;
         }
         if seen.len() > MAX_OVERLAYS {
@@ -68,15 +82,17 @@ pub(super) fn walk(
             files: files.as_ref(),
             directory: &directory,
             file,
+            holds_plugins,
             allow_network,
+            limits,
             findings: &mut findings,
             outside: Vec::new(),
         };
         overlay.inspect(&kustomization)?;
-        for path in overlay.outside {
+        for (path, holds_plugins) in overlay.outside {
             let (_, kind) = follow(files.as_ref(), &path).map_err(RenderError::read(format!("`{path}`")))?;
             if kind == EntryKind::Directory {
-                waiting.push(path);
+                waiting.push((path, holds_plugins));
             } else {
                 set.add("", &path, &format!("`{path}`"))?;
             }
@@ -109,10 +125,13 @@ struct Overlay<'a> {
     files: &'a dyn SourceFiles,
     directory: &'a RepoPath,
     file: RepoPath,
+    /// Are its resources the configuration of plugins?
+    holds_plugins: bool,
     allow_network: bool,
+    limits: &'a Limits,
     findings: &'a mut Findings,
-    /// Paths outside the directory, and overlays inside it.
-    outside: Vec<RepoPath>,
+    /// Paths outside the directory, and overlays inside it; and whether those hold plugins.
+    outside: Vec<(RepoPath, bool)>,
 }
 
 impl Overlay<'_> {
@@ -147,7 +166,44 @@ impl Overlay<'_> {
                 self.generator(field, generator)?;
             }
         }
+        let resources = self.holds_plugins.then_some("resources");
+        for field in PLUGIN_LISTS.into_iter().chain(resources) {
+            for text in strings(kustomization.get(field)) {
+                self.plugin(field, text)?;
+            }
+        }
         self.helm(kustomization)
+    }
+
+    /// A plugin's configuration, written out or in a file. One in a directory is found there, among its resources.
+    fn plugin(&mut self, field: &str, text: &str) -> Result<(), RenderError> {
+        let content = if is_inline(text) {
+            text.as_bytes().to_vec()
+        } else {
+            let file = self.directory.join(text).ok();
+            let Some(content) = file.and_then(|path| read_following(self.files, &path).ok()) else {
+                return Ok(());
+            };
+            content
+        };
+        let documents = yaml::parse_documents_bytes(&content, &self.limits.yaml)
+            .map_err(|source| RenderError::Yaml { file: format!("{field} of {}", self.file), source })?;
+        for document in documents {
+            let config = document.value;
+            let kind = config.get("kind").and_then(Value::as_str).unwrap_or_default();
+            if !READING_PLUGINS.contains(&kind) {
+                continue;
+            }
+            self.generator(field, &config)?;
+            let texts = ["path", "chartHome", "configHome", "valuesFile"].map(|key| config.get(key));
+            let nested = config.get("replacements").and_then(Value::as_array).into_iter().flatten();
+            let texts = texts.into_iter().chain(nested.map(|item| item.get("path")));
+            for text in texts.flatten().filter_map(Value::as_str).chain(strings(config.get("paths"))) {
+                self.path(field, text)?;
+            }
+            self.helm(&json!({"helmGlobals": config.get("helmGlobals"), "helmCharts": [config]}))?;
+        }
+        Ok(())
     }
 
     fn generator(&mut self, field: &str, generator: &Value) -> Result<(), RenderError> {
@@ -197,8 +253,7 @@ impl Overlay<'_> {
 
     /// One entry that names a file, another overlay, or something remote.
     fn path(&mut self, field: &str, text: &str) -> Result<(), RenderError> {
-        let is_inline = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
-        if text.is_empty() || is_inline {
+        if text.is_empty() || is_inline(text) {
             return Ok(());
         }
         if looks_remote(text) {
@@ -208,7 +263,8 @@ impl Overlay<'_> {
         match follow(self.files, &path) {
             Ok((_, kind)) => {
                 if kind == EntryKind::Directory || !path.is_within(self.directory) {
-                    self.outside.push(path);
+                    let holds_plugins = self.holds_plugins || PLUGIN_LISTS.contains(&field);
+                    self.outside.push((path, holds_plugins));
                 }
                 Ok(())
             }
@@ -236,6 +292,11 @@ impl Overlay<'_> {
         self.findings.uses_network = true;
         Ok(())
     }
+}
+
+/// Is it the configuration itself, and not the path of a file?
+fn is_inline(text: &str) -> bool {
+    text.contains('\n') || text.trim_start().starts_with(['{', '['])
 }
 
 fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {

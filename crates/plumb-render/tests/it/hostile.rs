@@ -13,12 +13,12 @@ use plumb_render::{Freshness, LocalFiles, Plugin, RenderSettings, Rendered};
 use crate::workbench::{Workbench, has, names, tools};
 
 /// Stands in files outside every source.
-const CANARY: &str = "canary-5b1f0a";
+pub(crate) const CANARY: &str = "canary-5b1f0a";
 
-const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n";
+pub(crate) const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n";
 
 /// A workbench with a secret beside the source, a good app in it, and small limits.
-fn workbench(files: &[(&str, &str)]) -> Workbench {
+pub(crate) fn workbench(files: &[(&str, &str)]) -> Workbench {
     let workbench = Workbench::with_config(files, |config| {
         config.limits.time = Duration::from_secs(20);
         config.limits.memory = 3 << 30;
@@ -40,7 +40,7 @@ fn workbench(files: &[(&str, &str)]) -> Workbench {
     workbench
 }
 
-fn secret_path(workbench: &Workbench) -> String {
+pub(crate) fn secret_path(workbench: &Workbench) -> String {
     workbench.directory.path().join("secret.yaml").display().to_string()
 }
 
@@ -52,11 +52,11 @@ fn no_canary(rendered: &Rendered) {
 }
 
 /// The app must fail with all of these words, soon, and leave the good app alone.
-fn fails(workbench: &Workbench, path: &str, tool: Option<SourceTool>, words: &[&str]) {
+pub(crate) fn fails(workbench: &Workbench, path: &str, tool: Option<SourceTool>, words: &[&str]) {
     fails_with(workbench, &workbench.request(path, tool), words);
 }
 
-fn fails_with(workbench: &Workbench, request: &plumb_render::RenderRequest, words: &[&str]) {
+pub(crate) fn fails_with(workbench: &Workbench, request: &plumb_render::RenderRequest, words: &[&str]) {
     let started = Instant::now();
     let message = match workbench.renderer.render(request, Freshness::Cached) {
         Ok(rendered) => {
@@ -76,7 +76,11 @@ fn fails_with(workbench: &Workbench, request: &plumb_render::RenderRequest, word
 }
 
 /// It may render, but nothing from outside.
-fn renders_without_canary(workbench: &Workbench, path: &str, tool: Option<SourceTool>) -> Rendered {
+pub(crate) fn renders_without_canary(
+    workbench: &Workbench,
+    path: &str,
+    tool: Option<SourceTool>,
+) -> Rendered {
     let rendered = workbench.render(path, tool).unwrap_or_else(|error| panic!("{}", error.full_message()));
     no_canary(&rendered);
     good_app_renders(workbench);
@@ -88,7 +92,7 @@ fn good_app_renders(workbench: &Workbench) {
     assert_eq!(names(&good), ["ConfigMap/good"]);
 }
 
-fn helm(options: HelmOptions) -> SourceTool {
+pub(crate) fn helm(options: HelmOptions) -> SourceTool {
     SourceTool::Helm(Box::new(options))
 }
 

@@ -1,6 +1,8 @@
 //! plumb-render with real files and the real programs.
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod charts;
 #[cfg(test)]
 mod hostile;
@@ -10,6 +12,8 @@ mod parity;
 mod programs;
 #[cfg(test)]
 mod scale;
+#[cfg(test)]
+mod shapes;
 #[cfg(test)]
 mod simple;
 #[cfg(test)]

@@ -20,14 +20,14 @@ const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  na
 const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  selector: {app: web}\n  ports: [{port: 80}]\n";
 
 /// Runs a program on the workbench's own files.
-fn by_hand(program: &Path, directory: &Path, arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn by_hand(program: &Path, directory: &Path, arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(program).current_dir(directory).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     let documents = yaml::parse_documents_bytes(&output.stdout, &yaml::Limits::default()).unwrap();
     documents.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect()
 }
 
-fn by_plumb(workbench: &Workbench, path: &str, tool: Option<SourceTool>) -> Vec<Value> {
+pub(crate) fn by_plumb(workbench: &Workbench, path: &str, tool: Option<SourceTool>) -> Vec<Value> {
     let rendered = workbench.render(path, tool).unwrap_or_else(|error| panic!("{}", error.full_message()));
     rendered.manifests.into_iter().map(|manifest| manifest.value).collect()
 }
