@@ -20,6 +20,7 @@ mod lease;
 mod limit;
 mod live;
 mod observe;
+mod quotes;
 mod read;
 mod table;
 mod transport;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Call, ClusterClient};
 use crate::discovery::Resource;
 use crate::error::ApiError;
+use crate::quotes::without_values;
 use crate::read::{manifest as manifest_of, unreadable, warnings};
 
 /// How to apply.
@@ -159,7 +160,7 @@ impl ClusterClient {
             .query("force", if options.force { "true" } else { "false" })
             .query("fieldValidation", options.field_validation.as_str());
         let call = effect.mark(call).body("application/apply-patch+yaml", body(manifest.value())?);
-        applied(&path, &self.call(call).await?)
+        applied(&path, &without_values(&target.gvk, self.call(call).await)?)
     }
 
     pub(crate) async fn send_create(
@@ -175,7 +176,7 @@ impl ClusterClient {
         let path = resource.collection_path(manifest.namespace())?;
         let call = Call::new(Method::POST, path.clone()).query("fieldManager", field_manager);
         let call = effect.mark(call).body(JSON, body(manifest.value())?);
-        applied(&path, &self.call(call).await?)
+        applied(&path, &without_values(&manifest.gvk(), self.call(call).await)?)
     }
 
     /// Replaces an object. The state that is replaced is that of the manifest's `resourceVersion`; without one
@@ -192,7 +193,7 @@ impl ClusterClient {
         let path = resource.object_path(target.namespace.as_deref(), &target.name, subresource)?;
         let call = Call::new(Method::PUT, path.clone()).query("fieldManager", field_manager);
         let call = effect.mark(call).body(JSON, body(manifest.value())?);
-        applied(&path, &self.call(call).await?)
+        applied(&path, &without_values(&target.gvk, self.call(call).await)?)
     }
 
     pub(crate) async fn send_patch(
@@ -216,7 +217,8 @@ impl ClusterClient {
         if let Some(manager) = &options.field_manager {
             call = call.query("fieldManager", manager);
         }
-        applied(&path, &self.call(call.body(content_type, body(change)?)).await?)
+        let answer = self.call(call.body(content_type, body(change)?)).await;
+        applied(&path, &without_values(&target.gvk, answer)?)
     }
 
     /// Deletes the object with this uid and no other of the same name.

@@ -1,0 +1,140 @@
+//! Refusals of Secrets without the values that the server quotes in them.
+//!
+//! The server prints what it does not like: whole values in validation errors, pieces of the request where it
+//! cannot be decoded. Such words end in results, events and logs, so they are taken out where the answer comes in.
+
+use plumb_core::object::GroupVersionKind;
+
+use crate::error::{ApiError, Cause, Status};
+
+const UNSAID: &str = "the server's words are not shown, they may quote the Secret's values";
+
+/// The answer to a write of an object of this kind, fit to be shown.
+pub(crate) fn without_values<T>(gvk: &GroupVersionKind, answer: Result<T, ApiError>) -> Result<T, ApiError> {
+    let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
+    answer.map_err(|error| match error {
+        ApiError::Refused { request, status } if is_secret => {
+            ApiError::Refused { request, status: Box::new(cleaned(*status)) }
+        }
+        error => error,
+    })
+}
+
+fn cleaned(status: Status) -> Status {
+    let causes: Vec<Cause> = status.causes.iter().cloned().map(cleaned_cause).collect();
+    let message = if status.is_schema_violation() {
+        // One line for each field: `.data.a: expected string, got …`.
+        let lines =
+            status.message.lines().map(|line| line.split_once(", got ").map_or(line, |(head, _)| head));
+        lines.collect::<Vec<_>>().join("\n")
+    } else {
+        match status.code {
+            // About the object as a whole: it is not there, it changed, there are too many, nobody answers.
+            404 | 409 | 429 | 502..=504 => status.message.clone(),
+            // A right that is missing. What admission says may quote anything.
+            401 | 403 if is_about_rights(&status.message) => status.message.clone(),
+            _ if causes.is_empty() => UNSAID.to_owned(),
+            _ => {
+                let told = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+                told.collect::<Vec<_>>().join(", ")
+            }
+        }
+    };
+    Status { message, causes, ..status }
+}
+
+/// `secrets "a" is forbidden: User "b" cannot patch …`; the authorizer's own words, which name no value.
+fn is_about_rights(message: &str) -> bool {
+    let rest = message.split_once(" is forbidden: ").map(|(_, rest)| rest);
+    rest.is_some_and(|rest| {
+        rest.starts_with("User \"") || rest.starts_with("unable to create new content in")
+    })
+}
+
+fn cleaned_cause(cause: Cause) -> Cause {
+    let names_value =
+        !matches!(cause.kind.as_str(), "FieldValueForbidden" | "FieldValueRequired" | "FieldManagerConflict");
+    let is_open = ["metadata", "type", "immutable"].iter().any(|field| {
+        cause.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    });
+    // An annotation may hold a copy of the whole Secret.
+    let is_open = is_open && !cause.field.starts_with("metadata.annotations");
+    if names_value && !is_open { Cause { message: UNSAID.to_owned(), ..cause } } else { cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(kind: &str, code: u16, message: &str, causes: &[(&str, &str, &str)]) -> String {
+        let causes: Vec<_> = causes
+            .iter()
+            .map(|(reason, field, message)| json!({"reason": reason, "field": field, "message": message}))
+            .collect();
+        let body = json!({"kind": "Status", "message": message, "code": code, "details": {"causes": causes}});
+        let status = Status::from_answer(code, None, body.to_string().as_bytes());
+        let error = ApiError::Refused { request: "PATCH x".to_owned(), status: Box::new(status) };
+        let gvk = GroupVersionKind::from_api_version("v1", kind);
+        match without_values::<()>(&gvk, Err(error)) {
+            Err(error) => format!("{error} {:?}", error.status().map(|status| &status.causes)),
+            Ok(()) => String::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_server_quotes_of_a_secret_is_left_out() {
+        let quoted = [
+            (400, "json: error found in #10 byte of ...|canary|...", vec![]),
+            (403, "admission webhook \"a\" denied the request: canary is too short", vec![]),
+            (
+                422,
+                "Secret \"a\" is invalid: data[b]: Invalid value: \"canary\"",
+                vec![("FieldValueInvalid", "data[b]", "Invalid value: \"canary\"")],
+            ),
+            (
+                500,
+                "failed to create typed patch object (n/a; v1, Kind=Secret): .data.b: expected string, got &{map[c:canary]}",
+                vec![],
+            ),
+        ];
+        for (code, message, causes) in quoted {
+            let secret = shown("Secret", code, message, &causes);
+            assert!(!secret.contains("canary"), "{secret}");
+            assert!(shown("ConfigMap", code, message, &causes).contains("canary"));
+        }
+    }
+
+    #[test]
+    fn what_helps_stays() {
+        for (code, message, causes, kept) in [
+            (403, "secrets \"a\" is forbidden: User \"me\" cannot patch resource", vec![], "cannot patch"),
+            (404, "namespaces \"n\" not found", vec![], "not found"),
+            (
+                422,
+                "Secret \"a\" is invalid: data: Forbidden: field is immutable when `immutable` is set",
+                vec![(
+                    "FieldValueForbidden",
+                    "data",
+                    "Forbidden: field is immutable when `immutable` is set",
+                )],
+                "data: Forbidden: field is immutable",
+            ),
+            (
+                422,
+                "Secret \"A\" is invalid",
+                vec![("FieldValueInvalid", "metadata.name", "Invalid value: \"A\": lower case")],
+                "lower case",
+            ),
+            (
+                500,
+                "failed to create typed patch object (n/a; v1, Kind=Secret): .data.b: expected string, got &{map[c:canary]}",
+                vec![],
+                ".data.b: expected string",
+            ),
+        ] {
+            let said = shown("Secret", code, message, &causes);
+            assert!(said.contains(kept), "{said}");
+        }
+    }
+}
