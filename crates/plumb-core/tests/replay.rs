@@ -4,7 +4,7 @@
 //! A recording holds, per object, what Git asks, what the cluster held (with its `managedFields`), what a
 //! dry-run and a second render answered, and who else was there.
 
-#![expect(clippy::expect_used, reason = "a recording that cannot be read fails the test")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a recording that cannot be read fails the test")]
 #![expect(clippy::print_stdout, reason = "what a failed case looks like is shown")]
 
 use std::path::{Path, PathBuf};
@@ -367,4 +367,108 @@ fn recordings_are_judged_as_expected() {
     }
     println!("{objects} objects judged, {asked} asked something, {failed} failed");
     assert_eq!(failed, 0);
+}
+
+/// The operations of a finding's patch; `None` for what is no patch of a document.
+fn operations(patch: &str) -> Option<Vec<Value>> {
+    let mut lines = patch.lines();
+    lines.next().filter(|line| line.starts_with("# JSON patch of "))?;
+    Some(
+        lines
+            .map(|line| serde_json::from_str(line.trim_start_matches("- ")).expect("an operation"))
+            .collect(),
+    )
+}
+
+/// Carries out one operation of RFC 6902, as far as findings use them.
+fn carry_out(document: &mut Value, operation: &Value) {
+    let pointer = |field: &str| operation[field].as_str().expect("a pointer").to_owned();
+    let path = pointer("path");
+    match operation["op"].as_str() {
+        Some("remove") => drop(take(document, &path)),
+        Some("move") => {
+            let value = take(document, &pointer("from"));
+            put(document, &path, value);
+        }
+        Some("replace") => {
+            *document.pointer_mut(&path).expect("it is there") = operation["value"].clone();
+        }
+        Some("add") => put(document, &path, operation["value"].clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn take(document: &mut Value, pointer: &str) -> Value {
+    let (parent, name) = pointer.rsplit_once('/').expect("not the root");
+    match document.pointer_mut(parent).expect("it is there") {
+        Value::Array(items) => items.remove(name.parse().expect("a position")),
+        Value::Object(map) => map.remove(&name.replace("~1", "/").replace("~0", "~")).expect("it is there"),
+        other => panic!("{other}"),
+    }
+}
+
+fn put(document: &mut Value, pointer: &str, value: Value) {
+    let (parent, name) = pointer.rsplit_once('/').expect("not the root");
+    match document.pointer_mut(parent).expect("its parent is there") {
+        Value::Array(items) if name == "-" => items.push(value),
+        Value::Object(map) => drop(map.insert(name.replace("~1", "/").replace("~0", "~"), value)),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_edit_that_is_offered_ends_its_finding() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let built_in = read(&folder.join("schemas.json"));
+    let built_in = SchemaSet::from_openapi(built_in.as_array().expect("documents"));
+    let (mut offered, mut without) = (std::collections::BTreeMap::new(), Vec::new());
+    for file in files(&folder) {
+        let case = read(&file);
+        let own = case["schemas"].as_array().into_iter().flatten();
+        let schemas = own.fold(built_in.clone(), SchemaSet::with_document);
+        for app in case["apps"].as_array().into_iter().flatten() {
+            for object in app["objects"].as_array().expect("objects") {
+                for finding in judge_object(app, object, &schemas, true).verdict.findings {
+                    assert!(!finding.fix.text.is_empty(), "{}: {finding:?}", case["id"]);
+                    let Some(patch) = &finding.fix.patch else {
+                        without.push(finding.class.name());
+                        continue;
+                    };
+                    *offered.entry(finding.class.name()).or_insert(0) += 1;
+                    let Some(operations) = operations(patch) else {
+                        let pointers: Vec<String> = finding.fields.iter().map(ToString::to_string).collect();
+                        let named = pointers.iter().all(|pointer| patch.contains(&format!("\"{pointer}\"")));
+                        assert!(patch.contains("ignoreDifferences:") && named, "{patch}");
+                        continue;
+                    };
+                    let mut edited = object.clone();
+                    for operation in &operations {
+                        carry_out(&mut edited["desired"], operation);
+                    }
+                    // What the server said was about another document.
+                    edited["dry_run"] = Value::Null;
+                    let after = judge_object(app, &edited, &schemas, true).verdict;
+                    let same = after.findings.iter().find(|other| {
+                        other.class == finding.class
+                            && other.fix.patch.is_some()
+                            && other.fields.iter().any(|field| finding.fields.contains(field))
+                    });
+                    assert!(same.is_none(), "{}: {patch} leaves {same:?}", case["id"]);
+                }
+            }
+        }
+    }
+    println!("patches offered: {offered:?}");
+    for class in [
+        "PhantomDefault",
+        "UnstableRender",
+        "EquivalentValue",
+        "ControllerOwned",
+        "RejectedField",
+        "UnclaimedAddition",
+        "LiveEdit",
+        "TugOfWar",
+    ] {
+        assert!(offered.contains_key(class), "{class} offers nothing");
+    }
 }

@@ -118,6 +118,11 @@ wire! {
     }
 }
 
+/// Most findings in one report.
+const MOST_FINDINGS: usize = 500;
+/// Most bytes of findings in one report; the API server takes little more than a megabyte.
+const MOST_BYTES: usize = 500_000;
+
 impl DriftReport {
     /// `apiVersion` of a report.
     pub const API_VERSION: &'static str = "plumb.dev/v1alpha1";
@@ -125,8 +130,16 @@ impl DriftReport {
     pub const KIND: &'static str = "DriftReport";
 
     /// The report on one app. Findings that count come first; within, the order is that of the objects.
-    pub fn of(app: &AppId, revision: &str, observed_at: Timestamp, findings: &[Finding]) -> Self {
-        let mut sorted: Vec<&Finding> = findings.iter().collect();
+    ///
+    /// A report is kept small, and what counts is never left out for what does not: beyond [`MOST_FINDINGS`] and
+    /// [`MOST_BYTES`] findings are only counted.
+    pub fn of<'f>(
+        app: &AppId,
+        revision: &str,
+        observed_at: Timestamp,
+        findings: impl IntoIterator<Item = &'f Finding>,
+    ) -> Self {
+        let mut sorted: Vec<&Finding> = findings.into_iter().collect();
         sorted.sort_by(|a, b| (!a.counts, &a.key, a.class).cmp(&(!b.counts, &b.key, b.class)));
         let counted = || sorted.iter().filter(|finding| finding.counts);
         let n_counted = counted().count();
@@ -144,7 +157,7 @@ impl DriftReport {
                 worst: worst(&sorted),
                 since: counted().filter_map(|finding| finding.since).min(),
             },
-            findings: sorted.into_iter().map(DriftFinding::of).collect(),
+            findings: bounded(sorted.into_iter().map(DriftFinding::of)),
             health: Vec::new(),
             pauses: Vec::new(),
         }
@@ -260,6 +273,18 @@ impl DriftFinding {
             }),
         }
     }
+}
+
+/// The first of them, as long as they fit.
+fn bounded(findings: impl Iterator<Item = DriftFinding>) -> Vec<DriftFinding> {
+    let mut bytes = 0;
+    findings
+        .take(MOST_FINDINGS)
+        .take_while(|finding| {
+            bytes += finding.write().to_string().len();
+            bytes <= MOST_BYTES
+        })
+        .collect()
 }
 
 fn worst(findings: &[&Finding]) -> String {

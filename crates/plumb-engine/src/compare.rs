@@ -9,7 +9,7 @@ use plumb_core::desired::ObjectOptions;
 use plumb_core::drift::{Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
-use plumb_core::object::{FieldPath, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::object::{FieldPath, GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{Claim, TrackingSettings, claim};
@@ -60,6 +60,8 @@ pub(crate) struct Compared {
     pub(crate) shared: BTreeMap<ObjectKey, BTreeSet<String>>,
     /// Objects that exist and could not be read.
     pub(crate) unreadable: Vec<(ObjectKey, ApiError)>,
+    /// Kinds whose schema changed since the last look, and how many objects were judged again for it.
+    pub(crate) new_schemas: Vec<(GroupVersionKind, usize)>,
 }
 
 impl Comparison<'_> {
@@ -83,8 +85,10 @@ impl Comparison<'_> {
         // Hooks are compared with nothing, but what is sent must be known too.
         versions.extend(desired.hooks.iter().map(|hook| hook.manifest.api_version().to_owned()));
         versions.extend(live.objects.values().map(|object| object.api_version().to_owned()));
-        let schemas = self.cluster.schemas.with(&versions).await?;
-        self.reread(&mut live, &schemas, memory).await;
+        let kinds: BTreeSet<GroupKind> =
+            desired.objects.keys().chain(live.objects.keys()).map(ObjectKey::group_kind).collect();
+        let schemas = self.cluster.schemas.typed(versions, kinds, self.settings).await?;
+        let new_schemas = self.reread(&mut live, &schemas, memory).await;
 
         let mut compared = Compared {
             gathered: Arc::clone(self.gathered),
@@ -95,6 +99,7 @@ impl Comparison<'_> {
             hooks: BTreeSet::new(),
             shared: BTreeMap::new(),
             unreadable: snapshot.unreadable,
+            new_schemas,
             live,
         };
         let mutators = admission::mutators(&self.cluster.store);
@@ -108,7 +113,7 @@ impl Comparison<'_> {
             client: &self.cluster.client,
             schemas: &schemas,
             rules: self.rules,
-            options: self.app.compare_options,
+            options: self.settings.compare_options(self.app),
             prune: self.app.sync_policy.automated.is_some_and(|automation| automation.prune),
             heal_limit: HealLimit::default(),
             render_may_vary: self.gathered.may_vary,
@@ -132,7 +137,12 @@ impl Comparison<'_> {
     }
 
     /// Reads objects anew whose schema is not the one that they were last judged with.
-    async fn reread(&self, live: &mut LiveSet, schemas: &SchemaSet, memory: &mut Memory) {
+    async fn reread(
+        &self,
+        live: &mut LiveSet,
+        schemas: &SchemaSet,
+        memory: &mut Memory,
+    ) -> Vec<(GroupVersionKind, usize)> {
         let mut changed: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
         for (key, object) in &mut live.objects {
             let gvk = object.gvk();
@@ -155,7 +165,7 @@ impl Comparison<'_> {
                 None => {}
             }
         }
-        for (gvk, objects) in changed {
+        for (gvk, objects) in &changed {
             info!(app = %self.app.id, kind = %gvk.kind, version = gvk.api_version(), objects, "the schema changed; its objects are judged again");
         }
         let seen = live.objects.values().map(|object| object.gvk());
@@ -167,6 +177,7 @@ impl Comparison<'_> {
                 (gvk, fingerprint)
             })
             .collect();
+        changed.into_iter().collect()
     }
 
     fn cases(
@@ -219,6 +230,7 @@ impl Comparison<'_> {
                     claims,
                     autoscalers: live.as_ref().map(|_| self.autoscalers(key)).unwrap_or_default(),
                     mutators: admission::matching(mutators, &object.manifest, &self.cluster.client.catalog()),
+                    users: Vec::new(),
                     heals: heals(memory, key, fingerprint),
                     finished,
                     earlier: memory.findings.get(key).cloned().unwrap_or_default(),
@@ -240,6 +252,7 @@ impl Comparison<'_> {
                 key.clone(),
                 Case {
                     claims: self.claims.others(&self.app.id, &self.cluster.server, &key),
+                    users: self.cluster.store.referrers(&key).into_iter().map(|node| node.key).collect(),
                     earlier: memory.findings.get(&key).cloned().unwrap_or_default(),
                     live: Some(live),
                     ..Case::default()

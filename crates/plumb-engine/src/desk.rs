@@ -178,7 +178,8 @@ impl Desk {
                 desired.into_iter().chain(case.live.as_ref().map(|live| live.api_version().to_owned()))
             })
             .collect();
-        let schemas = ground.cluster.schemas.with(&versions).await?;
+        let kinds = cases.keys().map(ObjectKey::group_kind).collect();
+        let schemas = ground.cluster.schemas.typed(versions, kinds, &ground.settings).await?;
         let gathered = &sheet.gathered;
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
             async { self.sources.render_again(&app, &ground, gathered).await }.boxed()
@@ -188,7 +189,7 @@ impl Desk {
             client: &ground.cluster.client,
             schemas: &schemas,
             rules: &ground.rules,
-            options: app.compare_options,
+            options: ground.settings.compare_options(&app),
             prune: app.sync_policy.automated.is_some_and(|automation| automation.prune),
             heal_limit: HealLimit::default(),
             render_may_vary: gathered.may_vary,

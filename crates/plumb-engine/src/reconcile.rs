@@ -23,6 +23,7 @@ use tracing::{debug, info, warn};
 
 use crate::compare::{Compared, Comparison};
 use crate::engine::Engine;
+use crate::events::Happening;
 use crate::evidence::Doubt;
 use crate::memory::{Ended, Fingerprint, Memory};
 use crate::metrics::ON_BEHALF;
@@ -301,6 +302,11 @@ impl Run<'_> {
         }
         .run(memory)
         .await?;
+        if let Ok(application) = &self.known.wire {
+            for (gvk, objects) in &compared.new_schemas {
+                self.engine.tell(&self.known, application, Happening::schema_changed(gvk, *objects));
+            }
+        }
         if let Some(at) = compared.checked.look_again.filter(|at| memory.health.must_ask(*at, self.now)) {
             self.wake_at(app, Look::Live, at, "health");
         }

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use plumb_core::object::GroupKind;
 use plumb_core::schema::SchemaSet;
 use plumb_kube::{ApiError, ClusterClient};
 use tokio::sync::Mutex;
+
+use crate::settings::Settings;
 
 /// The schemas of one cluster.
 pub(crate) struct Schemas {
@@ -23,6 +26,22 @@ struct Known {
 impl Schemas {
     pub(crate) fn new(client: ClusterClient) -> Self {
         Self { client, known: Mutex::new(Known::default()) }
+    }
+
+    /// The schemas of these group versions, where fields of these kinds have the types that the settings name.
+    pub(crate) async fn typed(
+        &self,
+        mut api_versions: BTreeSet<String>,
+        kinds: BTreeSet<GroupKind>,
+        settings: &Settings,
+    ) -> Result<Arc<SchemaSet>, ApiError> {
+        if !kinds.iter().any(|kind| settings.knows_types_of(kind)) {
+            return self.with(&api_versions).await;
+        }
+        // The types are described there.
+        api_versions.insert("v1".to_owned());
+        let schemas = self.with(&api_versions).await?;
+        Ok(Arc::new(SchemaSet::clone(&schemas).with_known_types(Arc::clone(&settings.known_types))))
     }
 
     /// The schemas, with at least these group versions (`apps/v1`) as the server publishes them now. A server

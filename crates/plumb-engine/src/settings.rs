@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::events::LabelFilter;
 use jiff::SignedDuration;
-use plumb_core::app::IgnoreRule;
+use plumb_core::app::{App, CompareOptions, IgnoreRule};
 use plumb_core::desired::KindFilter;
 use plumb_core::glob::Glob;
 use plumb_core::health::Patience;
@@ -15,6 +15,7 @@ use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
 use plumb_core::plan::PruneBudget;
 use plumb_core::project::normalize_repo_url;
+use plumb_core::schema::KnownType;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
     self as wire, ConfigData, Impersonation, PLUGINS_CONFIG_MAP, PluginDeclaration, Repositories, Repository,
@@ -34,6 +35,10 @@ pub(crate) struct Settings {
     pub(crate) render: Arc<RenderSettings>,
     /// System-wide ignore rules.
     pub(crate) ignore: Vec<IgnoreRule>,
+    /// Fields of custom resources that hold a type of Kubernetes.
+    pub(crate) known_types: Arc<[KnownType]>,
+    /// Compare options of apps that say nothing else.
+    compare_options: CompareOptions,
     /// Projects whose rules are added to others.
     pub(crate) global_projects: Vec<wire::GlobalProject>,
     /// Changes that wake nobody; `None`: every change wakes.
@@ -138,7 +143,12 @@ impl Settings {
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings, plugins)),
-            ignore: settings.customizations.ignore_rules(settings.compare.ignore_status),
+            ignore: ignore_rules(&settings),
+            known_types: settings.customizations.known_types().into(),
+            compare_options: CompareOptions {
+                server_side_diff: Some(settings.controller.server_side_diff),
+                ..CompareOptions::default()
+            },
             global_projects: settings.global_projects,
             update_rules,
             event_labels: LabelFilter::new(&settings.event_labels_included, &settings.event_labels_excluded),
@@ -186,6 +196,16 @@ impl Settings {
         ))
     }
 
+    /// An app's compare options, with what the settings say where the app says nothing.
+    pub(crate) fn compare_options(&self, app: &App) -> CompareOptions {
+        app.compare_options.or(self.compare_options)
+    }
+
+    /// Do the settings name types of fields of this kind?
+    pub(crate) fn knows_types_of(&self, kind: &GroupKind) -> bool {
+        self.known_types.iter().any(|known| known.kind == *kind)
+    }
+
     /// Why an object of this kind is not deleted without a person's word, if the settings say so.
     pub(crate) fn protects(&self, key: &ObjectKey) -> Option<String> {
         self.protected.contains(&key.group_kind()).then(|| format!("{} is a protected kind", key.kind))
@@ -222,6 +242,19 @@ impl Settings {
             submodules: self.submodules,
         }
     }
+}
+
+/// The system-wide ignore rules. The rules of an aggregated role are its controller's, where the settings say so.
+fn ignore_rules(settings: &wire::Settings) -> Vec<IgnoreRule> {
+    let aggregated = settings.compare.ignore_aggregated_roles.then(|| IgnoreRule {
+        group: "rbac.authorization.k8s.io".to_owned(),
+        kind: "ClusterRole".to_owned(),
+        jq_path_expressions: vec!["select(.aggregationRule != null) | .rules".to_owned()],
+        ..IgnoreRule::default()
+    });
+    let mut rules = settings.customizations.ignore_rules(settings.compare.ignore_status);
+    rules.extend(aggregated);
+    rules
 }
 
 /// The rules on changes that wake nobody: those for updates, and the ignored differences with them.

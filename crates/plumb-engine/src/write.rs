@@ -28,9 +28,7 @@ use crate::queue::Look;
 use crate::reconcile::Run;
 use crate::registry::{Known, REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 
-/// A report keeps at most this many findings; those that count come first.
-const MOST_FINDINGS: usize = 500;
-/// And at most this many objects that are not well.
+/// A report names at most this many objects that are not well.
 const MOST_ILL: usize = 100;
 
 /// Conditions found in one run, in the order in which they were found.
@@ -406,17 +404,13 @@ impl Run<'_> {
     }
 
     async fn report(&self, app: &App, compared: &Compared, memory: &mut Memory) {
-        let findings: Vec<Finding> = compared
-            .verdicts
-            .values()
-            .flat_map(|verdict| verdict.findings.iter().cloned())
-            .take(MOST_FINDINGS)
-            .collect();
+        let findings: Vec<&Finding> =
+            compared.verdicts.values().flat_map(|verdict| &verdict.findings).collect();
         let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
         let ill: Vec<IllObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
         let pauses = self.pauses(app, compared);
         let is_empty = findings.is_empty() && ill.is_empty() && pauses.is_empty();
-        let report = DriftReport::of(&app.id, &revision, seconds(self.now), &findings)
+        let report = DriftReport::of(&app.id, &revision, seconds(self.now), findings)
             .with_health(ill)
             .with_pauses(pauses);
         if memory.report.is_none() {

@@ -87,18 +87,14 @@ impl ClusterRef {
 
 /// `argocd.argoproj.io/compare-options`, on an Application or on one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is one documented, independent switch of the annotation"
-)]
 pub struct CompareOptions {
     /// `Strict=true`: fields and list items that Git does not mention count as drift.
     pub strict: bool,
     /// `IgnoreExtraneous`: this object's presence without Git does not make the app `OutOfSync`.
     pub ignore_extraneous: bool,
-    /// `ServerSideDiff=true`: every comparison asks the server.
-    pub server_side_diff: bool,
-    /// `IncludeMutationWebhook=true`: changes by admission count.
+    /// `ServerSideDiff=true` or `=false`: does every comparison ask the server? Without it, the settings say.
+    pub server_side_diff: Option<bool>,
+    /// `IncludeMutationWebhook=true`, beside `ServerSideDiff=true`: what admission would add counts, too.
     pub include_mutation_webhook: bool,
 }
 
@@ -112,7 +108,11 @@ impl CompareOptions {
         Self {
             strict: has("Strict=true"),
             ignore_extraneous: has("IgnoreExtraneous"),
-            server_side_diff: has("ServerSideDiff=true"),
+            server_side_diff: match (has("ServerSideDiff=false"), has("ServerSideDiff=true")) {
+                (true, _) => Some(false),
+                (false, true) => Some(true),
+                (false, false) => None,
+            },
             include_mutation_webhook: has("IncludeMutationWebhook=true"),
         }
     }
@@ -123,7 +123,7 @@ impl CompareOptions {
         Self {
             strict: self.strict || other.strict,
             ignore_extraneous: self.ignore_extraneous || other.ignore_extraneous,
-            server_side_diff: self.server_side_diff || other.server_side_diff,
+            server_side_diff: self.server_side_diff.or(other.server_side_diff),
             include_mutation_webhook: self.include_mutation_webhook || other.include_mutation_webhook,
         }
     }

@@ -61,7 +61,7 @@ pub enum Change {
     Missing,
     /// The cluster lacks the list item.
     ItemMissing,
-    /// An item too many in a list that is replaced as a whole.
+    /// An item too many in a list that is replaced as a whole, or a second one of a name in a list with keys.
     Extra,
     /// The same items in another order, where order matters.
     Order,
@@ -148,7 +148,7 @@ pub fn compare<'a>(
 ) -> Comparison<'a> {
     let root = kind.map(|kind| kind.root);
     let built_in = root.and_then(Schema::type_name).is_some_and(|name| name.starts_with("io.k8s."));
-    let mut walk = walk::Walk::new(built_in);
+    let mut walk = walk::Walk::new(built_in, kind);
     walk.root(root, desired.value(), live.value(), aside);
     walk.finish()
 }

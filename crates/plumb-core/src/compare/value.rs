@@ -53,6 +53,7 @@ pub(crate) fn relate(desired: &Value, live: &Value, scalar: Option<Scalar>, buil
         Some(Scalar::IntOrString) if !built_in => {
             respelled(as_text(desired), as_text(live), Spelling::IntOrString)
         }
+        Some(Scalar::Duration) => respelled(duration(desired), duration(live), Spelling::Duration),
         Some(Scalar::DateTime) => respelled(instant(desired), instant(live), Spelling::Time),
         Some(Scalar::Bytes) => respelled(bare_base64(desired), bare_base64(live), Spelling::Base64),
         Some(Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean | Scalar::IntOrString)
@@ -101,6 +102,10 @@ fn as_text(value: &Value) -> Option<String> {
 
 fn instant(value: &Value) -> Option<jiff::Timestamp> {
     value.as_str()?.parse().ok()
+}
+
+fn duration(value: &Value) -> Option<i128> {
+    parse_duration(value.as_str()?)
 }
 
 fn bare_base64(value: &Value) -> Option<String> {

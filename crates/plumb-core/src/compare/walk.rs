@@ -8,7 +8,7 @@ use super::value::{Relation, Spelling, is_zero, relate};
 use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
 use crate::normalize::is_kept_metadata;
 use crate::object::{FieldPath, Segment};
-use crate::schema::{Field, ListType, Schema, Shape, server_fill};
+use crate::schema::{Field, KindSchema, ListType, Schema, Shape, server_fill};
 
 /// Lists longer than this are compared position by position when they do not match; pairing them is quadratic.
 const MAX_PAIRED: usize = 256;
@@ -32,12 +32,13 @@ pub(super) struct Walk<'a> {
     /// Depth of the innermost place that is replaced as a whole, if we are inside one.
     atomic: Option<usize>,
     built_in: bool,
+    kind: Option<KindSchema<'a>>,
     out: Comparison<'a>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(built_in: bool) -> Self {
-        Self { steps: Vec::new(), atomic: None, built_in, out: Comparison::default() }
+    pub(super) fn new(built_in: bool, kind: Option<KindSchema<'a>>) -> Self {
+        Self { steps: Vec::new(), atomic: None, built_in, kind, out: Comparison::default() }
     }
 
     pub(super) fn finish(self) -> Comparison<'a> {
@@ -135,7 +136,11 @@ impl<'a> Walk<'a> {
                     Some(Shape::Scalar(scalar)) => Some(scalar),
                     Some(Shape::Any | Shape::Map { .. } | Shape::List { .. }) | None => None,
                 };
-                match relate(desired, live, scalar, self.built_in) {
+                let relation = match relate(desired, live, scalar, self.built_in) {
+                    Relation::Different => self.relate_by_settings(desired, live),
+                    relation @ (Relation::Same | Relation::Respelled(_)) => relation,
+                };
+                match relation {
                     Relation::Same => {}
                     Relation::Respelled(spelling) => {
                         self.forgive(Reason::Spelling(spelling), Some(desired), Some(live));
@@ -144,6 +149,17 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+    }
+
+    /// Two values that the server takes for different, in the eyes of whoever wrote the settings.
+    fn relate_by_settings(&self, desired: &Value, live: &Value) -> Relation {
+        let Some(kind) = self.kind.filter(|_| !self.built_in) else { return Relation::Different };
+        let fields = self.steps.iter().filter_map(|step| match step {
+            Step::Field(name) => Some(*name),
+            Step::Item { .. } => None,
+        });
+        let known = kind.known_scalar(&fields.collect::<Vec<_>>());
+        known.map_or(Relation::Different, |scalar| relate(desired, live, Some(scalar), true))
     }
 
     /// Runs `walk` inside a place that is replaced as a whole, if it is one.
@@ -220,7 +236,12 @@ impl<'a> Walk<'a> {
         for (at, found) in live.iter().enumerate() {
             if taken.get(at) == Some(&false) {
                 self.steps.push(Step::Item { desired: None, live: Some(at) });
-                self.add(found, Fill::None, true);
+                // A second item of a name that Git has: of two variables of one name the last one counts.
+                if desired.iter().any(|item| same_keys(keys, items, item, found)) {
+                    self.differ(Change::Extra, None, Some(found));
+                } else {
+                    self.add(found, Fill::None, true);
+                }
                 self.steps.pop();
             }
         }

@@ -83,6 +83,7 @@ fn facts(evidence: &Evidence<'_>) -> u64 {
     for autoscaler in facts.autoscalers {
         (&autoscaler.kind, &autoscaler.name).hash(&mut hasher);
     }
+    facts.users.hash(&mut hasher);
     for mutator in facts.mutators {
         (&mutator.kind, &mutator.name).hash(&mut hasher);
     }

@@ -21,6 +21,10 @@ use crate::witness::Note;
 pub(super) struct Explained {
     pub(super) class: DriftClass,
     pub(super) field: FieldPath,
+    /// The same place in Git's document, where Git has one.
+    pub(super) git: Option<FieldPath>,
+    /// In what way a value of Git's differs; `None` for what Git does not mention.
+    pub(super) change: Option<Change>,
     pub(super) actor: Option<String>,
     pub(super) since: Option<Timestamp>,
     pub(super) evidence: Cow<'static, str>,
@@ -44,6 +48,8 @@ impl Explained {
         Self {
             class,
             field,
+            git: None,
+            change: None,
             actor: None,
             since: None,
             evidence: evidence.into(),
@@ -57,6 +63,13 @@ impl Explained {
     pub(super) fn by(mut self, entry: &Entry<'_>) -> Self {
         self.actor = Some(entry.manager.to_owned());
         self.since = entry.time();
+        self
+    }
+
+    /// Of a value that Git sets.
+    pub(super) fn of(mut self, difference: &Difference<'_>) -> Self {
+        self.change = Some(difference.change);
+        self.git = difference.desired.map(|_| difference.desired_path.clone());
         self
     }
 

@@ -50,6 +50,8 @@ pub struct Facts<'a> {
     pub claims: &'a [Claim<'a>],
     /// Autoscalers whose target is this object.
     pub autoscalers: &'a [Autoscaler],
+    /// Live objects that refer to this one; stated where it is no longer in Git.
+    pub users: &'a [ObjectKey],
     /// Mutating webhooks and admission policies whose rules match this object.
     pub mutators: &'a [Mutator],
     /// What self-heal did to this object so far.

@@ -44,8 +44,16 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
         }
     }
     found.extend(explain_refusal(case, &found));
-    if case.evidence.options.server_side_diff && case.evidence.answers.dry_run.is_none() {
-        case.ask(Question::DryRun);
+    let options = case.evidence.options;
+    match case.evidence.answers.dry_run {
+        None if options.server_side_diff == Some(true) => case.ask(Question::DryRun),
+        Some(DryRun::Object(predicted))
+            if options.server_side_diff == Some(true) && options.include_mutation_webhook =>
+        {
+            let due = admission_mutated::due(case, predicted, &found);
+            found.extend(due.into_iter().filter(|explained| !is_aside(&explained.field)));
+        }
+        None | Some(_) => {}
     }
     found.retain(|explained| {
         !(explained.counts && is_ignored(case, &ignored, &explained.field, &explained.field))
@@ -57,11 +65,17 @@ fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &Fi
     !ignored.is_empty() && ignored.covers(live, desired, &case.owners)
 }
 
+/// A tracking mark.
+pub(super) fn is_mark(path: &FieldPath) -> bool {
+    is_under(path, &["metadata", "annotations"])
+        && last_field(path).is_some_and(|key| key == TRACKING_ANNOTATION || key == INSTALLATION_ANNOTATION)
+}
+
 /// Marks that are not content: tracking, and what controllers note for themselves.
 fn is_aside(path: &FieldPath) -> bool {
     let Some(key) = last_field(path) else { return false };
-    (is_under(path, &["metadata", "annotations"])
-        && (is_kept_annotation(key) || key == TRACKING_ANNOTATION || key == INSTALLATION_ANNOTATION))
+    is_mark(path)
+        || (is_under(path, &["metadata", "annotations"]) && is_kept_annotation(key))
         || (is_under(path, &["metadata", "labels"]) && is_kept_label(key))
 }
 
@@ -121,6 +135,12 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     if case.is_dropped_by_server(difference) {
         return Some(rejected_field::dropped(case, difference));
     }
+    // A map where the cluster has a list is likelier Git's mistake than anybody's choice.
+    if is_of_other_shape(difference)
+        && matches!(case.predict(difference), Prediction::Asked | Prediction::Refused)
+    {
+        return None;
+    }
     if let Some(owned) = controller_owned::difference(case, difference) {
         return Some(owned);
     }
@@ -153,6 +173,11 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         });
     }
     explain_by_dry_run(case, difference)
+}
+
+fn is_of_other_shape(difference: &Difference<'_>) -> bool {
+    let (Some(desired), Some(live)) = (difference.desired, difference.live) else { return false };
+    desired.is_object() != live.is_object() || desired.is_array() != live.is_array()
 }
 
 /// What a built-in kind lacks though we applied it, and nobody is known to have removed it: a few fields (the
@@ -206,8 +231,20 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
-        if addition.whole.is_some() && git_changed(case, place)? {
-            return Some(behind::dropped(addition));
+        if addition.whole.is_some() {
+            if git_changed(case, place)? {
+                return match case.predict_addition(addition) {
+                    Prediction::Asked | Prediction::Refused => None,
+                    Prediction::Unchanged => Some(unowned(case, addition)),
+                    Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
+                };
+            }
+            // Perhaps it is Git that dropped it, and the server does not take the rest.
+            let is_unsure = matches!(case.facts().previous, Previous::Unknown);
+            if is_unsure && matches!(case.predict_addition(addition), Prediction::Asked | Prediction::Refused)
+            {
+                return None;
+            }
         }
         if is_key_of_whole_map(case, addition) {
             let extra = Difference {

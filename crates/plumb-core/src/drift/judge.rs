@@ -187,7 +187,7 @@ fn judge_extra(evidence: &Evidence<'_>, live: &Manifest) -> Outcome {
     if let Some(name) = evidence.facts.renamed {
         return settle(evidence, Counted, vec![unstable_render::renamed(name)]);
     }
-    let mut outcome = settle(evidence, Counted, vec![orphan::explain(evidence, live)]);
+    let mut outcome = settle(evidence, Counted, orphan::explain(evidence, live));
     if let Outcome::Settled(verdict) = &mut outcome {
         verdict.requires_pruning = true;
         let own =

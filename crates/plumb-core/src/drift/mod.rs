@@ -4,6 +4,7 @@ mod cache;
 mod case;
 mod class;
 mod classes;
+mod edit;
 mod evidence;
 mod explain;
 mod finding;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::Explained;
 use super::classes;
+use super::edit::edit;
 use super::{DriftClass, Evidence, Finding, Fix};
 use crate::object::FieldPath;
 
@@ -33,6 +34,8 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     };
     let mut actors: Vec<String> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
+    let patch = edit(evidence, class, &group);
+    let is_in_git = group.iter().any(|explained| explained.git.is_some());
     for explained in group {
         finding.counts |= explained.counts;
         if explained.field != FieldPath::root() {
@@ -52,7 +55,7 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     }
     finding.fields.sort();
     finding.fields.dedup();
-    finding.fix = fix(&finding, &actors, &hints);
+    finding.fix = Fix { patch, ..fix(evidence, &finding, is_in_git, (&actors, &hints)) };
     if finding.fields.len() > MAX_FIELDS {
         let more = finding.fields.len() - MAX_FIELDS;
         finding.fields.truncate(MAX_FIELDS);
@@ -82,25 +85,30 @@ fn since(evidence: &Evidence<'_>, finding: &Finding) -> Option<jiff::Timestamp> 
     earlier.and_then(|earlier| earlier.since).or(finding.since).or(finding.counts.then_some(evidence.now))
 }
 
-fn fix(finding: &Finding, actors: &[String], hints: &[String]) -> Fix {
+fn fix(
+    evidence: &Evidence<'_>,
+    finding: &Finding,
+    is_in_git: bool,
+    (actors, hints): (&[String], &[String]),
+) -> Fix {
     let fields = || finding.fields.iter().map(ToString::to_string).collect::<Vec<String>>();
     match finding.class {
         DriftClass::SchemaDefault => classes::schema_default::fix(),
         DriftClass::PhantomDefault => classes::phantom_default::fix(),
-        DriftClass::Unadopted => classes::unadopted::fix(),
-        DriftClass::Orphan => classes::orphan::fix(),
-        DriftClass::SharedResource => classes::shared_resource::fix(),
+        DriftClass::Unadopted => classes::unadopted::fix(evidence.facts.app),
+        DriftClass::Orphan => classes::orphan::fix(evidence),
+        DriftClass::SharedResource => classes::shared_resource::fix(evidence, &finding.key),
         DriftClass::HookResidue => classes::hook_residue::fix(),
         DriftClass::UnstableRender => classes::unstable_render::fix(&fields()),
         DriftClass::EquivalentValue => classes::equivalent_value::fix(),
-        DriftClass::ControllerOwned => classes::controller_owned::fix(&fields()),
+        DriftClass::ControllerOwned => classes::controller_owned::fix(&fields(), is_in_git),
         DriftClass::AdmissionMutated => classes::admission_mutated::fix(),
         DriftClass::RejectedField => classes::rejected_field::fix(finding.counts, hints),
-        DriftClass::StaleOwnership => classes::stale_ownership::fix(),
+        DriftClass::StaleOwnership => classes::stale_ownership::fix(evidence.facts.app),
         DriftClass::Blocked => classes::blocked::fix(hints),
         DriftClass::UnclaimedAddition => classes::unclaimed_addition::fix(finding.counts),
-        DriftClass::LiveEdit => classes::live_edit::fix(),
-        DriftClass::Behind => classes::behind::fix(),
+        DriftClass::LiveEdit => classes::live_edit::fix(evidence.facts.app),
+        DriftClass::Behind => classes::behind::fix(evidence.facts.app),
         DriftClass::TugOfWar => classes::tug_of_war::fix(actors.first().map(String::as_str)),
         DriftClass::Unexplained => classes::unexplained::fix(),
     }

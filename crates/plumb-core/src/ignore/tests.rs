@@ -113,3 +113,50 @@ fn expressions_that_might_not_end_are_refused() {
         assert_eq!(problems.len(), 1, "{expression}");
     }
 }
+
+#[test]
+fn the_rules_of_an_aggregated_role_are_its_controllers() {
+    let rule = IgnoreRule {
+        group: "rbac.authorization.k8s.io".to_owned(),
+        kind: "ClusterRole".to_owned(),
+        jq_path_expressions: vec!["select(.aggregationRule != null) | .rules".to_owned()],
+        ..IgnoreRule::default()
+    };
+    let (rules, problems) = IgnoreRules::compile([rule]);
+    assert_eq!(problems, []);
+    let made = |body: serde_json::Value| {
+        let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "r"}, "rules": []});
+        if !body.is_null() {
+            object["aggregationRule"] = body;
+        }
+        Manifest::new(object).unwrap()
+    };
+    for (aggregation, expected) in [(json!({"clusterRoleSelectors": []}), 1), (json!(null), 0)] {
+        let live = made(aggregation);
+        assert_eq!(rules.of(&live.key().unwrap(), Some(&live), None).desired.len(), expected);
+    }
+}
+
+#[test]
+fn fields_of_a_named_manager_do_not_count_and_those_of_others_do() {
+    let live = Manifest::new(json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "managedFields": [
+            {"manager": "tuner", "operation": "Update", "fieldsV1": {"f:data": {"f:tuned": {}}}},
+            {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:data": {"f:edited": {}}}},
+        ]},
+        "data": {"tuned": "1", "edited": "1"},
+    }))
+    .unwrap();
+    let (rules, _) = IgnoreRules::compile([IgnoreRule {
+        kind: "ConfigMap".to_owned(),
+        managed_fields_managers: vec!["tuner".to_owned()],
+        ..IgnoreRule::default()
+    }]);
+    let ignored = rules.of(&live.key().unwrap(), None, Some(&live));
+    let owners = crate::fields::Owners::of(&live);
+    for (pointer, expected) in [("/data/tuned", true), ("/data/edited", false), ("/data/absent", false)] {
+        let place = crate::object::FieldPath::from_pointer(pointer);
+        assert_eq!(ignored.covers(&place, &place, &owners), expected, "{pointer}");
+    }
+}

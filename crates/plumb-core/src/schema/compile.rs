@@ -35,6 +35,12 @@ impl Document {
         self.nodes.get(id.0 as usize).unwrap_or(&ANY)
     }
 
+    /// The node of a definition that the document's kinds can reach.
+    pub(super) fn named(&self, name: &str) -> Option<NodeId> {
+        let at = self.nodes.iter().position(|node| node.type_name.as_deref() == Some(name))?;
+        u32::try_from(at).ok().map(NodeId)
+    }
+
     /// Compiles what the document's kinds can reach. What is not understood becomes "anything".
     pub(super) fn compile(document: &Value) -> Self {
         let empty = Map::new();

@@ -5,6 +5,7 @@
 
 mod compile;
 mod known_defaults;
+mod known_types;
 mod node;
 mod set;
 
@@ -12,5 +13,6 @@ mod set;
 mod tests;
 
 pub use known_defaults::{ServerFill, server_fill};
+pub use known_types::KnownType;
 pub use node::{Field, ListType, Scalar, Schema, Shape};
 pub use set::{KindSchema, SchemaSet};

@@ -77,6 +77,8 @@ pub enum Scalar {
     Quantity,
     /// A custom resource's quantity: same values, but the server keeps the spelling.
     QuantityText,
+    /// Text that the settings call a duration.
+    Duration,
 }
 
 /// A place in a schema.

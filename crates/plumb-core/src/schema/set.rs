@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::compile::Document;
-use super::node::Schema;
+use super::known_types::KnownType;
+use super::node::{Scalar, Schema};
 use crate::object::GroupVersionKind;
 
 /// The schemas of one cluster, by group version. Cheap to clone and to change: a document that was fetched
@@ -15,10 +17,11 @@ use crate::object::GroupVersionKind;
 #[derive(Clone, Default)]
 pub struct SchemaSet {
     documents: BTreeMap<String, Arc<Document>>,
+    known: Arc<[KnownType]>,
 }
 
 /// What is known about one kind.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct KindSchema<'a> {
     /// The whole object.
     pub root: Schema<'a>,
@@ -26,6 +29,20 @@ pub struct KindSchema<'a> {
     pub has_status_subresource: bool,
     /// Changes whenever anything changes that a comparison of this kind can see.
     pub fingerprint: u64,
+    kind: &'a GroupVersionKind,
+    set: &'a SchemaSet,
+}
+
+impl KindSchema<'_> {
+    /// What the settings say is at this place, given by the fields on its way.
+    pub(crate) fn known_scalar(&self, way: &[&str]) -> Option<Scalar> {
+        let mut own = self.set.known.iter().filter(|known| is_of(known, self.kind));
+        own.find_map(|known| known.scalar(self.set, way))
+    }
+}
+
+fn is_of(known: &KnownType, kind: &GroupVersionKind) -> bool {
+    known.kind.group == kind.group && known.kind.kind == kind.kind
 }
 
 impl SchemaSet {
@@ -55,6 +72,20 @@ impl SchemaSet {
         self
     }
 
+    /// A copy in which these fields of custom resources have types of Kubernetes.
+    #[must_use]
+    pub fn with_known_types(mut self, known: Arc<[KnownType]>) -> Self {
+        self.known = known;
+        self
+    }
+
+    /// The definition of this name, from whichever document has it: the core group's, or a group's whose kinds
+    /// contain it.
+    pub(super) fn definition(&self, name: &str) -> Option<Schema<'_>> {
+        let mut documents = self.documents.get("v1").into_iter().chain(self.documents.values());
+        documents.find_map(|document| Some(Schema { document, id: document.named(name)? }))
+    }
+
     /// Is there a document for this group version (`apps/v1`)?
     pub fn knows(&self, api_version: &str) -> bool {
         self.documents.contains_key(api_version)
@@ -63,12 +94,32 @@ impl SchemaSet {
     /// The schema of a kind, if its document was loaded.
     pub fn kind(&self, gvk: &GroupVersionKind) -> Option<KindSchema<'_>> {
         let document = self.documents.get(&gvk.api_version())?;
-        let kind = document.kinds.get(gvk)?;
+        let (gvk, kind) = document.kinds.get_key_value(gvk)?;
         Some(KindSchema {
             root: Schema { document, id: kind.root },
             has_status_subresource: kind.has_status,
-            fingerprint: kind.fingerprint,
+            fingerprint: kind.fingerprint ^ self.known_fingerprint(gvk),
+            kind: gvk,
+            set: self,
         })
+    }
+}
+
+impl SchemaSet {
+    fn known_fingerprint(&self, gvk: &GroupVersionKind) -> u64 {
+        let mut own = self.known.iter().filter(|known| is_of(known, gvk)).peekable();
+        if own.peek().is_none() {
+            return 0;
+        }
+        let mut hasher = DefaultHasher::new();
+        own.for_each(|known| known.hash(&mut hasher));
+        hasher.finish()
+    }
+}
+
+impl fmt::Debug for KindSchema<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KindSchema").field("kind", self.kind).finish_non_exhaustive()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plumb_core::app::IgnoreRule;
 use plumb_core::glob::Glob;
 use plumb_core::object::GroupKind;
+use plumb_core::schema::KnownType;
 
 use super::{
     StatusScope,
@@ -164,6 +165,18 @@ impl Customizations {
         };
         let own = self.by_kind.iter().map(|(key, entry)| key.rule(&entry.ignore_differences));
         own.filter(|rule| !says_nothing(rule)).chain(status).collect()
+    }
+
+    /// Fields of custom resources that hold a type of Kubernetes: the user's, and the one that Argo CD knows.
+    pub fn known_types(&self) -> Vec<KnownType> {
+        let own = self.by_kind.iter().flat_map(|(key, entry)| {
+            let kind = GroupKind { group: key.group.clone(), kind: key.kind.clone() };
+            entry
+                .known_type_fields
+                .iter()
+                .map(move |field| KnownType::new(kind.clone(), &field.field, &field.type_name))
+        });
+        own.chain([KnownType::built_in()]).collect()
     }
 
     /// Rules on changes that do not wake an app.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use plumb_core::app::AppId;
 use plumb_core::glob::Glob;
+use plumb_core::object::GroupVersionKind;
 use plumb_crd::Application;
 use plumb_crd::application::{ApplicationStatus, OperationState};
 
@@ -21,6 +22,8 @@ pub(crate) enum Reason {
     ResourceUpdated,
     OperationStarted,
     OperationCompleted,
+    /// plumb's own: a kind got another schema.
+    SchemaChanged,
 }
 
 impl Reason {
@@ -30,6 +33,7 @@ impl Reason {
             Self::ResourceUpdated => "ResourceUpdated",
             Self::OperationStarted => "OperationStarted",
             Self::OperationCompleted => "OperationCompleted",
+            Self::SchemaChanged => "SchemaChanged",
         }
     }
 }
@@ -47,6 +51,16 @@ pub(crate) struct Happening {
 impl Happening {
     fn normal(reason: Reason, message: String) -> Self {
         Self { reason, is_warning: false, message, user: None }
+    }
+
+    /// A kind of the app's objects got another schema: one event, however many objects look different for it.
+    pub(crate) fn schema_changed(gvk: &GroupVersionKind, objects: usize) -> Self {
+        let message = format!(
+            "The schema of {} {} changed; its objects of this app ({objects}) were judged again",
+            gvk.api_version(),
+            gvk.kind
+        );
+        Self::normal(Reason::SchemaChanged, message)
     }
 
     /// A deletion that does not get on.

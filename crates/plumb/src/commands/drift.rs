@@ -120,7 +120,14 @@ pub(crate) fn described(finding: &DriftFinding) -> String {
         text = format!("{text}\n      {line}");
     }
     match &finding.fix {
-        Some(fix) if !fix.text.is_empty() => format!("{text}\n      → {}", fix.text),
+        Some(fix) if !fix.text.is_empty() => {
+            format!("{text}\n      → {}{}", fix.text, indented(&fix.patch, "        "))
+        }
         _ => text,
     }
+}
+
+/// A patch below the line that it belongs to.
+pub(crate) fn indented(patch: &str, margin: &str) -> String {
+    patch.lines().fold(String::new(), |text, line| format!("{text}\n{margin}{line}"))
 }

@@ -2,7 +2,8 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{DriftClass, Fix, FixKind};
-use crate::compare::{Addition, Difference};
+use crate::compare::{Addition, Difference, compare};
+use crate::object::Manifest;
 
 /// `MutatingAdmissionPolicy mirror`, for each configuration that matches this object.
 fn names(case: &Case<'_>) -> Option<String> {
@@ -38,6 +39,25 @@ pub(in crate::drift) fn addition(case: &Case<'_>, addition: &Addition<'_>) -> Op
     );
     explained.actor = Some(names);
     Some(explained)
+}
+
+/// With `IncludeMutationWebhook=true`: what a write of the object would change by the way, though Git does not
+/// ask for it. That is for a sync to bring.
+pub(in crate::drift) fn due(case: &Case<'_>, predicted: &Manifest, found: &[Explained]) -> Vec<Explained> {
+    let names = names(case).unwrap_or_else(|| "admission".to_owned());
+    // The walk of what the server would make of the object over what it holds: Git's part is in `found`.
+    let ahead = compare(predicted, case.live, case.kind, Case::aside(case.kind));
+    let paths = ahead.differences.into_iter().map(|difference| difference.path);
+    paths
+        .filter(|path| !found.iter().any(|known| path.starts_with(&known.field) && known.counts))
+        .filter(|path| {
+            !found.iter().any(|known| known.keep.as_ref().is_some_and(|keep| path.starts_with(keep)))
+        })
+        .map(|path| {
+            let evidence = format!("a write would change {path}, a dry-run shows it; matching: {names}");
+            Explained::new(DriftClass::Behind, path, true, evidence)
+        })
+        .collect()
 }
 
 pub(in crate::drift) fn fix() -> Fix {

@@ -34,6 +34,6 @@ pub(in crate::drift) fn missing(evidence: &Evidence<'_>) -> Explained {
     Explained::new(DriftClass::Behind, FieldPath::root(), true, why)
 }
 
-pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Sync, "sync")
+pub(in crate::drift) fn fix(app: &str) -> Fix {
+    super::fix(FixKind::Sync, format!("`plumb app sync {app}`"))
 }

@@ -14,6 +14,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     let entry = case.other_writer_of(difference);
     if let Some(why) = scaled(case, difference, entry) {
         let mut explained = Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+            .of(difference)
             .keeping(place.clone());
         if let Some(entry) = entry {
             explained = explained.by(entry);
@@ -24,6 +25,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         let why = format!("the control plane taints the node by its state: {}", case.values(difference));
         return Some(
             Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+                .of(difference)
                 .keeping(place.clone()),
         );
     }
@@ -32,6 +34,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     let evidence = format!("`{}` {why}", writer(entry));
     Some(
         Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, evidence)
+            .of(difference)
             .by(entry)
             .keeping(place.clone()),
     )
@@ -99,7 +102,7 @@ fn reason(
         Change::Order if difference.whole.is_some() => {
             Some("keeps this list in its own order; the items are Git's".to_owned())
         }
-        Change::Extra if has_all_of_git(case, place) => Some(format!(
+        Change::Extra if difference.whole.is_some() && has_all_of_git(case, place) => Some(format!(
             "added {} to a list that Git also sets",
             difference.live.map(show).unwrap_or_default()
         )),
@@ -169,7 +172,10 @@ pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>) -> 
     Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence).by(entry))
 }
 
-pub(in crate::drift) fn fix(fields: &[String]) -> Fix {
+pub(in crate::drift) fn fix(fields: &[String], is_in_git: bool) -> Fix {
+    if !is_in_git {
+        return super::fix(FixKind::None, "nothing needs to be done: Git does not set it");
+    }
     super::fix(
         FixKind::EditGit,
         format!(

@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Explained, is_controller, writer};
 use super::super::{DriftClass, Fix, FixKind};
-use crate::compare::{Difference, Forgiven, Spelling, reprinted};
+use crate::compare::{Change, Difference, Forgiven, Spelling, reprinted};
 use crate::object::FieldPath;
 
 /// What the typed walk recognised.
@@ -10,6 +10,8 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
     let place = forgiven.whole.as_ref().unwrap_or(&forgiven.path);
     let mut explained =
         Explained::new(DriftClass::EquivalentValue, forgiven.path.clone(), false, describe(spelling));
+    explained.git = Some(forgiven.desired_path.clone());
+    explained.change = Some(Change::Value);
     match case.other_writer(place) {
         Some(entry) => {
             explained.evidence = format!("{}, written by `{}`", describe(spelling), writer(entry)).into();
@@ -39,6 +41,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         format!("{}, written by `{}`: {}", describe(spelling), writer(entry), case.values(difference));
     Some(
         Explained::new(DriftClass::EquivalentValue, difference.path.clone(), false, evidence)
+            .of(difference)
             .by(entry)
             .keeping(place.clone()),
     )
@@ -52,6 +55,7 @@ pub(in crate::drift) fn printed_by_server(case: &Case<'_>, difference: &Differen
         false,
         format!("{}: {}", describe(Spelling::Server), case.values(difference)),
     )
+    .of(difference)
 }
 
 /// A place that is spelled differently by nature, such as `stringData`.

@@ -35,6 +35,7 @@ pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry
         true,
         format!("`{}` wrote {}{at}: {}", writer(entry), difference.path, case.values(difference)),
     )
+    .of(difference)
     .by(entry);
     if difference.change == Change::Extra {
         explained.take.clone_from(&difference.whole);
@@ -71,7 +72,8 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
         difference.path.clone(),
         true,
         format!("{who} {what} {}: {}", difference.path, case.values(difference)),
-    );
+    )
+    .of(difference);
     explained.actor = actor;
     explained.since = since;
     Some(explained)
@@ -121,6 +123,9 @@ pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) ->
     })
 }
 
-pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Sync, "sync to put Git's value back, or change Git")
+pub(in crate::drift) fn fix(app: &str) -> Fix {
+    super::fix(
+        FixKind::Sync,
+        format!("put Git's value back with `plumb app sync {app}`, or take the live one into Git"),
+    )
 }

@@ -4,16 +4,31 @@ use super::super::case::Explained;
 use super::super::{DriftClass, Evidence, Fix, FixKind};
 use crate::object::{FieldPath, Manifest};
 
-/// Why it is still there.
-pub(in crate::drift) fn explain(evidence: &Evidence<'_>, live: &Manifest) -> Explained {
+/// Why it is still there, and who would miss it.
+pub(in crate::drift) fn explain(evidence: &Evidence<'_>, live: &Manifest) -> Vec<Explained> {
     let guard = guard(live);
     let why = match (&guard, evidence.facts.prune) {
         (Some(guard), _) => format!("it is guarded by {guard}"),
         (None, false) => "the app's sync policy does not prune".to_owned(),
         (None, true) => "the next sync with prune deletes it".to_owned(),
     };
-    let evidence = format!("this app tracks it and Git no longer has it; {why}");
-    Explained::new(DriftClass::Orphan, FieldPath::root(), true, evidence)
+    let orphan = |text: String| Explained::new(DriftClass::Orphan, FieldPath::root(), true, text);
+    let mut found = vec![orphan(format!("this app tracks it and Git no longer has it; {why}"))];
+    if !evidence.facts.users.is_empty() {
+        found.push(orphan(format!("still used by {}", users(evidence))));
+    }
+    found
+}
+
+/// `Ingress shop/web, Pod shop/web-1, and 3 more`.
+fn users(evidence: &Evidence<'_>) -> String {
+    const SHOWN: usize = 5;
+    let users = evidence.facts.users;
+    let mut names: Vec<String> = users.iter().take(SHOWN).map(ToString::to_string).collect();
+    if users.len() > SHOWN {
+        names.push(format!("and {} more", users.len() - SHOWN));
+    }
+    names.join(", ")
 }
 
 /// What keeps a sync from deleting it.
@@ -27,9 +42,17 @@ fn guard(live: &Manifest) -> Option<String> {
         .or_else(|| helm.map(|_| "`helm.sh/resource-policy: keep`".to_owned()))
 }
 
-pub(in crate::drift) fn fix() -> Fix {
+pub(in crate::drift) fn fix(evidence: &Evidence<'_>) -> Fix {
+    let app = evidence.facts.app;
+    let first = if evidence.facts.users.is_empty() {
+        String::new()
+    } else {
+        format!("first settle who uses it ({}); then ", users(evidence))
+    };
     super::fix(
         FixKind::Prune,
-        "see who still uses it, then sync with prune; or put it back into Git; the deletion can be undone",
+        format!(
+            "{first}see the plan with `plumb app sync {app} --prune --dry-run` and delete it with `plumb app sync {app} --prune` (it is kept, `plumb undo` brings it back); or put it back into Git"
+        ),
     )
 }

@@ -71,6 +71,7 @@ pub(in crate::drift) fn dropped(case: &Case<'_>, difference: &Difference<'_>) ->
             case.values(difference)
         ),
     )
+    .of(difference)
 }
 
 pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {

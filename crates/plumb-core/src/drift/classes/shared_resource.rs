@@ -1,8 +1,10 @@
 //! E: two apps render it.
 
 use super::super::case::{Case, Explained};
-use super::super::{DriftClass, Fix, FixKind};
-use crate::object::FieldPath;
+use super::super::explain::is_mark;
+use super::super::{Claim, DriftClass, Evidence, Fix, FixKind};
+use crate::compare::compare;
+use crate::object::{FieldPath, ObjectKey};
 
 /// Another app owns the object.
 pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained> {
@@ -29,24 +31,48 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
     std::iter::once(whole).chain(disputed).collect()
 }
 
-/// This app owns the object, and another renders it too.
-pub(in crate::drift) fn ours(case: &Case<'_>) -> Option<Explained> {
-    let others: Vec<&str> =
-        case.facts().claims.iter().map(|claim| claim.app).filter(|app| *app != case.facts().app).collect();
+/// This app owns the object, and others render it too.
+pub(in crate::drift) fn ours(case: &Case<'_>) -> Vec<Explained> {
+    let others: Vec<&Claim<'_>> =
+        case.facts().claims.iter().filter(|claim| claim.app != case.facts().app).collect();
     if others.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let others = others.join("`, `");
-    let mut explained = Explained::new(
-        DriftClass::SharedResource,
+    let names = others.iter().map(|claim| claim.app).collect::<Vec<_>>().join("`, `");
+    let shared = |field: FieldPath, evidence: String| {
+        let mut explained = Explained::new(DriftClass::SharedResource, field, false, evidence);
+        explained.actor = Some(names.clone());
+        explained
+    };
+    let mut found = vec![shared(
         FieldPath::root(),
-        false,
-        format!("app `{others}` renders this object too; this app tracks it and keeps it"),
-    );
-    explained.actor = Some(others);
-    Some(explained)
+        format!("app `{names}` renders this object too; this app tracks it and keeps it"),
+    )];
+    for claim in others {
+        let Some(theirs) = claim.manifest else { continue };
+        let disputed = compare(case.desired, theirs, case.kind, Case::aside(case.kind)).differences;
+        let disputed = disputed.into_iter().filter(|difference| !is_mark(&difference.path));
+        found.extend(disputed.map(|difference| {
+            shared(
+                difference.desired_path.clone(),
+                format!("in dispute at {} with app `{}`", difference.desired_path, claim.app),
+            )
+        }));
+    }
+    found
 }
 
-pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Decide, "keep the object in one app, and remove it from the other's source")
+pub(in crate::drift) fn fix(evidence: &Evidence<'_>, key: &ObjectKey) -> Fix {
+    let app = evidence.facts.app;
+    let place = match evidence.desired.and_then(|desired| desired.origin.as_ref()) {
+        Some(origin) => format!(" (here it stands at line {} of {})", origin.line, origin.file),
+        None => String::new(),
+    };
+    super::fix(
+        FixKind::Decide,
+        format!(
+            "keep {} {} in one app, and remove it from the source of the other{place}; nothing is deleted, app `{app}` or the other takes it over",
+            key.kind, key.name
+        ),
+    )
 }

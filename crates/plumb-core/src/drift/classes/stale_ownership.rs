@@ -44,6 +44,9 @@ pub(in crate::drift) fn addition(
     })
 }
 
-pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Sync, "sync: the ownership moves to this app, then the field goes")
+pub(in crate::drift) fn fix(app: &str) -> Fix {
+    super::fix(
+        FixKind::Sync,
+        format!("`plumb app sync {app}`: the ownership moves to this app, then the field goes"),
+    )
 }

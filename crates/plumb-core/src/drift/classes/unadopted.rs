@@ -31,6 +31,11 @@ pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> 
     std::iter::once(explained).chain(fields).chain(leftovers).collect()
 }
 
-pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Adopt, "sync once (or adopt it): the object gets this app's mark and Git's content")
+pub(in crate::drift) fn fix(app: &str) -> Fix {
+    super::fix(
+        FixKind::Adopt,
+        format!(
+            "one sync adopts it (`plumb app sync {app}`): the object gets this app's mark and Git's content"
+        ),
+    )
 }

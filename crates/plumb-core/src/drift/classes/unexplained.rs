@@ -30,6 +30,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         true,
         format!("{}; {owners}{}", case.values(difference), witnessed.unwrap_or_default()),
     )
+    .of(difference)
 }
 
 pub(in crate::drift) fn fix() -> Fix {

@@ -12,6 +12,7 @@ use super::desk::{self, Elsewhere, RenderArgs};
 use super::get_resource::without_secrets;
 use super::refresh::{Refresh, refresh};
 use super::target::AppArg;
+use crate::commands::drift::indented;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -144,7 +145,7 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
             out.say(&format!("  {line}"));
         }
         if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.text.is_empty()) {
-            out.say(&format!("  → {}", fix.text));
+            out.say(&format!("  → {}{}", fix.text, indented(&fix.patch, "    ")));
         }
     }
     findings.iter().any(|finding| finding.counts)

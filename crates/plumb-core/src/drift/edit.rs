@@ -1,0 +1,181 @@
+//! The edit that ends a difference, ready to use: a JSON patch (RFC 6902) of the document in Git, or a rule for
+//! the Application.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::case::Explained;
+use super::{DriftClass, Evidence};
+use crate::compare::Change;
+use crate::normalize::is_secret;
+use crate::object::{FieldPath, ObjectKey, Segment};
+
+/// Longest patch; a longer one is no help.
+const MAX_PATCH: usize = 2_000;
+/// Longest value in a patch.
+const MAX_VALUE: usize = 300;
+
+/// What to change where in Git to end the differences of one finding. `None` where no edit of Git ends them, or
+/// where it cannot be told what the document would have to say.
+pub(super) fn edit(evidence: &Evidence<'_>, class: DriftClass, group: &[Explained]) -> Option<String> {
+    match class {
+        DriftClass::UnstableRender | DriftClass::TugOfWar => ignore_rule(evidence.key, group),
+        DriftClass::PhantomDefault | DriftClass::ControllerOwned | DriftClass::RejectedField => {
+            document_patch(evidence, without(evidence, group))
+        }
+        DriftClass::EquivalentValue
+        | DriftClass::LiveEdit
+        | DriftClass::Unexplained
+        | DriftClass::UnclaimedAddition => {
+            let is_secret = evidence.live.is_some_and(is_secret);
+            (!is_secret).then(|| document_patch(evidence, as_live(evidence, group)))?
+        }
+        // These end by a sync, by a decision between apps, or need nothing.
+        DriftClass::SchemaDefault
+        | DriftClass::Unadopted
+        | DriftClass::Orphan
+        | DriftClass::SharedResource
+        | DriftClass::HookResidue
+        | DriftClass::AdmissionMutated
+        | DriftClass::StaleOwnership
+        | DriftClass::Blocked
+        | DriftClass::Behind => None,
+    }
+}
+
+/// `ignoreDifferences` for exactly these fields of exactly this object.
+fn ignore_rule(key: &ObjectKey, group: &[Explained]) -> Option<String> {
+    let pointers: BTreeSet<String> = group.iter().map(|explained| explained.field.to_string()).collect();
+    if pointers.iter().any(|pointer| pointer.is_empty() || pointer == "/metadata/name") {
+        return None;
+    }
+    let rule = json!({"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(),
+        "name": key.name, "jsonPointers": pointers});
+    bounded(format!("# in the Application's spec\nignoreDifferences:\n- {rule}\n"))
+}
+
+/// Operations that take the lines out, or give a misspelled one its name.
+fn without(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
+    let desired = evidence.desired?.manifest.value();
+    let mut places: Vec<(&FieldPath, Option<&String>)> = group
+        .iter()
+        .map(|explained| (explained.git.as_ref().unwrap_or(&explained.field), explained.hint.as_ref()))
+        .filter(|(place, _)| !place.segments().is_empty() && place.find(desired).is_some())
+        .collect();
+    // From the end, so that no operation moves what a later one is about.
+    places.sort();
+    places.dedup();
+    places.reverse();
+    let operation = |(place, name): (&FieldPath, Option<&String>)| match (name, place.parent()) {
+        (Some(name), Some(parent)) if parent.field(name.as_str()).find(desired).is_none() => {
+            json!({"op": "move", "from": place.to_string(), "path": parent.field(name.as_str()).to_string()})
+        }
+        _ => json!({"op": "remove", "path": place.to_string()}),
+    };
+    Some(places.into_iter().map(operation).collect())
+}
+
+/// Operations that make Git say what the cluster has.
+fn as_live(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
+    let (desired, live) = (evidence.desired?.manifest.value(), evidence.live?.value());
+    let mut next = desired.clone();
+    let (mut changed, mut removed, mut added) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for explained in group {
+        match (explained.change, &explained.git) {
+            (Some(Change::Missing | Change::ItemMissing), Some(place)) => {
+                place.find(desired)?;
+                removed.insert(place);
+            }
+            (Some(Change::Value | Change::Order), Some(place)) => {
+                place.find(desired)?;
+                let value = short(explained.field.find(live)?)?;
+                changed.push(json!({"op": "replace", "path": place.to_string(), "value": value}));
+            }
+            // What Git does not have: a field, or one more item in a list.
+            _ => added.push(addition(&mut next, live, &explained.field)?),
+        }
+    }
+    // From the end, so that no operation moves what a later one is about.
+    let removed = removed.into_iter().rev().map(|place| json!({"op": "remove", "path": place.to_string()}));
+    Some(changed.into_iter().chain(removed).chain(added).collect())
+}
+
+/// One operation that adds a live value to what Git has, with the maps around it that Git lacks.
+fn addition(next: &mut Value, live: &Value, field: &FieldPath) -> Option<Value> {
+    let segments = field.segments();
+    let known = (0..segments.len())
+        .take_while(|length| is_same_way(next, live, segments.get(..*length).unwrap_or_default()))
+        .last()?;
+    let (way, rest) = segments.split_at(known);
+    let (first, inner) = rest.split_first()?;
+    let mut value = short(field.find(live)?)?.clone();
+    for segment in inner.iter().rev() {
+        value = match segment {
+            Segment::Field(name) => json!({name.as_str(): value}),
+            Segment::Index(_) => json!([value]),
+        };
+    }
+    let parent = FieldPath::from(way.to_vec());
+    let place = find_mut(next, way)?;
+    let path = match (first, place) {
+        (Segment::Field(name), Value::Object(map)) => {
+            map.insert(name.clone(), value.clone());
+            parent.field(name.as_str()).to_string()
+        }
+        (Segment::Index(_), Value::Array(items)) => {
+            items.push(value.clone());
+            format!("{parent}/-")
+        }
+        _ => return None,
+    };
+    Some(json!({"op": "add", "path": path, "value": value}))
+}
+
+/// Does this way lead to the same place on both sides? List items are told by their names.
+fn is_same_way(desired: &Value, live: &Value, way: &[Segment]) -> bool {
+    let mut sides = (desired, live);
+    for segment in way {
+        let next = |value: &'_ Value| match segment {
+            Segment::Field(name) => value.get(name).is_some(),
+            Segment::Index(index) => value.get(*index).is_some_and(|item| item.get("name").is_some()),
+        };
+        if !next(sides.0) || !next(sides.1) {
+            return false;
+        }
+        sides = match segment {
+            Segment::Field(name) => (&sides.0[name], &sides.1[name]),
+            Segment::Index(index) => (&sides.0[*index], &sides.1[*index]),
+        };
+        if matches!(segment, Segment::Index(_)) && sides.0["name"] != sides.1["name"] {
+            return false;
+        }
+    }
+    true
+}
+
+fn find_mut<'value>(value: &'value mut Value, way: &[Segment]) -> Option<&'value mut Value> {
+    way.iter().try_fold(value, |value, segment| match segment {
+        Segment::Field(name) => value.get_mut(name),
+        Segment::Index(index) => value.get_mut(*index),
+    })
+}
+
+fn short(value: &Value) -> Option<&Value> {
+    (value.to_string().len() <= MAX_VALUE).then_some(value)
+}
+
+fn document_patch(evidence: &Evidence<'_>, operations: Option<Vec<Value>>) -> Option<String> {
+    let operations = operations.filter(|operations| !operations.is_empty())?;
+    let desired = evidence.desired?;
+    let place = match &desired.origin {
+        Some(origin) => format!("the document at line {} of {}", origin.line, origin.file),
+        None => format!("the rendered {} {}", desired.manifest.kind(), evidence.key.name),
+    };
+    let lines: Vec<String> = operations.iter().map(|operation| format!("- {operation}\n")).collect();
+    bounded(format!("# JSON patch of {place}\n{}", lines.concat()))
+}
+
+fn bounded(patch: String) -> Option<String> {
+    (patch.len() <= MAX_PATCH).then_some(patch)
+}
