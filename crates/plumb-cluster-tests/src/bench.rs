@@ -21,6 +21,8 @@ use crate::server::{Effect, Server};
 pub enum Memory {
     /// It was exactly this.
     Same,
+    /// Something else.
+    Changed,
     /// Nothing, as after a start.
     Unknown,
 }
@@ -72,6 +74,7 @@ impl Bench<'_> {
                 app: "matrix",
                 previous: match memory {
                     Memory::Same => Previous::Same,
+                    Memory::Changed => Previous::Changed(None),
                     Memory::Unknown => Previous::Unknown,
                 },
                 ..Facts::default()

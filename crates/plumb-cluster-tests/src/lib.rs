@@ -6,6 +6,7 @@
 //! - [`generate`] and [`values`]: an object of a kind, as rich as asked.
 //! - [`repair`]: from an object that the server refuses to one that it takes, by the server's own complaints.
 //! - [`change`]: what somebody else may do to an object.
+//! - [`upset`]: everything that may happen to an object, in Git and in the cluster.
 //! - [`bench`]: the judgement, with its questions answered by the server.
 //!
 //! The tests are in `tests/`. They take a sample by default, and everything with `PLUMB_MATRIX=full`.
@@ -18,4 +19,5 @@ pub mod random;
 pub mod repair;
 pub mod server;
 pub mod skeleton;
+pub mod upset;
 pub mod values;

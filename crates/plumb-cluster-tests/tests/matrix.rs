@@ -8,7 +8,6 @@
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt as _};
@@ -22,7 +21,7 @@ use plumb_cluster_tests::{change, generate::Generator};
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{Finding, Verdict, VerdictStatus};
 use plumb_core::object::{FieldPath, Segment};
-use plumb_testkit::{TestNamespace, wait};
+use plumb_testkit::TestNamespace;
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
@@ -75,7 +74,7 @@ async fn every_field_of_every_kind() -> Result<()> {
     let place = TestNamespace::new().await?;
     let server = Server::new(place.client());
     let skeletons = Skeletons::read()?;
-    install(&place, &server, &skeletons.definitions).await?;
+    skeletons.install(&place, &server).await?;
     let kinds = kinds::discover(&server).await?;
     let full = setting("PLUMB_MATRIX").as_deref() == Some("full");
     let extent = if full { Extent { rich: 6, fields: None } } else { Extent { rich: 1, fields: Some(3) } };
@@ -91,7 +90,7 @@ async fn every_field_of_every_kind() -> Result<()> {
     let walks = kinds
         .all
         .iter()
-        .filter(|kind| kind.is_built_in() || kind.gvk.group == "shapes.plumb.dev")
+        .filter(|kind| kind.is_built_in() || kind.gvk.group == skeletons.group)
         .filter(|kind| kind.name().contains(&only))
         .map(|kind| matrix.kind(kind));
     let found: Vec<Result<Vec<String>>> = stream::iter(walks).buffer_unordered(8).collect().await;
@@ -106,30 +105,6 @@ async fn every_field_of_every_kind() -> Result<()> {
     matrix.say();
     assert_eq!(problems.len(), 0, "of {} objects", matrix.counts.objects.load(Relaxed));
     assert!(!only.is_empty() || matrix.counts.kinds.load(Relaxed) > 60, "kinds were left out");
-    Ok(())
-}
-
-/// Installs custom resource definitions, and waits until their schemas are published.
-async fn install(place: &TestNamespace, server: &Server, definitions: &[Value]) -> Result<()> {
-    for definition in definitions {
-        place.apply(definition).await?;
-    }
-    // A definition is served a moment before its schema is published, which nothing tells.
-    let published = async || {
-        let document = server.get("/openapi/v3/apis/shapes.plumb.dev/v1").await.ok()?;
-        let resources = server.get("/apis/shapes.plumb.dev/v1").await.ok()?;
-        let schemas = document.body["components"]["schemas"].as_object()?.keys().cloned().collect::<Vec<_>>();
-        let kinds: Vec<&str> =
-            resources.body["resources"].as_array()?.iter().filter_map(|r| r["kind"].as_str()).collect();
-        Some(definitions.iter().all(|definition| {
-            let kind = definition["spec"]["names"]["kind"].as_str().unwrap_or_default();
-            kinds.contains(&kind) && schemas.iter().any(|name| name.ends_with(&format!(".{kind}")))
-        }))
-    };
-    wait::until_seen(Duration::from_mins(2), "the schemas are published", published, |done| {
-        *done == Some(true)
-    })
-    .await?;
     Ok(())
 }
 

@@ -1,0 +1,392 @@
+//! The local proof against the server's word. Objects live through random edits, commits and syncs; after each
+//! the judge says what it can without asking, and a server-side dry-run says what an apply would really do.
+//!
+//! - Whatever the dry-run would change is named by a finding, and `Synced` only where that finding says why the
+//!   change means nothing. A change that nobody names is a false `Synced`.
+//! - Where the dry-run would change nothing, nothing counts, but for what only a person can settle.
+//!
+//! By default a few steps of each kind; `PLUMB_DIFFERENTIAL=n` takes n times as many, `PLUMB_DIFFERENTIAL_SEED`
+//! others, and `PLUMB_DIFFERENTIAL_KIND` only the kinds whose names contain it.
+
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use anyhow::{Context, Result};
+use futures::stream::{self, StreamExt as _};
+use plumb_cluster_tests::bench::{Bench, Memory, desired};
+use plumb_cluster_tests::generate::Generator;
+use plumb_cluster_tests::kinds::{self, Kind};
+use plumb_cluster_tests::repair::{leaves, until_taken};
+use plumb_cluster_tests::server::{Answer, Effect, Server};
+use plumb_cluster_tests::skeleton::Skeletons;
+use plumb_cluster_tests::upset::{Upset, Upsets};
+use plumb_core::desired::DesiredObject;
+use plumb_core::drift::{DriftClass, Finding, Verdict, VerdictStatus};
+use plumb_core::normalize::{is_kept_annotation, is_kept_metadata, manifest_to_apply};
+use plumb_core::object::{FieldPath, Segment};
+use plumb_testkit::TestNamespace;
+use serde_json::{Value, json};
+
+/// Steps in the life of one object.
+const STEPS: usize = 12;
+
+#[derive(Default)]
+struct Counts {
+    objects: AtomicUsize,
+    steps: AtomicUsize,
+    in_sync: Tally,
+    upset: Tally,
+    synced: AtomicUsize,
+    red: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+/// Judgements, and those that had to ask.
+#[derive(Default)]
+struct Tally {
+    all: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+impl Tally {
+    fn add(&self, asked: bool) {
+        self.all.fetch_add(1, Relaxed);
+        self.asked.fetch_add(usize::from(asked), Relaxed);
+    }
+
+    fn say(&self) -> String {
+        let (all, asked) = (self.all.load(Relaxed), self.asked.load(Relaxed));
+        let tenths = (asked * 1000).checked_div(all).unwrap_or_default();
+        format!("{asked} of {all} asked the server ({}.{} %)", tenths / 10, tenths % 10)
+    }
+}
+
+struct Differential<'a> {
+    server: &'a Server,
+    bench: Bench<'a>,
+    skeletons: &'a Skeletons,
+    namespace: &'a str,
+    charts: Counts,
+    made_up: Counts,
+}
+
+/// An object's life so far.
+struct Life<'a> {
+    kind: &'a Kind,
+    what: String,
+    desired: Value,
+    applied: Value,
+    counts: &'a Counts,
+}
+
+#[expect(clippy::disallowed_methods, reason = "how much a test run covers is chosen outside")]
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_proof_never_says_more_than_the_server() -> Result<()> {
+    let place = TestNamespace::new().await?;
+    let server = Server::new(place.client());
+    let skeletons = Skeletons::read_with("proof.plumb.dev")?;
+    skeletons.install(&place, &server).await?;
+    let kinds = kinds::discover(&server).await?;
+    let times: u64 = setting("PLUMB_DIFFERENTIAL").map_or(Ok(0), |text| text.parse())?;
+    let seed: u64 = setting("PLUMB_DIFFERENTIAL_SEED").map_or(Ok(1), |text| text.parse())?;
+    let only = setting("PLUMB_DIFFERENTIAL_KIND").unwrap_or_default();
+    let run = Differential {
+        server: &server,
+        bench: Bench { server: &server, schemas: &kinds.schemas },
+        skeletons: &skeletons,
+        namespace: place.name(),
+        charts: Counts::default(),
+        made_up: Counts::default(),
+    };
+    let mut lives = Vec::new();
+    for (at, kind) in kinds.all.iter().enumerate() {
+        if !(kind.is_built_in() || kind.gvk.group == skeletons.group) || !kind.name().contains(&only) {
+            continue;
+        }
+        for round in 0..times.max(1) {
+            // A sample has every fourth kind as it is made up, and every second as charts have it.
+            let (is_sample, at) = (times == 0 && only.is_empty(), at as u64 + seed);
+            lives.push((kind, round, at % 2 == 0 || !is_sample, at % 4 == 0 || !is_sample));
+        }
+    }
+    let lives = lives.into_iter().map(|(kind, round, chart, made_up)| {
+        let run = &run;
+        async move {
+            let mut found = Vec::new();
+            if chart {
+                found.extend(run.chart(kind, seed + round).await.with_context(|| kind.name())?);
+            }
+            if made_up {
+                found.extend(run.made_up(kind, seed + round).await.with_context(|| kind.name())?);
+            }
+            Ok(found)
+        }
+    });
+    let found: Vec<Result<Vec<String>>> = stream::iter(lives).buffer_unordered(8).collect().await;
+    let mut problems = Vec::new();
+    for found in found {
+        problems.extend(found?);
+    }
+    problems.sort();
+    for problem in &problems {
+        println!("PROBLEM {problem}");
+    }
+    for (what, counts) in [("as charts have them", &run.charts), ("made up", &run.made_up)] {
+        let Counts { objects, steps, in_sync, upset, synced, red, refused } = counts;
+        println!(
+            "{objects:?} objects {what}, {steps:?} steps: {synced:?} Synced, {red:?} OutOfSync, {refused:?} refused by the server"
+        );
+        println!("  in sync: {}", in_sync.say());
+        println!("  upset: {}", upset.say());
+    }
+    assert_eq!(problems.len(), 0, "the judge and the server disagree");
+    Ok(())
+}
+
+impl Differential<'_> {
+    async fn chart(&self, kind: &Kind, seed: u64) -> Result<Vec<String>> {
+        let name = format!("c{seed}-{}", kind.gvk.kind.to_lowercase());
+        let Some(object) = self.skeletons.chart(kind, &name, self.namespace) else { return Ok(Vec::new()) };
+        self.life(kind, object, seed, &self.charts).await
+    }
+
+    async fn made_up(&self, kind: &Kind, seed: u64) -> Result<Vec<String>> {
+        let name = format!("d{seed}-{}", kind.gvk.kind.to_lowercase());
+        let Some(skeleton) = self.skeletons.of(kind, &name, self.namespace) else { return Ok(Vec::new()) };
+        let richness = [0, 15, 30, 60][usize::try_from(seed % 4)?];
+        let object = Generator::new(kind, seed, richness).enrich(&skeleton);
+        match until_taken(self.server, kind, &skeleton, object).await? {
+            Ok(taken) => self.life(kind, taken.desired, seed, &self.made_up).await,
+            // What the server never takes has no course.
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    async fn life(&self, kind: &Kind, object: Value, seed: u64, counts: &Counts) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        self.server.delete(kind, &object).await?;
+        let other = Generator::new(kind, seed ^ 0xff, 40).enrich(&object);
+        let mut upsets = Upsets::new(kind, seed, other);
+        let mut course = Life {
+            kind,
+            what: format!("{} {seed}", kind.name()),
+            applied: object.clone(),
+            desired: object,
+            counts,
+        };
+        let first = self.apply(&course).await?;
+        anyhow::ensure!(first.is_fine(), "{}: {}", course.what, first.message());
+        counts.objects.fetch_add(1, Relaxed);
+        let mut story = vec!["applied".to_owned()];
+        problems.extend(self.look(&course, &story, true).await?);
+        for _ in 0..STEPS {
+            let live = self.server.read(kind, &course.desired).await?;
+            if !live.is_fine() {
+                break;
+            }
+            let Some(upset) = upsets.next(&course.desired, &live.body) else { continue };
+            let is_sync = matches!(upset, Upset::Sync);
+            if !self.happens(&mut course, upset, &mut story).await? {
+                continue;
+            }
+            counts.steps.fetch_add(1, Relaxed);
+            problems.extend(self.look(&course, &story, is_sync).await?);
+        }
+        self.server.delete(kind, &course.desired).await?;
+        Ok(problems)
+    }
+
+    /// Lets it happen. `false`: the server refused.
+    async fn happens(&self, course: &mut Life<'_>, upset: Upset, story: &mut Vec<String>) -> Result<bool> {
+        match upset {
+            Upset::Patch { writer, patch } => {
+                let answer =
+                    self.server.patch(course.kind, &course.desired, writer, &patch, Effect::Real).await?;
+                story.push(format!("{writer} {patch}"));
+                if !answer.is_fine() {
+                    story.pop();
+                }
+                Ok(answer.is_fine())
+            }
+            Upset::Commit(next) => {
+                let changed: Vec<String> =
+                    differences(&course.desired, &next).iter().map(ToString::to_string).collect();
+                story.push(format!("commit {}", changed.join(" ")));
+                course.desired = next;
+                Ok(true)
+            }
+            Upset::Sync => {
+                let answer = self.apply(course).await?;
+                if answer.is_fine() {
+                    course.applied = course.desired.clone();
+                    story.push("sync".to_owned());
+                } else {
+                    course.desired = course.applied.clone();
+                    story.push("commit taken back".to_owned());
+                }
+                Ok(answer.is_fine())
+            }
+        }
+    }
+
+    async fn apply(&self, course: &Life<'_>) -> Result<Answer> {
+        let manifest = manifest_to_apply(&desired(&course.desired)?.manifest, self.bench.schemas);
+        self.server.apply(course.kind, manifest.value(), Effect::Real).await
+    }
+
+    /// What the judge says against what the server would do.
+    async fn look(&self, course: &Life<'_>, story: &[String], is_in_sync: bool) -> Result<Vec<String>> {
+        let wanted = desired(&course.desired)?;
+        let Some((live, dry_run)) = self.still(course, &wanted).await? else { return Ok(Vec::new()) };
+        let known = if course.applied == course.desired { Memory::Same } else { Memory::Changed };
+        let mut problems = Vec::new();
+        for memory in [known, Memory::Unknown] {
+            let judged = self.bench.judge(course.kind, &wanted, &live, memory).await?;
+            let tally = if is_in_sync { &course.counts.in_sync } else { &course.counts.upset };
+            tally.add(judged.asked);
+            let verdict = &judged.verdict;
+            let is_synced = verdict.status == VerdictStatus::Synced;
+            (if is_synced { &course.counts.synced } else { &course.counts.red }).fetch_add(1, Relaxed);
+            let complaint = if dry_run.is_fine() {
+                disagreement(verdict, &differences(&live, &dry_run.body), &live)
+            } else {
+                course.counts.refused.fetch_add(1, Relaxed);
+                is_synced.then(|| format!("Synced, and the server refuses it: {}", dry_run.message()))
+            };
+            problems.extend(complaint.map(|complaint| {
+                let asked = if judged.asked { "asked" } else { "not asked" };
+                format!(
+                    "{} {memory:?} {asked}: {complaint}\n    {}\n    {}",
+                    course.what,
+                    story.join("; "),
+                    noted(verdict)
+                )
+            }));
+            if setting("PLUMB_DIFFERENTIAL_VERBOSE").is_some() && !problems.is_empty() {
+                println!("Git: {}\nlive: {live}\ndry-run: {}", course.desired, dry_run.body);
+            }
+            if setting("PLUMB_DIFFERENTIAL_VERBOSE").is_some() && judged.asked && is_in_sync {
+                println!("asked: {} {memory:?}: {}\n    {}", course.what, story.join("; "), noted(verdict));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The live object and the dry-run's answer on exactly that; `None` if somebody keeps writing it.
+    async fn still(&self, course: &Life<'_>, wanted: &DesiredObject) -> Result<Option<(Value, Answer)>> {
+        let manifest = manifest_to_apply(&wanted.manifest, self.bench.schemas);
+        for _ in 0..5 {
+            let before = self.server.read(course.kind, &course.desired).await?.object("read")?;
+            let dry_run = self.server.apply(course.kind, manifest.value(), Effect::DryRun).await?;
+            let after = self.server.read(course.kind, &course.desired).await?.object("read")?;
+            if before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"] {
+                return Ok(Some((before, dry_run)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Where two objects differ, but for what the server keeps for itself.
+fn differences(one: &Value, other: &Value) -> Vec<FieldPath> {
+    let mut found: Vec<FieldPath> = Vec::new();
+    for leaf in leaves(one).into_iter().chain(leaves(other)) {
+        let path = FieldPath::from(leaf);
+        let is_kept = match path.segments() {
+            [Segment::Field(first), Segment::Field(name), ..]
+                if first == "metadata" && is_kept_metadata(name) =>
+            {
+                true
+            }
+            [.., Segment::Field(name)] => is_kept_annotation(name),
+            _ => false,
+        };
+        if !is_kept && path.find(one) != path.find(other) && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// What is wrong with a verdict, given what an apply would change.
+fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value) -> Option<String> {
+    let silent: Vec<String> = changed
+        .iter()
+        .filter(|path| {
+            let is_named = verdict.findings.iter().any(|finding| {
+                let is_it =
+                    finding.fields.is_empty() || finding.fields.iter().any(|field| overlap(field, path));
+                is_it && explains(finding, path)
+            });
+            // A list that is replaced as a whole goes with everything that others put into it.
+            let goes_with = verdict
+                .findings
+                .iter()
+                .filter(|finding| finding.counts)
+                .any(|finding| finding.fields.iter().any(|field| outer_list(field) == outer_list(path)));
+            !(is_named || goes_with && outer_list(path).is_some())
+        })
+        .map(ToString::to_string)
+        .collect();
+    if !silent.is_empty() {
+        return Some(format!("nobody says that an apply changes {}", silent.join(" ")));
+    }
+    // Only a person can settle these, or the apply takes a step before.
+    let counted = verdict.findings.iter().filter(|finding| finding.counts).filter(|finding| {
+        !matches!(finding.class, DriftClass::RejectedField | DriftClass::StaleOwnership | DriftClass::Blocked)
+    });
+    for finding in counted {
+        for field in &finding.fields {
+            // Somebody's item in the place of Git's goes by a step before the apply, too.
+            let is_replacement =
+                field.find(live).is_some() && matches!(field.segments().last(), Some(Segment::Index(_)));
+            if !is_replacement && !changed.iter().any(|path| overlap(field, path)) {
+                return Some(format!("{} counts {field}, and an apply does not change it", finding.class));
+            }
+        }
+    }
+    None
+}
+
+/// May an apply change a place of which this is said? Defaults and additions are nobody's business, and an apply
+/// leaves them alone; only inside a list that is replaced as a whole it takes them away.
+fn explains(finding: &Finding, path: &FieldPath) -> bool {
+    match finding.class {
+        DriftClass::SchemaDefault => false,
+        DriftClass::UnclaimedAddition => outer_list(path).is_some(),
+        _ => true,
+    }
+}
+
+/// The outermost list around a place.
+fn outer_list(path: &FieldPath) -> Option<&[Segment]> {
+    let at = path.segments().iter().position(|segment| matches!(segment, Segment::Index(_)))?;
+    path.segments().get(..at)
+}
+
+/// Is one inside the other? Positions in lists may shift.
+fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
+    one.segments().iter().zip(other.segments()).all(|(one, other)| match (one, other) {
+        (Segment::Index(_), Segment::Index(_)) => true,
+        (one, other) => one == other,
+    })
+}
+
+fn noted(verdict: &Verdict) -> String {
+    let note = |finding: &Finding| {
+        let fields: Vec<String> = finding.fields.iter().take(8).map(ToString::to_string).collect();
+        let evidence = finding.evidence.first().map(String::as_str).unwrap_or_default();
+        format!(
+            "{}{} {} ({evidence})",
+            finding.class,
+            if finding.counts { "!" } else { "" },
+            fields.join(" ")
+        )
+    };
+    json!(verdict.findings.iter().map(note).collect::<Vec<_>>()).to_string()
+}
