@@ -4,7 +4,10 @@
 //! of its own that looks at nothing else.
 
 mod apply;
+mod canary;
 mod commands;
+mod compare_options;
+mod cost;
 mod drift;
 mod fleet;
 mod health;
@@ -12,6 +15,7 @@ mod kill;
 mod namespaces;
 mod outside;
 mod poison;
+mod residuals;
 mod restart;
 mod safety;
 mod settings;

@@ -166,6 +166,22 @@ impl Stage {
         Ok(answer.into_owned())
     }
 
+    /// Everything that a command says, on both of its outputs, however it ends.
+    pub(crate) fn plumb_says(&self, words: &[&str]) -> Result<String> {
+        let tools = programs()?;
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(words)
+            .args(["--namespace", self.place.name(), "--kubeconfig"])
+            .arg(self.place.kubeconfig())
+            .env("PATH", path_with(tools.path_additions().iter().map(AsRef::as_ref)))
+            .stdin(Stdio::null())
+            .output()
+            .context("run plumb")?;
+        let (answer, talk) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Ok(format!("{answer}{talk}"))
+    }
+
     /// `kill -9`: plumb gets no chance to say goodbye.
     pub(crate) fn kill_plumb(&mut self) -> Result<()> {
         if let Some(mut child) = self.plumb.take() {
@@ -255,7 +271,16 @@ impl Stage {
 
     /// Asks for a comparison with the newest commit.
     pub(crate) async fn refresh(&self, application: &Value) -> Result<()> {
-        let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
+        self.refresh_as("normal", application).await
+    }
+
+    /// Asks for a comparison that takes nothing for granted.
+    pub(crate) async fn refresh_hard(&self, application: &Value) -> Result<()> {
+        self.refresh_as("hard", application).await
+    }
+
+    async fn refresh_as(&self, kind: &str, application: &Value) -> Result<()> {
+        let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": kind}}});
         self.place.patch_as("a-person", application, &patch).await?;
         let done = |live: &Value| live["metadata"]["annotations"]["argocd.argoproj.io/refresh"].is_null();
         self.place.wait(application, "the refresh was answered", done).await?;
