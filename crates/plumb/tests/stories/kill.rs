@@ -94,7 +94,10 @@ async fn killed_at_any_moment_it_ends_as_git_asks_and_nothing_happens_twice() ->
             stage.break_lease().await?;
             stage.start_plumb()?;
         }
-        settled(&stage, &app, &commit, round).await.with_context(|| format!("seed {seed}, round {round}"))?;
+        // A plumb that lost its lease on a busy machine has stopped, and its log is all that tells.
+        settled(&stage, &app, &commit, round)
+            .await
+            .with_context(|| format!("seed {seed}, round {round}, plumb said:\n{}", last_words(&stage)))?;
     }
     println!("{kills} kills in {round} rounds");
 
@@ -106,6 +109,13 @@ async fn killed_at_any_moment_it_ends_as_git_asks_and_nothing_happens_twice() ->
         ensure!(live["metadata"]["resourceVersion"] == decoy["metadata"]["resourceVersion"], "{live}");
     }
     Ok(())
+}
+
+/// The end of plumb's log.
+fn last_words(stage: &Stage) -> String {
+    let log = stage.log().unwrap_or_default();
+    let lines: Vec<&str> = log.lines().rev().take(40).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 /// The cluster is what Git asks, and the operation says so.
