@@ -33,8 +33,7 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     bench.plumb("plumb pause root Application/child --for 2h --reason ' '")?;
     bench.place.scale_as("kubectl-scale", &web, 3).await?;
     let application = objects::application("child", "", "", "");
-    let out_of_sync = |app: &serde_json::Value| app["status"]["sync"]["status"] == "OutOfSync";
-    bench.place.wait(&application, "is OutOfSync", out_of_sync).await?;
+    bench.until(&application, "OutOfSync", "Healthy").await?;
     let report =
         json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "child"}});
     let told = |report: &serde_json::Value| {
@@ -66,7 +65,7 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     let one = |report: &serde_json::Value| report["pauses"][0]["reason"] == "trying a fix";
     bench.place.scale_as("kubectl-scale", &web, 2).await?;
     bench.place.wait(&report, "tells of the object", one).await?;
-    bench.place.wait(&application, "is OutOfSync", out_of_sync).await?;
+    bench.until(&application, "OutOfSync", "Healthy").await?;
     bench.plumb("plumb app list --path child")?;
     bench.plumb("plumb app get child")?;
     bench.transcript.check("held")
