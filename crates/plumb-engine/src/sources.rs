@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, Operation, Source};
 use plumb_core::desired::{
@@ -41,7 +41,11 @@ pub(crate) struct Gathered {
     pub(crate) may_vary: bool,
     /// Everything that is asked for.
     pub(crate) desired: Arc<Complete<DesiredSet>>,
+    rendered_at: Instant,
 }
+
+/// What templates print of the time changes with the second. Two renderings within one prove nothing.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// Everything that a rendering depends on besides the commits.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,6 +175,7 @@ impl Sources {
                 source_types: Vec::new(),
                 may_vary: false,
                 desired: complete(desired_set(rendered, ground, app))?,
+                rendered_at: Instant::now(),
             }));
         }
         let now = Instant::now();
@@ -192,13 +197,14 @@ impl Sources {
         self.build(app, ground, basis, resolved, Freshness::Cached, now).await
     }
 
-    /// The same commits rendered once more, in other processes.
+    /// The same commits rendered once more, in other processes and at another time.
     pub(crate) async fn render_again(
         &self,
         app: &App,
         ground: &Ground,
         gathered: &Gathered,
     ) -> Option<Arc<Complete<DesiredSet>>> {
+        tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
         let (basis, now) = (gathered.basis.clone(), Instant::now());
         let resolved =
             self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
@@ -266,7 +272,7 @@ impl Sources {
         }
         let desired = complete(desired_set(manifests, ground, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
-        Ok(Gathered { basis, revisions, source_types: types, may_vary, desired })
+        Ok(Gathered { basis, revisions, source_types: types, may_vary, desired, rendered_at: Instant::now() })
     }
 }
 
@@ -279,6 +285,7 @@ impl Gathered {
             source_types: self.source_types.clone(),
             may_vary: self.may_vary,
             desired: Arc::clone(&self.desired),
+            rendered_at: self.rendered_at,
         }
     }
 }
