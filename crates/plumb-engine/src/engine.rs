@@ -127,6 +127,7 @@ impl Engine {
             Reached::LeftAlone => return Err(Groundless::LeftAlone),
             Reached::Away(why) => return Err(Groundless::ClusterAway(why)),
             Reached::Unknown(why) => return Err(Groundless::ClusterUnknown(why)),
+            Reached::Unclear(why) => return Err(Groundless::ClusterUnclear(why)),
         };
         let ground = Ground::of(app, &self.world, &self.options.namespace, cluster);
         let mut ground = ground.map_err(Groundless::Refused)?;

@@ -94,6 +94,8 @@ pub(crate) async fn follow_secrets(engine: Arc<Engine>, listed: oneshot::Sender<
             ObjectEvent::Seen(object) => (object.name().unwrap_or_default().to_owned(), Some(object)),
             ObjectEvent::Gone { key, .. } => (key.name, None),
             ObjectEvent::Listed => {
+                engine.fleet.note_listed();
+                engine.wake_travellers();
                 listed.tell();
                 continue;
             }

@@ -341,6 +341,8 @@ impl Run<'_> {
                 live,
             }
         };
+        // Without the right service account nothing is sent; never with plumb's own permissions instead.
+        let Ok(impersonation) = ground.impersonation.clone() else { return Vec::new() };
         let revisions = active.revisions();
         let executor = Executor {
             app: &app.id,
@@ -357,7 +359,7 @@ impl Run<'_> {
             allow_empty: is_by_person(active)
                 || app.sync_policy.automated.is_some_and(|automation| automation.allow_empty),
             revision: revisions.first().map(String::as_str),
-            impersonation: ground.impersonation.clone().unwrap_or_default(),
+            impersonation,
             knowledge: &knowledge,
             written: &memory.written,
         };

@@ -39,8 +39,10 @@ pub(crate) enum Groundless {
     LeftAlone,
     /// Its cluster cannot be reached.
     ClusterAway(String),
-    /// It names a cluster that is not registered, or whose Secret cannot be read.
+    /// It names a cluster that is not registered.
     ClusterUnknown(String),
+    /// It names a cluster whose registration somebody has to correct.
+    ClusterUnclear(String),
     /// Its project does not exist or does not permit it: everything that is wrong.
     Refused(Vec<String>),
 }

@@ -115,7 +115,8 @@ impl Run<'_> {
                 warn!(app = %app.id, why, "its cluster is not known: its objects stay where they are");
                 self.drop_finalizers(application, &FINALIZERS).await;
             }
-            Groundless::ClusterAway(why) if deleting => {
+            // Its objects are there, and somebody wants them gone: that waits until they can be reached.
+            Groundless::ClusterAway(why) | Groundless::ClusterUnclear(why) if deleting => {
                 self.conditions.add("DeletionError", why);
                 self.write_deletion(application).await;
             }
@@ -134,7 +135,7 @@ impl Run<'_> {
                 }
                 self.write_unreachable(application, memory).await;
             }
-            Groundless::ClusterUnknown(why) => {
+            Groundless::ClusterUnknown(why) | Groundless::ClusterUnclear(why) => {
                 self.conditions.add("InvalidSpecError", why);
                 self.fail_operation(application, memory).await;
                 self.write_invalid(memory).await;

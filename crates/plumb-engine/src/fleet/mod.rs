@@ -29,8 +29,10 @@ pub(crate) enum Reached {
     NotYet,
     /// It cannot be reached, and why. Its apps are asked for again when that changes.
     Away(String),
-    /// No such cluster is registered, or its Secret cannot be read.
+    /// No such cluster is registered.
     Unknown(String),
+    /// It is registered or switched off in a way that somebody has to correct.
+    Unclear(String),
     /// Its Secret says to leave all its apps alone.
     LeftAlone,
 }
@@ -47,6 +49,8 @@ pub(crate) struct Fleet {
 #[derive(Default)]
 struct State {
     registered: Registered,
+    /// Were all Secrets seen once? Before that, none is known to be missing.
+    is_listed: bool,
     /// Clusters in use, by address.
     running: HashMap<Arc<str>, Running>,
     /// Where each app goes.
@@ -106,13 +110,23 @@ impl Fleet {
         true
     }
 
+    /// Every Secret that there is was noted.
+    pub(crate) fn note_listed(&self) {
+        self.lock().is_listed = true;
+    }
+
     /// The cluster that an app goes to. From now on it is followed, if it was not.
     pub(crate) fn reach(&self, app: &AppId, destination: &ClusterRef, home_enabled: bool) -> Reached {
         let mut state = self.lock();
         let registration = match state.registered.find(destination) {
+            Meant::None(_) if !state.is_listed => return Reached::NotYet,
             Meant::None(why) => {
                 self.leave(&mut state, app);
                 return Reached::Unknown(why);
+            }
+            Meant::Unclear(why) => {
+                self.leave(&mut state, app);
+                return Reached::Unclear(why);
             }
             Meant::Home(registration) => {
                 self.leave(&mut state, app);
@@ -147,7 +161,7 @@ impl Fleet {
 
     fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> Reached {
         if !enabled {
-            return Reached::Unknown(format!(
+            return Reached::Unclear(format!(
                 "the cluster {} is switched off by the setting cluster.inClusterEnabled",
                 ClusterRef::IN_CLUSTER_NAME
             ));
@@ -164,7 +178,7 @@ impl Fleet {
         match self.lock().registered.find(destination) {
             Meant::Home(_) => Some(Arc::clone(&self.home.server)),
             Meant::Other(registration) => Some(Arc::clone(&registration.server)),
-            Meant::None(_) => None,
+            Meant::None(_) | Meant::Unclear(_) => None,
         }
     }
 

@@ -67,8 +67,10 @@ pub(super) enum Meant {
     /// The one that plumb itself works in, with what a Secret says about it, if there is one.
     Home(Option<Arc<Registration>>),
     Other(Arc<Registration>),
-    /// None, and why.
+    /// None that is registered.
     None(String),
+    /// It is registered, but not so that it could be told or used, and why. Somebody has to correct that.
+    Unclear(String),
 }
 
 /// All cluster Secrets by their names.
@@ -117,7 +119,7 @@ impl Registered {
         match (found, self.unreadable(|known, _| known == Some(server))) {
             (Some(found), _) => Meant::Other(Arc::clone(found)),
             (None, Some(reason)) => {
-                Meant::None(format!("error getting cluster by server \"{server}\": {reason}"))
+                Meant::Unclear(format!("error getting cluster by server \"{server}\": {reason}"))
             }
             (None, None) => Meant::None(format!(
                 "error getting cluster by server \"{server}\": cluster \"{server}\" not found"
@@ -134,13 +136,13 @@ impl Registered {
             [] if name == ClusterRef::IN_CLUSTER_NAME => {
                 Meant::Home(self.by_server(ClusterRef::IN_CLUSTER_SERVER).cloned())
             }
-            [] => Meant::None(match self.unreadable(|_, known| known == Some(name)) {
-                Some(reason) => format!("cluster {name}: {reason}"),
-                None => format!("there are no clusters with this name: {name}"),
-            }),
+            [] => match self.unreadable(|_, known| known == Some(name)) {
+                Some(reason) => Meant::Unclear(format!("cluster {name}: {reason}")),
+                None => Meant::None(format!("there are no clusters with this name: {name}")),
+            },
             many => {
                 let servers: Vec<&str> = many.iter().map(|registration| &*registration.server).collect();
-                Meant::None(format!(
+                Meant::Unclear(format!(
                     "there are {} clusters with the same name: [{}]",
                     many.len(),
                     servers.join(" ")
@@ -228,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn two_clusters_of_one_name_are_none() {
+    fn two_clusters_of_one_name_are_not_told_apart() {
         let clusters = registered(&[
             ("a", &[("server", "https://a"), ("name", "x")]),
             ("b", &[("server", "https://b"), ("name", "x")]),
         ]);
-        let Meant::None(why) = clusters.find(&name("x")) else { panic!("it is not clear which one") };
+        let Meant::Unclear(why) = clusters.find(&name("x")) else { panic!("it is not clear which one") };
         assert_eq!(why, "there are 2 clusters with the same name: [https://a https://b]");
         assert!(matches!(clusters.find(&server("https://b")), Meant::Other(_)));
     }
@@ -245,7 +247,7 @@ mod tests {
             ("good", &[("server", "https://b"), ("name", "y")]),
         ]);
         for destination in [server("https://a"), name("x")] {
-            let Meant::None(why) = clusters.find(&destination) else { panic!("it cannot be read") };
+            let Meant::Unclear(why) = clusters.find(&destination) else { panic!("it cannot be read") };
             assert!(why.contains("Secret bad cannot be read: config: not JSON"), "{why}");
             assert!(!why.contains("s3cr3t"));
         }

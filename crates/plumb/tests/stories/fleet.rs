@@ -180,6 +180,14 @@ async fn a_bad_cluster_secret_is_told_to_its_apps_alone() -> Result<()> {
         })
         .await?;
 
+    // Deleting waits where the cluster cannot be told, and ends where there is none.
+    let cascade = json!({"metadata": {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}});
+    for app in [&garbled, &nowhere] {
+        stage.place.patch_as("a-person", app, &cascade).await?;
+    }
+    stage.place.delete(&nowhere).await?;
+    stage.place.wait_gone(&nowhere).await?;
+
     // A Secret that is mended is taken up.
     let (far_place, line) = elsewhere().await?;
     let config = far_place.cluster().certificate_config()?.to_string();
@@ -187,6 +195,17 @@ async fn a_bad_cluster_secret_is_told_to_its_apps_alone() -> Result<()> {
     let patch = json!({"spec": {"destination": {"namespace": far_place.name()}}});
     stage.place.patch_as("a-person", &garbled, &patch).await?;
     stage.until_sync(&garbled, "Synced").await?;
-    assert!(far_place.get(&objects::config_map("fine", &[])).await?.is_some());
+    let there = objects::config_map("fine", &[]);
+    assert!(far_place.get(&there).await?.is_some());
+
+    // Garbled again, its app is not given up: that would leave its object behind.
+    stage.place.apply(&cluster_secret("garbled", &line.server(), "{\"bearerToken\": s3cr3t")).await?;
+    stage.place.wait(&garbled, "is told", |app| says(app, "InvalidSpecError", "cannot be read")).await?;
+    stage.place.delete(&garbled).await?;
+    stage.place.wait(&garbled, "waits", |app| says(app, "DeletionError", "cannot be read")).await?;
+    assert!(far_place.get(&there).await?.is_some());
+    stage.place.apply(&cluster_secret("garbled", &line.server(), &config)).await?;
+    stage.place.wait_gone(&garbled).await?;
+    assert!(far_place.get(&there).await?.is_none());
     Ok(())
 }
