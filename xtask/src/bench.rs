@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use plumb_testkit::cluster::{self, Layout};
 
 use crate::cluster::ensure_programs;
-use crate::plumb::{RunningPlumb, build, build_plumb};
+use crate::plumb::{RunningPlumb, build, given_or_built};
 
 /// Builds plumb, starts it on a fresh cluster, and measures it: installing and upgrading many small apps, doing
 /// nothing, taking back live edits, a sync of many waves.
@@ -29,10 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository_root().canonicalize().context("find the repository")?;
-    let plumb = match &args.plumb {
-        Some(plumb) => plumb.clone(),
-        None => build_plumb(&root)?,
-    };
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let bench = build(&root, &["--package", "plumb-testkit", "--example", "bench"], "bench")?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;

@@ -10,7 +10,7 @@ use plumb_testkit::cluster::{self, Layout};
 use serde_json::{Value, json};
 
 use crate::cluster::ensure_programs;
-use crate::plumb::build_plumb;
+use crate::plumb::given_or_built;
 
 /// Builds plumb, fills a fresh cluster with Applications as they look after a few weeks (twenty objects, ten past
 /// syncs each) and their reports, and measures the commands that people wait for, beside kubectl's.
@@ -32,10 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository_root().canonicalize().context("find the repository")?;
-    let plumb = match &args.plumb {
-        Some(plumb) => plumb.clone(),
-        None => build_plumb(&root)?,
-    };
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
     let path = crate::path_with(&programs);

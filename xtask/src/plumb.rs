@@ -14,6 +14,11 @@ pub(crate) fn build_plumb(root: &Path) -> Result<PathBuf> {
     build(root, &["--package", "plumb"], "plumb")
 }
 
+/// The plumb that was asked for; without a wish, that of this repository.
+pub(crate) fn given_or_built(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
+    given.map_or_else(|| build_plumb(root), |given| Ok(given.to_owned()))
+}
+
 /// Builds a program of this repository with optimizations, and says where it is.
 pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))

@@ -48,7 +48,7 @@ pub async fn until_taken(
         answer.message().clone_into(&mut complaint);
         let before = object.clone();
         for (reason, field, message) in causes(&answer) {
-            let path = path_of(&field);
+            let path = FieldPath::from_server(&field).segments().to_vec();
             let strike = strikes.entry(field).or_default();
             *strike += 1;
             heed(kind, skeleton, &mut object, &path, &reason, &message, *strike);
@@ -139,29 +139,6 @@ fn remove_any(skeleton: &Value, object: &mut Value, random: &mut Random) -> bool
         .unwrap_or(leaf.len());
     let length = (first + 1).min(leaf.len());
     remove(object, leaf.get(..length).unwrap_or_default())
-}
-
-/// `spec.containers[0].image` as a path. Keys in brackets (`annotations[a/b]`) are fields.
-fn path_of(field: &str) -> Vec<Segment> {
-    let mut segments = Vec::new();
-    let mut rest = field;
-    while !rest.is_empty() {
-        if let Some(inner) = rest.strip_prefix('[') {
-            let Some((key, after)) = inner.split_once(']') else { break };
-            segments.push(key.parse().map_or_else(|_| Segment::Field(key.to_owned()), Segment::Index));
-            rest = after;
-        } else {
-            rest = rest.strip_prefix('.').unwrap_or(rest);
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            let (name, after) = rest.split_at(end);
-            if name.is_empty() {
-                break;
-            }
-            segments.push(Segment::Field(name.to_owned()));
-            rest = after;
-        }
-    }
-    segments
 }
 
 /// Every scalar and every empty map or list, with its way from the root.

@@ -19,6 +19,7 @@ use plumb_cluster_tests::generate::Generator;
 use plumb_cluster_tests::kinds::{self, Kind};
 use plumb_cluster_tests::repair::{leaves, until_taken};
 use plumb_cluster_tests::server::{Answer, Effect, Server};
+use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
 use plumb_cluster_tests::upset::{Upset, Upsets};
 use plumb_core::desired::DesiredObject;
@@ -78,11 +79,6 @@ struct Life<'a> {
     desired: Value,
     applied: Value,
     counts: &'a Counts,
-}
-
-#[expect(clippy::disallowed_methods, reason = "how much a test run covers is chosen outside")]
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ use plumb_cluster_tests::kinds::{self, Kind};
 use plumb_cluster_tests::random::Random;
 use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
 use plumb_cluster_tests::server::{Answer, Effect, Server};
+use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
 use plumb_cluster_tests::{change, generate::Generator};
 use plumb_core::desired::DesiredObject;
@@ -62,11 +63,6 @@ struct Matrix<'a> {
     namespace: &'a str,
     extent: Extent,
     counts: Counts,
-}
-
-#[expect(clippy::disallowed_methods, reason = "how much a test run covers is chosen outside")]
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use plumb_testkit::cluster::{self, Layout};
 
 use crate::cluster::ensure_programs;
-use crate::plumb::{RunningPlumb, build_plumb};
+use crate::plumb::{RunningPlumb, given_or_built};
 use audit::Audit;
 use process::Usage;
 use workload::Workload;
@@ -57,10 +57,7 @@ struct Bench {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository_root().canonicalize().context("find the repository")?;
-    let plumb = match &args.plumb {
-        Some(plumb) => plumb.clone(),
-        None => build_plumb(&root)?,
-    };
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
     let cluster = cluster::attach(&layout, &programs)?;

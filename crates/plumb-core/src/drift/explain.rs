@@ -353,7 +353,7 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
         .collect();
     !failure.causes.is_empty()
         && failure.causes.iter().all(|cause| {
-            let place = blocked::pointer(&cause.field);
+            let place = FieldPath::from_server(&cause.field);
             matches!(cause.reason.as_str(), "FieldValueDuplicate" | "FieldValueRequired")
                 && lists.iter().any(|list| place.starts_with(list))
         })
@@ -366,7 +366,7 @@ fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<Fiel
         .causes
         .iter()
         .filter(|cause| cause.reason == "FieldValueForbidden")
-        .map(|cause| blocked::pointer(&cause.field))
+        .map(|cause| FieldPath::from_server(&cause.field))
         .collect();
     let all_left_over = places.iter().all(|place| {
         place.find(case.desired.value()).is_none()

@@ -84,17 +84,8 @@ impl<'a> Entry<'a> {
         let mut fields = self.fields;
         let mut value = Some(live);
         for segment in path.segments() {
-            let child = match (segment, value) {
-                (Segment::Field(name), _) => fields.get(&format!("f:{name}")),
-                (Segment::Index(index), Some(Value::Array(items))) => item_of(fields, items, *index),
-                (Segment::Index(_), _) => None,
-            };
-            let Some(Value::Object(child)) = child else { return false };
-            fields = child;
-            value = value.and_then(|value| match segment {
-                Segment::Field(name) => value.get(name),
-                Segment::Index(index) => value.get(*index),
-            });
+            let Some((child, inside)) = descend(fields, value, segment) else { return false };
+            (fields, value) = (child, inside);
         }
         true
     }
@@ -111,23 +102,34 @@ impl<'a> Entry<'a> {
             if fields.is_empty() {
                 return true;
             }
-            let child = match (segment, value) {
-                (Segment::Field(name), Some(Value::Array(items))) => {
-                    name.parse().ok().and_then(|index: usize| item_of(fields, items, index))
-                }
-                (Segment::Field(name), _) => fields.get(&format!("f:{name}")),
-                (Segment::Index(index), Some(Value::Array(items))) => item_of(fields, items, *index),
-                (Segment::Index(_), _) => None,
-            };
-            let Some(Value::Object(child)) = child else { return false };
-            fields = child;
-            value = value.and_then(|value| match segment {
-                Segment::Field(name) => value.get(name).or_else(|| value.get(name.parse::<usize>().ok()?)),
-                Segment::Index(index) => value.get(*index),
-            });
+            let Some((child, inside)) = descend(fields, value, segment) else { return false };
+            (fields, value) = (child, inside);
         }
         true
     }
+}
+
+/// One step down: what the entry says about the child, and the child itself where the live object has it. Positions
+/// may come as fields, as JSON pointers write them.
+fn descend<'a, 'v>(
+    fields: &'a Map<String, Value>,
+    value: Option<&'v Value>,
+    segment: &Segment,
+) -> Option<(&'a Map<String, Value>, Option<&'v Value>)> {
+    let (child, inside) = match (value, segment) {
+        (Some(Value::Array(items)), segment) => {
+            let index = match segment {
+                Segment::Field(name) => name.parse().ok()?,
+                Segment::Index(index) => *index,
+            };
+            (item_of(fields, items, index), items.get(index))
+        }
+        (value, Segment::Field(name)) => {
+            (fields.get(&format!("f:{name}")), value.and_then(|value| value.get(name)))
+        }
+        (_, Segment::Index(_)) => (None, None),
+    };
+    Some((child?.as_object()?, inside))
 }
 
 /// The subtree of the list item at `index`.

@@ -23,6 +23,30 @@ impl FieldPath {
         Self::default()
     }
 
+    /// Reads a place as the API server names it in an error: `spec.template.spec.containers[0].image`. Keys in
+    /// brackets (`annotations[a/b]`) are fields.
+    pub fn from_server(field: &str) -> Self {
+        let mut segments = Vec::new();
+        let mut rest = field;
+        while !rest.is_empty() {
+            if let Some(inner) = rest.strip_prefix('[') {
+                let Some((key, after)) = inner.split_once(']') else { break };
+                segments.push(key.parse().map_or_else(|_| Segment::Field(key.to_owned()), Segment::Index));
+                rest = after;
+            } else {
+                rest = rest.strip_prefix('.').unwrap_or(rest);
+                let end = rest.find(['.', '[']).unwrap_or(rest.len());
+                let (name, after) = rest.split_at(end);
+                if name.is_empty() {
+                    break;
+                }
+                segments.push(Segment::Field(name.to_owned()));
+                rest = after;
+            }
+        }
+        Self(segments)
+    }
+
     /// Reads a JSON pointer. Digits become positions only where the value that is walked later is a list, so
     /// they are kept as fields here and [`FieldPath::find`] resolves them against what it meets.
     pub fn from_pointer(pointer: &str) -> Self {

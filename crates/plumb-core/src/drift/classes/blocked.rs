@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{ApiFailure, DriftClass, Fix, FixKind};
-use crate::object::{FieldPath, Segment};
+use crate::object::FieldPath;
 
 /// Lists in Git that name an item twice: the server refuses to merge them.
 pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Explained> {
@@ -41,7 +41,7 @@ pub(in crate::drift) fn refused(failure: &ApiFailure, is_secret: bool) -> Vec<Ex
     if failure.causes.is_empty() {
         return vec![blocked(FieldPath::root(), &failure.message)];
     }
-    failure.causes.iter().map(|cause| blocked(pointer(&cause.field), &cause.message)).collect()
+    failure.causes.iter().map(|cause| blocked(FieldPath::from_server(&cause.field), &cause.message)).collect()
 }
 
 /// An error of the server can quote a whole pod template.
@@ -53,29 +53,6 @@ fn bounded(text: &str) -> String {
     let head: String = text.chars().take(MAX / 2).collect();
     let tail: Vec<char> = text.chars().rev().take(MAX / 2).collect();
     format!("{head} … {}", tail.into_iter().rev().collect::<String>())
-}
-
-/// `spec.template.spec.containers[0].image` as a path. Keys in brackets (`annotations[a/b]`) are fields.
-pub(in crate::drift) fn pointer(field: &str) -> FieldPath {
-    let mut segments = Vec::new();
-    let mut rest = field;
-    while !rest.is_empty() {
-        if let Some(inner) = rest.strip_prefix('[') {
-            let Some((key, after)) = inner.split_once(']') else { break };
-            segments.push(key.parse().map_or_else(|_| Segment::Field(key.to_owned()), Segment::Index));
-            rest = after;
-        } else {
-            rest = rest.strip_prefix('.').unwrap_or(rest);
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            let (name, after) = rest.split_at(end);
-            if name.is_empty() {
-                break;
-            }
-            segments.push(Segment::Field(name.to_owned()));
-            rest = after;
-        }
-    }
-    FieldPath::from(segments)
 }
 
 pub(in crate::drift) fn fix(hints: &[String]) -> Fix {
@@ -98,7 +75,7 @@ mod tests {
             ("", ""),
             ("..x", "/"),
         ] {
-            assert_eq!(pointer(field).to_string(), expected.trim_end_matches('/'), "{field}");
+            assert_eq!(FieldPath::from_server(field).to_string(), expected.trim_end_matches('/'), "{field}");
         }
     }
 }
