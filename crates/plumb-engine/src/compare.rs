@@ -26,6 +26,9 @@ use crate::settings::Settings;
 use crate::sources::Gathered;
 use crate::verdicts;
 
+/// In place of a schema's fingerprint: the server has published none for the kind.
+const NO_SCHEMA: u64 = 0;
+
 /// What a comparison works with.
 pub(crate) struct Comparison<'a> {
     pub(crate) app: &'a App,
@@ -146,8 +149,9 @@ impl Comparison<'_> {
         let mut changed: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
         for (key, object) in &mut live.objects {
             let gvk = object.gvk();
-            let fingerprint = schemas.kind(&gvk).map_or(0, |kind| kind.fingerprint);
-            let known = memory.schemas.get(&gvk).copied();
+            let fingerprint = schemas.kind(&gvk).map_or(NO_SCHEMA, |kind| kind.fingerprint);
+            // A kind is served a moment before its schema is published: the first schema changes nothing.
+            let known = memory.schemas.get(&gvk).copied().filter(|known| *known != NO_SCHEMA);
             if known.is_some_and(|known| known != fingerprint) {
                 *changed.entry(gvk.clone()).or_default() += 1;
                 let fresh = self.cluster.client.get_at(&gvk, key.namespace.as_deref(), &key.name).await;
@@ -173,7 +177,7 @@ impl Comparison<'_> {
         memory.schemas = seen
             .into_iter()
             .map(|gvk| {
-                let fingerprint = schemas.kind(&gvk).map_or(0, |kind| kind.fingerprint);
+                let fingerprint = schemas.kind(&gvk).map_or(NO_SCHEMA, |kind| kind.fingerprint);
                 (gvk, fingerprint)
             })
             .collect();

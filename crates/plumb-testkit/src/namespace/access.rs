@@ -59,6 +59,12 @@ impl TestNamespace {
         live.map(to_value).transpose()
     }
 
+    /// What the server answers to a path that belongs to no object: its schemas, its health.
+    pub async fn read(&self, path: &str) -> Result<String> {
+        let request = http::Request::get(path).body(Vec::new())?;
+        Ok(self.client().request_text(request).await?)
+    }
+
     /// All objects of a kind with these labels (all if empty), in this namespace if it has any.
     pub async fn list(&self, version: &str, kind: &str, labels: &str) -> Result<Seen> {
         self.wait_list(version, kind, labels, "can be listed", |_| true).await

@@ -99,6 +99,13 @@ async fn a_new_schema_judges_its_own_kind_again_and_is_one_event() -> Result<()>
         };
         stage.place.wait(definition, "is served", is_served).await?;
     }
+    // Both schemas are published together, a moment later; the second must not look like a change.
+    let document = format!("/openapi/v3/apis/{group}/v1");
+    let published = async || stage.place.read(&document).await;
+    let has_both = |seen: &Result<String>| {
+        seen.as_ref().is_ok_and(|text| ["Apple", "Pear"].iter().all(|kind| text.contains(kind)))
+    };
+    wait::until_seen(wait::LIMIT, "both schemas are published", published, has_both).await??;
     let fruit = |kind: &str, name: &str| objects::custom(&group, kind, name, &json!({"size": 1}));
     let all = [fruit("Apple", "a1"), fruit("Apple", "a2"), fruit("Apple", "a3"), fruit("Pear", "p1")];
     stage.repo.commit(&[("app/fruit.yaml", objects::manifests(&all))])?;
