@@ -210,7 +210,7 @@ impl Comparison<'_> {
                 compared.shared.insert(key.clone(), with);
             }
             let fingerprint = Fingerprint::of(&object.manifest);
-            let (previous, attempt) = past(memory, key, fingerprint);
+            let (previous, attempt) = past(memory, key, fingerprint, self.gathered);
             let finished = memory.finished.get(key).map(|run| FinishedRun {
                 at: run.at,
                 succeeded: run.succeeded,
@@ -290,9 +290,22 @@ impl Comparison<'_> {
     }
 }
 
-fn past(memory: &Memory, key: &ObjectKey, desired: Fingerprint) -> (PreviousApply, PastAttempt) {
+fn past(
+    memory: &Memory,
+    key: &ObjectKey,
+    desired: Fingerprint,
+    gathered: &Gathered,
+) -> (PreviousApply, PastAttempt) {
     match memory.attempts.get(key) {
         None => (PreviousApply::Unknown, PastAttempt::None),
+        Some(record)
+            if record.desired != desired
+                && gathered.may_vary
+                && matches!(record.result, AttemptResult::Applied)
+                && record.origin == Some(gathered.origin()) =>
+        {
+            (PreviousApply::Rerendered, PastAttempt::None)
+        }
         Some(record) if record.desired != desired => (PreviousApply::Changed, PastAttempt::None),
         Some(record) => match &record.result {
             AttemptResult::Applied => (PreviousApply::Same, PastAttempt::Applied),

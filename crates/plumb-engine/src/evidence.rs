@@ -101,6 +101,8 @@ pub(crate) enum PreviousApply {
     Unknown,
     Same,
     Changed,
+    /// From the same commit, by the same tools, and yet something else.
+    Rerendered,
 }
 
 /// How the last try to apply what Git asks now ended.
@@ -282,6 +284,7 @@ impl Bench<'_, '_> {
                     PreviousApply::Unknown => Previous::Unknown,
                     PreviousApply::Same => Previous::Same,
                     PreviousApply::Changed => Previous::Changed(None),
+                    PreviousApply::Rerendered => Previous::Rerendered,
                 },
                 attempt: match &case.attempt {
                     PastAttempt::None => Attempt::None,

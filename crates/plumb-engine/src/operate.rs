@@ -377,10 +377,12 @@ impl Run<'_> {
                         .and_then(crate::evidence::failure)
                         .map_or(AttemptResult::Failed, AttemptResult::Refused),
                 };
-                memory.attempts.insert(
-                    key.clone(),
-                    AttemptRecord { desired: Fingerprint::of(&object.manifest), result: attempt },
-                );
+                let record = AttemptRecord {
+                    desired: Fingerprint::of(&object.manifest),
+                    origin: Some(compared.gathered.origin()),
+                    result: attempt,
+                };
+                memory.attempts.insert(key.clone(), record);
                 memory.finished.remove(key);
             }
             if let Err(error) = &result {

@@ -87,7 +87,8 @@ impl Run<'_> {
 }
 
 fn applied(desired: Fingerprint) -> AttemptRecord {
-    AttemptRecord { desired, result: AttemptResult::Applied }
+    // Another process rendered it, perhaps for another version of the cluster.
+    AttemptRecord { desired, origin: None, result: AttemptResult::Applied }
 }
 
 /// One or many, as a list.

@@ -4,9 +4,10 @@ mod paths;
 mod resolve;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, Operation, Source};
@@ -42,6 +43,8 @@ pub(crate) struct Gathered {
     /// Everything that is asked for.
     pub(crate) desired: Arc<Complete<DesiredSet>>,
     rendered_at: Instant,
+    /// A hash of the commits and of everything else that a rendering depends on.
+    origin: OnceLock<u64>,
 }
 
 /// What templates print of the time changes with the second. Two renderings within one prove nothing.
@@ -176,6 +179,7 @@ impl Sources {
                 may_vary: false,
                 desired: complete(desired_set(rendered, ground, app))?,
                 rendered_at: Instant::now(),
+                origin: OnceLock::new(),
             }));
         }
         let now = Instant::now();
@@ -272,11 +276,28 @@ impl Sources {
         }
         let desired = complete(desired_set(manifests, ground, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
-        Ok(Gathered { basis, revisions, source_types: types, may_vary, desired, rendered_at: Instant::now() })
+        Ok(Gathered {
+            basis,
+            revisions,
+            source_types: types,
+            may_vary,
+            desired,
+            rendered_at: Instant::now(),
+            origin: OnceLock::new(),
+        })
     }
 }
 
 impl Gathered {
+    /// Two renderings with the same origin that differ tell of a chart that never renders the same twice.
+    pub(crate) fn origin(&self) -> u64 {
+        *self.origin.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            format!("{:?} {:?}", self.revisions, self.basis).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+
     /// The same objects at other commits, none of which concerns the app.
     fn moved_to(&self, resolved: &[Resolved]) -> Self {
         Self {
@@ -286,6 +307,7 @@ impl Gathered {
             may_vary: self.may_vary,
             desired: Arc::clone(&self.desired),
             rendered_at: self.rendered_at,
+            origin: OnceLock::new(),
         }
     }
 }

@@ -52,6 +52,9 @@ pub struct Item {
     /// Would a sync of just this object change what counts? Not for classes that self-heal leaves alone, not
     /// where a guard keeps the object, not where it is on its way out already.
     pub can_heal: bool,
+    /// Is it still what this app applied from an older revision? After a sync of the newest that means that it was
+    /// left out: held by a person, or not among the objects that somebody chose.
+    pub is_behind: bool,
     /// Another app owns it and no longer renders it: it may be taken over.
     pub moves_here: bool,
     /// Is the object held by a person?
@@ -142,6 +145,8 @@ pub enum StartKind {
     SelfHeal,
     /// Another app let go of an object.
     TakeOver,
+    /// The last sync of this revision left an object out that nothing holds any longer.
+    CatchUp,
 }
 
 /// Decides whether a sync starts by itself.
@@ -206,6 +211,13 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
             selected: Some(heals.moved.clone()),
             heal_attempts: 0,
         },
+        // Not a heal: nobody changed the cluster, it is Git's newest state that has not arrived.
+        Some(_) if !automation.self_heal && !heals.behind.is_empty() => SyncStart {
+            kind: StartKind::CatchUp,
+            prune: false,
+            selected: Some(heals.behind.clone()),
+            heal_attempts: 0,
+        },
         Some(_) if !automation.self_heal => return Decision::Nothing(Idle::NoSelfHeal),
         Some(_) if heals.free.is_empty() && heals.next_turn.is_some() => {
             return Decision::Nothing(Idle::BackOff);
@@ -251,6 +263,8 @@ fn is_red(item: &Item) -> bool {
 #[derive(Default)]
 struct Heals {
     free: Vec<SelectedObject>,
+    /// Those of the free ones that a sync left out.
+    behind: Vec<SelectedObject>,
     moved: Vec<SelectedObject>,
     next_turn: Option<Timestamp>,
     stopped: Vec<Stopped>,
@@ -268,10 +282,15 @@ impl Heals {
             }
             // A fight that was given up is told for as long as it lasts, though nothing can heal it any more.
             let standing = situation.ledger.standing(&item.key, &item.context, &situation.limits, now);
-            let can_heal = item.can_heal && (may_prune || !item.requires_pruning);
+            let can_heal = item.is_behind || item.can_heal && (may_prune || !item.requires_pruning);
             match standing {
                 Standing::Stopped(stopped) => heals.stopped.push(stopped),
-                Standing::Free if can_heal => heals.free.push(SelectedObject::of(&item.key)),
+                Standing::Free if can_heal => {
+                    heals.free.push(SelectedObject::of(&item.key));
+                    if item.is_behind {
+                        heals.behind.push(SelectedObject::of(&item.key));
+                    }
+                }
                 Standing::BackOff { until } if can_heal => {
                     heals.next_turn = Some(heals.next_turn.map_or(until, |turn| turn.min(until)));
                 }

@@ -13,7 +13,7 @@ use crate::sync::OperationPhase;
 ///
 /// Words: `manual`, `prune`, `heal`, `empty`, `busy`, `deleting`, `window`, `paused`, `unknown`; `last=PHASE` (this
 /// revision was tried), `older=PHASE` (another was), `bare=PHASE` (without result), `irrelevant`. Items:
-/// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `hook`.
+/// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`.
 fn decided(words: &str) -> String {
     decided_with(words, &HealLedger::default(), now())
 }
@@ -28,13 +28,14 @@ fn item(word: &str) -> Option<Item> {
         status,
         requires_pruning,
         can_heal,
+        is_behind: matches!(word, "behind" | "held-behind"),
         moves_here: word == "moved",
-        is_paused: word == "held",
+        is_paused: matches!(word, "held" | "held-behind"),
         context: context("night-scaler"),
     };
     match word {
         "red" | "held" | "moved" => Some(item(Some(SyncCode::OutOfSync), false, true)),
-        "fixed" => Some(item(Some(SyncCode::OutOfSync), false, false)),
+        "fixed" | "behind" | "held-behind" => Some(item(Some(SyncCode::OutOfSync), false, false)),
         "green" => Some(item(Some(SyncCode::Synced), false, false)),
         "extra" => Some(item(Some(SyncCode::OutOfSync), true, true)),
         "hook" => Some(item(None, true, true)),
@@ -152,6 +153,26 @@ fn self_heal_takes_what_can_be_healed_and_counts_its_tries() {
 fn an_object_that_another_app_let_go_is_taken_over_without_self_heal() {
     assert_eq!(decided("moved green last=Succeeded"), "TakeOver moved prune=false attempt=0");
     assert_eq!(decided("moved green last=Failed"), "refuse: Failed last sync attempt to new: it broke");
+}
+
+#[test]
+fn what_a_sync_left_out_is_caught_up_with_once_nothing_holds_it() {
+    assert_eq!(decided("held-behind green last=Succeeded"), "NoSelfHeal");
+    assert_eq!(decided("behind green last=Succeeded"), "CatchUp behind prune=false attempt=0");
+    assert_eq!(decided("behind red green last=Succeeded"), "CatchUp behind prune=false attempt=0");
+    assert_eq!(decided("heal behind red green last=Succeeded"), "SelfHeal behind,red prune=false attempt=3");
+    assert_eq!(decided("behind green last=Failed"), "refuse: Failed last sync attempt to new: it broke");
+    // Something writes the old state again each time: that is a fight like any other.
+    let ledger = HealLedger::default().healed(
+        &key("ConfigMap", "behind"),
+        &context("night-scaler"),
+        &HealLimits::default(),
+        now(),
+    );
+    assert_eq!(
+        decided_with("behind green last=Succeeded", &ledger, now()),
+        "NoSelfHeal (again at 2026-11-15T12:00:01Z)"
+    );
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn facts(evidence: &Evidence<'_>) -> u64 {
         Previous::Unknown => 0_u8.hash(&mut hasher),
         Previous::Same => 1_u8.hash(&mut hasher),
         Previous::Changed(previous) => (2_u8, previous.map(content)).hash(&mut hasher),
+        Previous::Rerendered => 3_u8.hash(&mut hasher),
     }
     match facts.attempt {
         Attempt::None => 0_u8.hash(&mut hasher),

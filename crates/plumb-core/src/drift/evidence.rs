@@ -91,6 +91,8 @@ pub enum Previous<'a> {
     Same,
     /// Something else.
     Changed(Option<&'a Manifest>),
+    /// Something else, rendered from the very same commit by the same tools: the rendering itself varies.
+    Rerendered,
 }
 
 /// How the last attempt to apply what Git asks now ended.

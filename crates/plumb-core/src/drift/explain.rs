@@ -167,6 +167,7 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     if case.owners.is_empty() {
         return Some(match case.facts().previous {
             Previous::Changed(_) => behind::difference(case, difference),
+            Previous::Rerendered => unstable_render::since_applied(difference),
             Previous::Unknown | Previous::Same => {
                 tug_of_war::escalate(case, unexplained::difference(case, difference))
             }
@@ -193,6 +194,7 @@ fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let same = matches!(case.facts().previous, Previous::Same);
+    let rerendered = matches!(case.facts().previous, Previous::Rerendered);
     let is_there = difference.change != Change::ItemMissing;
     match case.predict(difference) {
         // The refusal is one finding for all fields.
@@ -210,6 +212,9 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         }),
         Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
+        }
+        Prediction::Changed | Prediction::Unavailable if rerendered && is_there && case.is_ours(place) => {
+            Some(unstable_render::since_applied(difference))
         }
         Prediction::Unavailable if same => Some(
             admission_mutated::difference(case, difference)
@@ -304,7 +309,7 @@ fn is_key_of_whole_map(case: &Case<'_>, addition: &Addition<'_>) -> bool {
 /// Is it known that Git's value of this place is not what was applied last? `None`: a question was noted.
 fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
     match case.facts().previous {
-        Previous::Unknown | Previous::Same => Some(false),
+        Previous::Unknown | Previous::Same | Previous::Rerendered => Some(false),
         Previous::Changed(Some(previous)) => {
             Some(place.find(previous.value()) != place.find(case.desired.value()))
         }

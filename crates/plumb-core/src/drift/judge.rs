@@ -35,7 +35,7 @@ fn judge_secret(evidence: &Evidence<'_>) -> Outcome {
     let live = redact(evidence.live);
     let previous = match evidence.facts.previous {
         Previous::Changed(previous) => redact(previous),
-        Previous::Unknown | Previous::Same => None,
+        Previous::Unknown | Previous::Same | Previous::Rerendered => None,
     };
     let dry_run = match evidence.answers.dry_run {
         Some(DryRun::Object(object)) => redact(Some(object)),

@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use plumb_testkit::objects;
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::{objects, programs};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, path_with};
 
 #[tokio::test]
 async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
@@ -35,14 +35,33 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     let live = bench.place.wait(&web, "exists", |_| true).await?;
     assert_eq!(live["spec"]["replicas"], 10, "nobody puts it back while the automation is paused");
 
-    // The bird's-eye view.
+    // The bird's-eye view, typed in and from a file.
     let program = r#".items[] | .metadata.name as $app
            | .status.resources[]?
            | select(.status != "Synced")
            | "\($app)\t\(.kind)/\(.name)\t\(.namespace // "cluster")""#;
     let namespace = bench.place.name().to_owned();
-    if let Some(listed) = kubectl_jq(&bench, &["get", "applications", "-o", "json"], program)? {
-        assert_eq!(listed, format!("payments\tDeployment/payments\t{namespace}\n"));
+    let red = format!("payments\tDeployment/payments\t{namespace}\n");
+    let typed =
+        format!("kubectl -n {namespace} get applications -o json \\\n  | jq -r '{program}' \\\n  | sort");
+    assert_eq!(piped(&bench, &typed)?.unwrap_or_else(|| red.clone()), red);
+    let file = bench.file("drift.jq", program)?;
+    let from_file = format!(
+        "kubectl -n {namespace} get applications -o json | jq -r -f {} | sort | head -30",
+        file.display()
+    );
+    assert_eq!(piped(&bench, &from_file)?.unwrap_or_else(|| red.clone()), red);
+
+    // Before an IngressClass goes: who uses it?
+    let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "shop"},
+        "spec": {"ingressClassName": "nginx", "defaultBackend": {"service": {"name": "shop", "port": {"number": 80}}}}});
+    bench.place.apply(&ingress).await?;
+    let users = r#"kubectl get ingress -A -o json \
+  | jq -r '.items[] | select(.spec.ingressClassName=="nginx")
+                   | "\(.metadata.namespace)/\(.metadata.name)"'"#;
+    if let Some(users) = piped(&bench, users)? {
+        let shop = format!("{namespace}/shop");
+        assert!(users.lines().any(|user| user == shop), "{users}");
     }
     bench.run("argocd app set payments --sync-policy automated", &[], "")?;
     let tuned = bench.quietly("argocd app list --core -o json", &[("ARGOCD_OPTS", "--core")], "")?;
@@ -56,22 +75,19 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     bench.transcript.check("seeds")
 }
 
-/// `kubectl … | jq -r …`; `None` on a machine without the two.
-fn kubectl_jq(bench: &Bench, args: &[&str], program: &str) -> Result<Option<String>> {
-    let kubectl = Command::new("kubectl")
-        .arg("--kubeconfig")
-        .arg(bench.place.kubeconfig())
-        .args(["-n", bench.place.name()])
-        .args(args)
-        .output();
-    let Ok(kubectl) = kubectl else {
-        writeln!(std::io::stdout(), "skipped: there is no kubectl")?;
-        return Ok(None);
-    };
-    let file = bench.file("applications.json", &String::from_utf8(kubectl.stdout)?)?;
-    let Ok(jq) = Command::new("jq").arg("-r").arg(program).arg(file).output() else {
+/// What a pipe of the shell prints; `None` on a machine without jq, which nothing here installs.
+fn piped(bench: &Bench, line: &str) -> Result<Option<String>> {
+    if Command::new("jq").arg("--version").output().is_err() {
         writeln!(std::io::stdout(), "skipped: there is no jq")?;
         return Ok(None);
-    };
-    Ok(Some(String::from_utf8(jq.stdout)?))
+    }
+    let kubectl = programs()?.kubectl.parent().context("kubectl lies in no folder")?;
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .env("PATH", path_with(std::iter::once(kubectl)))
+        .env("KUBECONFIG", bench.place.kubeconfig())
+        .output()
+        .context("run sh")?;
+    ensure!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(Some(String::from_utf8(output.stdout)?))
 }

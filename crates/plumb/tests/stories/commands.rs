@@ -10,6 +10,8 @@ fn phase(app: &Value) -> &str {
     app["status"]["operationState"]["phase"].as_str().unwrap_or_default()
 }
 
+const IMAGE: &str = "/spec/template/spec/containers/0/image";
+
 #[tokio::test]
 async fn what_was_pruned_is_brought_back() -> Result<()> {
     let stage = Stage::set().await?;
@@ -77,6 +79,38 @@ async fn a_pause_holds_self_heal_is_told_and_ends_by_itself() -> Result<()> {
     assert_eq!(live["spec"]["replicas"], 2, "a person holds it");
     stage.plumb(&["resume", "held", "apps/Deployment/web"])?;
     stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_came_to_git_during_a_pause_arrives_after_it() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = |image: &str| objects::with(objects::deployment("web", 1), IMAGE, json!(image));
+    let beside = |text: &str| objects::config_map("beside", &[("text", text)]);
+    let commit = |image: &str, text: &str| {
+        stage.repo.commit(&[("app/all.yaml", objects::manifests(&[web(image), beside(text)]))])
+    };
+    commit("registry.example/web:1", "old")?;
+    // Without self-heal: this is about Git's newest state, not about edits.
+    let app = stage.application("late", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+
+    stage.plumb(&["pause", "late", "apps/Deployment/web", "--for", "1h", "--reason", "release freeze"])?;
+    let revision = commit("registry.example/web:2", "new")?;
+    stage.refresh(&app).await?;
+    stage.place.wait(&beside(""), "is the new one", |live| live["data"]["text"] == "new").await?;
+    let has_ended = |app: &Value| {
+        let last = &app["status"]["operationState"];
+        last["phase"] == "Succeeded" && last["syncResult"]["revision"] == revision.as_str()
+    };
+    stage.place.wait(&app, "was synced but for what is held", has_ended).await?;
+    let live = stage.place.get(&web("")).await?.unwrap_or_default();
+    assert_eq!(live.pointer(IMAGE), Some(&json!("registry.example/web:1")), "a person holds it");
+
+    stage.plumb(&["resume", "late", "apps/Deployment/web"])?;
+    let is_new = |live: &Value| live.pointer(IMAGE) == Some(&json!("registry.example/web:2"));
+    stage.place.wait(&web(""), "is the new one", is_new).await?;
+    stage.until_sync(&app, "Synced").await?;
     Ok(())
 }
 

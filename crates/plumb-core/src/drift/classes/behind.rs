@@ -29,7 +29,9 @@ pub(in crate::drift) fn dropped(addition: &Addition<'_>) -> Explained {
 pub(in crate::drift) fn missing(evidence: &Evidence<'_>) -> Explained {
     let why = match evidence.facts.previous {
         Previous::Same => "this app applied the object, and it is gone from the cluster",
-        Previous::Unknown | Previous::Changed(_) => "Git has the object and the cluster does not",
+        Previous::Unknown | Previous::Changed(_) | Previous::Rerendered => {
+            "Git has the object and the cluster does not"
+        }
     };
     Explained::new(DriftClass::Behind, FieldPath::root(), true, why)
 }

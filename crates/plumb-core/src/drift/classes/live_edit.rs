@@ -23,7 +23,7 @@ fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<
             Some(_) => case.is_after_ours(entry),
             None => false,
         },
-        Previous::Changed(None) | Previous::Unknown => case.is_after_ours(entry),
+        Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => case.is_after_ours(entry),
     }
 }
 
@@ -52,7 +52,7 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
             difference.desired.is_some()
                 && difference.desired_path.find(previous.value()) == difference.desired
         }
-        Previous::Changed(None) | Previous::Unknown => false,
+        Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => false,
     };
     let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
     if !is_gone || !(unchanged_in_git || edited_key(case, difference).is_some()) {

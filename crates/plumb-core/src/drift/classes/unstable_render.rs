@@ -20,6 +20,18 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     })
 }
 
+/// What was applied came from the same commit, and nobody wrote here since: only the rendering can have changed. A
+/// date shows no difference between two renderings of one day.
+pub(in crate::drift) fn since_applied(difference: &Difference<'_>) -> Explained {
+    Explained::new(
+        DriftClass::UnstableRender,
+        difference.desired_path.clone(),
+        false,
+        format!("the same commit rendered another value at {} when it was applied", difference.desired_path),
+    )
+    .keeping(difference.whole.clone().unwrap_or_else(|| difference.path.clone()))
+}
+
 /// The name itself is made up at each rendering: the same object is there (or asked for) under another one.
 pub(in crate::drift) fn renamed(other: &str) -> Explained {
     Explained::new(

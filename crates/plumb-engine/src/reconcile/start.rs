@@ -1,0 +1,249 @@
+//! The operation that a run moves along: under way already, just asked for, or started by itself.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_core::app::{App, Initiator, Operation};
+use plumb_core::automation::{
+    self, Decision, HealContext, HealLimits, Idle, Item, LastOperation, Situation, StartKind,
+};
+use plumb_core::desired::{ObjectOptions, PruneOption};
+use plumb_core::drift::{DriftClass, Verdict};
+use plumb_core::plan::Owner;
+use plumb_core::status::{AppStatus, ObjectStatus};
+use plumb_core::sync::OperationPhase;
+use plumb_crd::application as wire;
+use plumb_crd::{Application, to_operation};
+use tracing::info;
+
+use crate::compare::Compared;
+use crate::memory::{Fingerprint, Memory};
+use crate::operation::{self, ActiveOperation};
+use crate::project::Ground;
+use crate::queue::Look;
+use crate::reconcile::Run;
+
+impl Run<'_> {
+    /// The operation that is under way, if any: in this process, in another before it, or just asked for.
+    pub(super) fn current_operation(
+        &mut self,
+        application: &Application,
+        memory: &mut Memory,
+    ) -> Option<ActiveOperation> {
+        let asked = application.operation.as_ref();
+        if let Some(active) = memory.operation.take() {
+            // Not written yet, or still the same: ours goes on. Removed by somebody: it is over.
+            let is_current = asked.is_none_or(|asked| *asked == active.wire);
+            if is_current && (asked.is_some() || active.state.is_none()) {
+                return Some(active);
+            }
+            asked?;
+        }
+        let asked = asked?;
+        let operation = match to_operation(asked) {
+            Ok(operation) => operation,
+            Err(problems) => {
+                for problem in &problems {
+                    self.conditions.add("InvalidSpecError", format!("operation: {problem}"));
+                }
+                return None;
+            }
+        };
+        let state = application.status.operation_state.as_deref();
+        let under_way = state.filter(|state| {
+            state.operation == *asked && matches!(state.phase.as_str(), "Running" | "Terminating")
+        });
+        Some(match under_way {
+            Some(state) => ActiveOperation::resume(asked.clone(), operation, state),
+            None => self.begin(application, memory, asked.clone(), operation),
+        })
+    }
+
+    fn begin(
+        &self,
+        application: &Application,
+        memory: &mut Memory,
+        wire: wire::Operation,
+        asked: Operation,
+    ) -> ActiveOperation {
+        // Whoever asks for an operation clears the state of the last one; this process remembers it.
+        let written = application.status.operation_state.as_ref().map(|state| state.started_at);
+        let active = ActiveOperation::begin(wire, asked, self.now, written.max(memory.last_start));
+        memory.last_start = Some(active.record.started_at);
+        active
+    }
+
+    pub(super) fn start_by_itself(
+        &mut self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        compared: &Compared,
+        status: &AppStatus,
+        memory: &mut Memory,
+    ) -> Option<ActiveOperation> {
+        let items: Vec<Item> =
+            status.resources.iter().map(|object| self.item(app, compared, object)).collect();
+        let last = last_operation(application, app);
+        let window = ground.window(app, self.now);
+        let limits = HealLimits::default();
+        let situation = Situation {
+            automation: app.sync_policy.automated,
+            has_operation: false,
+            is_deleting: false,
+            window: window.as_deref(),
+            paused_until: app
+                .pause
+                .as_ref()
+                .filter(|pause| pause.holds_at(self.now))
+                .map(|pause| pause.until.unwrap_or(Timestamp::MAX)),
+            status: status.sync,
+            items: &items,
+            sources: &app.sources,
+            revisions: &compared.gathered.revisions,
+            irrelevant_change: nothing_moved(compared, memory),
+            last: last.as_ref(),
+            ledger: &memory.ledger,
+            limits,
+        };
+        let verdict = automation::decide(&situation, self.now);
+        for stopped in &verdict.stopped {
+            memory.ledger = std::mem::take(&mut memory.ledger).stopped(stopped);
+            self.conditions.add("SyncError", stopped.message());
+        }
+        if let Some(at) = verdict.wake_at {
+            self.wake_at(app, Look::Live, at, "automation");
+        }
+        match verdict.decision {
+            Decision::Nothing(why) => {
+                if matches!(why, Idle::Window | Idle::Paused) {
+                    self.conditions.keep("SyncError");
+                }
+                None
+            }
+            Decision::Refuse(message) => {
+                self.conditions.add("SyncError", message);
+                None
+            }
+            Decision::Sync(start) => {
+                let wire = operation::automated(&start, &application.spec, &compared.gathered.revisions);
+                let asked = to_operation(&wire).ok()?;
+                info!(app = %app.id, kind = ?start.kind, objects = start.selected.as_ref().map_or(0, Vec::len), "sync starts by itself");
+                let may_be_undone = match start.kind {
+                    StartKind::SelfHeal | StartKind::CatchUp => true,
+                    StartKind::NewRevision | StartKind::TakeOver => false,
+                };
+                if may_be_undone {
+                    self.engine.metrics.heals.increment([&*ground.cluster.server]);
+                    for item in items
+                        .iter()
+                        .filter(|item| start.selected.iter().flatten().any(|object| object.means(&item.key)))
+                    {
+                        memory.ledger = std::mem::take(&mut memory.ledger).healed(
+                            &item.key,
+                            &item.context,
+                            &limits,
+                            self.now,
+                        );
+                    }
+                }
+                let mut active = self.begin(application, memory, wire, asked);
+                active.gathered = Some(Arc::clone(&compared.gathered));
+                Some(active)
+            }
+        }
+    }
+
+    fn item(&self, app: &App, compared: &Compared, object: &ObjectStatus) -> Item {
+        let verdict = compared.verdicts.get(&object.key);
+        let live = compared.live.objects.get(&object.key);
+        let desired = compared.gathered.desired.get().objects.get(&object.key);
+        let options = live.map(|live| ObjectOptions::parse(live)).unwrap_or_default();
+        let is_missing = live.is_none() && desired.is_some();
+        let guarded = options.prune == Some(PruneOption::Never) || app.sync_policy.has("Prune=false");
+        let can_heal = match verdict {
+            Some(verdict) if verdict.advice.blocked => false,
+            Some(verdict) if verdict.requires_pruning => {
+                !guarded && !live.is_some_and(|live| live.is_terminating())
+            }
+            Some(verdict) => is_missing || !verdict.advice.heal.is_empty(),
+            None => false,
+        };
+        let counted = verdict.and_then(|verdict| verdict.findings.iter().find(|finding| finding.counts));
+        Item {
+            key: object.key.clone(),
+            status: object.status,
+            requires_pruning: object.requires_pruning,
+            can_heal,
+            is_behind: live.is_some() && verdict.is_some_and(is_left_behind),
+            moves_here: matches!(compared.owners.get(&object.key), Some(Owner::Other { renders: false, .. }))
+                && desired.is_some(),
+            is_paused: live.and_then(|live| self.paused(live)).is_some(),
+            context: HealContext {
+                desired: desired
+                    .map(|desired| Fingerprint::of(&desired.manifest).to_string())
+                    .unwrap_or_default(),
+                opponent: counted.and_then(|finding| finding.actor.clone()),
+                fields: counted
+                    .map(|finding| finding.fields.iter().map(ToString::to_string).collect())
+                    .unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// Would a sync bring an object to a state of Git that has not arrived yet?
+fn is_left_behind(verdict: &Verdict) -> bool {
+    let mut counted = verdict.findings.iter().filter(|finding| finding.counts);
+    !verdict.advice.blocked && counted.any(|finding| finding.class == DriftClass::Behind)
+}
+
+/// Is everything that Git asks for what was applied last, and has nothing left Git? Then a newer commit changed
+/// nothing of this app.
+fn nothing_moved(compared: &Compared, memory: &Memory) -> bool {
+    let has_left = compared.verdicts.values().any(|verdict| verdict.requires_pruning);
+    !has_left
+        && compared.gathered.desired.get().objects.values().all(|object| {
+            let attempt = memory.attempts.get(&object.key);
+            attempt.is_some_and(|attempt| attempt.desired == Fingerprint::of(&object.manifest))
+        })
+}
+
+/// The last operation as the automation looks at it.
+pub(super) fn last_operation(application: &Application, app: &App) -> Option<LastOperation> {
+    let state = application.status.operation_state.as_ref()?;
+    let synced = state.sync_result.as_deref().map(|result| {
+        let compared_to = wire::ComparedTo::of(&application.spec);
+        let normalized =
+            |source: &Option<Box<wire::ApplicationSource>>| source.as_ref().map(|source| source.normalized());
+        let same = result.sources == compared_to.sources
+            && (!result.sources.is_empty() || normalized(&result.source) == normalized(&compared_to.source));
+        let revisions = if result.revisions.is_empty() {
+            vec![result.revision.clone()]
+        } else {
+            result.revisions.clone()
+        };
+        (if same { app.sources.clone() } else { Vec::new() }, revisions)
+    });
+    let is_automated = state.operation.initiated_by.automated;
+    Some(LastOperation {
+        phase: OperationPhase::from_name(&state.phase)?,
+        message: state.message.clone(),
+        synced,
+        heal_attempts: state
+            .operation
+            .sync
+            .as_ref()
+            .filter(|_| is_automated)
+            .and_then(|sync| u32::try_from(sync.auto_heal_attempts_count).ok())
+            .unwrap_or(0),
+    })
+}
+
+/// Was it asked for by a person? Then heals are counted anew.
+pub(crate) fn is_by_person(active: &ActiveOperation) -> bool {
+    match active.asked.initiated_by {
+        Initiator::Automated => false,
+        Initiator::User(_) | Initiator::Unnamed => true,
+    }
+}
