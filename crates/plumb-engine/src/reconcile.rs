@@ -103,7 +103,7 @@ impl Run<'_> {
             Err(message) => {
                 self.conditions.add("ComparisonError", message);
                 self.fail_operation(application, memory).await;
-                return self.write_unknown(application, app, memory).await;
+                return self.write_unknown(application, memory).await;
             }
         };
         self.hooks = Some(Arc::clone(&gathered));
@@ -116,7 +116,7 @@ impl Run<'_> {
             Ok(compared) => compared,
             Err(error) => {
                 self.conditions.add("ComparisonError", format!("the cluster cannot be read: {error}"));
-                return self.write_unknown(application, app, memory).await;
+                return self.write_unknown(application, memory).await;
             }
         };
         if self.recall_last_sync(application, app, ground, &compared, memory).await

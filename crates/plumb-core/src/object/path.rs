@@ -135,6 +135,19 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn fields_of_the_server_become_pointers() {
+        for (field, expected) in [
+            ("spec.maxUnavailable", "/spec/maxUnavailable"),
+            ("spec.template.spec.containers[0].image", "/spec/template/spec/containers/0/image"),
+            ("metadata.annotations[a/b.c]", "/metadata/annotations/a~1b.c"),
+            ("", ""),
+            ("..x", ""),
+        ] {
+            assert_eq!(FieldPath::from_server(field).to_string(), expected, "{field}");
+        }
+    }
+
+    #[test]
     fn a_pointer_is_printed_as_it_was_read() {
         for pointer in ["", "/spec/replicas", "/metadata/annotations/a~1b~0c", "/spec/containers/0/image"] {
             assert_eq!(FieldPath::from_pointer(pointer).to_string(), pointer);

@@ -61,21 +61,3 @@ pub(in crate::drift) fn fix(hints: &[String]) -> Fix {
         hints.first().cloned().unwrap_or_else(|| "fix what the server refuses, in Git".to_owned()),
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_of_the_server_become_pointers() {
-        for (field, expected) in [
-            ("spec.maxUnavailable", "/spec/maxUnavailable"),
-            ("spec.template.spec.containers[0].image", "/spec/template/spec/containers/0/image"),
-            ("metadata.annotations[a/b.c]", "/metadata/annotations/a~1b.c"),
-            ("", ""),
-            ("..x", "/"),
-        ] {
-            assert_eq!(FieldPath::from_server(field).to_string(), expected.trim_end_matches('/'), "{field}");
-        }
-    }
-}

@@ -1,0 +1,218 @@
+//! Lists in the typed walk: by key, as a set, as a whole.
+
+use serde_json::Value;
+
+use super::value::Spelling;
+use super::walk::{Side, Step, Walk, known};
+use super::{Change, Fill, Reason};
+use crate::schema::{ListType, Schema, Shape};
+
+/// Lists longer than this are compared position by position when they do not match; pairing them is quadratic.
+const MAX_PAIRED: usize = 256;
+
+impl<'a> Walk<'a> {
+    pub(super) fn list(
+        &mut self,
+        schema: Option<Schema<'a>>,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        match schema.map(Schema::shape) {
+            Some(Shape::List { items, list_type: ListType::Map(keys) }) if self.atomic.is_none() => {
+                self.keyed_list(items, keys, whole_desired, whole_live, desired, live);
+            }
+            Some(Shape::List { list_type: ListType::Set, .. }) if self.atomic.is_none() => {
+                self.set(whole_desired, whole_live, desired, live);
+            }
+            Some(Shape::List { items, .. }) => {
+                self.inside(true, |walk| {
+                    walk.atomic_list(Some(items), whole_desired, whole_live, desired, live);
+                });
+            }
+            Some(Shape::Any | Shape::Map { .. } | Shape::Scalar(_)) | None => {
+                self.inside(true, |walk| walk.atomic_list(None, whole_desired, whole_live, desired, live));
+            }
+        }
+    }
+
+    fn keyed_list(
+        &mut self,
+        items: Schema<'a>,
+        keys: &[String],
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        let mut pairs: Vec<Option<usize>> = Vec::with_capacity(desired.len());
+        let mut taken = vec![false; live.len()];
+        for (at, item) in desired.iter().enumerate() {
+            let duplicate = desired.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item));
+            if duplicate {
+                self.out.duplicates.push(self.path(Side::Desired));
+                return;
+            }
+            // Most lists stand in Git's order.
+            let guess = live.get(at).filter(|found| same_keys(keys, items, item, found)).map(|_| at);
+            let pair = guess.or_else(|| live.iter().position(|found| same_keys(keys, items, item, found)));
+            if let Some(taken) = pair.and_then(|pair| taken.get_mut(pair)) {
+                *taken = true;
+            }
+            pairs.push(pair);
+        }
+        for (at, (item, pair)) in desired.iter().zip(&pairs).enumerate() {
+            self.steps.push(Step::Item { desired: Some(at), live: *pair });
+            if let Some(found) = pair.and_then(|pair| live.get(pair)) {
+                self.place(Some(items), item, found);
+            } else {
+                self.differ(Change::ItemMissing, Some(item), None);
+                self.scan(Some(items), item);
+            }
+            self.steps.pop();
+        }
+        for (at, found) in live.iter().enumerate() {
+            if taken.get(at) == Some(&false) {
+                self.steps.push(Step::Item { desired: None, live: Some(at) });
+                // A second item of a name that Git has: of two variables of one name the last one counts.
+                if desired.iter().any(|item| same_keys(keys, items, item, found)) {
+                    self.differ(Change::Extra, None, Some(found));
+                } else {
+                    self.add(found, Fill::None, true);
+                }
+                self.steps.pop();
+            }
+        }
+        if !pairs.iter().flatten().is_sorted() {
+            if order_matters(self.steps.last().copied(), desired) {
+                self.differ(Change::Order, Some(whole_desired), Some(whole_live));
+            } else {
+                self.forgive(Reason::Spelling(Spelling::Order), Some(whole_desired), Some(whole_live));
+            }
+        }
+    }
+
+    fn set(
+        &mut self,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        for (at, item) in desired.iter().enumerate() {
+            if !live.contains(item) {
+                self.steps.push(Step::Item { desired: Some(at), live: None });
+                self.differ(Change::ItemMissing, Some(item), None);
+                self.steps.pop();
+            }
+        }
+        for (at, found) in live.iter().enumerate() {
+            if !desired.contains(found) {
+                self.steps.push(Step::Item { desired: None, live: Some(at) });
+                self.add(found, Fill::None, true);
+                self.steps.pop();
+            }
+        }
+        let kept = live.iter().filter(|found| desired.contains(found));
+        if desired.iter().all(|item| live.contains(item)) && !kept.eq(desired) {
+            self.forgive(Reason::Spelling(Spelling::Order), Some(whole_desired), Some(whole_live));
+        }
+    }
+
+    /// A list that is replaced as a whole. Satisfied if every item has all that Git asks, in Git's order;
+    /// otherwise the smallest account of what differs.
+    fn atomic_list(
+        &mut self,
+        items: Option<Schema<'a>>,
+        whole_desired: &'a Value,
+        whole_live: &'a Value,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) {
+        if desired == live {
+            return;
+        }
+        if desired.len() == live.len() {
+            let trial = self.trial(|walk| walk.pairwise(items, desired, live));
+            if trial.differences.is_empty() && trial.duplicates.is_empty() {
+                self.out.append(trial);
+                return;
+            }
+        }
+        if desired.len() <= live.len()
+            && live.len() <= MAX_PAIRED
+            && let Some(matched) = self.matching(items, desired, live)
+        {
+            if desired.len() == live.len() {
+                self.differ(Change::Order, Some(whole_desired), Some(whole_live));
+                return;
+            }
+            for (at, found) in live.iter().enumerate() {
+                if !matched.contains(&at) {
+                    self.steps.push(Step::Item { desired: None, live: Some(at) });
+                    self.differ(Change::Extra, None, Some(found));
+                    self.steps.pop();
+                }
+            }
+            return;
+        }
+        self.pairwise(items, desired, live);
+    }
+
+    fn pairwise(&mut self, items: Option<Schema<'a>>, desired: &'a [Value], live: &'a [Value]) {
+        for at in 0..desired.len().max(live.len()) {
+            let (wanted, found) = (desired.get(at), live.get(at));
+            self.steps.push(Step::Item { desired: wanted.map(|_| at), live: found.map(|_| at) });
+            match (wanted, found) {
+                (Some(wanted), Some(found)) => self.place(items, wanted, found),
+                (Some(wanted), None) => self.differ(Change::ItemMissing, Some(wanted), None),
+                (None, found) => self.differ(Change::Extra, None, found),
+            }
+            self.steps.pop();
+        }
+    }
+
+    /// A live item for every desired one, each used once.
+    fn matching(
+        &mut self,
+        items: Option<Schema<'a>>,
+        desired: &'a [Value],
+        live: &'a [Value],
+    ) -> Option<Vec<usize>> {
+        let mut matched = Vec::with_capacity(desired.len());
+        for wanted in desired {
+            let found = live.iter().enumerate().find(|(at, found)| {
+                !matched.contains(at)
+                    && (wanted == *found
+                        || self.trial(|walk| walk.place(items, wanted, found)).differences.is_empty())
+            });
+            matched.push(found?.0);
+        }
+        Some(matched)
+    }
+}
+
+/// Are two items of a keyed list the same one? A key that is left out has its default.
+pub(super) fn same_keys(keys: &[String], items: Schema<'_>, one: &Value, other: &Value) -> bool {
+    keys.iter().all(|name| {
+        let (one, other) = (one.get(name), other.get(name));
+        if one.is_some() && other.is_some() {
+            return one == other;
+        }
+        let default = known(Some(items), name).and_then(Schema::default);
+        one.or(default) == other.or(default)
+    })
+}
+
+/// Init containers run in order, and a variable can use only those before it. Everywhere else the order of a
+/// keyed list means nothing.
+fn order_matters(list: Option<Step<'_>>, desired: &[Value]) -> bool {
+    match list {
+        Some(Step::Field("initContainers")) => true,
+        Some(Step::Field("env")) => desired
+            .iter()
+            .any(|item| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("))),
+        Some(Step::Field(_) | Step::Item { .. }) | None => false,
+    }
+}

@@ -1,0 +1,67 @@
+//! Manifests that blow up, nest or lie.
+
+use super::*;
+
+#[test]
+fn billion_laughs() {
+    let bomb = format!("{}apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\n", bomb());
+    let workbench = workbench(&[("app/bomb.yaml", &bomb)]);
+    let started = Instant::now();
+    fails(&workbench, "app", None, &["app/bomb.yaml", "not valid YAML"]);
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn nesting_without_end() {
+    let deep = format!("apiVersion: v1\nkind: X\nspec: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    let workbench = workbench(&[("app/deep.yaml", &deep)]);
+    fails(&workbench, "app", None, &["app/deep.yaml"]);
+    let deep = format!("{{\"kind\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    workbench.write("json/deep.json", &deep);
+    fails(&workbench, "json", None, &["json/deep.json"]);
+}
+
+#[test]
+fn huge_files() {
+    let huge = format!("{GOOD}data:\n  x: {}\n", "y".repeat(2 << 20));
+    let workbench = workbench(&[("app/huge.yaml", &huge)]);
+    fails(&workbench, "app", None, &["app/huge.yaml", "over the limit"]);
+}
+
+#[test]
+fn too_many_objects() {
+    let many: Vec<String> =
+        (0..2000).map(|n| format!("---\n{}", GOOD.replace("good", &format!("n{n}")))).collect();
+    let many = many.concat();
+    let workbench = workbench(&[("app/many.yaml", &many)]);
+    fails(&workbench, "app", None, &["app/many.yaml", "number of objects", "500"]);
+}
+
+#[test]
+fn pointers_of_git_lfs() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n";
+    let workbench = workbench(&[("app/a.yaml", pointer)]);
+    fails(&workbench, "app", None, &["app/a.yaml", "Git LFS"]);
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let workbench = workbench(&[]);
+    std::fs::create_dir(workbench.root().join("app")).unwrap();
+    std::fs::write(workbench.root().join("app/a.yaml"), b"kind: \xff\xfe\x00\n").unwrap();
+    fails(&workbench, "app", None, &["app/a.yaml"]);
+}
+
+#[test]
+fn duplicate_keys() {
+    let workbench = workbench(&[("app/a.yaml", &format!("{GOOD}kind: Secret\n"))]);
+    fails(&workbench, "app", None, &["app/a.yaml", "kind"]);
+}
+
+#[test]
+fn names_that_are_no_text() {
+    let workbench = workbench(&[("app/a.yaml", GOOD)]);
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"bad\xff.yaml");
+    std::fs::write(workbench.root().join("app").join(name), GOOD).unwrap();
+    fails(&workbench, "app", None, &["app", "unusable name"]);
+}

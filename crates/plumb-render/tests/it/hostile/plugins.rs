@@ -1,0 +1,86 @@
+//! Plugins that break out, hang or flood.
+
+use super::*;
+
+fn plugin(script: &str) -> (Workbench, plumb_render::RenderRequest) {
+    let workbench = workbench(&[("app/a.yaml", GOOD)]);
+    let options = PluginOptions { name: Some("evil".to_owned()), ..PluginOptions::default() };
+    let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
+    let generate = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let plugins = [("evil".to_owned(), Plugin { generate, ..Plugin::default() })].into();
+    request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+    (workbench, request)
+}
+
+#[test]
+fn a_plugin_that_is_not_declared() {
+    let workbench = workbench(&[("app/a.yaml", GOOD)]);
+    let options = PluginOptions { name: Some("/bin/sh".to_owned()), ..PluginOptions::default() };
+    fails(&workbench, "app", Some(SourceTool::Plugin(options)), &["plugin `/bin/sh` is not declared"]);
+}
+
+#[test]
+fn a_plugin_that_hangs_takes_its_children_along() {
+    let (workbench, request) = plugin("sleep 1000 & echo $! > child; sleep 1000");
+    fails_with(&workbench, &request, &["plugin generate", "did not finish within 20 s"]);
+    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 1000$"]).output().unwrap();
+    let left = String::from_utf8_lossy(&left.stdout);
+    assert!(left.trim().is_empty(), "still running: {left}");
+}
+
+#[test]
+fn a_plugin_sees_no_environment_but_its_own() {
+    let (workbench, request) = plugin("env | sed 's/^/# /'; cat a.yaml");
+    let rendered = workbench.renderer.render(&request, Freshness::Cached).unwrap();
+    assert_eq!(names(&rendered), ["ConfigMap/good"]);
+    let (workbench, request) = plugin("env >&2; exit 1");
+    let message = workbench.renderer.render(&request, Freshness::Cached).unwrap_err().full_message();
+    for line in message.lines().filter(|line| line.contains('=')) {
+        let name = line.split('=').next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
+        let known = [
+            "ARGOCD_", "KUBE_", "PARAM_", "HOME", "PATH", "PWD", "TMPDIR", "LC_ALL", "TZ", "_", "SHLVL",
+            "OLDPWD",
+        ];
+        let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+        assert!(is_proxy || known.iter().any(|start| name.starts_with(start)), "unexpected variable: {line}");
+    }
+}
+
+#[test]
+fn a_plugin_has_no_network() {
+    let (workbench, request) = plugin("cat /proc/net/dev >&2; exit 1");
+    if workbench.renderer.isolation() != plumb_render::sandbox::NetworkIsolation::Namespace {
+        println!("skipped: no network namespaces here");
+        return;
+    }
+    let message = workbench.renderer.render(&request, Freshness::Cached).unwrap_err().full_message();
+    assert!(message.contains("lo:") && !message.contains("eth0"), "{message}");
+}
+
+#[test]
+fn a_plugin_touches_no_file_but_its_own() {
+    let (workbench, mut request) = plugin("");
+    if workbench.renderer.file_isolation() != plumb_render::sandbox::FileIsolation::Landlock {
+        println!("skipped: no Landlock here");
+        return;
+    }
+    let marker = workbench.directory.path().join("written");
+    let script = format!(
+        "cat {} >&2; cat /etc/passwd >&2; ls {} >&2; echo x > {}; echo x > inside; cat a.yaml inside >&2; exit 1",
+        secret_path(&workbench),
+        workbench.root().display(),
+        marker.display()
+    );
+    let generate = vec!["sh".to_owned(), "-c".to_owned(), script];
+    let plugins = [("evil".to_owned(), Plugin { generate, ..Plugin::default() })].into();
+    request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+    fails_with(&workbench, &request, &["Permission denied", "name: good\nx"]);
+    assert!(!marker.exists());
+    assert!(!workbench.root().join("app/inside").exists(), "the source itself was written to");
+}
+
+#[test]
+fn a_plugin_that_prints_without_end() {
+    let (workbench, request) = plugin("yes 'a: b'");
+    fails_with(&workbench, &request, &["plugin generate", "printed more than"]);
+}
