@@ -150,10 +150,12 @@ impl Comparison<'_> {
         for (key, object) in &mut live.objects {
             let gvk = object.gvk();
             let fingerprint = schemas.kind(&gvk).map_or(NO_SCHEMA, |kind| kind.fingerprint);
-            // A kind is served a moment before its schema is published: the first schema changes nothing.
-            let known = memory.schemas.get(&gvk).copied().filter(|known| *known != NO_SCHEMA);
-            if known.is_some_and(|known| known != fingerprint) {
-                *changed.entry(gvk.clone()).or_default() += 1;
+            let known = memory.schemas.get(&gvk).copied();
+            if let Some(known) = known.filter(|known| *known != fingerprint) {
+                // A kind is served a moment before its schema is published: the first is no change to tell of.
+                if known != NO_SCHEMA {
+                    *changed.entry(gvk.clone()).or_default() += 1;
+                }
                 let fresh = self.cluster.client.get_at(&gvk, key.namespace.as_deref(), &key.name).await;
                 if let Ok(Some(fresh)) = fresh {
                     memory.reread.insert(key.clone(), Arc::new(fresh));

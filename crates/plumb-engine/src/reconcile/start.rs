@@ -7,7 +7,7 @@ use plumb_core::app::{App, Initiator, Operation};
 use plumb_core::automation::{
     self, Decision, HealContext, HealLimits, Idle, Item, LastOperation, Situation, StartKind,
 };
-use plumb_core::desired::{ObjectOptions, PruneOption};
+use plumb_core::desired::{DesiredObject, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, Verdict};
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus};
@@ -17,7 +17,7 @@ use plumb_crd::{Application, to_operation};
 use tracing::info;
 
 use crate::compare::Compared;
-use crate::memory::{Fingerprint, Memory};
+use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
 use crate::queue::Look;
@@ -83,7 +83,7 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> Option<ActiveOperation> {
         let items: Vec<Item> =
-            status.resources.iter().map(|object| self.item(app, compared, object)).collect();
+            status.resources.iter().map(|object| self.item(app, compared, object, memory)).collect();
         let last = last_operation(application, app);
         let window = ground.window(app, self.now);
         let limits = HealLimits::default();
@@ -154,7 +154,7 @@ impl Run<'_> {
         }
     }
 
-    fn item(&self, app: &App, compared: &Compared, object: &ObjectStatus) -> Item {
+    fn item(&self, app: &App, compared: &Compared, object: &ObjectStatus, memory: &Memory) -> Item {
         let verdict = compared.verdicts.get(&object.key);
         let live = compared.live.objects.get(&object.key);
         let desired = compared.gathered.desired.get().objects.get(&object.key);
@@ -175,7 +175,9 @@ impl Run<'_> {
             status: object.status,
             requires_pruning: object.requires_pruning,
             can_heal,
-            is_behind: live.is_some() && verdict.is_some_and(is_left_behind),
+            is_behind: live.is_some()
+                && verdict.is_some_and(is_left_behind)
+                && desired.is_some_and(|desired| !was_applied(memory, desired)),
             moves_here: matches!(compared.owners.get(&object.key), Some(Owner::Other { renders: false, .. }))
                 && desired.is_some(),
             is_paused: live.and_then(|live| self.paused(live)).is_some(),
@@ -196,6 +198,14 @@ impl Run<'_> {
 fn is_left_behind(verdict: &Verdict) -> bool {
     let mut counted = verdict.findings.iter().filter(|finding| finding.counts);
     !verdict.advice.blocked && counted.any(|finding| finding.class == DriftClass::Behind)
+}
+
+/// Did this app write exactly what Git asks now? Then a sync brings nothing that is not there.
+fn was_applied(memory: &Memory, desired: &DesiredObject) -> bool {
+    memory.attempts.get(&desired.key).is_some_and(|attempt| {
+        matches!(attempt.result, AttemptResult::Applied)
+            && attempt.desired == Fingerprint::of(&desired.manifest)
+    })
 }
 
 /// Is everything that Git asks for what was applied last, and has nothing left Git? Then a newer commit changed

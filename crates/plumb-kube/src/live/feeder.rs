@@ -153,9 +153,9 @@ impl Feeder {
         }
         if first {
             self.core.progressed();
-        } else {
-            self.look_again_if_kinds_changed();
         }
+        // The first list too may have kinds that came after the catalog was read, or whose schema is still to come.
+        self.look_again_if_kinds_changed();
     }
 
     fn trouble(&mut self, error: &ApiError) {

@@ -1,6 +1,5 @@
 //! What every story stands on: a namespace, a repository, a running plumb.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -288,12 +287,12 @@ impl Stage {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "only what is printed by the macro belongs to the test")]
 impl Drop for Stage {
     fn drop(&mut self) {
-        if std::thread::panicking()
-            && let Ok(log) = std::fs::read_to_string(self.cache.path().join("plumb.log"))
-        {
-            let _ = writeln!(std::io::stdout(), "plumb's log:\n{log}");
+        // The test harness shows it if the test fails, by a panic or by an error.
+        if let Ok(log) = std::fs::read_to_string(self.cache.path().join("plumb.log")) {
+            println!("plumb's log:\n{log}");
         }
         let _ = self.kill_plumb();
     }
