@@ -9,8 +9,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_core::app::AppId;
-use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::object::{Manifest, ObjectKey};
+
+use crate::shelf::Shelf;
 
 /// One app that renders an object.
 #[derive(Clone, Debug)]
@@ -24,30 +25,32 @@ pub(crate) struct Rendered {
 #[derive(Clone, Debug)]
 enum Known {
     /// Everything it asks for.
-    Desired(Arc<Complete<DesiredSet>>),
+    Desired(Arc<Shelf>),
     /// What an earlier process compared.
     Status(Arc<BTreeSet<ObjectKey>>),
 }
 
 impl Rendered {
     /// What the app asks this object to be; `None` if that is not known yet.
-    pub(crate) fn manifest(&self, key: &ObjectKey) -> Option<&Manifest> {
+    pub(crate) fn manifest(&self, key: &ObjectKey) -> Option<Manifest> {
         match &self.known {
-            Known::Desired(desired) => desired.get().objects.get(key).map(|object| &object.manifest),
+            Known::Desired(desired) => {
+                desired.set()?.get().objects.get(key).map(|object| object.manifest.clone())
+            }
             Known::Status(_) => None,
         }
     }
 
     fn claims(&self, key: &ObjectKey) -> bool {
         match &self.known {
-            Known::Desired(desired) => desired.get().objects.contains_key(key),
+            Known::Desired(desired) => desired.contains(key),
             Known::Status(keys) => keys.contains(key),
         }
     }
 
     fn keys(&self) -> Box<dyn Iterator<Item = &ObjectKey> + '_> {
         match &self.known {
-            Known::Desired(desired) => Box::new(desired.get().objects.keys()),
+            Known::Desired(desired) => Box::new(desired.keys()),
             Known::Status(keys) => Box::new(keys.iter()),
         }
     }
@@ -81,7 +84,7 @@ impl Claims {
         app: &AppId,
         cluster: &Arc<str>,
         instance: &str,
-        desired: &Arc<Complete<DesiredSet>>,
+        desired: &Arc<Shelf>,
     ) -> BTreeSet<AppId> {
         let mut index = self.lock();
         let is_same = index.by_app.get(app).is_some_and(|before| {
@@ -197,17 +200,15 @@ mod tests {
         AppId { namespace: "argocd".into(), name: name.into() }
     }
 
-    fn set(names: &[&str]) -> Arc<Complete<DesiredSet>> {
+    fn set(names: &[&str]) -> Arc<Shelf> {
         let objects = names.iter().map(|name| {
             let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "x"}});
             let manifest = Manifest::new(value).unwrap();
             let key = manifest.key().unwrap();
             (key.clone(), DesiredObject { key, manifest, options: ObjectOptions::default(), origin: None })
         });
-        Arc::new(Complete::rendered_without_error(DesiredSet {
-            objects: objects.collect(),
-            ..DesiredSet::default()
-        }))
+        let set = DesiredSet { objects: objects.collect(), ..DesiredSet::default() };
+        Arc::new(Shelf::new(&Arc::new(Complete::rendered_without_error(set))))
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
         assert!(claims.set(&app("a"), &cluster, "a", &set(&["one", "two"])).is_empty());
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
         assert!(claims.set(&app("b"), &cluster, "b", &set(&["two"])).is_empty(), "nothing new");
-        let two = set(&["two"]).get().objects.keys().next().unwrap().clone();
+        let two = set(&["two"]).keys().next().unwrap().clone();
         assert_eq!(claims.others(&app("a"), &cluster, &two).len(), 1);
         assert_eq!(claims.set(&app("a"), &cluster, "a", &set(&["one"])), BTreeSet::from([app("b")]));
         assert!(claims.others(&app("b"), &cluster, &two).is_empty());
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn what_an_earlier_process_compared_counts_until_the_app_is_gathered() {
         let (claims, cluster) = (Claims::default(), Arc::from("in"));
-        let keys = |names: &[&str]| set(names).get().objects.keys().cloned().collect::<BTreeSet<_>>();
+        let keys = |names: &[&str]| set(names).keys().cloned().collect::<BTreeSet<_>>();
         claims.recall(&app("b"), &cluster, "b", || keys(&["one", "two"]));
         let one = keys(&["one"]).pop_first().unwrap();
         let others = claims.others(&app("a"), &cluster, &one);
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn an_app_that_moves_to_another_cluster_claims_nothing_in_the_old_one() {
         let (claims, east, west) = (Claims::default(), Arc::from("east"), Arc::from("west"));
-        let one = set(&["one"]).get().objects.keys().next().unwrap().clone();
+        let one = set(&["one"]).keys().next().unwrap().clone();
         claims.set(&app("a"), &east, "a", &set(&["one"]));
         claims.set(&app("b"), &east, "b", &set(&["one"]));
         assert_eq!(claims.set(&app("a"), &west, "a", &set(&["one"])), BTreeSet::from([app("b")]));

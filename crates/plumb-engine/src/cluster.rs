@@ -29,11 +29,17 @@ pub(crate) struct Cluster {
     pub(crate) gate: Gate,
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) seats: Seats,
-    scopes: Arc<Mutex<Option<ScopesOf>>>,
+    /// Worked out once for each state of the catalog.
+    derived: Arc<Mutex<Option<Derived>>>,
 }
 
-/// Which kinds have namespaces, and the state of the catalog that says so.
-type ScopesOf = (Arc<Catalog>, Arc<Scopes>);
+/// What follows from one state of the catalog.
+#[derive(Clone)]
+struct Derived {
+    of: Arc<Catalog>,
+    scopes: Arc<Scopes>,
+    api_versions: Arc<[String]>,
+}
 
 impl Cluster {
     /// The cluster that plumb itself works in.
@@ -47,7 +53,7 @@ impl Cluster {
             store,
             gate,
             seats,
-            scopes: Arc::default(),
+            derived: Arc::default(),
         }
     }
 
@@ -73,21 +79,30 @@ impl Cluster {
         TargetCluster { server: &self.server, name: &self.name, project: self.project.as_deref() }
     }
 
-    /// Which kinds have namespaces; worked out once for each state of the catalog.
+    /// Which kinds have namespaces.
     pub(crate) fn scopes(&self) -> Arc<Scopes> {
+        self.derived().scopes
+    }
+
+    /// What the cluster serves, as charts ask for it.
+    pub(crate) fn api_versions(&self) -> Arc<[String]> {
+        self.derived().api_versions
+    }
+
+    fn derived(&self) -> Derived {
         let catalog = self.client.catalog();
-        let mut known = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, scopes)) = known.as_ref().filter(|(of, _)| Arc::ptr_eq(of, &catalog)) {
-            debug_assert!(Arc::ptr_eq(of, &catalog));
-            return Arc::clone(scopes);
+        let mut known = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|known| Arc::ptr_eq(&known.of, &catalog)) {
+            return known.clone();
         }
         let mut scopes = Scopes::built_in();
         for (kind, served) in &catalog.kinds {
             scopes.insert(kind.clone(), if served.namespaced { Scope::Namespaced } else { Scope::Cluster });
         }
-        let scopes = Arc::new(scopes);
-        *known = Some((catalog, Arc::clone(&scopes)));
-        scopes
+        let api_versions = catalog.api_versions().into();
+        let derived = Derived { of: catalog, scopes: Arc::new(scopes), api_versions };
+        *known = Some(derived.clone());
+        derived
     }
 }
 

@@ -23,7 +23,7 @@ use crate::project::Ground;
 use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 use crate::sight;
-use crate::sources::Glance;
+use crate::sources::{Glance, Kept};
 
 impl Run<'_> {
     /// One step of an app's deletion.
@@ -39,8 +39,8 @@ impl Run<'_> {
             return;
         }
         let glance = Glance { look: Look::Live, ..self.glance };
-        let known = memory.gathered.as_ref();
-        let gathered = self.engine.sources.gather(application, app, ground, glance, known).await;
+        let known = memory.gathered.as_ref().and_then(Kept::wake);
+        let gathered = self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await;
         let hooks: Result<&[DesiredHook], &str> = match &gathered {
             Ok(gathered) => Ok(&gathered.desired.get().hooks),
             Err(error) => Err(error),
@@ -159,10 +159,11 @@ impl Run<'_> {
             denied: ground.denies(key),
             paused: None,
         };
-        let empty = Arc::new(plumb_core::desired::Complete::rendered_without_error(
-            plumb_core::desired::DesiredSet::default(),
-        ));
-        let desired = memory.gathered.as_ref().map_or(&empty, |gathered| &gathered.desired);
+        let desired = memory.gathered.as_ref().and_then(|kept| kept.shelf.set()).unwrap_or_else(|| {
+            Arc::new(plumb_core::desired::Complete::rendered_without_error(
+                plumb_core::desired::DesiredSet::default(),
+            ))
+        });
         let schemas = plumb_core::schema::SchemaSet::default();
         let written = Written::default();
         let executor = Executor {
@@ -170,7 +171,7 @@ impl Run<'_> {
             control_plane_namespace: &self.engine.options.namespace,
             home: &self.engine.home,
             cluster: &ground.cluster,
-            desired,
+            desired: &desired,
             schemas: &schemas,
             rules: &ground.rules,
             respect_ignore: false,

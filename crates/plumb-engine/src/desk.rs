@@ -322,7 +322,7 @@ impl Desk {
             },
             cluster: ClusterFacts {
                 kube_version: Some(catalog.kube_version()),
-                api_versions: catalog.api_versions(),
+                api_versions: ground.cluster.api_versions(),
             },
             settings: Arc::clone(&ground.settings.render),
         };

@@ -252,10 +252,12 @@ impl Bench<'_, '_> {
         fetched: Option<&Fetched>,
         look: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
+        let others: Vec<Option<Manifest>> = case.claims.iter().map(|other| other.manifest(key)).collect();
         let claims: Vec<Claim<'_>> = case
             .claims
             .iter()
-            .map(|other| Claim { app: &other.instance, manifest: other.manifest(key) })
+            .zip(&others)
+            .map(|(other, manifest)| Claim { app: &other.instance, manifest: manifest.as_ref() })
             .collect();
         let second = fetched.and_then(|fetched| fetched.second_render.as_ref());
         let answers = Answers {

@@ -222,14 +222,8 @@ pub(crate) async fn follow_schemas(engine: Arc<Engine>, cluster: Arc<Cluster>) {
             }
             let memory = engine.memories.of(&app.id);
             let memory = memory.lock().await;
-            let uses_it = memory.gathered.as_ref().is_some_and(|gathered| {
-                gathered
-                    .desired
-                    .get()
-                    .objects
-                    .values()
-                    .any(|object| is_changed(object.manifest.api_version()))
-            });
+            let uses_it =
+                memory.gathered.as_ref().is_some_and(|kept| kept.shelf.api_versions().any(is_changed));
             if uses_it {
                 concerned.insert(app.id.clone());
             }
@@ -301,10 +295,10 @@ fn note_finished(engine: &Engine, cluster: &Cluster, app: &AppId, change: &Chang
     let memory = engine.memories.of(app);
     let key = change.key.clone();
     let note = move |memory: &mut Memory| {
-        let desired = memory
-            .gathered
+        let set = memory.gathered.as_ref().and_then(|kept| kept.shelf.set());
+        let desired = set
             .as_ref()
-            .and_then(|gathered| gathered.desired.get().objects.get(&key))
+            .and_then(|set| set.get().objects.get(&key))
             .map(|object| Fingerprint::of(&object.manifest));
         memory.finished.insert(key, Finished { at, succeeded, desired });
     };

@@ -42,6 +42,7 @@ mod run;
 mod schemas;
 mod seats;
 mod settings;
+mod shelf;
 mod sight;
 mod sources;
 mod tally;

@@ -21,14 +21,14 @@ use sha2::{Digest, Sha256};
 use crate::execute::Written;
 use crate::health::HealthMemory;
 use crate::operation::ActiveOperation;
-use crate::sources::Gathered;
+use crate::sources::Kept;
 use crate::verdicts::Verdicts;
 
 /// What the engine remembers about one app.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// What Git asked for at the last look.
-    pub(crate) gathered: Option<Arc<Gathered>>,
+    pub(crate) gathered: Option<Kept>,
     /// What was tried, object by object.
     pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
     /// Was the last successful sync asked what it applied?

@@ -28,7 +28,7 @@ use crate::metrics::ON_BEHALF;
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
 use crate::registry::Known;
-use crate::sources::{Gathered, Glance};
+use crate::sources::{Gathered, Glance, Kept};
 use crate::write::{Conditions, StatusDraft};
 pub(crate) use start::is_by_person;
 use start::last_operation;
@@ -108,7 +108,7 @@ impl Run<'_> {
         };
         self.hooks = Some(Arc::clone(&gathered));
         let touched =
-            self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.desired);
+            self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.shelf);
         self.engine.wake(touched, Trigger::new(Look::Live, "claim"));
         // client: the live objects, and answers where there is doubt
         let doubt = self.doubt(application, app, ground, &gathered);
@@ -207,9 +207,12 @@ impl Run<'_> {
         ground: &Ground,
         memory: &mut Memory,
     ) -> Result<Arc<Gathered>, String> {
-        let known = memory.gathered.as_ref();
-        let gathered = self.engine.sources.gather(application, app, ground, self.glance, known).await?;
-        memory.gathered = Some(Arc::clone(&gathered));
+        let known = memory.gathered.as_ref().and_then(Kept::wake);
+        let gathered =
+            self.engine.sources.gather(application, app, ground, self.glance, known.as_ref()).await?;
+        if known.is_none_or(|known| !Arc::ptr_eq(&known, &gathered)) {
+            memory.gathered = Some(gathered.kept());
+        }
         Ok(gathered)
     }
 

@@ -27,13 +27,14 @@ use crate::error_text::chain;
 use crate::metrics::Metrics;
 use crate::project::Ground;
 use crate::queue::Look;
+use crate::shelf::Shelf;
 use resolve::Resolved;
 
 /// What Git asks for at one moment.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     /// What it was gathered from; if this is the same, nothing needs to be done again.
-    basis: Basis,
+    basis: Arc<Basis>,
     /// Resolved, one per source.
     pub(crate) revisions: Vec<String>,
     /// `Helm`, `Kustomize` …, one per source.
@@ -42,9 +43,38 @@ pub(crate) struct Gathered {
     pub(crate) may_vary: bool,
     /// Everything that is asked for.
     pub(crate) desired: Arc<Complete<DesiredSet>>,
+    /// The same, small.
+    pub(crate) shelf: Arc<Shelf>,
     rendered_at: Instant,
     /// A hash of the commits and of everything else that a rendering depends on.
     origin: OnceLock<u64>,
+}
+
+/// What was gathered, between two runs: see [`Shelf`].
+#[derive(Debug)]
+pub(crate) struct Kept {
+    basis: Arc<Basis>,
+    pub(crate) revisions: Vec<String>,
+    source_types: Vec<String>,
+    may_vary: bool,
+    pub(crate) shelf: Arc<Shelf>,
+    rendered_at: Instant,
+}
+
+impl Kept {
+    /// For the next run.
+    pub(crate) fn wake(&self) -> Option<Arc<Gathered>> {
+        Some(Arc::new(Gathered {
+            basis: Arc::clone(&self.basis),
+            revisions: self.revisions.clone(),
+            source_types: self.source_types.clone(),
+            may_vary: self.may_vary,
+            desired: self.shelf.set()?,
+            shelf: Arc::clone(&self.shelf),
+            rendered_at: self.rendered_at,
+            origin: OnceLock::new(),
+        }))
+    }
 }
 
 /// What templates print of the time changes with the second. Two renderings within one prove nothing.
@@ -61,7 +91,7 @@ struct Basis {
     /// What the project asks the commits to prove.
     signatures: Vec<Option<SignatureRule>>,
     kube_version: String,
-    api_versions: Vec<String>,
+    api_versions: Arc<[String]>,
     settings: u64,
 }
 
@@ -127,7 +157,7 @@ impl Sources {
         known: Option<&Arc<Gathered>>,
     ) -> Result<Arc<Gathered>, String> {
         let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
-        let known = known.filter(|known| known.basis == basis);
+        let known = known.filter(|known| *known.basis == basis);
         if let Some(known) = known.filter(|_| glance.look == Look::Live) {
             return Ok(Arc::clone(known));
         }
@@ -172,12 +202,14 @@ impl Sources {
                 .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| format!("a manifest of the operation is no JSON: {error}"))?;
+            let desired = complete(desired_set(rendered, ground, app))?;
             return Ok(Arc::new(Gathered {
-                basis,
+                basis: Arc::new(basis),
                 revisions: revisions.to_vec(),
                 source_types: Vec::new(),
                 may_vary: false,
-                desired: complete(desired_set(rendered, ground, app))?,
+                shelf: Arc::new(Shelf::new(&desired)),
+                desired,
                 rendered_at: Instant::now(),
                 origin: OnceLock::new(),
             }));
@@ -209,7 +241,7 @@ impl Sources {
         gathered: &Gathered,
     ) -> Option<Arc<Complete<DesiredSet>>> {
         tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
-        let (basis, now) = (gathered.basis.clone(), Instant::now());
+        let (basis, now) = (Basis::clone(&gathered.basis), Instant::now());
         let resolved =
             self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
         let again = self.build(app, ground, basis, resolved, Freshness::Fresh, now).await.ok()?;
@@ -258,7 +290,7 @@ impl Sources {
                 },
                 cluster: ClusterFacts {
                     kube_version: Some(basis.kube_version.clone()),
-                    api_versions: basis.api_versions.clone(),
+                    api_versions: Arc::clone(&basis.api_versions),
                 },
                 settings: Arc::clone(&ground.settings.render),
             };
@@ -277,10 +309,11 @@ impl Sources {
         let desired = complete(desired_set(manifests, ground, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
         Ok(Gathered {
-            basis,
+            basis: Arc::new(basis),
             revisions,
             source_types: types,
             may_vary,
+            shelf: Arc::new(Shelf::new(&desired)),
             desired,
             rendered_at: Instant::now(),
             origin: OnceLock::new(),
@@ -301,13 +334,26 @@ impl Gathered {
     /// The same objects at other commits, none of which concerns the app.
     fn moved_to(&self, resolved: &[Resolved]) -> Self {
         Self {
-            basis: self.basis.clone(),
+            basis: Arc::clone(&self.basis),
             revisions: resolved.iter().map(|source| source.revision.clone()).collect(),
             source_types: self.source_types.clone(),
             may_vary: self.may_vary,
             desired: Arc::clone(&self.desired),
+            shelf: Arc::clone(&self.shelf),
             rendered_at: self.rendered_at,
             origin: OnceLock::new(),
+        }
+    }
+
+    /// What stays until the next run.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept {
+            basis: Arc::clone(&self.basis),
+            revisions: self.revisions.clone(),
+            source_types: self.source_types.clone(),
+            may_vary: self.may_vary,
+            shelf: Arc::clone(&self.shelf),
+            rendered_at: self.rendered_at,
         }
     }
 }
@@ -335,7 +381,7 @@ fn basis(app: &App, ground: &Ground, sources: &[Source], written: Vec<Applicatio
             .map(|source| ground.project.signatures(&source.repo_url).cloned())
             .collect(),
         kube_version: catalog.kube_version(),
-        api_versions: catalog.api_versions(),
+        api_versions: ground.cluster.api_versions(),
         settings: ground.settings.generation,
     }
 }

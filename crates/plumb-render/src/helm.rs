@@ -83,7 +83,7 @@ pub(crate) fn plan(
             .or_else(|| request.cluster.kube_version.clone())
             .map(|version| plain_version(&version)),
         api_versions: if options.api_versions.is_empty() {
-            request.cluster.api_versions.clone()
+            request.cluster.api_versions.to_vec()
         } else {
             options.api_versions.clone()
         },

@@ -112,7 +112,7 @@ fn helm_flags(request: &RenderRequest, options: &KustomizeOptions, build_options
     let asked = options.kube_version.as_ref().filter(|version| !version.is_empty());
     let kube_version = asked.or(request.cluster.kube_version.as_ref());
     let api_versions =
-        if options.api_versions.is_empty() { &request.cluster.api_versions } else { &options.api_versions };
+        if options.api_versions.is_empty() { &*request.cluster.api_versions } else { &options.api_versions };
     let kube_version = kube_version.map(|version| format!("--helm-kube-version={}", plain_version(version)));
     let api_versions = api_versions.iter().map(|version| format!("--helm-api-versions={version}"));
     kube_version.into_iter().chain(api_versions).collect()

@@ -61,7 +61,7 @@ pub struct ClusterFacts {
     /// Version of the API server, such as `1.36.2` or `v1.36.2+k3s1`.
     pub kube_version: Option<String>,
     /// `group/version` and `group/version/Kind` of everything it serves.
-    pub api_versions: Vec<String>,
+    pub api_versions: Arc<[String]>,
 }
 
 /// Settings of `argocd-cm` that rendering depends on.

@@ -505,7 +505,7 @@ fn charts_that_kustomize_inflates_see_the_cluster() {
         ),
     ]);
     let mut request = workbench.request("overlay", None);
-    request.cluster.api_versions = vec!["example.com/v1".to_owned()];
+    request.cluster.api_versions = ["example.com/v1".to_owned()].into();
     let settings =
         RenderSettings { kustomize_build_options: "--enable-helm".to_owned(), ..RenderSettings::default() };
     request.settings = Arc::new(settings);

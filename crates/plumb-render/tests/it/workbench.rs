@@ -74,7 +74,7 @@ impl Workbench {
                 project: "default".to_owned(),
                 namespace: "prod".to_owned(),
             },
-            cluster: ClusterFacts { kube_version: Some("v1.36.0".to_owned()), api_versions: Vec::new() },
+            cluster: ClusterFacts { kube_version: Some("v1.36.0".to_owned()), api_versions: Arc::default() },
             settings: Arc::new(RenderSettings::default()),
         }
     }

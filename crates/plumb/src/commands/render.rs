@@ -231,7 +231,7 @@ impl<'a> Workbench<'a> {
                 },
                 cluster: ClusterFacts {
                     kube_version: Some(self.args.kube_version.clone()),
-                    api_versions: self.args.api_versions.clone(),
+                    api_versions: self.args.api_versions.clone().into(),
                 },
                 settings: Arc::new(RenderSettings::default()),
             };
