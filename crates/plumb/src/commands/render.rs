@@ -185,6 +185,10 @@ impl<'a> Workbench<'a> {
     }
 
     fn instance(&self, app: &App) -> String {
+        // A file need not say where it will be applied; Argo CD's namespace is what most mean.
+        if app.id.namespace.is_empty() {
+            return app.id.name.clone();
+        }
         app.id.instance_name(self.context.namespace())
     }
 

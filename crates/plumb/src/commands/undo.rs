@@ -5,6 +5,7 @@ use plumb_core::object::Manifest;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
 use plumb_kube::{ClusterClient, Selection, WriteError};
+use serde_json::{Value, json};
 
 use super::app::target;
 use crate::context::{Context, FIELD_MANAGER, gate};
@@ -45,6 +46,9 @@ struct ListArgs {
     /// Only what this app had: `name`, or `namespace/name`.
     #[arg(value_name = "APP", add = crate::commands::completion::apps())]
     app: Option<String>,
+    /// How to print it.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
 }
 
 #[derive(Debug, clap::Args)]
@@ -83,29 +87,48 @@ struct Buried {
 async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
     let buried = read(context, &client, args.app.as_deref()).await?;
-    if buried.is_empty() {
-        context.out.complain("nothing was deleted");
-        return Ok(ExitCode::Success);
+    match args.output {
+        Format::Wide if buried.is_empty() => context.out.complain("nothing was deleted"),
+        Format::Wide => {
+            let rows: Vec<Vec<String>> = buried.iter().map(row).collect();
+            context.out.table(&["ID", "DELETED", "APP", "OBJECT", "WHY", "REVISION"], &rows);
+        }
+        Format::Name => buried.iter().for_each(|buried| context.out.say(&buried.id)),
+        Format::Json | Format::Yaml => {
+            let all: Vec<Value> = buried.iter().map(entry).collect();
+            context.out.object(args.output, &Value::Array(all))?;
+        }
     }
-    let rows: Vec<Vec<String>> = buried
-        .iter()
-        .map(|Buried { id, tombstone }| {
-            vec![
-                id.clone(),
-                tombstone.deleted_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-                tombstone.app.to_string(),
-                tombstone.key.to_string(),
-                reason(tombstone.reason).to_owned(),
-                tombstone
-                    .revision
-                    .as_deref()
-                    .map(|revision| revision.chars().take(7).collect())
-                    .unwrap_or_default(),
-            ]
-        })
-        .collect();
-    context.out.table(&["ID", "DELETED", "APP", "OBJECT", "WHY", "REVISION"], &rows);
     Ok(ExitCode::Success)
+}
+
+fn row(Buried { id, tombstone }: &Buried) -> Vec<String> {
+    let revision = tombstone.revision.as_deref().unwrap_or_default();
+    vec![
+        id.clone(),
+        tombstone.deleted_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        tombstone.app.to_string(),
+        tombstone.key.to_string(),
+        reason(tombstone.reason).to_owned(),
+        revision.chars().take(7).collect(),
+    ]
+}
+
+/// What is in the list, for scripts; the object itself is for `show`.
+fn entry(Buried { id, tombstone }: &Buried) -> Value {
+    json!({
+        "id": id,
+        "deletedAt": tombstone.deleted_at.to_string(),
+        "application": {"namespace": tombstone.app.namespace, "name": tombstone.app.name},
+        "object": {
+            "group": tombstone.key.group,
+            "kind": tombstone.key.kind,
+            "namespace": tombstone.key.namespace,
+            "name": tombstone.key.name,
+        },
+        "reason": reason(tombstone.reason),
+        "revision": tombstone.revision,
+    })
 }
 
 async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandError> {

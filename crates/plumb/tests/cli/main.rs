@@ -3,6 +3,7 @@
 //! What a command said and how it ended is compared with a file in `golden/`; names, times and hashes that differ
 //! from run to run are replaced first. `UPDATE=1 cargo test -p plumb --test cli` writes the files anew.
 
+mod after;
 mod app;
 mod bench;
 mod errors;

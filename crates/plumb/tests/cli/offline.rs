@@ -1,6 +1,7 @@
 //! Commands that need no cluster, and the help of all others.
 
 use anyhow::Result;
+use plumb_testkit::objects;
 
 use crate::bench::Bench;
 
@@ -24,6 +25,14 @@ async fn versions_manuals_and_completion() -> Result<()> {
         assert!(script.code == 0 && script.stdout.contains("PLUMB_COMPLETE"), "{}", script.stdout);
     }
     bench.plumb("plumb completion tcsh")?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    bench.repo.commit(&[("app/map.yaml", objects::manifests(&[map]))])?;
+    let app = objects::application("shop", &bench.repo.url(), "app", "web");
+    bench.file("app.yaml", &objects::manifests(&[app]))?;
+    let checkout = bench.repo.path().display().to_string();
+    bench.transcript.call(&checkout, "CHECKOUT");
+    bench.plumb(&format!("plumb render app.yaml --checkout {checkout}"))?;
+    bench.plumb("plumb render nothing.yaml")?;
     bench.application("payments", |_| {}).await?;
     bench.application("parking", |_| {}).await?;
     // As the scripts ask: the words of the line, and which one is being typed.

@@ -47,6 +47,12 @@ async fn projects_are_made_and_changed() -> Result<()> {
     ] {
         bench.plumb(line)?;
     }
+    let editor =
+        bench.file("editor", "#!/bin/sh\nsed -i 's/description: Money/description: Gold/' \"$1\"\n")?;
+    let editor = format!("sh {}", editor.display());
+    bench.run("plumb proj edit payments", &[("EDITOR", &editor)], "")?;
+    bench.run("plumb proj edit payments", &[("EDITOR", &editor)], "")?;
+    bench.run("plumb proj edit nobody", &[("EDITOR", &editor)], "")?;
     bench.application("app", |app| app["spec"]["project"] = "payments".into()).await?;
     bench.plumb("plumb proj delete payments")?;
     bench.plumb("plumb app delete app --yes --cascade=false")?;
