@@ -183,20 +183,20 @@ async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
 
 #[tokio::test]
 async fn the_tree_shows_what_objects_own() -> Result<()> {
-    let bench = Bench::with_engine().await?;
+    let mut bench = Bench::with_engine().await?;
     bench.repo.commit(&[("app/all.yaml", objects::manifests(&[objects::deployment("web", 1)]))])?;
     let app = bench.application("grove", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
     bench.until(&app, "Synced", "Healthy").await?;
-    for line in ["plumb app get grove -o tree", "plumb app resources grove --output tree=detailed"] {
-        let tree = bench.quietly(line, &[], "")?;
-        let lines: Vec<&str> = tree.stdout.lines().collect();
-        let at = lines.iter().position(|line| line.starts_with("Deployment/web")).unwrap_or_default();
-        let below: Vec<&str> = lines.iter().skip(at + 1).take(2).copied().collect();
-        assert!(below.first().is_some_and(|line| line.starts_with("└─ReplicaSet/web-")), "{}", tree.stdout);
-        assert!(below.get(1).is_some_and(|line| line.starts_with("  └─Pod/web-")), "{}", tree.stdout);
-        assert!(below.iter().all(|line| line.contains("Healthy")), "{}", tree.stdout);
+    let report =
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "grove"}});
+    bench.place.wait(&report, "tells of the defaults", |report| report["summary"]["explained"] == 1).await?;
+    // The pod's name begins with its set's.
+    for (version, kind, name) in [("v1", "Pod", "web-HASH-POD"), ("apps/v1", "ReplicaSet", "web-HASH")] {
+        let found = bench.place.list(version, kind, "").await?;
+        bench.transcript.call(found.keys().next().map_or("", String::as_str), name);
     }
-    let orphans = bench.quietly("plumb app resources grove --orphaned", &[], "")?;
-    assert!(orphans.code == 0 && !orphans.stdout.contains("Deployment"), "{}", orphans.stdout);
-    Ok(())
+    bench.plumb("plumb app get grove -o tree")?;
+    bench.plumb("plumb app resources grove --output tree=detailed")?;
+    bench.plumb("plumb app resources grove --orphaned")?;
+    bench.transcript.check("tree")
 }
