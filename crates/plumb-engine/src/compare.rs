@@ -302,9 +302,8 @@ fn past(
         None => (PreviousApply::Unknown, PastAttempt::None),
         Some(record)
             if record.desired != desired
-                && gathered.may_vary
                 && matches!(record.result, AttemptResult::Applied)
-                && record.origin == Some(gathered.origin()) =>
+                && record.origin.is_some_and(|origin| origin == gathered.origin()) =>
         {
             (PreviousApply::Rerendered, PastAttempt::None)
         }

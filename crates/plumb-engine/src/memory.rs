@@ -106,7 +106,7 @@ impl Ended {
 pub(crate) struct AttemptRecord {
     /// Fingerprint of what was written.
     pub(crate) desired: Fingerprint,
-    /// What it was rendered from, if this process saw it: see [`Gathered::origin`](crate::sources::Gathered::origin).
+    /// What it was rendered from, if this process saw it and the same could render differently: see [`Gathered::origin`](crate::sources::Gathered::origin).
     pub(crate) origin: Option<u64>,
     pub(crate) result: AttemptResult,
 }

@@ -379,7 +379,7 @@ impl Run<'_> {
                 };
                 let record = AttemptRecord {
                     desired: Fingerprint::of(&object.manifest),
-                    origin: Some(compared.gathered.origin()),
+                    origin: compared.gathered.may_vary.then(|| compared.gathered.origin()),
                     result: attempt,
                 };
                 memory.attempts.insert(key.clone(), record);

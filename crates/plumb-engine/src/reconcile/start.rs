@@ -133,8 +133,10 @@ impl Run<'_> {
                     StartKind::SelfHeal | StartKind::CatchUp => true,
                     StartKind::NewRevision | StartKind::TakeOver => false,
                 };
-                if may_be_undone {
+                if start.kind == StartKind::SelfHeal {
                     self.engine.metrics.heals.increment([&*ground.cluster.server]);
+                }
+                if may_be_undone {
                     for item in items
                         .iter()
                         .filter(|item| start.selected.iter().flatten().any(|object| object.means(&item.key)))
