@@ -282,6 +282,28 @@ impl State {
         Some(self.change(id, false, origin, touched))
     }
 
+    /// Takes in the server's answer to a request of ours, in the version that was asked for. `None` if it is no
+    /// news, or not for the store.
+    ///
+    /// All of it under one lock: an answer that was found to be new and put in later would bring back what the
+    /// watch has seen deleted in between, and no event would ever take it out again.
+    pub(super) fn put_answer(&mut self, seen: Seen, version: &str, origin: Origin) -> Option<Change> {
+        let table = self.tables.get(&seen.address.kind)?;
+        // In another version than the watched one it would be compared with the wrong schema.
+        if table.resource.gvk.version != version {
+            return None;
+        }
+        let namespace = seen.address.namespace.as_deref();
+        let is_covered =
+            |scope: &&Scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace;
+        let scope = table.scopes.iter().find(is_covered)?;
+        // The watch has passed this state: if the object is not there, it was deleted since.
+        if seen.version <= scope.position && self.find(&seen.address).is_none() {
+            return None;
+        }
+        self.put(seen, None, origin)
+    }
+
     fn insert(&mut self, seen: Seen, round: u32, origin: Origin) -> Change {
         let record = Record {
             address: seen.address,

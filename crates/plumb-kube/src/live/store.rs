@@ -239,30 +239,17 @@ impl LiveStore {
     }
 
     fn observe(&self, object: &Manifest, origin: Origin) {
-        let kind = object.gvk().group_kind();
-        let namespace = object.namespace();
-        let version = number(object.resource_version().unwrap_or_default());
+        let gvk = object.gvk();
+        let kind = gvk.group_kind();
+        // Nothing is worked out for an object that nobody follows.
+        if self.core.state().table_of(&kind).is_none() {
+            return;
+        }
         let Ok(raw) = serde_json::to_string(object.value()) else { return };
         let Ok(head) = serde_json::from_str::<Head<'_>>(&raw) else { return };
-        // In another version than the watched one it would be compared with the wrong schema.
-        {
-            let state = self.core.state();
-            let Some((_, table)) = state.table_of(&kind) else { return };
-            if table.resource.gvk.version != object.gvk().version {
-                return;
-            }
-            let scope = table
-                .scopes
-                .iter()
-                .find(|scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace);
-            let Some(scope) = scope else { return };
-            let is_known = object.key().is_some_and(|key| state.find_key(&key).is_some());
-            // The watch has passed this state: if the object is not there, it was deleted since.
-            if !is_known && version <= scope.position {
-                return;
-            }
-        }
-        let change = ingest(&self.core, &kind, &raw, &head, |state, seen| state.put(seen, None, origin));
+        let change = ingest(&self.core, &kind, &raw, &head, |state, seen| {
+            state.put_answer(seen, &gvk.version, origin)
+        });
         if let Some(change) = change {
             self.core.tell(&change);
         }

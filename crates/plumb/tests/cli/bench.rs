@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plumb_testkit::git::GitRepo;
 use plumb_testkit::{TestNamespace, objects, programs, wait};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::golden::{Said, Transcript};
+
+/// How long a command may take. They are over in a second or two.
+const LONGEST: Duration = Duration::from_mins(3);
 
 /// Everything that commands run in.
 pub(crate) struct Bench {
@@ -121,7 +124,7 @@ impl Bench {
             // A command that reads nothing closes its end.
             let _ = pipe.write_all(stdin.as_bytes());
         }
-        let output = child.wait_with_output().with_context(|| format!("run {line}"))?;
+        let output = ended(child).with_context(|| format!("run {line}"))?;
         Ok(Said {
             stdout: String::from_utf8(output.stdout)?,
             stderr: String::from_utf8(output.stderr)?,
@@ -192,6 +195,19 @@ impl Drop for Bench {
             let _ = writeln!(std::io::stdout(), "plumb's log:\n{log}");
         }
     }
+}
+
+/// How a command ended. One that does not come to an end is stopped: a test that fails says more than one that
+/// hangs.
+fn ended(child: Child) -> Result<std::process::Output> {
+    let pid = child.id().to_string();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(child.wait_with_output()));
+    let Ok(output) = told.recv_timeout(LONGEST) else {
+        Command::new("kill").arg(&pid).status().context("stop it")?;
+        bail!("it has not ended after {} s", LONGEST.as_secs());
+    };
+    Ok(output?)
 }
 
 /// The words of a line; single quotes keep blanks together.

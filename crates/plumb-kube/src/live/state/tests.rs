@@ -213,3 +213,34 @@ fn a_claim_belongs_to_its_stateful_set_and_a_copied_mark_does_not_count() {
     assert_eq!(names(state.tracked("app")), ["data-other-0", "db"]);
     assert_eq!(names(state.tree(&state.tracked("app"))), ["data-db-0", "data-other-0", "db"]);
 }
+
+#[test]
+fn an_answer_does_not_bring_back_what_the_watch_saw_deleted() {
+    let mut state = state();
+    let written = |version| Said {
+        kind: 0,
+        name: 1,
+        uid: 1,
+        version,
+        mark: None,
+        parent: None,
+        refers_to: None,
+        gone: false,
+    };
+    let answer = |state: &mut State, version| {
+        let seen = seen(state, &written(version));
+        state.put_answer(seen, "v1", Origin::Written).is_some()
+    };
+    let kind = state.address(&key(0, 1)).kind;
+    assert!(answer(&mut state, 20), "the watch has not reached it");
+    // The answer to a deletion is worked out while the watch tells that the object is gone.
+    let late = seen(&mut state, &written(25));
+    let id = state.find_key(&key(0, 1)).unwrap();
+    state.scope_mut(kind, 0).unwrap().position = 30;
+    state.remove(id);
+    assert!(state.put_answer(late, "v1", Origin::Written).is_none());
+    assert_eq!(state.find_key(&key(0, 1)), None, "the ghost of a deleted object");
+    let other_version = seen(&mut state, &written(40));
+    assert!(state.put_answer(other_version, "v1beta1", Origin::Written).is_none());
+    assert!(answer(&mut state, 40), "it was made anew");
+}
