@@ -26,12 +26,7 @@ fn map(data: Value, annotations: Value) -> Manifest {
 }
 
 fn key() -> ObjectKey {
-    ObjectKey {
-        group: String::new(),
-        kind: "ConfigMap".to_owned(),
-        namespace: Some("n".to_owned()),
-        name: "m".to_owned(),
-    }
+    ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "m")
 }
 
 fn look(desired: Option<&Manifest>, live: &Manifest, options: &str, dry_run: Option<&Manifest>) -> Outcome {

@@ -46,12 +46,12 @@ fn manifest(value: &Value) -> Option<Manifest> {
 
 fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous: bool) -> Judged {
     let key: Vec<String> = serde_json::from_value(object["key"].clone()).expect("a key");
-    let key = ObjectKey {
-        group: key[0].clone(),
-        kind: key[1].clone(),
-        namespace: Some(key[2].clone()).filter(|namespace| !namespace.is_empty()),
-        name: key[3].clone(),
-    };
+    let key = ObjectKey::new(
+        key[0].clone(),
+        key[1].clone(),
+        Some(key[2].clone()).filter(|namespace| !namespace.is_empty()),
+        key[3].clone(),
+    );
     let now = "2030-01-01T00:00:00Z".parse().expect("a time");
     let desired = manifest(&object["desired"]).map(|manifest| {
         let is_hook = manifest.annotation("argocd.argoproj.io/hook").is_some();

@@ -29,12 +29,7 @@ fn map(day: &str, editor: Option<&str>) -> Manifest {
 
 /// Git asks for the 16th, live has the 15th.
 fn judged(previous: Previous<'_>, editor: Option<&str>) -> Verdict {
-    let key = ObjectKey {
-        group: String::new(),
-        kind: "ConfigMap".to_owned(),
-        namespace: Some("n".to_owned()),
-        name: "m".to_owned(),
-    };
+    let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "m");
     let (wanted, live) = (map("16", None), map("15", editor));
     let desired = DesiredObject {
         key: key.clone(),

@@ -174,9 +174,9 @@ impl DriftReport {
     pub fn with_pauses(self, pauses: impl IntoIterator<Item = (ObjectKey, Pause)>) -> Self {
         let pauses = pauses.into_iter().map(|(key, pause)| DriftPause {
             namespace: key.namespace_or_empty().to_owned(),
-            group: key.group,
-            kind: key.kind,
-            name: key.name,
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            name: key.name.clone(),
             reason: pause.reason,
             by: pause.by.unwrap_or_default(),
             until: pause.until,
@@ -209,12 +209,12 @@ impl DriftReport {
 impl IllObject {
     /// Which object.
     pub fn key(&self) -> ObjectKey {
-        ObjectKey {
-            group: self.group.clone(),
-            kind: self.kind.clone(),
-            namespace: Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-            name: self.name.clone(),
-        }
+        ObjectKey::new(
+            self.group.clone(),
+            self.kind.clone(),
+            Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            self.name.clone(),
+        )
     }
 }
 
@@ -234,12 +234,12 @@ impl DriftFinding {
         ];
         let kind = kinds.into_iter().find(|kind| fix.is_some_and(|fix| fix.kind == fix_name(*kind)));
         Some(Finding {
-            key: ObjectKey {
-                group: self.group.clone(),
-                kind: self.kind.clone(),
-                namespace: Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-                name: self.name.clone(),
-            },
+            key: ObjectKey::new(
+                self.group.clone(),
+                self.kind.clone(),
+                Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                self.name.clone(),
+            ),
             class: DriftClass::ALL.into_iter().find(|class| class.name() == self.class)?,
             fields: self.fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
             counts: self.counts,
@@ -339,12 +339,7 @@ mod tests {
 
     fn finding(name: &str, class: DriftClass, counts: bool, since: Option<&str>) -> Finding {
         Finding {
-            key: ObjectKey {
-                group: "apps".to_owned(),
-                kind: "Deployment".to_owned(),
-                namespace: Some("prod".to_owned()),
-                name: name.to_owned(),
-            },
+            key: ObjectKey::new("apps", "Deployment", Some("prod".to_owned()), name),
             class,
             fields: vec![FieldPath::from_pointer("/spec/replicas")],
             counts,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::ObjectOptions;
-use plumb_core::drift::{Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
+use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{FieldPath, GroupKind, GroupVersionKind, Manifest, ObjectKey};
@@ -287,7 +287,7 @@ impl Comparison<'_> {
             .referrers(key)
             .into_iter()
             .filter(|node| KINDS.contains(&node.key.kind.as_str()))
-            .map(|node| Autoscaler { kind: node.key.kind, name: node.key.name })
+            .map(|node| Autoscaler { kind: node.key.kind.clone(), name: node.key.name.clone() })
             .collect()
     }
 }
@@ -311,7 +311,7 @@ fn past(
         Some(record) => match &record.result {
             AttemptResult::Applied => (PreviousApply::Same, PastAttempt::Applied),
             AttemptResult::Refused(failure) => {
-                (PreviousApply::Unknown, PastAttempt::Refused(failure.clone()))
+                (PreviousApply::Unknown, PastAttempt::Refused(ApiFailure::clone(failure)))
             }
             AttemptResult::Failed => (PreviousApply::Unknown, PastAttempt::Failed),
         },

@@ -58,12 +58,12 @@ impl Run<'_> {
         let snapshot = store.snapshot(&ground.instance, &[]).await;
         let objects = self.owned(app, ground, &snapshot.live.objects);
         let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark).await;
-        let itself = ObjectKey {
-            group: "argoproj.io".to_owned(),
-            kind: Application::KIND.to_owned(),
-            namespace: Some(app.id.namespace.clone()),
-            name: app.id.name.clone(),
-        };
+        let itself = ObjectKey::new(
+            "argoproj.io",
+            Application::KIND,
+            Some(app.id.namespace.clone()),
+            app.id.name.clone(),
+        );
         // pure
         let step = deletion::next(&Deletion {
             finalizers,
@@ -220,8 +220,7 @@ impl Run<'_> {
         let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": self.known.resource_version}});
         match self.engine.patch_application(&self.known.id, patch).await {
             Ok(seen) => {
-                self.engine.registry.note(&seen);
-                if let Some(known) = self.engine.registry.get(&self.known.id) {
+                if let Some((known, _)) = self.engine.registry.note(&seen) {
                     self.known = known;
                 }
                 self.engine.queue.push(self.known.id.clone(), Trigger::new(Look::Live, "deletion"));

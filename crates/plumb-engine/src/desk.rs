@@ -234,12 +234,12 @@ impl Desk {
                 kind: resource.kind.clone(),
             };
             let namespace = Some(resource.namespace.clone()).filter(|namespace| !namespace.is_empty());
-            let key = ObjectKey {
-                group: resource.group.clone(),
-                kind: resource.kind.clone(),
+            let key = ObjectKey::new(
+                resource.group.clone(),
+                resource.kind.clone(),
                 namespace,
-                name: resource.name.clone(),
-            };
+                resource.name.clone(),
+            );
             (key, gvk)
         });
         let asked = desired.iter().map(|(key, object)| (key.clone(), object.manifest.gvk()));

@@ -23,7 +23,7 @@ use crate::metrics::{AppLabels, Metrics, gauges};
 use crate::orphans::Orphans;
 use crate::project::{Ground, Groundless};
 use crate::queue::{Look, Queue, Trigger};
-use crate::registry::{Known, Registry};
+use crate::registry::{Brief, Known, Registry};
 use crate::reports::Reports;
 use crate::seats::Seats;
 use crate::settings::Settings;
@@ -136,8 +136,8 @@ impl Engine {
     }
 
     /// What an app rendered before this process started, as far as its status tells.
-    pub(crate) fn recall_claims(&self, id: &AppId) {
-        let Some(known) = self.registry.get(id) else { return };
+    pub(crate) fn recall_claims(&self, known: &Known) {
+        let id = &known.id;
         let (Ok(application), Ok(app)) = (&known.wire, &known.app) else { return };
         let Some(cluster) = self.fleet.address(&app.destination.cluster) else { return };
         let instance = id.instance_name(&self.options.namespace);
@@ -145,11 +145,13 @@ impl Engine {
             let rendered = application.status.resources.iter();
             let rendered = rendered.filter(|object| !object.requires_pruning && !object.hook);
             rendered
-                .map(|object| ObjectKey {
-                    group: object.group.clone(),
-                    kind: object.kind.clone(),
-                    namespace: Some(object.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-                    name: object.name.clone(),
+                .map(|object| {
+                    ObjectKey::new(
+                        object.group.clone(),
+                        object.kind.clone(),
+                        Some(object.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                        object.name.clone(),
+                    )
                 })
                 .collect()
         });
@@ -186,15 +188,15 @@ impl Engine {
     }
 
     /// The address of an app's cluster, also where the app names the cluster by name; else what it says.
-    pub(crate) fn server_of(&self, known: &Known) -> String {
+    pub(crate) fn server_of(&self, known: &Brief) -> String {
         let named = known.app.as_ref().ok().and_then(|app| self.fleet.address(&app.destination.cluster));
-        let written = known.wire.as_ref().map(|wire| wire.spec.destination.server.clone());
+        let written = known.head.as_ref().map(|head| head.spec.destination.server.clone());
         named.map_or_else(|| written.unwrap_or_default(), |server| server.to_string())
     }
 
     /// An app as metrics name it.
-    pub(crate) fn labels_of(&self, known: &Known) -> AppLabels {
-        let project = known.wire.as_ref().map(|wire| gauges::project_of(wire).to_owned());
+    pub(crate) fn labels_of(&self, known: &Brief) -> AppLabels {
+        let project = known.head.as_ref().map(|head| gauges::project_of(head).to_owned());
         AppLabels {
             id: known.id.clone(),
             project: project.unwrap_or_default(),
@@ -203,7 +205,7 @@ impl Engine {
     }
 
     /// Leaves an event about an app to be written.
-    pub(crate) fn tell(&self, known: &Known, application: &Application, happening: Happening) {
+    pub(crate) fn tell(&self, known: &Brief, application: &Application, happening: Happening) {
         let settings = self.world.settings();
         let project = self.world.project_labels(gauges::project_of(application));
         let labels = settings.event_labels.pick(&application.metadata.labels, &project);

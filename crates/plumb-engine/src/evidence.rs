@@ -157,9 +157,9 @@ impl Bench<'_, '_> {
         let mut foundations: BTreeMap<&ObjectKey, Basis> = BTreeMap::new();
         for (key, case) in cases {
             let verdict_key = self.with_evidence(key, case, renamed.get(key), None, VerdictKey::of);
-            let basis = Basis { key: verdict_key, admission: self.admission };
-            if let Some(verdict) = kept.get(key, &basis) {
-                verdicts.insert(key.clone(), verdict.clone());
+            let basis = Basis::new(&verdict_key, self.admission);
+            if let Some(verdict) = kept.get(key, basis) {
+                verdicts.insert(key.clone(), verdict);
                 open.remove(key);
             }
             foundations.insert(key, basis);

@@ -92,7 +92,7 @@ pub(crate) async fn follow_secrets(engine: Arc<Engine>, listed: oneshot::Sender<
     while let Some(event) = stream.next().await {
         let (name, object) = match event {
             ObjectEvent::Seen(object) => (object.name().unwrap_or_default().to_owned(), Some(object)),
-            ObjectEvent::Gone { key, .. } => (key.name, None),
+            ObjectEvent::Gone { key, .. } => (key.name.clone(), None),
             ObjectEvent::Listed => {
                 engine.fleet.note_listed();
                 engine.wake_travellers();
@@ -180,8 +180,9 @@ pub(crate) async fn follow_applications(engine: Arc<Engine>) {
                 if !manifest.namespace().is_some_and(|namespace| engine.app_namespaces.permit(namespace)) {
                     continue;
                 }
-                let Some((id, trigger)) = engine.registry.note(&manifest) else { continue };
-                engine.recall_claims(&id);
+                let Some((known, trigger)) = engine.registry.note(&manifest) else { continue };
+                engine.recall_claims(&known);
+                let id = known.id.clone();
                 match (trigger, &mut held) {
                     (Some(trigger), Some(held)) => held.push((id, trigger)),
                     (Some(trigger), None) => engine.queue.push(id, trigger),
@@ -189,7 +190,7 @@ pub(crate) async fn follow_applications(engine: Arc<Engine>) {
                 }
             }
             ObjectEvent::Gone { key, .. } => {
-                let id = AppId { namespace: key.namespace.unwrap_or_default(), name: key.name };
+                let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
                 engine.registry.forget(&id);
                 engine.queue.push(id, Trigger::new(Look::Live, "gone"));
             }
@@ -338,7 +339,7 @@ pub(crate) async fn poll(engine: Arc<Engine>) {
         let n_apps = u32::try_from(apps.len().max(1)).unwrap_or(u32::MAX);
         let spread = (poll / 2).min(Duration::from_mins(1));
         // One trigger for all: what one app of the round asks a server, the others need not ask again.
-        let trigger = Trigger::new(Look::Git, "poll");
+        let trigger = Trigger::poll();
         for (position, known) in (0u32..).zip(apps) {
             engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
         }

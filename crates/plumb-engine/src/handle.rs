@@ -147,12 +147,7 @@ impl Handle {
         if let Some((_, secrets)) = known.as_ref().filter(|(read, _)| read.elapsed() < SECRETS_FRESH) {
             return Some(secrets.clone());
         }
-        let key = ObjectKey {
-            group: String::new(),
-            kind: "Secret".to_owned(),
-            namespace: Some(namespace),
-            name: "argocd-secret".to_owned(),
-        };
+        let key = ObjectKey::new("", "Secret", Some(namespace), "argocd-secret");
         let secrets = match client.get(&key).await {
             Ok(Some(object)) => SecretData::read(object.value())
                 .map(|(secret, _)| WebhookSecrets::read(&secret))

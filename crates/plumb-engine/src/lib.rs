@@ -29,6 +29,7 @@ mod neighbours;
 mod operate;
 mod operation;
 mod orphans;
+mod packed;
 mod patience;
 mod project;
 mod projects;

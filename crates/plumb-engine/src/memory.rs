@@ -28,7 +28,9 @@ use crate::verdicts::Verdicts;
 #[derive(Default)]
 pub(crate) struct Memory {
     /// What Git asked for at the last look.
-    pub(crate) gathered: Option<Kept>,
+    pub(crate) gathered: Option<Arc<Kept>>,
+    /// Did the last run find everything as Git asks, with nothing left to do or to say?
+    pub(crate) at_rest: bool,
     /// What was tried, object by object.
     pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
     /// Was the last successful sync asked what it applied?
@@ -39,7 +41,9 @@ pub(crate) struct Memory {
     pub(crate) finished: HashMap<ObjectKey, Finished>,
     /// The verdicts of the last look, as long as they hold.
     pub(crate) verdicts: Verdicts,
-    /// The findings of the last judgement.
+    /// Were the findings of an earlier process read?
+    pub(crate) findings_recalled: bool,
+    /// The findings of the last judgement; objects without any are left out.
     pub(crate) findings: BTreeMap<ObjectKey, Vec<Finding>>,
     /// The report as it was last written.
     pub(crate) report: Option<DriftReport>,
@@ -115,7 +119,7 @@ pub(crate) struct AttemptRecord {
 #[derive(Clone, Debug)]
 pub(crate) enum AttemptResult {
     Applied,
-    Refused(ApiFailure),
+    Refused(Box<ApiFailure>),
     Failed,
 }
 

@@ -162,12 +162,7 @@ impl Run<'_> {
             })
             .collect();
         let namespace = app.destination.namespace.clone();
-        let namespace_key = namespace.clone().map(|name| ObjectKey {
-            group: String::new(),
-            kind: "Namespace".to_owned(),
-            namespace: None,
-            name,
-        });
+        let namespace_key = namespace.clone().map(|name| ObjectKey::new("", "Namespace", None, name));
         let proof = DeletionProof::new(&compared.gathered.desired, &compared.live);
         let catalog = ground.cluster.client.catalog();
         build(&PlanInput {
@@ -375,7 +370,7 @@ impl Run<'_> {
                     Err(error) => error
                         .api()
                         .and_then(crate::evidence::failure)
-                        .map_or(AttemptResult::Failed, AttemptResult::Refused),
+                        .map_or(AttemptResult::Failed, |failure| AttemptResult::Refused(Box::new(failure))),
                 };
                 let record = AttemptRecord {
                     desired: Fingerprint::of(&object.manifest),

@@ -227,12 +227,7 @@ fn wire_result(result: &ResourceResult) -> wire::ResourceResult {
 fn result_of(result: &wire::ResourceResult) -> Option<ResourceResult> {
     let phase = SyncPhase::from_name(&result.sync_phase).unwrap_or(SyncPhase::Sync);
     let namespace = Some(result.namespace.clone()).filter(|namespace| !namespace.is_empty());
-    let key = ObjectKey {
-        group: result.group.clone(),
-        kind: result.kind.clone(),
-        namespace,
-        name: result.name.clone(),
-    };
+    let key = ObjectKey::new(result.group.clone(), result.kind.clone(), namespace, result.name.clone());
     Some(ResourceResult {
         id: StepId { phase, key },
         version: result.version.clone(),

@@ -46,12 +46,7 @@ pub(crate) fn passing(error: &WriteError, comes_with_its_kind: impl FnOnce() -> 
 
 /// Since when a namespace is being deleted and what that waits for, as far as it can be told.
 pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Option<String> {
-    let key = ObjectKey {
-        group: String::new(),
-        kind: "Namespace".to_owned(),
-        namespace: None,
-        name: namespace.to_owned(),
-    };
+    let key = ObjectKey::new("", "Namespace", None, namespace);
     let live = store.get_whole(&key).await.ok()??;
     let since = live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?;
     let conditions = live.value().pointer("/status/conditions").and_then(Value::as_array);

@@ -31,12 +31,19 @@ pub struct Trigger {
     pub reason: &'static str,
     /// When the reason arose. What a server said after that is new enough, whoever asked it.
     pub at: Instant,
+    /// Does it tell of a change? A poll does not.
+    pub is_news: bool,
 }
 
 impl Trigger {
     /// A trigger whose reason arises now.
     pub fn new(look: Look, reason: &'static str) -> Self {
-        Self { look, reason, at: Instant::now() }
+        Self { look, reason, at: Instant::now(), is_news: true }
+    }
+
+    /// Time to ask Git, though nobody told of a change.
+    pub(crate) fn poll() -> Self {
+        Self { is_news: false, ..Self::new(Look::Git, "poll") }
     }
 
     /// Both together: the farthest look wins.
@@ -45,7 +52,7 @@ impl Trigger {
         // Looks at the cluster alone do not make what Git said any older.
         let asks_git = |trigger: &Self| trigger.look > Look::Live;
         let at = [self, other].into_iter().filter(asks_git).map(|trigger| trigger.at).max();
-        Self { at: at.unwrap_or(farther.at), ..farther }
+        Self { at: at.unwrap_or(farther.at), is_news: self.is_news || other.is_news, ..farther }
     }
 }
 
@@ -181,6 +188,18 @@ mod tests {
         let second = queue.next().await.unwrap();
         assert_eq!(second.app.name, "b");
         assert_eq!(queue.depth(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_poll_is_news_once_something_else_tells_of_a_change() {
+        let queue = Queue::default();
+        for (app_name, others) in [("polled", 0), ("changed", 1)] {
+            queue.push(app(app_name), Trigger::poll());
+            (0..others).for_each(|_| queue.push(app(app_name), live()));
+            queue.push(app(app_name), Trigger::poll());
+            let job = queue.next().await.unwrap();
+            assert_eq!((job.trigger.look, job.trigger.is_news), (Look::Git, others > 0), "{app_name}");
+        }
     }
 
     #[tokio::test]

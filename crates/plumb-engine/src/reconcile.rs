@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::drift::VerdictStatus;
+use plumb_core::status::SyncCode;
 use plumb_crd::Application;
 use tracing::debug;
 
@@ -47,7 +48,9 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
     let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
     let glance = Glance { look, since: job.trigger.at };
-    let mut run = Run { engine, known, look, glance, now, conditions: Conditions::default(), hooks: None };
+    let is_news = job.trigger.is_news;
+    let mut run =
+        Run { engine, known, look, is_news, glance, now, conditions: Conditions::default(), hooks: None };
     ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
 }
@@ -57,6 +60,8 @@ pub(crate) struct Run<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) known: Arc<Known>,
     pub(crate) look: Look,
+    /// Did anything change, as far as is known?
+    is_news: bool,
     pub(crate) glance: Glance,
     pub(crate) now: Timestamp,
     pub(crate) conditions: Conditions,
@@ -97,6 +102,9 @@ impl Run<'_> {
     }
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
+        if self.has_no_news(application, app, ground, memory).await {
+            return;
+        }
         // client: Git and the renderers
         let gathered = match self.gather(application, app, ground, memory).await {
             Ok(gathered) => gathered,
@@ -169,10 +177,12 @@ impl Run<'_> {
         // A fight is over once the object is what Git asks: the next one begins anew.
         let in_sync = compared.verdicts.values().filter(|verdict| verdict.status == VerdictStatus::Synced);
         memory.ledger = std::mem::take(&mut memory.ledger).settled(in_sync.map(|verdict| &verdict.key));
-        memory.findings =
-            compared.verdicts.iter().map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
+        let found = compared.verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty());
+        memory.findings = found.map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
         self.engine.findings.set(&app.id, memory.findings.values().flatten());
         self.look_for_orphans(app, ground);
+        let is_idle = ended.is_none() && memory.operation.is_none() && application.operation.is_none();
+        memory.at_rest = is_idle && status.sync == SyncCode::Synced && self.conditions.is_empty();
         let draft = StatusDraft {
             application,
             app,
@@ -186,6 +196,27 @@ impl Run<'_> {
             // The next decision: something may still be red, or a new commit may be waiting.
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
         }
+    }
+
+    /// Does Git still say what it said when all was well, and did nothing else happen? Whatever else could change
+    /// the verdict on an app wakes it by itself.
+    async fn has_no_news(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        memory: &mut Memory,
+    ) -> bool {
+        let was_at_rest = std::mem::take(&mut memory.at_rest);
+        let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && self.look == Look::Git) else {
+            return false;
+        };
+        if self.is_news || !self.engine.sources.is_current(application, app, ground, self.glance, kept).await
+        {
+            return false;
+        }
+        memory.at_rest = true;
+        true
     }
 
     /// Will a sync write every difference anyway? Then the server need not be asked what it would make of it.
@@ -225,7 +256,7 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
         self.recall_last_operation(memory, gathered);
-        if memory.report.is_none() && memory.findings.is_empty() {
+        if !std::mem::replace(&mut memory.findings_recalled, true) {
             // What an earlier process found out tells since when it has been so.
             for finding in self.engine.reports.findings(&app.id) {
                 memory.findings.entry(finding.key.clone()).or_default().push(finding);

@@ -283,12 +283,7 @@ async fn work(engine: Arc<Engine>) {
 /// Reads the settings once before anything else: they decide how objects are tracked.
 pub(crate) async fn load_settings(client: &ClusterClient, namespace: &str, world: &World) {
     for name in SETTINGS {
-        let key = ObjectKey {
-            group: String::new(),
-            kind: "ConfigMap".to_owned(),
-            namespace: Some(namespace.to_owned()),
-            name: name.to_owned(),
-        };
+        let key = ObjectKey::new("", "ConfigMap", Some(namespace.to_owned()), name);
         match client.get(&key).await {
             Ok(Some(object)) => {
                 world.note_config_map(name, Some(&object));

@@ -464,12 +464,7 @@ mod tests {
     #[test]
     fn kinds_can_be_protected() {
         let (settings, _) = read(&[(PROTECTED, "Secret, example.com/Database")]);
-        let key = |group: &str, kind: &str| ObjectKey {
-            group: group.into(),
-            kind: kind.into(),
-            namespace: None,
-            name: "x".into(),
-        };
+        let key = |group: &str, kind: &str| ObjectKey::new(group, kind, None, "x");
         assert!(settings.protects(&key("", "Secret")).is_some());
         assert!(settings.protects(&key("example.com", "Database")).is_some());
         assert!(settings.protects(&key("", "ConfigMap")).is_none());

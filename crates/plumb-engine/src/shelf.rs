@@ -12,18 +12,15 @@ use plumb_core::desired::{
 use plumb_core::object::{Manifest, ObjectKey};
 use serde_json::Value;
 
-/// Fast: the texts of one app are much alike.
-const LEVEL: i32 = 1;
+use crate::packed::Packed;
 
 /// A desired set on the shelf.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     /// Sorted by key.
     entries: Box<[Entry]>,
-    /// The manifests as a JSON list in the order of the entries, compressed.
-    manifests: Box<[u8]>,
-    /// How long the list is.
-    size: usize,
+    /// The manifests as a list, in the order of the entries.
+    manifests: Packed,
     hooks: Box<[DesiredHook]>,
     problems: Box<[DesiredProblem]>,
     /// The set while somebody works with it.
@@ -48,12 +45,9 @@ impl Shelf {
             origin: object.origin.clone(),
         });
         let manifests: Vec<&Value> = objects.values().map(|object| object.manifest.value()).collect();
-        // Values with text keys always become JSON, and memory is always written to.
-        let text = serde_json::to_vec(&manifests).unwrap_or_default();
         Self {
             entries: entries.collect(),
-            manifests: zstd::bulk::compress(&text, LEVEL).unwrap_or_default().into(),
-            size: text.len(),
+            manifests: Packed::new(&manifests),
             hooks: set.get().hooks.clone().into(),
             problems: set.get().problems.clone().into(),
             awake: Mutex::new(Arc::downgrade(set)),
@@ -73,8 +67,7 @@ impl Shelf {
     }
 
     fn unpack(&self) -> Option<DesiredSet> {
-        let text = zstd::bulk::decompress(&self.manifests, self.size).ok()?;
-        let values: Vec<Value> = serde_json::from_slice(&text).ok()?;
+        let values: Vec<Value> = self.manifests.read()?;
         if values.len() != self.entries.len() {
             return None;
         }
@@ -165,7 +158,7 @@ mod tests {
         let shelf = Shelf::new(&set);
         assert!(shelf.keys().eq(set.get().objects.keys()));
         assert!(shelf.keys().all(|key| shelf.contains(key)));
-        let other = ObjectKey { name: "b".to_owned(), ..shelf.keys().next().unwrap().clone() };
+        let other = ObjectKey::new("", "ConfigMap", Some("x".to_owned()), "b");
         assert!(!shelf.contains(&other));
         assert!(shelf.api_versions().all(|version| version == "v1"));
     }
@@ -173,7 +166,7 @@ mod tests {
     #[test]
     fn a_set_that_cannot_be_read_back_is_unknown_and_not_empty() {
         let set = Arc::new(Complete::rendered_without_error(set()));
-        let shelf = Shelf { manifests: Box::default(), awake: Mutex::default(), ..Shelf::new(&set) };
+        let shelf = Shelf { manifests: Packed::default(), awake: Mutex::default(), ..Shelf::new(&set) };
         assert!(shelf.set().is_none());
     }
 }

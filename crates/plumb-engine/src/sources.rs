@@ -5,6 +5,7 @@ mod resolve;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,16 @@ use resolve::Resolved;
 /// What Git asks for at one moment.
 #[derive(Debug)]
 pub(crate) struct Gathered {
+    kept: Arc<Kept>,
+    /// Everything that is asked for.
+    pub(crate) desired: Arc<Complete<DesiredSet>>,
+    /// A hash of the commits and of everything else that a rendering depends on.
+    origin: OnceLock<u64>,
+}
+
+/// What stays of it between two runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
     /// What it was gathered from; if this is the same, nothing needs to be done again.
     basis: Arc<Basis>,
     /// Resolved, one per source.
@@ -41,39 +52,24 @@ pub(crate) struct Gathered {
     pub(crate) source_types: Vec<String>,
     /// Could the same commit render differently a second time?
     pub(crate) may_vary: bool,
-    /// Everything that is asked for.
-    pub(crate) desired: Arc<Complete<DesiredSet>>,
-    /// The same, small.
-    pub(crate) shelf: Arc<Shelf>,
-    rendered_at: Instant,
-    /// A hash of the commits and of everything else that a rendering depends on.
-    origin: OnceLock<u64>,
-}
-
-/// What was gathered, between two runs: see [`Shelf`].
-#[derive(Debug)]
-pub(crate) struct Kept {
-    basis: Arc<Basis>,
-    pub(crate) revisions: Vec<String>,
-    source_types: Vec<String>,
-    may_vary: bool,
+    /// Everything that is asked for, small.
     pub(crate) shelf: Arc<Shelf>,
     rendered_at: Instant,
 }
 
 impl Kept {
     /// For the next run.
-    pub(crate) fn wake(&self) -> Option<Arc<Gathered>> {
-        Some(Arc::new(Gathered {
-            basis: Arc::clone(&self.basis),
-            revisions: self.revisions.clone(),
-            source_types: self.source_types.clone(),
-            may_vary: self.may_vary,
-            desired: self.shelf.set()?,
-            shelf: Arc::clone(&self.shelf),
-            rendered_at: self.rendered_at,
-            origin: OnceLock::new(),
-        }))
+    pub(crate) fn wake(self: &Arc<Self>) -> Option<Arc<Gathered>> {
+        let desired = self.shelf.set()?;
+        Some(Arc::new(Gathered { kept: Arc::clone(self), desired, origin: OnceLock::new() }))
+    }
+}
+
+impl Deref for Gathered {
+    type Target = Kept;
+
+    fn deref(&self) -> &Kept {
+        &self.kept
     }
 }
 
@@ -175,6 +171,24 @@ impl Sources {
         self.build(app, ground, basis, resolved, freshness, glance.since).await.map(Arc::new)
     }
 
+    /// Would gathering again give what is kept, without rendering anything?
+    pub(crate) async fn is_current(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        glance: Glance,
+        kept: &Kept,
+    ) -> bool {
+        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
+        if *kept.basis != basis {
+            return false;
+        }
+        let resolved = self.resolve(ground, &basis.sources, &[], glance.look, glance.since).await;
+        resolved
+            .is_ok_and(|resolved| kept.revisions.iter().eq(resolved.iter().map(|source| &source.revision)))
+    }
+
     /// What an operation syncs that is not what the app shows: another revision, other sources, objects that
     /// came with the request.
     pub(crate) async fn gather_for_operation(
@@ -203,16 +217,7 @@ impl Sources {
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| format!("a manifest of the operation is no JSON: {error}"))?;
             let desired = complete(desired_set(rendered, ground, app))?;
-            return Ok(Arc::new(Gathered {
-                basis: Arc::new(basis),
-                revisions: revisions.to_vec(),
-                source_types: Vec::new(),
-                may_vary: false,
-                shelf: Arc::new(Shelf::new(&desired)),
-                desired,
-                rendered_at: Instant::now(),
-                origin: OnceLock::new(),
-            }));
+            return Ok(Arc::new(Gathered::new(basis, revisions.to_vec(), Vec::new(), false, desired)));
         }
         let now = Instant::now();
         let resolved = self.resolve(ground, &basis.sources, revisions, Look::GitNow, now).await?;
@@ -308,20 +313,29 @@ impl Sources {
         }
         let desired = complete(desired_set(manifests, ground, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
-        Ok(Gathered {
-            basis: Arc::new(basis),
-            revisions,
-            source_types: types,
-            may_vary,
-            shelf: Arc::new(Shelf::new(&desired)),
-            desired,
-            rendered_at: Instant::now(),
-            origin: OnceLock::new(),
-        })
+        Ok(Gathered::new(basis, revisions, types, may_vary, desired))
     }
 }
 
 impl Gathered {
+    fn new(
+        basis: Basis,
+        revisions: Vec<String>,
+        source_types: Vec<String>,
+        may_vary: bool,
+        desired: Arc<Complete<DesiredSet>>,
+    ) -> Self {
+        let shelf = Arc::new(Shelf::new(&desired));
+        let rendered_at = Instant::now();
+        let kept = Kept { basis: Arc::new(basis), revisions, source_types, may_vary, shelf, rendered_at };
+        Self { kept: Arc::new(kept), desired, origin: OnceLock::new() }
+    }
+
+    /// What stays until the next run.
+    pub(crate) fn kept(&self) -> Arc<Kept> {
+        Arc::clone(&self.kept)
+    }
+
     /// Two renderings with the same origin that differ tell of a chart that never renders the same twice.
     pub(crate) fn origin(&self) -> u64 {
         *self.origin.get_or_init(|| {
@@ -333,28 +347,9 @@ impl Gathered {
 
     /// The same objects at other commits, none of which concerns the app.
     fn moved_to(&self, resolved: &[Resolved]) -> Self {
-        Self {
-            basis: Arc::clone(&self.basis),
-            revisions: resolved.iter().map(|source| source.revision.clone()).collect(),
-            source_types: self.source_types.clone(),
-            may_vary: self.may_vary,
-            desired: Arc::clone(&self.desired),
-            shelf: Arc::clone(&self.shelf),
-            rendered_at: self.rendered_at,
-            origin: OnceLock::new(),
-        }
-    }
-
-    /// What stays until the next run.
-    pub(crate) fn kept(&self) -> Kept {
-        Kept {
-            basis: Arc::clone(&self.basis),
-            revisions: self.revisions.clone(),
-            source_types: self.source_types.clone(),
-            may_vary: self.may_vary,
-            shelf: Arc::clone(&self.shelf),
-            rendered_at: self.rendered_at,
-        }
+        let revisions = resolved.iter().map(|source| source.revision.clone()).collect();
+        let kept = Kept { revisions, ..Kept::clone(self) };
+        Self { kept: Arc::new(kept), desired: Arc::clone(&self.desired), origin: OnceLock::new() }
     }
 }
 

@@ -16,26 +16,36 @@ struct Kept {
     basis: Basis,
     /// Somebody was asked for it.
     asked: bool,
-    verdict: Verdict,
+    /// `None`: nothing is to be said of the object, as of most.
+    verdict: Option<Box<Verdict>>,
 }
 
-/// What a verdict rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Basis {
-    /// What the judge was told.
-    pub(crate) key: VerdictKey,
-    /// Which admission configurations there were: they are in the server's answers.
-    pub(crate) admission: u64,
+/// What a verdict rests on, as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Basis(u64);
+
+impl Basis {
+    /// What the judge was told, and which admission configurations there were: they are in the server's answers.
+    pub(crate) fn new(key: &VerdictKey, admission: u64) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (key, admission).hash(&mut hasher);
+        Self(hasher.finish())
+    }
 }
 
 impl Verdicts {
     /// The verdict on an object, if it still rests on the same.
-    pub(crate) fn get(&self, object: &ObjectKey, basis: &Basis) -> Option<&Verdict> {
-        self.0.get(object).filter(|kept| kept.basis == *basis).map(|kept| &kept.verdict)
+    pub(crate) fn get(&self, object: &ObjectKey, basis: Basis) -> Option<Verdict> {
+        let kept = self.0.get(object).filter(|kept| kept.basis == basis)?;
+        Some(
+            kept.verdict.as_ref().map_or_else(|| Verdict::plain(object.clone()), |kept| Verdict::clone(kept)),
+        )
     }
 
     pub(crate) fn keep(&mut self, verdict: &Verdict, basis: Basis, asked: bool) {
-        self.0.insert(verdict.key.clone(), Kept { basis, asked, verdict: verdict.clone() });
+        let is_plain = *verdict == Verdict::plain(verdict.key.clone());
+        let kept = (!is_plain).then(|| Box::new(verdict.clone()));
+        self.0.insert(verdict.key.clone(), Kept { basis, asked, verdict: kept });
     }
 
     /// Forgets what somebody was asked for: whoever looks hard wants to know what they say now.

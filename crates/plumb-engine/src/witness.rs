@@ -74,12 +74,7 @@ async fn register(
     url: &str,
     ca_bundle: &str,
 ) -> Result<Registered, String> {
-    let home = ObjectKey {
-        group: String::new(),
-        kind: "Namespace".to_owned(),
-        namespace: None,
-        name: namespace.to_owned(),
-    };
+    let home = ObjectKey::new("", "Namespace", None, namespace);
     let home = cluster.client.get(&home).await.map_err(|error| error.to_string())?;
     let home = home.as_ref().and_then(Manifest::uid).ok_or("its namespace is gone")?;
     let registration = plumb_crd::witness::registration(namespace, home, url, ca_bundle);

@@ -528,12 +528,7 @@ mod tests {
     use serde_json::json;
 
     fn key(name: &str) -> ObjectKey {
-        ObjectKey {
-            group: String::new(),
-            kind: "ConfigMap".to_owned(),
-            namespace: Some("a".to_owned()),
-            name: name.to_owned(),
-        }
+        ObjectKey::new("", "ConfigMap", Some("a".to_owned()), name)
     }
 
     fn facts() -> WriteFacts {

@@ -123,12 +123,12 @@ pub(crate) fn gate(client: &ClusterClient) -> Gate {
 
 /// The identity of a target, whose version does not matter.
 pub(crate) fn key_of(target: &Target) -> ObjectKey {
-    ObjectKey {
-        group: target.gvk.group.clone(),
-        kind: target.gvk.kind.clone(),
-        namespace: target.namespace.clone(),
-        name: target.name.clone(),
-    }
+    ObjectKey::new(
+        target.gvk.group.clone(),
+        target.gvk.kind.clone(),
+        target.namespace.clone(),
+        target.name.clone(),
+    )
 }
 
 /// Creates an object that a person asked for by name.

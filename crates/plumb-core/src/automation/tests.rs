@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::app::{Automation, SelectedObject, Source};
-use crate::object::ObjectKey;
 use crate::plan::fixture::{key, time};
 use crate::status::SyncCode;
 use crate::sync::OperationPhase;
@@ -282,5 +281,5 @@ fn waits_grow_up_to_the_longest() {
 fn a_selection_names_the_namespace() {
     let selected = SelectedObject::of(&key("ConfigMap", "a"));
     assert!(selected.means(&key("ConfigMap", "a")));
-    assert!(!selected.means(&ObjectKey { namespace: Some("other".to_owned()), ..key("ConfigMap", "a") }));
+    assert!(!selected.means(&key("ConfigMap", "a").with_namespace(Some("other".to_owned()))));
 }

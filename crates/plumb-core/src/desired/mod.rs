@@ -59,7 +59,7 @@ pub struct DesiredHook {
 impl DesiredHook {
     /// Identity of a named hook; `None` for one that leaves its name to the sync.
     pub fn key(&self) -> Option<ObjectKey> {
-        Some(ObjectKey { namespace: self.namespace.clone(), ..self.manifest.key()? })
+        Some(self.manifest.key()?.with_namespace(self.namespace.clone()))
     }
 }
 

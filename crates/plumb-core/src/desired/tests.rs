@@ -196,12 +196,7 @@ fn what_is_wrong_is_said_and_the_rest_is_kept() {
         object("v1", "Event", "left-out-too"),
         unquoted,
     ]);
-    let key = |group: &str, kind: &str, name: &str| ObjectKey {
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        namespace: None,
-        name: name.to_owned(),
-    };
+    let key = |group: &str, kind: &str, name: &str| ObjectKey::new(group, kind, None, name);
     assert_eq!(names(&set), ["ConfigMap lost", "Namespace n"]);
     assert_eq!(
         set.problems,

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn key(kind: &str, name: &str) -> ObjectKey {
-        ObjectKey { group: String::new(), kind: kind.into(), namespace: Some("ns".into()), name: name.into() }
+        ObjectKey::new("", kind, Some("ns".into()), name)
     }
 
     fn pair(first: &[&str], second: &[&str], live: &[&str]) -> Vec<(String, String)> {
@@ -65,7 +65,7 @@ mod tests {
         let left_over: Vec<&ObjectKey> = live.iter().filter(|key| !first.contains(key)).collect();
         let pairs = renamed(&first.iter().collect(), &second.iter().collect(), &missing, &left_over);
         let pairs = pairs.into_iter().filter(|(one, _)| first.contains(one));
-        pairs.map(|(one, other)| (one.name, other.name)).collect()
+        pairs.map(|(one, other)| (one.name.clone(), other.name.clone())).collect()
     }
 
     #[test]

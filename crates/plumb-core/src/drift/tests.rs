@@ -91,7 +91,7 @@ proptest! {
         varies in any::<bool>(),
         strict in any::<bool>(),
     ) {
-        let key = ObjectKey { group: String::new(), kind: "ConfigMap".to_owned(), namespace: Some("n".to_owned()), name: "x".to_owned() };
+        let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "x");
         let manifest = |body: &Value| object("ConfigMap", body.clone(), &[]);
         let wanted = desired.as_ref().map(|body| DesiredObject {
             key: key.clone(), manifest: manifest(body), options: ObjectOptions::default(), origin: None });
@@ -146,7 +146,7 @@ proptest! {
     fn secrets_never_leave_the_comparison(one in "[a-z]{12}", other in "[a-z]{12}", third in "[a-z]{12}", managers in managers(), raw in any::<bool>()) {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         let hex = |text: &str| text.bytes().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(|digit| char::from_digit(digit.into(), 16)).collect::<String>();
-        let key = ObjectKey { group: String::new(), kind: "Secret".to_owned(), namespace: Some("n".to_owned()), name: "x".to_owned() };
+        let key = ObjectKey::new("", "Secret", Some("n".to_owned()), "x");
         let body = if raw { json!({"a": one.clone(), "gone": other.clone()}) } else { json!({"a": encode(&one), "gone": encode(&other)}) };
         let wanted = DesiredObject { key: key.clone(), manifest: object("Secret", body, &[]), options: ObjectOptions::default(), origin: None };
         let found = object("Secret", json!({"a": encode(&other), "b": encode(&third)}), &managers);

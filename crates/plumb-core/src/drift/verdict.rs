@@ -31,6 +31,20 @@ pub struct Verdict {
     pub advice: ApplyAdvice,
 }
 
+impl Verdict {
+    /// Nothing is to be said of the object.
+    pub fn plain(key: ObjectKey) -> Self {
+        Self {
+            key,
+            status: VerdictStatus::Synced,
+            findings: Vec::new(),
+            requires_pruning: false,
+            counts_for_app: false,
+            advice: ApplyAdvice::default(),
+        }
+    }
+}
+
 /// Synced or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerdictStatus {

@@ -104,12 +104,7 @@ mod tests {
                 let mut word = || words.next().unwrap_or_default();
                 let (kind, role, health, message) = (word(), word(), word(), word());
                 let group = if kind == "Application" { "argoproj.io" } else { "" };
-                let key = ObjectKey {
-                    group: group.to_owned(),
-                    kind: kind.to_owned(),
-                    namespace: Some("shop".to_owned()),
-                    name: "web".to_owned(),
-                };
+                let key = ObjectKey::new(group, kind, Some("shop".to_owned()), "web");
                 let role = match role {
                     "counts" => Role::Counts,
                     "exempt" => Role::Exempt,

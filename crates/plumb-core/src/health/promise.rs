@@ -90,12 +90,7 @@ pub fn promised_secret(object: &Manifest) -> Option<Promise> {
         }
         _ => return None,
     };
-    let secret = ObjectKey {
-        group: String::new(),
-        kind: "Secret".to_owned(),
-        namespace: object.namespace().map(str::to_owned),
-        name: name.to_owned(),
-    };
+    let secret = ObjectKey::new("", "Secret", object.namespace().map(str::to_owned), name);
     Some(Promise { secret, ownership })
 }
 
@@ -223,15 +218,8 @@ mod tests {
 
     #[test]
     fn an_object_that_is_not_well_says_so_itself() {
-        let promise = Promise {
-            secret: ObjectKey {
-                group: String::new(),
-                kind: "Secret".into(),
-                namespace: None,
-                name: "x".into(),
-            },
-            ownership: Ownership::Shared,
-        };
+        let promise =
+            Promise { secret: ObjectKey::new("", "Secret", None, "x"), ownership: Ownership::Shared };
         let health = Health::degraded("no key could decrypt it");
         assert_eq!(with_promise(health.clone(), &promise, &Kept::Missing), health);
     }

@@ -78,8 +78,7 @@ fn globs_match_groups_and_kinds() {
             "{group} {kind} {name:?}"
         );
     }
-    let core =
-        ObjectKey { group: String::new(), kind: "Secret".to_owned(), namespace: None, name: "s".to_owned() };
+    let core = ObjectKey::new("", "Secret", None, "s");
     let (rules, _) = IgnoreRules::compile([IgnoreRule {
         kind: "Secret".to_owned(),
         json_pointers: vec!["/data".to_owned()],

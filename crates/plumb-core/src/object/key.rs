@@ -1,13 +1,22 @@
 //! Identity: which object, whatever version it is read in.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 /// Identity of one object in one cluster. It has no version on purpose: the API server serves the same object
 /// in every version of its group, so two manifests that differ only in version are one object.
+///
+/// Cheap to clone: a key is in every map there is, and all clones are one text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "KeyParts", into = "KeyParts")]
+pub struct ObjectKey(Arc<KeyParts>);
+
+/// What an [`ObjectKey`] says.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ObjectKey {
+pub struct KeyParts {
     /// API group, empty for the core group.
     pub group: String,
     /// Kind, such as `Deployment`.
@@ -19,6 +28,22 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
+    /// A key from its parts.
+    pub fn new(
+        group: impl Into<String>,
+        kind: impl Into<String>,
+        namespace: Option<String>,
+        name: impl Into<String>,
+    ) -> Self {
+        KeyParts { group: group.into(), kind: kind.into(), namespace, name: name.into() }.into()
+    }
+
+    /// The key of the same name in another namespace.
+    #[must_use]
+    pub fn with_namespace(&self, namespace: Option<String>) -> Self {
+        KeyParts { namespace, ..KeyParts::clone(self) }.into()
+    }
+
     /// The kind of the object, without version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind { group: self.group.clone(), kind: self.kind.clone() }
@@ -27,6 +52,32 @@ impl ObjectKey {
     /// The namespace as Argo CD's wire types spell it: empty for cluster-scoped objects.
     pub fn namespace_or_empty(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()
+    }
+}
+
+impl Deref for ObjectKey {
+    type Target = KeyParts;
+
+    fn deref(&self) -> &KeyParts {
+        &self.0
+    }
+}
+
+impl From<KeyParts> for ObjectKey {
+    fn from(parts: KeyParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl From<ObjectKey> for KeyParts {
+    fn from(key: ObjectKey) -> Self {
+        Arc::unwrap_or_clone(key.0)
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -122,12 +122,12 @@ impl Manifest {
 
     /// Identity as the manifest states it; `None` without a name.
     pub fn key(&self) -> Option<ObjectKey> {
-        Some(ObjectKey {
-            group: self.group().to_owned(),
-            kind: self.kind().to_owned(),
-            namespace: self.namespace().map(str::to_owned),
-            name: self.name()?.to_owned(),
-        })
+        Some(ObjectKey::new(
+            self.group().to_owned(),
+            self.kind().to_owned(),
+            self.namespace().map(str::to_owned),
+            self.name()?.to_owned(),
+        ))
     }
 
     /// One annotation.

@@ -4,6 +4,6 @@ mod key;
 mod manifest;
 mod path;
 
-pub use key::{GroupKind, GroupVersionKind, ObjectKey};
+pub use key::{GroupKind, GroupVersionKind, KeyParts, ObjectKey};
 pub use manifest::{Manifest, NotAnObject};
 pub use path::{FieldPath, Segment};

@@ -214,12 +214,7 @@ fn namespace_step(input: &PlanInput<'_>) -> Option<Placed> {
     if !input.request.options.create_namespace {
         return None;
     }
-    let key = ObjectKey {
-        group: String::new(),
-        kind: "Namespace".to_owned(),
-        namespace: None,
-        name: name.to_owned(),
-    };
+    let key = ObjectKey::new("", "Namespace", None, name);
     let is_hook = input.desired.hooks.iter().any(|hook| {
         hook.manifest.kind() == "Namespace"
             && hook.manifest.group().is_empty()

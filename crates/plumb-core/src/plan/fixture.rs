@@ -245,12 +245,12 @@ pub(crate) fn group_version(kind: &str) -> (&'static str, &'static str) {
 }
 
 pub(crate) fn key(kind: &str, name: &str) -> ObjectKey {
-    ObjectKey {
-        group: group_version(kind).0.to_owned(),
-        kind: kind.to_owned(),
-        namespace: (!CLUSTER_SCOPED.contains(&kind)).then(|| "prod".to_owned()),
-        name: name.to_owned(),
-    }
+    ObjectKey::new(
+        group_version(kind).0.to_owned(),
+        kind,
+        (!CLUSTER_SCOPED.contains(&kind)).then(|| "prod".to_owned()),
+        name,
+    )
 }
 
 fn manifest(words: &[&str]) -> Manifest {

@@ -166,11 +166,8 @@ fn an_object_is_checked_by_kind_and_by_its_own_namespace() {
         namespaced_kinds_denied: vec![kind("", "Secret", None)],
         ..ProjectRules::default()
     });
-    let key = |group: &str, kind: &str, namespace: Option<&str>| ObjectKey {
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        namespace: namespace.map(str::to_owned),
-        name: "x".to_owned(),
+    let key = |group: &str, kind: &str, namespace: Option<&str>| {
+        ObjectKey::new(group, kind, namespace.map(str::to_owned), "x")
     };
     let refusal = |key: ObjectKey| project.permits_object(&key, &PROD).expect_err("refused").to_string();
     assert_eq!(project.permits_object(&key("", "ConfigMap", Some("web")), &PROD), Ok(()));
@@ -286,12 +283,7 @@ fn orphans_that_are_none() {
     let rules = project.orphans().expect("looked for");
     assert!(rules.warns());
     let ignores = |group: &str, kind: &str, namespace: &str, name: &str| {
-        rules.ignores(&ObjectKey {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: Some(namespace.to_owned()),
-            name: name.to_owned(),
-        })
+        rules.ignores(&ObjectKey::new(group, kind, Some(namespace.to_owned()), name))
     };
     assert!(ignores("", "ConfigMap", "web", "cache-1"));
     assert!(!ignores("", "ConfigMap", "web", "settings"));

@@ -8,7 +8,7 @@ use plumb_crd::Application;
 use super::series::{Family, number};
 use crate::engine::Engine;
 use crate::handle::Stage;
-use crate::registry::Known;
+use crate::registry::Brief;
 
 /// What can be told without a cluster.
 pub(crate) fn of_process(stage: &Stage) -> Vec<Family> {
@@ -39,7 +39,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
     let mut apps = engine.registry.all();
     apps.sort_by(|a, b| a.id.cmp(&b.id));
     for known in apps {
-        let Ok(application) = &known.wire else { continue };
+        let Ok(application) = &known.head else { continue };
         let project = project_of(application);
         let base =
             [("namespace", known.id.namespace.as_str()), ("name", &known.id.name), ("project", project)];
@@ -76,7 +76,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
 
 fn app_info(
     engine: &Engine,
-    known: &Known,
+    known: &Brief,
     application: &Application,
     base: &[(&str, &str)],
     info: &mut Family,

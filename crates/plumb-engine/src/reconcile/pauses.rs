@@ -21,12 +21,12 @@ impl Run<'_> {
     /// What a person holds: the app itself first, then its objects.
     pub(crate) fn pauses(&self, app: &App, compared: &Compared) -> Vec<(ObjectKey, Pause)> {
         let itself = app.pause.clone().filter(|pause| pause.holds_at(self.now)).map(|pause| {
-            let key = ObjectKey {
-                group: "argoproj.io".to_owned(),
-                kind: Application::KIND.to_owned(),
-                namespace: Some(app.id.namespace.clone()),
-                name: app.id.name.clone(),
-            };
+            let key = ObjectKey::new(
+                "argoproj.io",
+                Application::KIND,
+                Some(app.id.namespace.clone()),
+                app.id.name.clone(),
+            );
             (key, pause)
         });
         let objects = compared.live.objects.iter();

@@ -25,6 +25,11 @@ impl Conditions {
         self.kept.push(condition);
     }
 
+    /// Is there nothing to say?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.kept.is_empty()
+    }
+
     /// The messages of all errors.
     pub(crate) fn errors(&self) -> Vec<String> {
         self.found

@@ -43,15 +43,13 @@ impl Run<'_> {
             match self.engine.patch_application(&self.known.id, patch).await {
                 Ok(seen) => {
                     self.tell(&before, &after);
-                    if let Some((id, trigger)) = self.engine.registry.note(&seen) {
+                    if let Some((known, trigger)) = self.engine.registry.note(&seen) {
                         if let Some(trigger) =
                             trigger.filter(|_| seen.annotation(REFRESH_ANNOTATION).is_some())
                         {
-                            self.engine.queue.push(id.clone(), trigger);
+                            self.engine.queue.push(known.id.clone(), trigger);
                         }
-                        if let Some(known) = self.engine.registry.get(&id) {
-                            self.known = known;
-                        }
+                        self.known = known;
                     }
                     return true;
                 }
@@ -89,11 +87,10 @@ impl Run<'_> {
 
     async fn reread(&mut self) -> bool {
         let Ok(Some(seen)) = self.engine.get_application(&self.known.id).await else { return false };
-        let Some((id, trigger)) = self.engine.registry.note(&seen) else { return false };
+        let Some((known, trigger)) = self.engine.registry.note(&seen) else { return false };
         if let Some(trigger) = trigger {
-            self.engine.queue.push(id.clone(), trigger);
+            self.engine.queue.push(known.id.clone(), trigger);
         }
-        let Some(known) = self.engine.registry.get(&id) else { return false };
         self.known = known;
         true
     }

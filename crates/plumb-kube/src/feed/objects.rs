@@ -151,6 +151,6 @@ impl Known {
     }
 
     fn key(&self, (namespace, name): (Option<String>, String)) -> ObjectKey {
-        ObjectKey { group: self.gvk.group.clone(), kind: self.gvk.kind.clone(), namespace, name }
+        ObjectKey::new(self.gvk.group.clone(), self.gvk.kind.clone(), namespace, name)
     }
 }

@@ -130,12 +130,7 @@ mod tests {
 
     fn change(name: &str, version: u64, origin: Origin, instance: &str) -> Change {
         Change {
-            key: ObjectKey {
-                group: String::new(),
-                kind: "ConfigMap".to_owned(),
-                namespace: Some("web".to_owned()),
-                name: name.to_owned(),
-            },
+            key: ObjectKey::new("", "ConfigMap", Some("web".to_owned()), name),
             uid: Uid::new("u"),
             resource_version: version,
             gone: false,

@@ -136,12 +136,7 @@ impl<'a> Found<'a> {
         if name.is_empty() {
             return;
         }
-        self.keys.push(ObjectKey {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
-        });
+        self.keys.push(ObjectKey::new(group, kind, namespace.map(str::to_owned), name));
     }
 
     /// An object of the core group in the same namespace.

@@ -126,12 +126,7 @@ impl State {
             .and_then(|at| self.kinds.get(at))
             .map(|kind| (kind.group.clone(), kind.kind.clone()))
             .unwrap_or_default();
-        ObjectKey {
-            group,
-            kind,
-            namespace: address.namespace.as_deref().map(str::to_owned),
-            name: address.name.to_string(),
-        }
+        ObjectKey::new(group, kind, address.namespace.as_deref().map(str::to_owned), address.name.to_string())
     }
 
     // --- kinds -------------------------------------------------------------------------------------------

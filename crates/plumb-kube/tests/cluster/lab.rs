@@ -55,12 +55,7 @@ impl Lab {
     }
 
     pub(crate) fn key(&self, group: &str, kind: &str, name: &str) -> ObjectKey {
-        ObjectKey {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: Some(self.namespace.clone()),
-            name: name.to_owned(),
-        }
+        ObjectKey::new(group, kind, Some(self.namespace.clone()), name)
     }
 
     /// A `ConfigMap`, with the mark of `app` if given.

@@ -61,7 +61,7 @@ async fn a_workload_is_followed_down_to_its_pods() {
             // A pod may be told before its ReplicaSet is: each kind has a watch of its own.
             let is_child = change.touched.iter().any(|t| *t.instance == *app && t.role == Role::Child);
             if here && change.key.kind == "Pod" && is_child {
-                pods.insert(change.key.name);
+                pods.insert(change.key.name.clone());
             }
         }
     })

@@ -8,12 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::server::{Play, Server, added, bookmark, deleted, expired, list_end, modified, object};
 
 fn key(name: &str) -> ObjectKey {
-    ObjectKey {
-        group: String::new(),
-        kind: "ConfigMap".to_owned(),
-        namespace: Some("a".to_owned()),
-        name: name.to_owned(),
-    }
+    ObjectKey::new("", "ConfigMap", Some("a".to_owned()), name)
 }
 
 fn start(server: &Server) -> (LiveStore, UnboundedReceiver<Change>) {
@@ -28,7 +23,7 @@ async fn told(changes: &mut UnboundedReceiver<Change>, n: usize) -> Vec<String> 
     let mut lines = Vec::new();
     for _ in 0..n {
         let change = tokio::time::timeout(Duration::from_hours(1), changes.recv()).await.unwrap().unwrap();
-        let name = change.key.name;
+        let name = change.key.name.clone();
         lines.push(if change.gone {
             format!("-{name}")
         } else {

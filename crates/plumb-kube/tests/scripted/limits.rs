@@ -8,12 +8,7 @@ use tokio::time::Instant;
 use super::server::{Server, object};
 
 fn key() -> ObjectKey {
-    ObjectKey {
-        group: String::new(),
-        kind: "ConfigMap".to_owned(),
-        namespace: Some("a".to_owned()),
-        name: "x".to_owned(),
-    }
+    ObjectKey::new("", "ConfigMap", Some("a".to_owned()), "x")
 }
 
 #[tokio::test(start_paused = true)]

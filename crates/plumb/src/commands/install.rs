@@ -71,16 +71,7 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
             apply_all(&client, &[project], log).await?;
         }
     }
-    wait_until_served(
-        &client,
-        &ObjectKey {
-            group: "plumb.dev".into(),
-            kind: "DriftReport".into(),
-            namespace: None,
-            name: String::new(),
-        },
-    )
-    .await
+    wait_until_served(&client, &ObjectKey::new("plumb.dev", "DriftReport", None, "")).await
 }
 
 /// Does an object have everything that is asked of it? It may have more: defaults, status, marks of others.

@@ -70,10 +70,10 @@ fn webhooks(object: &Manifest) -> impl Iterator<Item = &Value> {
 }
 
 fn service_of(webhook: &Value) -> Option<ObjectKey> {
-    Some(ObjectKey {
-        group: String::new(),
-        kind: "Service".to_owned(),
-        namespace: Some(find_text(webhook, "clientConfig.service.namespace")?.to_owned()),
-        name: find_text(webhook, "clientConfig.service.name")?.to_owned(),
-    })
+    Some(ObjectKey::new(
+        "",
+        "Service",
+        Some(find_text(webhook, "clientConfig.service.namespace")?.to_owned()),
+        find_text(webhook, "clientConfig.service.name")?.to_owned(),
+    ))
 }

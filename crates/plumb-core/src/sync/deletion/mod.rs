@@ -169,11 +169,13 @@ pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> 
     let phases = [HookPhase::PreDelete, HookPhase::PostDelete];
     let named = phases.iter().flat_map(|phase| {
         let word = format!("{phase:?}").to_lowercase();
-        hooks.iter().filter(|hook| hook.phases.contains(phase)).map(move |hook| ObjectKey {
-            group: hook.manifest.group().to_owned(),
-            kind: hook.manifest.kind().to_owned(),
-            namespace: hook.namespace.clone(),
-            name: mark.name_of(&hook.manifest, &word),
+        hooks.iter().filter(|hook| hook.phases.contains(phase)).map(move |hook| {
+            ObjectKey::new(
+                hook.manifest.group().to_owned(),
+                hook.manifest.kind().to_owned(),
+                hook.namespace.clone(),
+                mark.name_of(&hook.manifest, &word),
+            )
         })
     });
     named.collect()

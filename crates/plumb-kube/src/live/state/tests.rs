@@ -25,12 +25,7 @@ fn state() -> State {
 
 fn key(kind: usize, name: u8) -> ObjectKey {
     let (group, kind) = KINDS[kind % KINDS.len()];
-    ObjectKey {
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        namespace: Some("a".to_owned()),
-        name: format!("n{name}"),
-    }
+    ObjectKey::new(group, kind, Some("a".to_owned()), format!("n{name}"))
 }
 
 /// What a random history says about one object.
@@ -178,12 +173,7 @@ fn a_claim_belongs_to_its_stateful_set_and_a_copied_mark_does_not_count() {
         };
         state.open_table(&resource, &[None]);
     }
-    let at = |group: &str, kind: &str, name: &str| ObjectKey {
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        namespace: Some("a".to_owned()),
-        name: name.to_owned(),
-    };
+    let at = |group: &str, kind: &str, name: &str| ObjectKey::new(group, kind, Some("a".to_owned()), name);
     let mut put = |key: ObjectKey, uid: &str, refs: Vec<ObjectKey>| {
         let seen = Seen {
             address: state.address(&key),
