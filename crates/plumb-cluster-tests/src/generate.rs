@@ -84,7 +84,7 @@ pub fn schema_at<'a>(kind: &'a Kind, path: &[Segment]) -> Option<Resolved<'a>> {
     let root = Resolved { schema: &kind.schemas[&kind.schema], type_name: Some(&kind.schema) };
     path.iter().try_fold(root, |at, segment| {
         let next = match segment {
-            Segment::Field(name) => match at.schema["properties"].get(name) {
+            Segment::Field(name) => match at.schema["properties"].get(name.as_str()) {
                 Some(property) => property,
                 None => at.schema.get("additionalProperties").filter(|values| values.is_object())?,
             },

@@ -127,7 +127,7 @@ fn remove_any(skeleton: &Value, object: &mut Value, random: &mut Random) -> bool
     let added: Vec<Vec<Segment>> = leaves(object)
         .into_iter()
         .filter(|leaf| FieldPath::from(leaf.clone()).find(skeleton).is_none())
-        .filter(|leaf| leaf.first() != Some(&Segment::Field("metadata".to_owned())))
+        .filter(|leaf| leaf.first() != Some(&Segment::Field("metadata".into())))
         .collect();
     let Some(leaf) = added.get(random.below(added.len())) else { return false };
     // The largest piece around it that is not the skeleton's, but not all of it at once.
@@ -147,7 +147,7 @@ pub fn leaves(object: &Value) -> Vec<Vec<Segment>> {
         match value {
             Value::Object(map) if !map.is_empty() => {
                 for (name, value) in map {
-                    path.push(Segment::Field(name.clone()));
+                    path.push(Segment::Field(name.into()));
                     walk(value, path, found);
                     path.pop();
                 }
@@ -193,7 +193,7 @@ pub fn set(object: &mut Value, path: &[Segment], value: Value) {
 /// Takes a place out. `false`: it was not there.
 pub fn remove(object: &mut Value, path: &[Segment]) -> bool {
     match (path, object) {
-        ([Segment::Field(name)], Value::Object(map)) => map.remove(name).is_some(),
+        ([Segment::Field(name)], Value::Object(map)) => map.remove(name.as_str()).is_some(),
         ([Segment::Index(index)], Value::Array(items)) => {
             let is_there = *index < items.len();
             if is_there {
@@ -202,7 +202,7 @@ pub fn remove(object: &mut Value, path: &[Segment]) -> bool {
             is_there
         }
         ([Segment::Field(name), rest @ ..], Value::Object(map)) => {
-            map.get_mut(name).is_some_and(|value| remove(value, rest))
+            map.get_mut(name.as_str()).is_some_and(|value| remove(value, rest))
         }
         ([Segment::Index(index), rest @ ..], Value::Array(items)) => {
             items.get_mut(*index).is_some_and(|value| remove(value, rest))

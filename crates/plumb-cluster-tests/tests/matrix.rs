@@ -340,7 +340,7 @@ fn is_content(leaf: &[Segment]) -> bool {
     let text: Vec<String> = leaf
         .iter()
         .map(|segment| match segment {
-            Segment::Field(name) => name.clone(),
+            Segment::Field(name) => name.to_string(),
             Segment::Index(index) => index.to_string(),
         })
         .collect();

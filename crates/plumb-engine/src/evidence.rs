@@ -75,7 +75,7 @@ pub(crate) struct Case {
     pub(crate) mutators: Vec<Mutator>,
     pub(crate) heals: Vec<HealRecord>,
     pub(crate) finished: Option<FinishedRun>,
-    pub(crate) earlier: Vec<Finding>,
+    pub(crate) earlier: Arc<[Finding]>,
 }
 
 impl Case {

@@ -14,7 +14,6 @@ use plumb_core::health::HealthStatus;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::status::{AppStatus, SyncCode};
 use plumb_core::sync::OperationPhase;
-use plumb_crd::DriftReport;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -44,9 +43,9 @@ pub(crate) struct Memory {
     /// Were the findings of an earlier process read?
     pub(crate) findings_recalled: bool,
     /// The findings of the last judgement; objects without any are left out.
-    pub(crate) findings: BTreeMap<ObjectKey, Vec<Finding>>,
-    /// The report as it was last written.
-    pub(crate) report: Option<DriftReport>,
+    pub(crate) findings: BTreeMap<ObjectKey, Arc<[Finding]>>,
+    /// What the report says that was last written.
+    pub(crate) report: Option<Fingerprint>,
     /// The operation that is under way in this process.
     pub(crate) operation: Option<ActiveOperation>,
     /// When the last operation that this process knows of began.

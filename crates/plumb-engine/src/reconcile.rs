@@ -9,13 +9,15 @@ mod pauses;
 mod roll_up;
 mod start;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::{Complete, DesiredSet};
-use plumb_core::drift::VerdictStatus;
+use plumb_core::drift::{Finding, VerdictStatus};
+use plumb_core::object::ObjectKey;
 use plumb_core::status::SyncCode;
 use plumb_crd::Application;
 use tracing::debug;
@@ -179,7 +181,7 @@ impl Run<'_> {
         memory.ledger = std::mem::take(&mut memory.ledger).settled(in_sync.map(|verdict| &verdict.key));
         let found = compared.verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty());
         memory.findings = found.map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
-        self.engine.findings.set(&app.id, memory.findings.values().flatten());
+        self.engine.findings.set(&app.id, memory.findings.values().flat_map(|found| found.iter()));
         self.look_for_orphans(app, ground);
         let is_idle = ended.is_none() && memory.operation.is_none() && application.operation.is_none();
         memory.at_rest = is_idle && status.sync == SyncCode::Synced && self.conditions.is_empty();
@@ -258,9 +260,11 @@ impl Run<'_> {
         self.recall_last_operation(memory, gathered);
         if !std::mem::replace(&mut memory.findings_recalled, true) {
             // What an earlier process found out tells since when it has been so.
+            let mut earlier: BTreeMap<ObjectKey, Vec<Finding>> = BTreeMap::new();
             for finding in self.engine.reports.findings(&app.id) {
-                memory.findings.entry(finding.key.clone()).or_default().push(finding);
+                earlier.entry(finding.key.clone()).or_default().push(finding);
             }
+            memory.findings = earlier.into_iter().map(|(key, found)| (key, found.into())).collect();
         }
         memory.health.recall(|| self.engine.reports.ill(&app.id));
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {

@@ -80,7 +80,7 @@ fn without(object: &Value, ignored: &[FieldPath]) -> Value {
 
 fn find_mut<'value>(value: &'value mut Value, place: &FieldPath) -> Option<&'value mut Value> {
     place.segments().iter().try_fold(value, |value, segment| match (segment, value) {
-        (Segment::Field(name), Value::Object(map)) => map.get_mut(name),
+        (Segment::Field(name), Value::Object(map)) => map.get_mut(name.as_str()),
         (Segment::Field(name), Value::Array(items)) => items.get_mut(name.parse::<usize>().ok()?),
         (Segment::Index(index), Value::Array(items)) => items.get_mut(*index),
         (Segment::Field(_) | Segment::Index(_), _) => None,

@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What the core may depend on: parsers and containers, nothing that has effects.
 const CORE_DEPENDENCIES: &[&str] = &[
     "base64",
+    "compact_str",
     "croner",
     "globset",
     "granit-parser",

@@ -353,7 +353,7 @@ fn path_of(steps: &[Step<'_>], side: Side) -> FieldPath {
     let segments: Vec<Segment> = steps
         .iter()
         .map(|step| match *step {
-            Step::Field(name) => Segment::Field(name.to_owned()),
+            Step::Field(name) => Segment::Field(name.into()),
             Step::Item { desired, live } => {
                 let (first, second) = match side {
                     Side::Live => (live, desired),

@@ -120,7 +120,7 @@ fn addition(next: &mut Value, live: &Value, field: &FieldPath) -> Option<Value> 
     let place = find_mut(next, way)?;
     let path = match (first, place) {
         (Segment::Field(name), Value::Object(map)) => {
-            map.insert(name.clone(), value.clone());
+            map.insert(name.to_string(), value.clone());
             parent.field(name.as_str()).to_string()
         }
         (Segment::Index(_), Value::Array(items)) => {
@@ -137,14 +137,14 @@ fn is_same_way(desired: &Value, live: &Value, way: &[Segment]) -> bool {
     let mut sides = (desired, live);
     for segment in way {
         let next = |value: &'_ Value| match segment {
-            Segment::Field(name) => value.get(name).is_some(),
+            Segment::Field(name) => value.get(name.as_str()).is_some(),
             Segment::Index(index) => value.get(*index).is_some_and(|item| item.get("name").is_some()),
         };
         if !next(sides.0) || !next(sides.1) {
             return false;
         }
         sides = match segment {
-            Segment::Field(name) => (&sides.0[name], &sides.1[name]),
+            Segment::Field(name) => (&sides.0[name.as_str()], &sides.1[name.as_str()]),
             Segment::Index(index) => (&sides.0[*index], &sides.1[*index]),
         };
         if matches!(segment, Segment::Index(_)) && sides.0["name"] != sides.1["name"] {
@@ -156,7 +156,7 @@ fn is_same_way(desired: &Value, live: &Value, way: &[Segment]) -> bool {
 
 fn find_mut<'value>(value: &'value mut Value, way: &[Segment]) -> Option<&'value mut Value> {
     way.iter().try_fold(value, |value, segment| match segment {
-        Segment::Field(name) => value.get_mut(name),
+        Segment::Field(name) => value.get_mut(name.as_str()),
         Segment::Index(index) => value.get_mut(*index),
     })
 }

@@ -227,7 +227,7 @@ fn settle(evidence: &Evidence<'_>, basis: Basis, explained: Vec<Explained>) -> O
         key: evidence.key.clone(),
         counts_for_app: status == VerdictStatus::OutOfSync,
         status,
-        findings: findings(evidence, explained),
+        findings: findings(evidence, explained).into(),
         requires_pruning: false,
         advice,
     }))

@@ -1,5 +1,7 @@
 //! The judgement on one object.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Finding, Question};
@@ -22,7 +24,7 @@ pub struct Verdict {
     /// The word that stands in `status.resources`.
     pub status: VerdictStatus,
     /// One per class, those that count first.
-    pub findings: Vec<Finding>,
+    pub findings: Arc<[Finding]>,
     /// Tracked, gone from Git, to be deleted by a sync with prune.
     pub requires_pruning: bool,
     /// Does this object make its app `OutOfSync`? (`IgnoreExtraneous` objects do not.)
@@ -37,7 +39,7 @@ impl Verdict {
         Self {
             key,
             status: VerdictStatus::Synced,
-            findings: Vec::new(),
+            findings: Arc::default(),
             requires_pruning: false,
             counts_for_app: false,
             advice: ApplyAdvice::default(),

@@ -1,5 +1,6 @@
 //! The entries of `managedFields`, and which of them own a place.
 
+use compact_str::format_compact;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -125,7 +126,7 @@ fn descend<'a, 'v>(
             (item_of(fields, items, index), items.get(index))
         }
         (value, Segment::Field(name)) => {
-            (fields.get(&format!("f:{name}")), value.and_then(|value| value.get(name)))
+            (fields.get(format_compact!("f:{name}").as_str()), value.and_then(|value| value.get(name.as_str())))
         }
         (_, Segment::Index(_)) => (None, None),
     };

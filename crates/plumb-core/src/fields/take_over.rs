@@ -116,7 +116,7 @@ fn add_leaves(fields: &mut Map<String, Value>, live: &Value, schema: Option<Sche
         Value::Object(map) if !is_atomic_map => {
             fields.insert(".".to_owned(), json!({}));
             for (name, value) in map {
-                let segment = Segment::Field(name.clone());
+                let segment = Segment::Field(name.into());
                 let child = fields.entry(format!("f:{name}")).or_insert_with(|| json!({}));
                 if let Value::Object(child) = child {
                     let schema = child_schema(schema, &segment);
@@ -149,7 +149,7 @@ fn is_keyed(schema: Option<Schema<'_>>) -> bool {
 
 fn step<'a>(value: &'a Value, segment: &Segment) -> Option<&'a Value> {
     match segment {
-        Segment::Field(name) => value.get(name),
+        Segment::Field(name) => value.get(name.as_str()),
         Segment::Index(index) => value.get(*index),
     }
 }

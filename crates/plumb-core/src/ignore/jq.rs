@@ -75,7 +75,7 @@ fn field_path(path: &Val) -> Option<FieldPath> {
         .iter()
         .map(|segment| match segment {
             Val::TStr(text) | Val::BStr(text) => {
-                Some(Segment::Field(String::from_utf8_lossy(text.as_ref()).into_owned()))
+                Some(Segment::Field(String::from_utf8_lossy(text.as_ref()).into()))
             }
             Val::Num(number) => number.to_string().parse().ok().map(Segment::Index),
             Val::Null | Val::Bool(_) | Val::Arr(_) | Val::Obj(_) => None,

@@ -57,7 +57,7 @@ pub fn unknown_fields(desired: &Manifest, schemas: &SchemaSet) -> Vec<FieldPath>
 fn prune(value: &mut Value, schema: Schema<'_>, path: &mut FieldPath, unknown: &mut Vec<FieldPath>) {
     match value {
         Value::Object(map) => map.retain(|name, value| {
-            path.push(Segment::Field(name.clone()));
+            path.push(Segment::Field(name.into()));
             let known = match schema.field(name) {
                 Field::Known(schema) => {
                     prune(value, schema, path, unknown);
@@ -115,17 +115,17 @@ fn copy_place(desired: &mut Value, live: Option<&Value>, place: &[Segment], sche
     };
     match (desired, segment) {
         (Value::Object(map), Segment::Field(name)) => {
-            let live = live.and_then(|live| live.get(name)).filter(|live| !live.is_null());
+            let live = live.and_then(|live| live.get(name.as_str())).filter(|live| !live.is_null());
             let schema = schema.and_then(|schema| match schema.field(name) {
                 Field::Known(schema) => Some(schema),
                 Field::Open | Field::Unknown => None,
             });
             match (live, rest.is_empty()) {
                 (None, true) => {
-                    map.remove(name);
+                    map.remove(name.as_str());
                 }
                 (None, false) => {
-                    if let Some(child) = map.get_mut(name) {
+                    if let Some(child) = map.get_mut(name.as_str()) {
                         copy_place(child, None, rest, schema);
                     }
                 }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use compact_str::CompactString;
 use serde_json::Value;
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
-    /// A key of a map.
-    Field(String),
+    /// A key of a map. There are many, all short.
+    Field(CompactString),
     /// A position in a list.
     Index(usize),
 }
@@ -31,7 +32,7 @@ impl FieldPath {
         while !rest.is_empty() {
             if let Some(inner) = rest.strip_prefix('[') {
                 let Some((key, after)) = inner.split_once(']') else { break };
-                segments.push(key.parse().map_or_else(|_| Segment::Field(key.to_owned()), Segment::Index));
+                segments.push(key.parse().map_or_else(|_| Segment::Field(key.into()), Segment::Index));
                 rest = after;
             } else {
                 rest = rest.strip_prefix('.').unwrap_or(rest);
@@ -40,7 +41,7 @@ impl FieldPath {
                 if name.is_empty() {
                     break;
                 }
-                segments.push(Segment::Field(name.to_owned()));
+                segments.push(Segment::Field(name.into()));
                 rest = after;
             }
         }
@@ -53,7 +54,7 @@ impl FieldPath {
         let segments = pointer
             .split('/')
             .skip(1)
-            .map(|part| Segment::Field(part.replace("~1", "/").replace("~0", "~")))
+            .map(|part| Segment::Field(part.replace("~1", "/").replace("~0", "~").into()))
             .collect();
         Self(segments)
     }
@@ -65,7 +66,7 @@ impl FieldPath {
 
     /// This place's key `name`.
     #[must_use]
-    pub fn field(&self, name: impl Into<String>) -> Self {
+    pub fn field(&self, name: impl Into<CompactString>) -> Self {
         let mut segments = self.0.clone();
         segments.push(Segment::Field(name.into()));
         Self(segments)
@@ -103,7 +104,7 @@ impl FieldPath {
     /// The value at this place.
     pub fn find<'value>(&self, value: &'value Value) -> Option<&'value Value> {
         self.0.iter().try_fold(value, |value, segment| match (segment, value) {
-            (Segment::Field(name), Value::Object(map)) => map.get(name),
+            (Segment::Field(name), Value::Object(map)) => map.get(name.as_str()),
             (Segment::Field(name), Value::Array(items)) => items.get(name.parse::<usize>().ok()?),
             (Segment::Index(index), Value::Array(items)) => items.get(*index),
             (Segment::Field(_) | Segment::Index(_), _) => None,

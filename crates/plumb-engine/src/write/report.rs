@@ -11,7 +11,7 @@ use tracing::debug;
 use super::seconds;
 use crate::compare::Compared;
 use crate::health::Ill;
-use crate::memory::Memory;
+use crate::memory::{Fingerprint, Memory};
 use crate::reconcile::Run;
 
 /// A report names at most this many objects that are not well.
@@ -20,7 +20,7 @@ const MOST_ILL: usize = 100;
 impl Run<'_> {
     pub(super) async fn report(&self, app: &App, compared: &Compared, memory: &mut Memory) {
         let findings: Vec<&Finding> =
-            compared.verdicts.values().flat_map(|verdict| &verdict.findings).collect();
+            compared.verdicts.values().flat_map(|verdict| verdict.findings.iter()).collect();
         let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
         let ill: Vec<IllObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
         let pauses = self.pauses(app, compared);
@@ -30,9 +30,10 @@ impl Run<'_> {
             .with_pauses(pauses);
         if memory.report.is_none() {
             // What an earlier process wrote is not written again.
-            memory.report = self.engine.reports.take(&app.id);
+            memory.report = self.engine.reports.take(&app.id).map(|written| gist(&written));
         }
-        if memory.report.as_ref().is_some_and(|written| written.says_the_same(&report)) {
+        let gist = gist(&report);
+        if memory.report == Some(gist) {
             return;
         }
         if memory.report.is_none() && is_empty && !self.engine.reports.contains(&app.id) {
@@ -55,7 +56,7 @@ impl Run<'_> {
         match self.engine.home.gate.write_own(&OwnWrite::Apply { manifest, options }).await {
             Ok(_) => {
                 self.engine.reports.insert(&app.id);
-                memory.report = Some(report);
+                memory.report = Some(gist);
             }
             Err(error) => {
                 debug!(app = %app.id, %error, "report not written");
@@ -63,6 +64,12 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// What a report says, whenever and for whichever revision it was made. It is written only when this changes: a
+/// commit that changes nothing about an app's findings costs no request.
+fn gist(report: &DriftReport) -> Fingerprint {
+    Fingerprint::of_value(&report.gist())
 }
 
 /// An object that is not well, as the report has it.
