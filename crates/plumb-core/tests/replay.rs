@@ -265,7 +265,7 @@ fn show(case: &Value, judged: &Judged, knows_previous: bool, problems: &[String]
     for problem in problems {
         println!("  PROBLEM {problem}");
     }
-    for f in &judged.verdict.findings {
+    for f in judged.verdict.findings.iter() {
         let fields: Vec<String> = f.fields.iter().map(ToString::to_string).collect();
         println!(
             "  {} counts={} {} actor={:?} since={:?}",
@@ -428,7 +428,7 @@ fn an_edit_that_is_offered_ends_its_finding() {
         let schemas = own.fold(built_in.clone(), SchemaSet::with_document);
         for app in case["apps"].as_array().into_iter().flatten() {
             for object in app["objects"].as_array().expect("objects") {
-                for finding in judge_object(app, object, &schemas, true).verdict.findings {
+                for finding in judge_object(app, object, &schemas, true).verdict.findings.iter() {
                     assert!(!finding.fix.text.is_empty(), "{}: {finding:?}", case["id"]);
                     let Some(patch) = &finding.fix.patch else {
                         without.push(finding.class.name());

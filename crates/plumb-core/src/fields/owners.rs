@@ -125,9 +125,10 @@ fn descend<'a, 'v>(
             };
             (item_of(fields, items, index), items.get(index))
         }
-        (value, Segment::Field(name)) => {
-            (fields.get(format_compact!("f:{name}").as_str()), value.and_then(|value| value.get(name.as_str())))
-        }
+        (value, Segment::Field(name)) => (
+            fields.get(format_compact!("f:{name}").as_str()),
+            value.and_then(|value| value.get(name.as_str())),
+        ),
         (_, Segment::Index(_)) => (None, None),
     };
     Some((child?.as_object()?, inside))
