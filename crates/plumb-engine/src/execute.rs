@@ -150,7 +150,6 @@ impl Executor<'_> {
     }
 
     /// The server drops some unknown fields without a word, such as those of a custom resource.
-    #[expect(clippy::result_large_err, reason = "it is awaited beside requests, which cost far more")]
     fn know_all_fields(&self, manifest: &Manifest) -> Result<(), StepError> {
         let unknown = unknown_fields(manifest, self.schemas);
         if unknown.is_empty() { Ok(()) } else { Err(StepError::UnknownFields(unknown)) }
@@ -390,7 +389,6 @@ impl Executor<'_> {
         tombstones::write(&self.home.gate, self.control_plane_namespace, &tombstone).await
     }
 
-    #[expect(clippy::result_large_err, reason = "it is awaited beside requests, which cost far more")]
     fn permit(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<WritePermit, WriteError> {
         Ok(WritePermit::judge(self.facts(key, knowledge))?)
     }

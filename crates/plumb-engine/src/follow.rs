@@ -123,17 +123,13 @@ pub(crate) async fn follow_secrets(engine: Arc<Engine>, listed: oneshot::Sender<
 pub(crate) async fn load_reports(engine: &Engine) {
     let gvk = GroupVersionKind::from_api_version(DriftReport::API_VERSION, DriftReport::KIND);
     let selection = Selection { namespace: engine.app_namespaces.to_watch(), ..Selection::default() };
-    match engine.home.client.list(&gvk, &selection).await {
-        Ok(reports) => {
-            for manifest in reports {
-                if let (Some(id), Ok(report)) = (id_of(&manifest), DriftReport::from_json(manifest.value()))
-                    && engine.app_namespaces.permit(&id.namespace)
-                {
-                    engine.reports.found(id, report);
-                }
-            }
+    let found = engine.home.client.for_each(&gvk, &selection, |manifest| {
+        if let Some(id) = id_of(&manifest).filter(|id| engine.app_namespaces.permit(&id.namespace)) {
+            engine.reports.found(id, &manifest);
         }
-        Err(error) => warn!(%error, "earlier reports are not known: times start anew"),
+    });
+    if let Err(error) = found.await {
+        warn!(%error, "earlier reports are not known: times start anew");
     }
 }
 

@@ -40,6 +40,9 @@ use start::last_operation;
 pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
     let memory = engine.memories.of(&job.app);
     let mut memory = memory.lock().await;
+    if has_no_news(engine, job, &mut memory).await {
+        return;
+    }
     let Some(known) = engine.registry.get(&job.app) else {
         engine.forget(&job.app);
         return;
@@ -50,11 +53,29 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
     let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
     let glance = Glance { look, since: job.trigger.at };
-    let is_news = job.trigger.is_news;
-    let mut run =
-        Run { engine, known, look, is_news, glance, now, conditions: Conditions::default(), hooks: None };
+    let mut run = Run { engine, known, look, glance, now, conditions: Conditions::default(), hooks: None };
     ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
+}
+
+/// Was all well at the last run, did nothing happen since, and does Git still say what it said? Whatever else could
+/// change the verdict on an app wakes it by itself. This is what an app costs most of the time, so nothing is
+/// unpacked for it.
+async fn has_no_news(engine: &Engine, job: &Job, memory: &mut Memory) -> bool {
+    let Trigger { look, at, is_news, .. } = job.trigger;
+    let was_at_rest = std::mem::take(&mut memory.at_rest);
+    let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && look == Look::Git && !is_news) else {
+        return false;
+    };
+    let Some(known) = engine.registry.brief(&job.app) else { return false };
+    let (Ok(application), Ok(app)) = (&known.head, &known.app) else { return false };
+    if known.requested_refresh().is_some() || application.is_terminating() || app.skip_reconcile {
+        return false;
+    }
+    let Ok(ground) = engine.ground(app) else { return false };
+    let glance = Glance { look, since: at };
+    memory.at_rest = engine.sources.is_current(&application.spec, app, &ground, glance, kept).await;
+    memory.at_rest
 }
 
 /// One run and what it has found out so far.
@@ -62,8 +83,6 @@ pub(crate) struct Run<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) known: Arc<Known>,
     pub(crate) look: Look,
-    /// Did anything change, as far as is known?
-    is_news: bool,
     pub(crate) glance: Glance,
     pub(crate) now: Timestamp,
     pub(crate) conditions: Conditions,
@@ -104,9 +123,6 @@ impl Run<'_> {
     }
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
-        if self.has_no_news(application, app, ground, memory).await {
-            return;
-        }
         // client: Git and the renderers
         let gathered = match self.gather(application, app, ground, memory).await {
             Ok(gathered) => gathered,
@@ -198,27 +214,6 @@ impl Run<'_> {
             // The next decision: something may still be red, or a new commit may be waiting.
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
         }
-    }
-
-    /// Does Git still say what it said when all was well, and did nothing else happen? Whatever else could change
-    /// the verdict on an app wakes it by itself.
-    async fn has_no_news(
-        &self,
-        application: &Application,
-        app: &App,
-        ground: &Ground,
-        memory: &mut Memory,
-    ) -> bool {
-        let was_at_rest = std::mem::take(&mut memory.at_rest);
-        let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && self.look == Look::Git) else {
-            return false;
-        };
-        if self.is_news || !self.engine.sources.is_current(application, app, ground, self.glance, kept).await
-        {
-            return false;
-        }
-        memory.at_rest = true;
-        true
     }
 
     /// Will a sync write every difference anyway? Then the server need not be asked what it would make of it.

@@ -51,6 +51,12 @@ impl Registry {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).map(Resting::wake)
     }
 
+    /// What is always at hand of an Application.
+    pub(crate) fn brief(&self, id: &AppId) -> Option<Arc<Brief>> {
+        let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        apps.get(id).map(|resting| Arc::clone(&resting.brief))
+    }
+
     /// Every Application, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Brief>> {
         let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -174,13 +174,13 @@ impl Sources {
     /// Would gathering again give what is kept, without rendering anything?
     pub(crate) async fn is_current(
         &self,
-        application: &Application,
+        spec: &wire::ApplicationSpec,
         app: &App,
         ground: &Ground,
         glance: Glance,
         kept: &Kept,
     ) -> bool {
-        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
+        let basis = basis(app, ground, &app.sources, written_sources(spec));
         if *kept.basis != basis {
             return false;
         }

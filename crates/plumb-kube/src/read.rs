@@ -40,7 +40,7 @@ pub struct LogOptions {
     pub limit_bytes: Option<u32>,
 }
 
-const PAGE: &str = "500";
+const PAGE: &str = "200";
 const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// A log is read to be shown: more than this nobody reads.
@@ -92,6 +92,17 @@ impl ClusterClient {
         self.list_as(&resource, selection, "application/json").await
     }
 
+    /// Hands over all objects of a kind one by one. No more than a page of them is in memory at a time.
+    pub async fn for_each(
+        &self,
+        gvk: &GroupVersionKind,
+        selection: &Selection,
+        take: impl FnMut(Manifest),
+    ) -> Result<(), ApiError> {
+        let resource = self.catalog().find(gvk)?;
+        self.read_pages(&resource, selection, "application/json", take).await
+    }
+
     /// The metadata of all objects of a kind: names, labels, owners. Far smaller than the objects.
     pub async fn list_metadata(
         &self,
@@ -107,6 +118,18 @@ impl ClusterClient {
         selection: &Selection,
         accept: &'static str,
     ) -> Result<Vec<Manifest>, ApiError> {
+        let mut found = Vec::new();
+        self.read_pages(resource, selection, accept, |object| found.push(object)).await?;
+        Ok(found)
+    }
+
+    async fn read_pages(
+        &self,
+        resource: &Resource,
+        selection: &Selection,
+        accept: &'static str,
+        mut take: impl FnMut(Manifest),
+    ) -> Result<(), ApiError> {
         #[derive(Deserialize)]
         struct List {
             #[serde(default)]
@@ -120,7 +143,6 @@ impl ClusterClient {
             next: String,
         }
         let path = resource.collection_path(selection.namespace.as_deref())?;
-        let mut found = Vec::new();
         let mut next = String::new();
         loop {
             let call = Call::new(Method::GET, path.clone()).accepting(accept).query("limit", PAGE);
@@ -132,11 +154,11 @@ impl ClusterClient {
             let list: List = serde_json::from_slice(&answer.body)
                 .map_err(|source| unreadable(&path, "a list of objects", Some(source)))?;
             for item in list.items {
-                found.push(typed(item, resource, &path)?);
+                take(typed(item, resource, &path)?);
             }
             next = list.metadata.next;
             if next.is_empty() {
-                return Ok(found);
+                return Ok(());
             }
         }
     }
