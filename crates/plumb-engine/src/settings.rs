@@ -470,4 +470,32 @@ mod tests {
         assert!(settings.protects(&key("", "ConfigMap")).is_none());
         assert!(settings.protects(&key("", "Database")).is_none());
     }
+
+    #[test]
+    fn credentials_that_cannot_be_used_say_so_and_what_can() {
+        const URL: &str = "https://git.example.com/r";
+        let said = |credentials: &[(&str, &str)]| {
+            let mut data = serde_json::json!({"url": "aHR0cHM6Ly9naXQuZXhhbXBsZS5jb20vcg=="});
+            for (key, value) in credentials {
+                data[*key] = (*value).into();
+            }
+            let labels = serde_json::json!({"argocd.argoproj.io/secret-type": "repository"});
+            let secret = serde_json::json!({"metadata": {"name": "repo", "labels": labels}, "data": data});
+            let (secret, _) = SecretData::read(&secret).unwrap();
+            let secrets = BTreeMap::from([("repo".to_owned(), secret)]);
+            let source = SettingsSource { secrets, ..SettingsSource::default() };
+            Settings::read(&source, 1).0.unusable_credentials(URL, "default")
+        };
+        let (seven, hunter2, yes) = ("Nw==", "aHVudGVyMg==", "dHJ1ZQ==");
+        for (credentials, what) in [
+            (&[("githubAppID", seven), ("githubAppPrivateKey", hunter2)][..], "a GitHub App"),
+            (&[("gcpServiceAccountKey", hunter2)], "the key of a Google service account"),
+            (&[("useAzureWorkloadIdentity", yes)], "an Azure workload identity"),
+        ] {
+            let said = said(credentials).unwrap();
+            assert!(said.contains(what) && said.contains("use a token"), "{said}");
+            assert!(!said.contains("hunter2") && !said.contains(hunter2), "{said}");
+        }
+        assert_eq!(said(&[("username", hunter2), ("password", hunter2)]), None);
+    }
 }
