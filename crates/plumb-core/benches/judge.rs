@@ -41,9 +41,16 @@ fn bench(criterion: &mut Criterion) {
     let rules = IgnoreRules::default();
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     let mut group = criterion.benchmark_group("judge");
-    for name in
-        ["a-deployment-defaults.json", "a-claim-templates.json", "k-exported.json", "h-string-data.json"]
-    {
+    for name in [
+        "a-deployment-defaults.json",
+        "a-claim-templates.json",
+        "a-steps-defaults.json",
+        "h-reprinted.json",
+        "h-string-data.json",
+        "i-autoscaled.json",
+        "k-exported.json",
+        "n-label-added.json",
+    ] {
         let pairs = objects(name);
         group.throughput(Throughput::Elements(u64::try_from(pairs.len()).expect("few")));
         let evidence = |(desired, live): &'_ (DesiredObject, Manifest)| {

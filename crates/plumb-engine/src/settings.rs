@@ -462,6 +462,23 @@ mod tests {
     }
 
     #[test]
+    fn asking_the_server_is_a_setting_and_an_app_has_the_last_word() {
+        let options = |value: Option<&str>, annotation: &str| {
+            let parameters = value.map(|value| ("controller.diff.server.side".to_owned(), value.to_owned()));
+            let parameters: ConfigData = parameters.into_iter().collect();
+            let config_maps = BTreeMap::from([("argocd-cmd-params-cm".to_owned(), parameters)]);
+            let source = SettingsSource { config_maps, ..SettingsSource::default() };
+            CompareOptions::parse(annotation)
+                .or(Settings::read(&source, 1).0.compare_options)
+                .server_side_diff
+        };
+        assert_eq!(options(None, ""), Some(false));
+        assert_eq!(options(Some("true"), ""), Some(true));
+        assert_eq!(options(Some("true"), "ServerSideDiff=false"), Some(false));
+        assert_eq!(options(None, "ServerSideDiff=true"), Some(true));
+    }
+
+    #[test]
     fn kinds_can_be_protected() {
         let (settings, _) = read(&[(PROTECTED, "Secret, example.com/Database")]);
         let key = |group: &str, kind: &str| ObjectKey::new(group, kind, None, "x");
