@@ -31,6 +31,16 @@ impl Kind {
         format!("{} {}", self.gvk.api_version(), self.gvk.kind)
     }
 
+    /// A name for an object of this kind. One object may be served in several versions and groups, so walks of two
+    /// kinds would meet in it if it were called after the kind alone.
+    pub fn object_name(&self, prefix: &str) -> String {
+        let group: String = self.gvk.group.chars().take_while(|c| *c != '.').take(8).collect();
+        let words = [prefix, &self.gvk.kind, &group, &self.gvk.version];
+        let words: Vec<String> =
+            words.iter().filter(|word| !word.is_empty()).map(|word| word.to_lowercase()).collect();
+        words.join("-")
+    }
+
     /// Is it one of Kubernetes' own?
     pub fn is_built_in(&self) -> bool {
         self.schema.starts_with("io.k8s.")

@@ -146,13 +146,13 @@ async fn the_proof_never_says_more_than_the_server() -> Result<()> {
 
 impl Differential<'_> {
     async fn chart(&self, kind: &Kind, seed: u64) -> Result<Vec<String>> {
-        let name = format!("c{seed}-{}", kind.gvk.kind.to_lowercase());
+        let name = kind.object_name(&format!("c{seed}"));
         let Some(object) = self.skeletons.chart(kind, &name, self.namespace) else { return Ok(Vec::new()) };
         self.life(kind, object, seed, &self.charts).await
     }
 
     async fn made_up(&self, kind: &Kind, seed: u64) -> Result<Vec<String>> {
-        let name = format!("d{seed}-{}", kind.gvk.kind.to_lowercase());
+        let name = kind.object_name(&format!("d{seed}"));
         let Some(skeleton) = self.skeletons.of(kind, &name, self.namespace) else { return Ok(Vec::new()) };
         let richness = [0, 15, 30, 60][usize::try_from(seed % 4)?];
         let object = Generator::new(kind, seed, richness).enrich(&skeleton);

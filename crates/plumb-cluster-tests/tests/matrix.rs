@@ -135,7 +135,7 @@ impl Matrix<'_> {
         // A sample has the rich object of every third kind.
         let is_rich = self.extent.fields.is_none() || Random::of(5, &kind.name()).below(3) == 0;
         for variant in 0..=(if is_rich { self.extent.rich } else { 0 }) {
-            let name = format!("m{variant}-{}", kind.gvk.kind.to_lowercase());
+            let name = kind.object_name(&format!("m{variant}"));
             let Some(skeleton) = self.skeletons.of(kind, &name, self.namespace) else {
                 problems.push(format!("{}: there is no skeleton of this kind", kind.name()));
                 return Ok(problems);

@@ -13,6 +13,7 @@ use crate::fleet::Registration;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::seats::Seats;
+use crate::too_early::TooEarly;
 use crate::world::World;
 
 /// One destination cluster. Cheap to clone; all clones are one.
@@ -29,6 +30,7 @@ pub(crate) struct Cluster {
     pub(crate) gate: Gate,
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) seats: Seats,
+    pub(crate) too_early: TooEarly,
     /// Worked out once for each state of the catalog.
     derived: Arc<Mutex<Option<Derived>>>,
 }
@@ -53,6 +55,7 @@ impl Cluster {
             store,
             gate,
             seats,
+            too_early: TooEarly::default(),
             derived: Arc::default(),
         }
     }

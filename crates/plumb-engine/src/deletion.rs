@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use plumb_core::app::App;
@@ -13,6 +14,7 @@ use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, FINALIZERS};
 use plumb_core::sync::{Command, Sight, Verb};
 use plumb_core::tracking::{Claim, claim};
 use plumb_crd::Application;
+use plumb_kube::LiveStore;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -24,6 +26,11 @@ use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 use crate::sight;
 use crate::sources::{Glance, Kept};
+
+/// When a deletion that something stands in the way of is looked at again, if no event comes before.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// When a deletion that has just done something is.
+const GO_ON: Duration = Duration::from_millis(50);
 
 impl Run<'_> {
     /// One step of an app's deletion.
@@ -93,13 +100,25 @@ impl Run<'_> {
         if error.is_none() && !step.drop_finalizers.is_empty() {
             self.drop_finalizers(application, &step.drop_finalizers).await;
         }
-        let again = !step.commands.is_empty() || error.is_some();
-        if again {
-            self.engine.queue.push_after(
-                app.id.clone(),
-                Trigger::new(Look::Live, "deletion"),
-                std::time::Duration::from_millis(if error.is_some() { 5000 } else { 50 }),
-            );
+        let mut again = match (&error, step.commands.is_empty()) {
+            (Some(_), _) => Some(LOOK_AGAIN),
+            (None, false) => Some(GO_ON),
+            (None, true) => None,
+        };
+        if !snapshot.live.complete {
+            self.engine.wake_when_listed(&app.id, &ground.cluster);
+            // What is in the way of a list may show a moment later.
+            again = again.or(Some(LOOK_AGAIN));
+            if let Some(why) = unlisted(store) {
+                self.conditions.add("DeletionError", why);
+            }
+        }
+        // Events ask for runs as well, and not each of them may begin a row of looks of its own.
+        let now = Instant::now();
+        let is_due = |after: &Duration| memory.deletion_look.is_none_or(|at| at <= now || at > now + *after);
+        if let Some(after) = again.filter(is_due) {
+            memory.deletion_look = Some(now + after);
+            self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, "deletion"), after);
         }
         self.write_deletion(application).await;
     }
@@ -232,6 +251,18 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// What keeps kinds from being listed, if it is more than time.
+fn unlisted(store: &LiveStore) -> Option<String> {
+    let troubled = store.unlisted().into_iter().filter_map(|(kind, trouble)| Some((kind, trouble?)));
+    let troubled: Vec<String> = troubled.map(|(kind, trouble)| format!("{kind} ({trouble})")).collect();
+    (!troubled.is_empty()).then(|| {
+        format!(
+            "objects may be left that cannot be seen: these kinds cannot be listed: {}",
+            troubled.join(", ")
+        )
+    })
 }
 
 /// The hooks' objects as the store has them, under the names that they run with.

@@ -4,6 +4,7 @@ mod apply;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::future::join_all;
 use plumb_core::app::AppId;
@@ -29,6 +30,9 @@ use crate::tombstones;
 /// The field manager of everything that plumb applies: Argo CD's, so that either engine can go on where the
 /// other stopped.
 pub(crate) const FIELD_MANAGER: &str = "argocd-controller";
+
+/// How long a deletion waits for kinds that came a moment ago, with a definition of the same sync say, to be listed.
+const LISTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the commands of one app work on.
 pub(crate) struct Executor<'a> {
@@ -277,7 +281,7 @@ impl Executor<'_> {
         self.bury(key, &live, TombstoneReason::Pruned).await?;
         let proof = DeletionProof {
             reason: DeletionReason::Prune { desired: self.desired, allow_empty: self.allow_empty },
-            live_complete: self.cluster.store.is_complete(),
+            live_complete: self.cluster.store.is_complete_within(LISTED_WITHIN).await,
             // The plan holds a prune back until its guards are satisfied; by then both are settled.
             within_budget: true,
             options_allow: true,
@@ -302,7 +306,7 @@ impl Executor<'_> {
         self.bury(key, &live, TombstoneReason::AppDeleted).await?;
         let proof = DeletionProof {
             reason: DeletionReason::AppDeleted,
-            live_complete: self.cluster.store.is_complete(),
+            live_complete: self.cluster.store.is_complete_within(LISTED_WITHIN).await,
             within_budget: true,
             options_allow: true,
             tombstone: Tombstone::Kept,

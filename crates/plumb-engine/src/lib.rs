@@ -47,6 +47,7 @@ mod shelf;
 mod sight;
 mod sources;
 mod tally;
+mod too_early;
 pub mod tombstones;
 mod updates;
 mod verdicts;

@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     pub(crate) last_start: Option<Timestamp>,
     /// When the first pause of the app or its objects ends; a run is asked for then.
     pub(crate) pause_ends: Option<Timestamp>,
+    /// When its deletion is looked at again, if no event comes before.
+    pub(crate) deletion_look: Option<Instant>,
     /// What the operation under way has written.
     pub(crate) written: Written,
     /// An operation that has ended and is not written down yet.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::app::App;
@@ -31,6 +32,9 @@ use crate::sight;
 
 /// Annotation with the time at which a person approved deletions.
 const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
+
+/// How long a sync that prunes waits for kinds that came a moment ago to be listed.
+const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
     /// Goes on until the operation has ended or waits for something.
@@ -112,7 +116,12 @@ impl Run<'_> {
             });
         }
         let Some(gathered) = active.gathered.clone() else { return Ok(None) };
-        if Arc::ptr_eq(&gathered, &compared.gathered) {
+        // What is not listed yet cannot be told from what left Git.
+        let looks_again = active.state.is_none()
+            && active.asked.prune
+            && !compared.live.complete
+            && ground.cluster.store.is_complete_within(LISTED_WITHIN).await;
+        if Arc::ptr_eq(&gathered, &compared.gathered) && !looks_again {
             return Ok(None);
         }
         let other = self

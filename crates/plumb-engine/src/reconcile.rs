@@ -199,6 +199,9 @@ impl Run<'_> {
         memory.findings = found.map(|(key, verdict)| (key.clone(), verdict.findings.clone())).collect();
         self.engine.findings.set(&app.id, memory.findings.values().flat_map(|found| found.iter()));
         self.look_for_orphans(app, ground);
+        if !compared.live.complete {
+            self.engine.wake_when_listed(&app.id, &ground.cluster);
+        }
         let is_idle = ended.is_none() && memory.operation.is_none() && application.operation.is_none();
         memory.at_rest = is_idle && status.sync == SyncCode::Synced && self.conditions.is_empty();
         let draft = StatusDraft {

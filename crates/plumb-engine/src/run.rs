@@ -29,6 +29,7 @@ use crate::queue::Queue;
 use crate::reconcile::reconcile;
 use crate::seats::Seats;
 use crate::sources::Sources;
+use crate::too_early::follow_lists;
 use crate::witness;
 use crate::world::World;
 
@@ -264,6 +265,7 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
     let _ = tokio::time::timeout(FIRST_LISTS, async { tokio::join!(projects, secrets) }).await;
     tasks.spawn(follow_changes(Arc::clone(engine), Arc::clone(&engine.home), changes));
     tasks.spawn(follow_schemas(Arc::clone(engine), Arc::clone(&engine.home)));
+    tasks.spawn(follow_lists(Arc::clone(engine), Arc::clone(&engine.home)));
     tasks.spawn(follow_config_maps(Arc::clone(engine)));
     tasks.spawn(follow_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));

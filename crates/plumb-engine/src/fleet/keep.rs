@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::error_text::chain;
 use crate::follow::{follow_changes, follow_schemas};
 use crate::queue::{Look, Trigger};
+use crate::too_early::follow_lists;
 
 /// How long the watches may take for their first lists before apps are looked at all the same: what is not
 /// listed then is asked for one by one.
@@ -84,6 +85,7 @@ async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>)
     tokio::join!(
         follow_changes(Arc::clone(&engine), Arc::clone(&cluster), changes),
         follow_schemas(Arc::clone(&engine), Arc::clone(&cluster)),
+        follow_lists(Arc::clone(&engine), Arc::clone(&cluster)),
         watch_over(&engine, id, &cluster),
     );
 }

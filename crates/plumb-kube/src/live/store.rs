@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use futures::StreamExt;
 use plumb_core::live::LiveSet;
@@ -144,8 +145,10 @@ impl Core {
 
     /// A watch lost the server, or found it again.
     pub(super) fn tell_lost(&self) {
-        let lost: Option<Arc<str>> = self.state().lost().map(Into::into);
+        // Read under the channel's lock: two watches may tell at the same moment, and the later word must not be
+        // the older one.
         self.lost.send_if_modified(|known| {
+            let lost: Option<Arc<str>> = self.state().lost().map(Into::into);
             let changed = *known != lost;
             *known = lost;
             changed
@@ -154,8 +157,11 @@ impl Core {
 
     /// Something about completeness may have changed.
     pub(super) fn progressed(&self) {
-        let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
-        self.complete.send_if_modified(|known| std::mem::replace(known, complete) != complete);
+        // Read under the channel's lock, as in `tell_lost`.
+        self.complete.send_if_modified(|known| {
+            let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
+            std::mem::replace(known, complete) != complete
+        });
     }
 }
 
@@ -194,6 +200,16 @@ impl LiveStore {
         let mut complete = self.core.complete.subscribe();
         // The sender lives as long as `self`.
         let _ = complete.wait_for(|complete| *complete).await;
+    }
+
+    /// Is it complete, now or within this time? A kind that came a moment ago is listed in no time.
+    pub async fn is_complete_within(&self, time: Duration) -> bool {
+        tokio::time::timeout(time, self.wait_complete()).await.is_ok()
+    }
+
+    /// Is it complete? Changes whenever that does.
+    pub fn completeness(&self) -> watch::Receiver<bool> {
+        self.core.complete.subscribe()
     }
 
     /// The kinds whose objects are not all known yet, with what is in the way.

@@ -1,8 +1,10 @@
 //! What must not happen: one app disturbing another, work lost in a crash, an app wiped out by an empty commit.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use plumb_testkit::objects;
 use plumb_testkit::proxy::{Fault, Requests, Times};
+use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -56,6 +58,45 @@ async fn a_status_that_the_cluster_cannot_store_still_says_so() -> Result<()> {
     // The next look writes all of it, now that it fits.
     stage.refresh(&app).await?;
     stage.place.wait(&app, "is whole again", |app| !has_condition(app, "UnknownError")).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_kind_that_cannot_be_listed_holds_a_deletion_up_and_is_named() -> Result<()> {
+    let (stage, proxy) = Stage::set_behind_proxy().await?;
+    let only = objects::config_map("only", &[("a", "1")]);
+    stage.repo.commit(&[("app/only.yaml", objects::manifests(std::slice::from_ref(&only)))])?;
+    let app = stage
+        .application("leaving", |app| {
+            app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+            app["spec"]["syncPolicy"] = json!({"automated": {}});
+        })
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+
+    // A kind comes whose objects nobody can see: some of them could be the app's.
+    let group = format!("{}.hidden.plumb.dev", stage.place.name());
+    proxy.inject(Fault::Error(500), Requests::to(&format!("/apis/{group}/v1/")), Times::Always);
+    stage.place.apply(&objects::crd(&group, "Hidden", &json!({"type": "object"}))).await?;
+    let asks = || async { proxy.count(&Requests::to(&format!("/apis/{group}/v1/"))) };
+    wait::until_seen(Duration::from_mins(1), "plumb asks for the new kind", asks, |n| *n > 0).await?;
+    stage.place.delete(&app).await?;
+    stage
+        .place
+        .wait(&app, "says what it waits for", |app| {
+            let conditions = app["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().any(|entry| {
+                entry["type"] == "DeletionError"
+                    && entry["message"].as_str().is_some_and(|text| text.contains("Hidden"))
+            })
+        })
+        .await?;
+    assert!(stage.place.get(&only).await?.is_some(), "nothing is deleted before everything is known");
+
+    // Nothing else happens but that the list comes through.
+    proxy.heal();
+    stage.place.wait_gone(&app).await?;
+    assert!(stage.place.get(&only).await?.is_none());
     Ok(())
 }
 
