@@ -97,6 +97,15 @@ impl Run<'_> {
             }
             self.conditions.add("DeletionError", error.clone());
         }
+        if let Some(key) = &step.unconfirmed {
+            let name = &app.id.name;
+            self.conditions.add(
+                "DeletionError",
+                format!(
+                    "waiting for confirmation that {key} may be deleted: `plumb app confirm-deletion {name}`"
+                ),
+            );
+        }
         if error.is_none() && !step.drop_finalizers.is_empty() {
             self.drop_finalizers(application, &step.drop_finalizers).await;
         }
@@ -177,6 +186,7 @@ impl Run<'_> {
             advice: ApplyAdvice::default(),
             denied: ground.denies(key),
             paused: None,
+            held: None,
         };
         let desired = memory.gathered.as_ref().and_then(|kept| kept.shelf.set()).unwrap_or_else(|| {
             Arc::new(plumb_core::desired::Complete::rendered_without_error(

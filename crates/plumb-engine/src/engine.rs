@@ -20,6 +20,7 @@ use crate::fleet::{Fleet, Reached};
 use crate::health::Testimonies;
 use crate::memory::Memories;
 use crate::metrics::{AppLabels, Metrics, gauges};
+use crate::moves::Commits;
 use crate::orphans::Orphans;
 use crate::project::{Ground, Groundless};
 use crate::queue::{Look, Queue, Trigger};
@@ -98,6 +99,7 @@ pub(crate) struct Engine {
     pub(crate) app_namespaces: AppNamespaces,
     pub(crate) registry: Registry,
     pub(crate) claims: Claims,
+    pub(crate) commits: Commits,
     pub(crate) memories: Memories,
     pub(crate) queue: Queue,
     pub(crate) sources: Sources,
@@ -227,6 +229,7 @@ impl Engine {
     pub(crate) fn forget(&self, app: &AppId) {
         self.wake(self.claims.remove(app), Trigger::new(Look::Live, "claim"));
         self.memories.forget(app);
+        self.commits.forget(app);
         self.reports.remove(app);
         self.metrics.forget(app);
         self.findings.forget(app);

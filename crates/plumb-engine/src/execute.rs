@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use plumb_core::app::AppId;
-use plumb_core::desired::{Complete, DesiredSet, Propagation};
+use plumb_core::desired::{Complete, DesiredSet, ObjectOptions, Propagation, PruneOption};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::{keep_live, manifest_to_apply, unknown_fields};
@@ -104,8 +104,10 @@ pub(crate) struct Knowledge {
     pub(crate) advice: ApplyAdvice,
     /// Why the project does not permit it.
     pub(crate) denied: Option<String>,
-    /// Held by a person, and why.
+    /// The app is held by a person, and why.
     pub(crate) paused: Option<String>,
+    /// The object itself is.
+    pub(crate) held: Option<String>,
 }
 
 impl Executor<'_> {
@@ -278,16 +280,21 @@ impl Executor<'_> {
         let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(pruned());
         };
-        self.bury(key, &live, TombstoneReason::Pruned).await?;
+        // The plan may be days old, if a person had to confirm: what the object says by now counts.
+        let options_allow = ObjectOptions::parse(&live).prune != Some(PruneOption::Never);
+        if options_allow && knowledge.held.is_none() {
+            self.bury(key, &live, TombstoneReason::Pruned).await?;
+        }
         let proof = DeletionProof {
             reason: DeletionReason::Prune { desired: self.desired, allow_empty: self.allow_empty },
             live_complete: self.cluster.store.is_complete_within(LISTED_WITHIN).await,
-            // The plan holds a prune back until its guards are satisfied; by then both are settled.
+            // The plan holds a prune back until its guards are satisfied.
             within_budget: true,
-            options_allow: true,
+            options_allow,
             tombstone: Tombstone::Kept,
         };
-        let facts = self.facts(key, &knowledge);
+        let mut facts = self.facts(key, &knowledge);
+        facts.paused = facts.paused.or_else(|| knowledge.held.clone());
         self.delete(key, &live, facts, &proof, propagation).await?;
         Ok(pruned())
     }
@@ -325,13 +332,17 @@ impl Executor<'_> {
         let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(Success::default());
         };
+        let is_ours = knowledge.owner == Owner::ThisApp;
+        if !is_ours {
+            self.bury(key, &live, TombstoneReason::Recreated).await?;
+        }
         self.release_hook(key).await?;
         let proof = DeletionProof {
             reason: DeletionReason::HookFinished,
             live_complete: true,
             within_budget: true,
             options_allow: true,
-            tombstone: Tombstone::NotNeeded,
+            tombstone: if is_ours { Tombstone::NotNeeded } else { Tombstone::Kept },
         };
         let facts = self.facts(key, &knowledge);
         self.delete(key, &live, facts, &proof, propagation).await?;

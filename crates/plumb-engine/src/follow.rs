@@ -185,9 +185,9 @@ pub(crate) async fn follow_applications(engine: Arc<Engine>) {
                     (None, _) => {}
                 }
             }
-            ObjectEvent::Gone { key, .. } => {
+            ObjectEvent::Gone { key, uid } => {
                 let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
-                engine.registry.forget(&id);
+                engine.registry.forget(&id, &uid);
                 engine.queue.push(id, Trigger::new(Look::Live, "gone"));
             }
             ObjectEvent::Listed => {
@@ -217,10 +217,11 @@ pub(crate) async fn follow_schemas(engine: Arc<Engine>, cluster: Arc<Cluster>) {
             if !is_here {
                 continue;
             }
+            // Whoever is being looked at just now may have taken the old schema: nobody waits for the end of that.
             let memory = engine.memories.of(&app.id);
-            let memory = memory.lock().await;
-            let uses_it =
-                memory.gathered.as_ref().is_some_and(|kept| kept.shelf.api_versions().any(is_changed));
+            let uses_it = memory.try_lock().ok().is_none_or(|memory| {
+                memory.gathered.as_ref().is_some_and(|kept| kept.shelf.api_versions().any(is_changed))
+            });
             if uses_it {
                 concerned.insert(app.id.clone());
             }

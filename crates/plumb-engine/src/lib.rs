@@ -25,6 +25,7 @@ mod links;
 mod memory;
 mod merge_patch;
 mod metrics;
+mod moves;
 mod neighbours;
 mod operate;
 mod operation;

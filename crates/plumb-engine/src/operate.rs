@@ -29,6 +29,7 @@ use crate::project::Ground;
 use crate::queue::Look;
 use crate::reconcile::{Run, is_by_person};
 use crate::sight;
+use crate::sources::Gathered;
 
 /// Annotation with the time at which a person approved deletions.
 const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
@@ -48,7 +49,10 @@ impl Run<'_> {
         memory: &mut Memory,
     ) {
         if let Some(at) = active.retry_at {
-            if let Some(newer) = newer_revision(active, memory) {
+            if is_to_end(application, active) {
+                return self.terminate(app, active);
+            }
+            if let Some(newer) = newer_revision(active, &compared.gathered) {
                 let (record, after) = active.record.superseded(&newer, self.now);
                 active.record = record;
                 return self.follow(app, active, &after);
@@ -61,6 +65,7 @@ impl Run<'_> {
         if let Err(message) = &ground.impersonation {
             return self.err(app, active, message);
         }
+        let shown = Arc::clone(&compared.gathered);
         let own;
         let compared = match self.compared_for(application, app, ground, compared, active, memory).await {
             Ok(None) => compared,
@@ -68,8 +73,12 @@ impl Run<'_> {
                 own = other;
                 &own
             }
+            Err(_) if is_to_end(application, active) => return self.terminate(app, active),
             Err(message) => return self.err(app, active, &message),
         };
+        if self.waits_for_others(ground, compared, active) {
+            return;
+        }
         if active.state.is_none() {
             match self.plan(application, app, ground, compared, active) {
                 Ok(plan) => {
@@ -77,6 +86,7 @@ impl Run<'_> {
                     let recorded = active.record.results.clone();
                     active.state = Some(SyncState::resume(Arc::new(plan), limits(ground), recorded));
                 }
+                Err(_) if is_to_end(application, active) => return self.terminate(app, active),
                 Err(refusal) => {
                     let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
                     let (record, after) = active.record.refused(&refusal, &policy, self.now);
@@ -85,7 +95,8 @@ impl Run<'_> {
                 }
             }
         }
-        self.advance(application, app, ground, compared, active, memory).await;
+        let newer = newer_revision(active, &shown);
+        self.advance(application, app, ground, compared, newer.as_deref(), active, memory).await;
     }
 
     /// The objects judged against what this operation syncs; `None` if that is what the app shows anyway.
@@ -192,20 +203,20 @@ impl Run<'_> {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "everything that a run knows of the operation")]
     async fn advance(
         &mut self,
         application: &Application,
         app: &App,
         ground: &Ground,
         compared: &Compared,
+        newer: Option<&str>,
         active: &mut ActiveOperation,
         memory: &mut Memory,
     ) {
         let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
-        let terminate =
-            application.status.operation_state.as_ref().is_some_and(|state| state.phase == "Terminating");
-        let hold = ground.operation_window(app, active, self.now);
-        let newer = newer_revision(active, memory);
+        let terminate = is_to_end(application, active);
+        let hold = self.hold(app, ground, active);
         let mut is_recorded = application.operation.as_ref() == Some(&active.wire)
             && application
                 .status
@@ -223,7 +234,7 @@ impl Run<'_> {
                 approved_at: approved_at(application),
                 hold: hold.as_deref(),
                 terminate,
-                newer_revision: newer.as_deref(),
+                newer_revision: newer,
             };
             // pure
             let transition = sync::next(state, &observed, now);
@@ -242,6 +253,11 @@ impl Run<'_> {
             }
             if transition.record_first || (!is_recorded && must_be_recorded(&plan, active)) {
                 is_recorded = self.write_progress(application, active).await;
+                if !is_recorded {
+                    // After a crash nobody would know what was done. The next run plans anew from the results.
+                    active.state = None;
+                    break;
+                }
             }
             // client
             outcomes = self.carry_out(app, ground, compared, active, &transition.commands, memory).await;
@@ -342,6 +358,7 @@ impl Run<'_> {
                 denied: ground.denies(key),
                 // A person who syncs a paused app by hand knows what they do.
                 paused: if is_by_person(active) { None } else { app_paused.clone() },
+                held: live.as_deref().and_then(|live| self.paused(live)),
                 live,
             }
         };
@@ -409,6 +426,20 @@ impl Run<'_> {
         self.engine.metrics.sync_ended(&labels, phase, active.asked.dry_run, took.unwrap_or_default());
     }
 
+    /// What an operation may not go on for now: a sync window, or a person who holds the app. Whoever syncs a held app
+    /// by hand knows what they do.
+    fn hold(&self, app: &App, ground: &Ground, active: &ActiveOperation) -> Option<String> {
+        let pause = app.pause.as_ref().filter(|pause| !is_by_person(active) && pause.holds_at(self.now));
+        let paused = pause.map(|pause| format!("paused: {}", pause.reason));
+        paused.or_else(|| ground.operation_window(app, active, self.now))
+    }
+
+    fn terminate(&self, app: &App, active: &mut ActiveOperation) {
+        let (record, after) = active.record.terminated(self.now);
+        active.record = record;
+        self.follow(app, active, &after);
+    }
+
     fn err(&self, app: &App, active: &mut ActiveOperation, message: &str) {
         let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
         let (record, after) = active.record.erred(message, &policy, self.now);
@@ -432,11 +463,22 @@ impl Run<'_> {
     }
 }
 
-/// What Git asks by now, if an operation of the automation is about something older.
-fn newer_revision(active: &ActiveOperation, memory: &Memory) -> Option<String> {
-    let syncs = active.revisions();
-    let shown = memory.gathered.as_ref().filter(|_| active.is_automated() && !syncs.is_empty())?;
-    if shown.revisions == syncs { None } else { shown.revisions.first().cloned() }
+/// Has a person asked for the end of this operation?
+fn is_to_end(application: &Application, active: &ActiveOperation) -> bool {
+    application
+        .status
+        .operation_state
+        .as_ref()
+        .is_some_and(|state| state.phase == "Terminating" && state.started_at == active.record.started_at)
+}
+
+/// What Git asks by now, if an operation of the automation is about something older. A commit that changes nothing of
+/// this app is not newer.
+fn newer_revision(active: &ActiveOperation, shown: &Gathered) -> Option<String> {
+    let syncs = active.gathered.as_ref().filter(|_| active.is_automated())?;
+    let is_same =
+        shown.revisions == syncs.revisions || shown.desired.get().asks_the_same(syncs.desired.get());
+    if is_same { None } else { shown.revisions.first().cloned() }
 }
 
 /// A sync that could be repeated from the start without harm is not announced: one request less. Hooks,

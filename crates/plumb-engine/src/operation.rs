@@ -2,6 +2,7 @@
 //! `status.operationState`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use plumb_core::app::{Initiator, Operation};
@@ -28,6 +29,8 @@ pub(crate) struct ActiveOperation {
     pub(crate) gathered: Option<Arc<Gathered>>,
     /// After a failed try that asks Git anew: it syncs what Git asks by then, not what was asked for.
     pub(crate) follows_git: bool,
+    /// Since when its prunes wait for other apps of the repository to be looked at.
+    pub(crate) waits_for_others: Option<Instant>,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
     /// Where it stands; `None` before the plan was made.
@@ -50,6 +53,7 @@ impl ActiveOperation {
             retry_at: None,
             gathered: None,
             follows_git: false,
+            waits_for_others: None,
             pinned: Vec::new(),
             state: None,
         }
@@ -79,6 +83,7 @@ impl ActiveOperation {
             retry_at: None,
             gathered: None,
             follows_git: false,
+            waits_for_others: None,
             pinned,
             state: None,
         };

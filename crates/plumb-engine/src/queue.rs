@@ -86,6 +86,9 @@ impl Queue {
     /// Asks for a run.
     pub fn push(&self, app: AppId, trigger: Trigger) {
         self.with(|state| {
+            if state.closed {
+                return;
+            }
             if let Some(next) = state.running.get_mut(&app) {
                 *next = Some(next.map_or(trigger, |waiting| waiting.merged(trigger)));
                 return;
@@ -227,6 +230,9 @@ mod tests {
             .collect();
         tokio::task::yield_now().await;
         queue.close();
+        // Whoever tells of a change after that is too late.
+        queue.push(app("a"), live());
+        assert_eq!(queue.depth(), 0);
         for worker in workers {
             assert!(worker.await.unwrap());
         }

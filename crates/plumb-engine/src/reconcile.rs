@@ -18,7 +18,7 @@ use plumb_core::app::App;
 use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::drift::{Finding, VerdictStatus};
 use plumb_core::object::ObjectKey;
-use plumb_core::status::SyncCode;
+use plumb_core::status::{AppStatus, SyncCode};
 use plumb_crd::Application;
 use tracing::debug;
 
@@ -30,7 +30,7 @@ use crate::memory::{Ended, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
-use crate::registry::Known;
+use crate::registry::{Known, RefreshRequest};
 use crate::sources::{Gathered, Glance, Kept};
 use crate::write::{Conditions, StatusDraft};
 pub(crate) use start::is_by_person;
@@ -53,7 +53,9 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
     let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
     let glance = Glance { look, since: job.trigger.at };
-    let mut run = Run { engine, known, look, glance, now, conditions: Conditions::default(), hooks: None };
+    let refresh = known.refresh_request();
+    let conditions = Conditions::default();
+    let mut run = Run { engine, known, look, glance, now, refresh, conditions, hooks: None };
     ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
 }
@@ -85,6 +87,8 @@ pub(crate) struct Run<'a> {
     pub(crate) look: Look,
     pub(crate) glance: Glance,
     pub(crate) now: Timestamp,
+    /// The request that this run answers.
+    pub(crate) refresh: Option<RefreshRequest>,
     pub(crate) conditions: Conditions,
     /// What Git asks for, if this run found it out: deletion hooks decide which finalizers the app needs.
     pub(crate) hooks: Option<Arc<Gathered>>,
@@ -124,18 +128,32 @@ impl Run<'_> {
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
         // client: Git and the renderers
-        let gathered = match self.gather(application, app, ground, memory).await {
-            Ok(gathered) => gathered,
+        let shown = self.gather(application, app, ground, memory).await;
+        let gathered = match &shown {
+            Ok(gathered) => Arc::clone(gathered),
             Err(message) => {
-                self.conditions.add("ComparisonError", message);
-                self.fail_operation(application, memory).await;
-                return self.write_unknown(application, memory).await;
+                self.conditions.add("ComparisonError", message.clone());
+                // A sync under way has what it needs: Git may be away until it has ended.
+                let under_way = memory.operation.as_ref().and_then(|active| active.gathered.clone());
+                let Some(gathered) = under_way else {
+                    self.fail_operation(application, memory).await;
+                    return self.write_unknown(application, memory).await;
+                };
+                gathered
             }
         };
-        self.hooks = Some(Arc::clone(&gathered));
-        let touched =
-            self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.shelf);
-        self.engine.wake(touched, Trigger::new(Look::Live, "claim"));
+        if shown.is_ok() {
+            self.hooks = Some(Arc::clone(&gathered));
+            self.engine.commits.set(&app.id, gathered.followed(&ground.cluster.server));
+            let touched =
+                self.engine.claims.set(&app.id, &ground.cluster.server, &ground.instance, &gathered.shelf);
+            self.engine.wake(touched, Trigger::new(Look::Live, "claim"));
+        }
+        // What is not known to be what Git asks is neither in sync nor out of it.
+        let as_known = |status: AppStatus| match &shown {
+            Ok(_) => status,
+            Err(_) => AppStatus { sync: SyncCode::Unknown, ..status },
+        };
         // client: the live objects, and answers where there is doubt
         let doubt = self.doubt(application, app, ground, &gathered);
         let mut compared = match self.compare(app, ground, &gathered, doubt, memory).await {
@@ -150,7 +168,7 @@ impl Run<'_> {
         {
             compared = again;
         }
-        let mut status = self.roll_up(app, ground, &compared);
+        let mut status = as_known(self.roll_up(app, ground, &compared));
         let mut ended = memory.unwritten.take();
         // An end that is not written down yet comes before anything else is decided.
         if ended.is_none() {
@@ -172,7 +190,7 @@ impl Run<'_> {
                     // What was applied is in the store already: this look shows its effect.
                     if let Ok(after) = self.compare(app, ground, &gathered, Doubt::Ask, memory).await {
                         compared = after;
-                        status = self.roll_up(app, ground, &compared);
+                        status = as_known(self.roll_up(app, ground, &compared));
                     }
                 }
             }
@@ -183,7 +201,6 @@ impl Run<'_> {
             memory.unwritten = Some(ended);
             return;
         }
-        let ended = ended.map(|ended| ended.operation);
         self.warn(&compared, ground);
         let pauses = self.pauses(app, &compared);
         let pause_ends = pauses.iter().filter_map(|(_, pause)| pause.until).min();
@@ -210,10 +227,13 @@ impl Run<'_> {
             ground,
             compared: &compared,
             status: &status,
-            ended: ended.as_ref(),
+            ended: ended.as_ref().map(|ended| &ended.operation),
         };
-        self.write(draft, memory).await;
-        if ended.is_some() {
+        if !self.write(draft, memory).await {
+            // What is not written down is written next time, the end of an operation before all else.
+            memory.at_rest = false;
+            memory.unwritten = ended;
+        } else if ended.is_some() {
             // The next decision: something may still be red, or a new commit may be waiting.
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
         }

@@ -2,8 +2,9 @@
 
 mod known;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use plumb_core::app::{AppId, Pause};
 use plumb_core::object::Manifest;
@@ -11,7 +12,7 @@ use plumb_crd::Application;
 
 use crate::queue::{Look, Trigger};
 use known::Resting;
-pub(crate) use known::{Brief, Known};
+pub(crate) use known::{Brief, Known, RefreshRequest};
 
 /// Asks for a comparison: `normal` or `hard`. Removed when it was done.
 pub(crate) const REFRESH_ANNOTATION: &str = "argocd.argoproj.io/refresh";
@@ -28,52 +29,78 @@ const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
     "argocd.argoproj.io/client-side-apply-migration-manager",
 ];
 
+/// The watch and the answers to our own writes tell of the same Application, in no order. For so long after one of
+/// them an older state is a late word. Afterwards it is taken as it is: a cluster that was restored from a backup
+/// counts its versions from there.
+const LATE: Duration = Duration::from_mins(1);
+/// How many Applications that are gone are remembered: the answer to our last write of one may come after its end.
+const GONE: usize = 256;
+
 /// All Applications. Cheap to clone; all clones are one registry.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Registry(Arc<RwLock<HashMap<AppId, Resting>>>);
+pub(crate) struct Registry(Arc<RwLock<Apps>>);
+
+#[derive(Debug, Default)]
+struct Apps {
+    by_id: HashMap<AppId, Resting>,
+    /// Uids, the latest last.
+    gone: VecDeque<String>,
+}
 
 impl Registry {
-    /// Notes what was seen, and says what it asks for.
+    /// Notes what was seen, and says what it asks for. What is newer already stays; `None` for what is no
+    /// Application (any more).
     pub(crate) fn note(&self, manifest: &Manifest) -> Option<(Arc<Known>, Option<Trigger>)> {
         let (known, resting) = Known::of(manifest)?;
         let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let before = apps.insert(known.id.clone(), resting);
+        if manifest.uid().is_some_and(|uid| apps.gone.iter().any(|gone| gone == uid)) {
+            return None;
+        }
+        if let Some(newer) = apps.by_id.get(&known.id).filter(|present| present.is_newer(&resting, LATE)) {
+            return Some((newer.wake(), None));
+        }
+        let before = apps.by_id.insert(known.id.clone(), resting);
         let asked = asked(before.as_ref().map(|before| &*before.brief), &known);
         Some((known, asked))
     }
 
     /// The Application is gone.
-    pub(crate) fn forget(&self, id: &AppId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    pub(crate) fn forget(&self, id: &AppId, uid: &str) {
+        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        apps.by_id.remove(id);
+        apps.gone.push_back(uid.to_owned());
+        if apps.gone.len() > GONE {
+            apps.gone.pop_front();
+        }
     }
 
     pub(crate) fn get(&self, id: &AppId) -> Option<Arc<Known>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).map(Resting::wake)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.get(id).map(Resting::wake)
     }
 
     /// What is always at hand of an Application.
     pub(crate) fn brief(&self, id: &AppId) -> Option<Arc<Brief>> {
         let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        apps.get(id).map(|resting| Arc::clone(&resting.brief))
+        apps.by_id.get(id).map(|resting| Arc::clone(&resting.brief))
     }
 
     /// Every Application, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Brief>> {
         let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        apps.values().map(|resting| Arc::clone(&resting.brief)).collect()
+        apps.by_id.values().map(|resting| Arc::clone(&resting.brief)).collect()
     }
 
     /// The app that a tracking mark means.
     pub(crate) fn by_instance(&self, instance: &str, control_plane_namespace: &str) -> Option<AppId> {
         let (namespace, name) = instance.split_once('_').unwrap_or((control_plane_namespace, instance));
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
-        let is_known = self.0.read().unwrap_or_else(PoisonError::into_inner).contains_key(&id);
+        let is_known = self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.contains_key(&id);
         is_known.then_some(id)
     }
 }
 
 /// What the difference between two states of an Application asks for. Its status is ours: a change there asks
-/// for nothing, unless somebody asked to stop the operation.
+/// for nothing, unless somebody asked to stop the operation, or took it away (a `kubectl replace` does).
 fn asked(before: Option<&Brief>, now: &Brief) -> Option<Trigger> {
     if let Some(look) = now.requested_refresh() {
         return Some(Trigger::new(look, "refresh"));
@@ -96,10 +123,11 @@ fn asked(before: Option<&Brief>, now: &Brief) -> Option<Trigger> {
     }
     let phase = |app: &Application| app.status.operation_state.as_ref().map(|state| state.phase.clone());
     let to_be_stopped = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
+    let is_wiped = old.status.reconciled_at.is_some() && new.status.reconciled_at.is_none();
     let annotated = MEANINGFUL_ANNOTATIONS.iter().any(|key| old.annotation(key) != new.annotation(key));
     let metadata =
         old.is_terminating() != new.is_terminating() || old.metadata.finalizers != new.metadata.finalizers;
-    (to_be_stopped || annotated || metadata || old.operation != new.operation)
+    (to_be_stopped || is_wiped || annotated || metadata || old.operation != new.operation)
         .then_some(Trigger::new(Look::Live, "metadata"))
 }
 
@@ -145,6 +173,34 @@ mod tests {
         check(|app| app["metadata"]["deletionTimestamp"] = json!("2026-11-15T19:00:00Z"), Some("metadata"));
         check(|app| app["metadata"]["annotations"] = json!({"plumb.dev/pause": "{}"}), Some("metadata"));
         check(|app| app["spec"] = json!([1, 2]), Some("spec"));
+    }
+
+    #[test]
+    fn a_status_that_somebody_took_away_is_written_anew() {
+        let registry = Registry::default();
+        registry
+            .note(&application(|app| app["status"] = json!({"reconciledAt": "2026-11-15T19:00:00Z"})))
+            .unwrap();
+        let (_, trigger) = registry.note(&application(|_| {})).unwrap();
+        assert_eq!(trigger.map(|trigger| trigger.reason), Some("metadata"));
+    }
+
+    #[test]
+    fn late_words_change_nothing() {
+        let at = |version: &str| application(|app| app["metadata"]["resourceVersion"] = json!(version));
+        let registry = Registry::default();
+        registry.note(&at("9"));
+        registry.note(&at("12"));
+        let (known, trigger) = registry.note(&at("10")).unwrap();
+        assert_eq!((known.resource_version.as_str(), trigger), ("12", None));
+        assert_eq!(registry.get(&known.id).unwrap().resource_version, "12");
+
+        // The answer to a write that comes after the end does not bring the app back; one of the same name does.
+        registry.forget(&known.id, "u");
+        assert!(registry.note(&at("13")).is_none());
+        assert!(registry.get(&known.id).is_none());
+        let anew = application(|app| app["metadata"]["uid"] = json!("another"));
+        assert!(registry.note(&anew).is_some());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Starts the engine and keeps it running: the lease, the watches, the workers.
 
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
 use plumb_core::object::ObjectKey;
@@ -151,6 +153,7 @@ async fn lead(
         app_namespaces,
         registry: crate::registry::Registry::default(),
         claims: crate::claims::Claims::default(),
+        commits: crate::moves::Commits::default(),
         memories: crate::memory::Memories::default(),
         testimonies: crate::health::Testimonies::new(queue.clone()),
         queue,
@@ -277,8 +280,12 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
 
 async fn work(engine: Arc<Engine>) {
     while let Some(job) = engine.queue.next().await {
-        // On the heap: a run holds a lot, and there are many workers.
-        Box::pin(reconcile(&engine, &job)).await;
+        // On the heap: a run holds a lot, and there are many workers. A run that panics is one app's trouble: the
+        // worker is there for the others.
+        let run = AssertUnwindSafe(Box::pin(reconcile(&engine, &job)));
+        if run.catch_unwind().await.is_err() {
+            error!(app = %job.app, "a run was cut off by a defect of plumb; the app is looked at again with the next event or poll");
+        }
     }
 }
 

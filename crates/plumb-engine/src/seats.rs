@@ -14,6 +14,7 @@ pub(crate) struct Seats(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     free: usize,
+    all: usize,
     /// Apps that found no seat.
     waiting: BTreeMap<AppId, Trigger>,
 }
@@ -27,7 +28,8 @@ pub(crate) struct Seat {
 
 impl Seats {
     pub(crate) fn new(n_seats: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { free: n_seats.max(1), waiting: BTreeMap::new() })))
+        let all = n_seats.max(1);
+        Self(Arc::new(Mutex::new(State { free: all, all, waiting: BTreeMap::new() })))
     }
 
     /// A seat; or none, and then the app is asked for again when one is free.
@@ -52,9 +54,15 @@ impl Drop for Seat {
         let next = {
             let mut state = self.seats.lock();
             state.free += 1;
-            state.waiting.pop_first()
+            // The app that is asked for may not want its seat any more. While others sit, one of them asks for the
+            // next; the last one to leave asks for all.
+            if state.free == state.all {
+                std::mem::take(&mut state.waiting)
+            } else {
+                state.waiting.pop_first().into_iter().collect()
+            }
         };
-        if let Some((app, trigger)) = next {
+        for (app, trigger) in next {
             self.queue.push(app, trigger);
         }
     }
@@ -78,5 +86,18 @@ mod tests {
         let next = queue.next().await.unwrap();
         assert_eq!((next.app.name.as_str(), next.trigger.look), ("b", Look::Hard));
         assert!(seats.take(&queue, &next.app, next.trigger).is_some());
+    }
+
+    #[tokio::test]
+    async fn who_does_not_want_its_seat_any_more_holds_nobody_up() {
+        let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
+        let (queue, seats) = (Queue::default(), Seats::new(1));
+        let live = Trigger::new(Look::Live, "live");
+        let first = seats.take(&queue, &app("a"), live);
+        for name in ["gone", "here"] {
+            assert!(seats.take(&queue, &app(name), live).is_none());
+        }
+        drop(first);
+        assert_eq!(queue.depth(), 2, "`gone` may never sit down, so nobody would ask for `here` later");
     }
 }

@@ -26,6 +26,7 @@ use plumb_render::{
 
 use crate::error_text::chain;
 use crate::metrics::Metrics;
+use crate::moves::Followed;
 use crate::project::Ground;
 use crate::queue::Look;
 use crate::shelf::Shelf;
@@ -58,6 +59,16 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// What was resolved, source by source.
+    pub(crate) fn followed(&self, cluster: &str) -> Vec<Followed> {
+        let sources = self.basis.sources.iter().zip(&self.revisions);
+        sources
+            .map(|((_, source), commit)| {
+                Followed::new(cluster, &source.repo_url, &source.target_revision, commit)
+            })
+            .collect()
+    }
+
     /// For the next run.
     pub(crate) fn wake(self: &Arc<Self>) -> Option<Arc<Gathered>> {
         let desired = self.shelf.set()?;

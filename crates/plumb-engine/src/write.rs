@@ -35,8 +35,8 @@ pub(crate) struct StatusDraft<'a> {
 }
 
 impl Run<'_> {
-    /// The status and the report after a full run.
-    pub(crate) async fn write(&mut self, draft: StatusDraft<'_>, memory: &mut Memory) {
+    /// The status and the report after a full run. Says whether the status stands in the cluster now.
+    pub(crate) async fn write(&mut self, draft: StatusDraft<'_>, memory: &mut Memory) -> bool {
         let before = &draft.application.status;
         let mut after = before.clone();
         self.fill(&mut after, &draft);
@@ -50,8 +50,9 @@ impl Run<'_> {
         if let Some(ended) = draft.ended {
             self.add_history(&mut after, &draft, ended);
         }
-        self.send(&after, lock).await;
+        let is_written = self.send(&after, lock).await;
         self.report(draft.app, draft.compared, memory).await;
+        is_written
     }
 
     fn fill(&self, after: &mut wire::ApplicationStatus, draft: &StatusDraft<'_>) {
@@ -132,7 +133,11 @@ impl Run<'_> {
             .as_ref()
             .map_or_else(|_| application.status.clone(), |known| known.status.clone());
         after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
-        self.send(&after, Lock::Hold(active.wire.write())).await
+        // Whoever asked for a look gets the answer at the end of the run, not now.
+        let asked = self.refresh.take();
+        let is_written = self.send(&after, Lock::Hold(active.wire.write())).await;
+        self.refresh = asked;
+        is_written
     }
 
     /// An operation that ended before it could begin.

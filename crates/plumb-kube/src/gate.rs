@@ -199,7 +199,10 @@ pub struct DeletePermit {
 impl DeletePermit {
     /// Decides. `uid` is that of the object that was judged: a new one of the same name will not be deleted.
     pub fn judge(facts: WriteFacts, uid: &str, proof: &DeletionProof<'_>) -> Result<Self, Refusal> {
-        if facts.ownership == Ownership::Adopted {
+        // What Git asks for, under this very name, may be made anew, whoever left it there: a Job of an earlier
+        // `helm install` must not be in the way of the hook for ever.
+        let is_made_anew = matches!(proof.reason, DeletionReason::HookFinished | DeletionReason::Recreate);
+        if facts.ownership == Ownership::Adopted && !is_made_anew {
             let owner = "nobody that plumb knows: it is not tracked".to_owned();
             return Err(Refusal::Foreign { key: facts.key, owner });
         }
@@ -618,6 +621,11 @@ mod tests {
             DeletePermit::judge(WriteFacts { ownership: Ownership::Adopted, ..facts() }, "u1", &proof(&set))
                 .is_err()
         );
+        // Unless Git asks for it: then it is made anew.
+        for reason in [DeletionReason::HookFinished, DeletionReason::Recreate] {
+            let adopted = WriteFacts { ownership: Ownership::Adopted, ..facts() };
+            assert!(DeletePermit::judge(adopted, "u1", &DeletionProof { reason, ..proof(&set) }).is_ok());
+        }
     }
 
     #[test]

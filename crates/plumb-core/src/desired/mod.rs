@@ -75,6 +75,24 @@ pub struct DesiredSet {
     pub problems: Vec<DesiredProblem>,
 }
 
+impl DesiredSet {
+    /// Does the other ask for just the same, wherever it stands in the source?
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        let objects = |set: &Self| set.objects.len();
+        let hooks = |set: &Self| set.hooks.len();
+        objects(self) == objects(other)
+            && hooks(self) == hooks(other)
+            && self.objects.iter().all(|(key, object)| {
+                other.objects.get(key).is_some_and(|others| others.manifest == object.manifest)
+            })
+            && self
+                .hooks
+                .iter()
+                .zip(&other.hooks)
+                .all(|(hook, others)| hook.manifest == others.manifest && hook.namespace == others.namespace)
+    }
+}
+
 /// Something wrong with the rendered manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DesiredProblem {

@@ -108,6 +108,14 @@ impl OperationRecord {
         (Self { phase: OperationPhase::Failed, message, finished_at, ..self.clone() }, After::Ended)
     }
 
+    /// The record after a person asked for its end while nothing of it was under way: a retry was waited for, or
+    /// there was no plan.
+    pub fn terminated(&self, now: Timestamp) -> (Self, After) {
+        let message = "Operation terminated".to_owned();
+        let finished_at = Some(self.end(now));
+        (Self { phase: OperationPhase::Failed, message, finished_at, ..self.clone() }, After::Ended)
+    }
+
     /// The record when the time of a retry has come.
     #[must_use]
     pub fn retried(&self) -> Self {

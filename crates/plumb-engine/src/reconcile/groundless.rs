@@ -66,6 +66,11 @@ impl Run<'_> {
     /// An operation cannot go on: what it needs is missing.
     pub(super) async fn fail_operation(&mut self, application: &Application, memory: &mut Memory) {
         let Some(mut active) = self.current_operation(application, memory) else { return };
+        if active.retry_at.is_some_and(|at| self.now < at) {
+            // It has failed already, and its next try has not begun.
+            memory.operation = Some(active);
+            return;
+        }
         let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
         let message = self.conditions.errors().join("; ");
         let (record, after) = active.record.erred(&message, &policy, self.now);

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, AppId};
 use plumb_core::object::Manifest;
@@ -10,7 +11,7 @@ use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationRes
 use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
 use serde_json::Value;
 
-use super::REFRESH_ANNOTATION;
+use super::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::merge_patch::merge_patch;
 use crate::packed::Packed;
 use crate::queue::Look;
@@ -41,12 +42,20 @@ pub(crate) struct Brief {
     pub(crate) app: Result<App, Vec<SpecProblem>>,
 }
 
+/// A request for a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefreshRequest {
+    kind: String,
+    at: Option<String>,
+}
+
 /// An Application between two runs.
 #[derive(Debug)]
 pub(super) struct Resting {
     pub(super) brief: Arc<Brief>,
     /// What the head lacks, as a status of its own.
     lists: Packed,
+    seen_at: Instant,
     /// The whole while somebody works with it.
     awake: Mutex<Weak<Known>>,
 }
@@ -72,7 +81,7 @@ impl Known {
         });
         let known = Arc::new(Self { brief: Arc::clone(&brief), wire });
         let awake = Mutex::new(Arc::downgrade(&known));
-        Some((known, Resting { brief, lists: Packed::new(&lists), awake }))
+        Some((known, Resting { brief, lists: Packed::new(&lists), seen_at: Instant::now(), awake }))
     }
 
     /// The change that makes the spec what Argo CD would store: a project always named, blocks that say nothing
@@ -95,6 +104,13 @@ impl Deref for Known {
 }
 
 impl Brief {
+    /// The annotations that ask for a comparison, to tell one request from the next.
+    pub(crate) fn refresh_request(&self) -> Option<RefreshRequest> {
+        let head = self.head.as_ref().ok()?;
+        let at = head.annotation(REFRESH_TIMESTAMP_ANNOTATION).map(str::to_owned);
+        Some(RefreshRequest { kind: head.annotation(REFRESH_ANNOTATION)?.to_owned(), at })
+    }
+
     /// The comparison that an annotation asks for.
     pub(crate) fn requested_refresh(&self) -> Option<Look> {
         let head = self.head.as_ref().ok()?;
@@ -106,6 +122,13 @@ impl Brief {
 }
 
 impl Resting {
+    /// Is the other an older state than this one, which was seen a moment ago?
+    pub(super) fn is_newer(&self, other: &Self, moment: Duration) -> bool {
+        let version = |resting: &Self| resting.brief.resource_version.parse::<u64>().ok();
+        version(self).zip(version(other)).is_some_and(|(this, that)| this > that)
+            && self.seen_at.elapsed() < moment
+    }
+
     /// The whole Application.
     pub(super) fn wake(&self) -> Arc<Known> {
         let mut awake = self.awake.lock().unwrap_or_else(PoisonError::into_inner);

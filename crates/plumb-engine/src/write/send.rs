@@ -56,6 +56,7 @@ impl Run<'_> {
                 Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
                     // Somebody wrote in between: take in what they wrote, and try once more on top of it.
                     if !self.reread().await {
+                        self.engine.retry_later(&self.known.id);
                         return false;
                     }
                 }
@@ -126,7 +127,8 @@ impl Run<'_> {
         if let Some(finalizers) = wanted {
             metadata.insert("finalizers".to_owned(), json!(finalizers));
         }
-        if self.known.requested_refresh().is_some() {
+        // Only what this run has done: somebody may have asked for another look in the meantime.
+        if self.refresh.is_some() && self.known.refresh_request() == self.refresh {
             metadata.insert(
                 "annotations".to_owned(),
                 json!({REFRESH_ANNOTATION: null, REFRESH_TIMESTAMP_ANNOTATION: null}),

@@ -60,7 +60,9 @@ impl Run<'_> {
     }
 
     fn nothing_known(&self, application: &Application, memory: &Memory) -> wire::ApplicationStatus {
-        let mut after = application.status.clone();
+        // This run may have written the end of an operation already.
+        let known = self.known.wire.as_ref().map_or(&application.status, |known| &known.status);
+        let mut after = known.clone();
         for resource in after.resources.iter_mut().filter(|resource| !resource.status.is_empty()) {
             "Unknown".clone_into(&mut resource.status);
         }

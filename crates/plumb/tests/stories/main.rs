@@ -11,6 +11,7 @@ mod cost;
 mod drift;
 mod fleet;
 mod health;
+mod interrupted;
 mod kill;
 mod namespaces;
 mod outside;

@@ -97,6 +97,8 @@ pub struct DeletionStep {
     pub message: String,
     /// For the `DeletionError` condition; `None` clears it.
     pub error: Option<String>,
+    /// An object that a person has to confirm the deletion of first.
+    pub unconfirmed: Option<ObjectKey>,
     /// Objects that stay, each with its reason.
     pub kept: Vec<(ObjectKey, String)>,
 }
@@ -300,6 +302,7 @@ fn cascade(deletion: &Deletion<'_>, propagation: Propagation, finalizers: Vec<&'
     let unconfirmed = left.iter().find(|(_, live)| deletion_option(deletion, live) == PruneOption::Confirm);
     if let (Some((key, _)), false) = (unconfirmed, approved) {
         step.message = format!("waiting for deletion confirmation of {key}");
+        step.unconfirmed = Some((*key).clone());
         return step;
     }
     for (key, live) in left.iter().filter(|(_, live)| live.options.wave == highest) {

@@ -1,0 +1,127 @@
+//! Objects that move from one app to another in one commit. The app that loses one must not prune it before the others
+//! that follow the same branch were looked at: one of them may ask for it now, and then it moves instead.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use plumb_core::app::AppId;
+use tracing::info;
+
+use crate::compare::Compared;
+use crate::operation::ActiveOperation;
+use crate::project::Ground;
+use crate::queue::{Look, Trigger};
+use crate::reconcile::Run;
+
+/// How long a prune waits for the others: one of them may not be able to say what it asks for.
+const OTHERS_WITHIN: Duration = Duration::from_secs(10);
+/// How often the prune looks whether they are through.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Which commits each app was last gathered from. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Commits(Arc<Mutex<HashMap<AppId, Vec<Followed>>>>);
+
+/// A branch, tag or the like that an app follows, and where it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Followed {
+    /// A number for the destination cluster, the repository and the revision as it is written.
+    what: u64,
+    commit: Box<str>,
+}
+
+impl Followed {
+    pub(crate) fn new(cluster: &str, repository: &str, revision: &str, commit: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (cluster, repository, revision).hash(&mut hasher);
+        Self { what: hasher.finish(), commit: commit.into() }
+    }
+}
+
+impl Commits {
+    pub(crate) fn set(&self, app: &AppId, followed: Vec<Followed>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(app.clone(), followed);
+    }
+
+    pub(crate) fn forget(&self, app: &AppId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(app);
+    }
+
+    /// The other apps that follow what this one follows and were not looked at since it moved.
+    fn behind(&self, app: &AppId) -> BTreeSet<AppId> {
+        let apps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(own) = apps.get(app) else { return BTreeSet::new() };
+        let is_elsewhere = |followed: &Followed| {
+            own.iter().any(|own| own.what == followed.what && own.commit != followed.commit)
+        };
+        let behind =
+            apps.iter().filter(|(other, followed)| *other != app && followed.iter().any(is_elsewhere));
+        behind.map(|(other, _)| other.clone()).collect()
+    }
+}
+
+impl Run<'_> {
+    /// Does a sync that prunes wait for other apps to be looked at? They are asked for, and so is another run of this
+    /// app.
+    pub(crate) fn waits_for_others(
+        &self,
+        ground: &Ground,
+        compared: &Compared,
+        active: &mut ActiveOperation,
+    ) -> bool {
+        let prunes = active.asked.prune
+            && active.state.is_none()
+            && compared.verdicts.values().any(|verdict| verdict.requires_pruning);
+        if !prunes {
+            return false;
+        }
+        let app = &self.known.id;
+        let others = self.engine.commits.behind(app);
+        if others.is_empty() {
+            return false;
+        }
+        let is_first = active.waits_for_others.is_none();
+        let since = *active.waits_for_others.get_or_insert_with(Instant::now);
+        if since.elapsed() > OTHERS_WITHIN {
+            info!(%app, others = others.len(), "apps of the same repository could not be looked at; pruning goes on");
+            return false;
+        }
+        if is_first {
+            let server = &ground.cluster.server;
+            info!(%app, %server, others = others.len(), "they may ask for what is to be pruned: they are looked at first");
+            self.engine.wake(others, Trigger::new(Look::GitNow, "move"));
+        }
+        "waiting for the other apps of the repository, which may ask for what left this one"
+            .clone_into(&mut active.record.message);
+        self.engine.queue.push_after(app.clone(), Trigger::new(Look::Live, "move"), LOOK_AGAIN);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apps_that_follow_the_same_and_stand_elsewhere_are_behind() {
+        let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
+        let commits = Commits::default();
+        let set = |name: &str, cluster: &str, revision: &str, commit: &str| {
+            commits.set(&app(name), vec![Followed::new(cluster, "r", revision, commit)]);
+        };
+        set("a", "in", "main", "2");
+        assert!(commits.behind(&app("a")).is_empty());
+        set("same", "in", "main", "2");
+        set("pinned", "in", "v1", "1");
+        set("far", "out", "main", "1");
+        assert!(commits.behind(&app("a")).is_empty());
+        set("late", "in", "main", "1");
+        assert_eq!(commits.behind(&app("a")), BTreeSet::from([app("late")]));
+        assert_eq!(commits.behind(&app("late")), BTreeSet::from([app("a"), app("same")]));
+        commits.forget(&app("late"));
+        assert!(commits.behind(&app("a")).is_empty());
+        assert!(commits.behind(&app("nobody")).is_empty());
+    }
+}
