@@ -78,10 +78,8 @@ pub struct DesiredSet {
 impl DesiredSet {
     /// Does the other ask for just the same, wherever it stands in the source?
     pub fn asks_the_same(&self, other: &Self) -> bool {
-        let objects = |set: &Self| set.objects.len();
-        let hooks = |set: &Self| set.hooks.len();
-        objects(self) == objects(other)
-            && hooks(self) == hooks(other)
+        self.objects.len() == other.objects.len()
+            && self.hooks.len() == other.hooks.len()
             && self.objects.iter().all(|(key, object)| {
                 other.objects.get(key).is_some_and(|others| others.manifest == object.manifest)
             })

@@ -453,6 +453,18 @@ proptest! {
     }
 
     #[test]
+    fn the_place_in_the_source_is_nothing_that_is_asked_for(documents in prop::collection::vec(any_document(), 1..6)) {
+        let set = Settings::default().build(documents);
+        let mut moved = set.clone();
+        moved.objects.values_mut().for_each(|object| object.origin = None);
+        moved.hooks.iter_mut().for_each(|hook| hook.origin = None);
+        prop_assert!(set.asks_the_same(&moved));
+        let less = if moved.objects.pop_first().is_some() { true } else { moved.hooks.pop().is_some() };
+        prop_assert_eq!(set.asks_the_same(&moved), !less);
+        prop_assert_eq!(moved.asks_the_same(&set), !less);
+    }
+
+    #[test]
     fn every_object_stands_under_its_key_and_is_tracked(documents in prop::collection::vec(any_document(), 0..6)) {
         let settings = Settings::default();
         for (key, object) in &settings.build(documents).objects {

@@ -135,6 +135,9 @@ fn a_retry_waits_with_results_and_starts_without() {
     let (superseded, after) = waiting.superseded("fedcba9", now());
     assert_eq!((superseded.phase, after), (OperationPhase::Failed, After::Ended));
     assert!(superseded.message.starts_with("superseded by fedcba9, because"), "{}", superseded.message);
+    let (terminated, after) = waiting.terminated(now());
+    assert_eq!((terminated.phase, after), (OperationPhase::Failed, After::Ended));
+    assert_eq!(terminated.message, "Operation terminated");
     let retried = waiting.retried();
     assert_eq!((retried.finished_at, retried.retries, retried.results.len()), (None, 1, 0));
     assert_eq!(retried.started_at, begun.started_at, "the timeout counts from the first try");

@@ -210,7 +210,8 @@ async fn what_moves_to_another_app_in_one_commit_is_not_pruned() -> Result<()> {
 async fn a_job_that_somebody_left_under_the_name_of_a_hook_makes_way() -> Result<()> {
     let stage = Stage::set().await?;
     let left = stage.place.apply(&objects::job("migrate")).await?;
-    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[hook(objects::job("migrate"))]))])?;
+    let all = [hook(objects::job("migrate")), objects::config_map("conf", &[])];
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&all))])?;
     let app = stage.application("hooked", persistent).await?;
     stage.place.wait(&app, "has synced", |app| phase(app) == "Succeeded").await?;
     let ran = stage.place.get(&objects::job("migrate")).await?.unwrap_or_default();
