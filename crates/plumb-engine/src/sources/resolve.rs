@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
-use plumb_core::project::{SignatureMode, normalize_repo_url, shown_repo_url};
+use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::ApplicationSource;
-use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree};
+use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
 use super::{Sources, chain};
@@ -156,7 +156,10 @@ impl Sources {
             let tree = mirror.tree(commit).map_err(|error| chain(&error))?;
             return Ok(Arc::new(tree));
         }
-        let access = |url: &RepoUrl| ground.access(url.as_str());
+        let access = |url: &RepoUrl| {
+            permit_submodule(&ground.project, &resolved.source.repo_url, url)?;
+            Ok(ground.access(&url.with_user()))
+        };
         let tree = self
             .mirrors
             .tree_with_submodules(mirror, commit, &access)
@@ -221,6 +224,17 @@ impl Sources {
         };
         fetched.map_err(|error| chain(&error))
     }
+}
+
+/// A submodule is manifests too: what the project does not permit as a source comes in by no other way.
+fn permit_submodule(project: &Project, parent: &str, url: &RepoUrl) -> Result<(), String> {
+    // Paths are compared in the spelling of the source that has the submodule.
+    let is_spelt_as_url = url.transport() == Transport::File && parent.starts_with("file:");
+    let scheme = if is_spelt_as_url { "file://" } else { "" };
+    if project.permits_source(&format!("{scheme}{}", url.with_user())) {
+        return Ok(());
+    }
+    Err(format!("repository {url} is not permitted in project '{}'", project.name()))
 }
 
 /// Repository and name of the chart, if the source is one. `oci://host/charts/web` without `chart` is the chart
@@ -293,4 +307,35 @@ fn references(source: &Source) -> impl Iterator<Item = &str> {
         let rest = file.strip_prefix('$')?;
         Some(rest.split_once('/').map_or(rest, |(name, _)| name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::project::ProjectRules;
+
+    use super::*;
+
+    #[test]
+    fn submodules_come_from_permitted_repositories_only() {
+        let rules = ProjectRules {
+            name: "team".to_owned(),
+            source_repos: vec!["https://host/team/*".to_owned(), "file:///srv/team/*".to_owned()],
+            ..ProjectRules::default()
+        };
+        let (project, _) = Project::compile(&rules);
+        let permit = |parent: &str, address: &str| {
+            let url = RepoUrl::parse(parent).unwrap().submodule(address).unwrap();
+            permit_submodule(&project, parent, &url)
+        };
+        let parent = "https://host/team/app.git";
+        assert_eq!(permit(parent, "../lib.git"), Ok(()));
+        assert_eq!(permit(parent, "https://host/team/lib"), Ok(()));
+        assert_eq!(
+            permit(parent, "https://t0ken@host/other/lib.git").unwrap_err(),
+            "repository https://host/other/lib.git is not permitted in project 'team'"
+        );
+        assert!(permit(parent, "../../other/lib.git").is_err());
+        assert_eq!(permit("file:///srv/team/app", "../lib"), Ok(()));
+        assert!(permit("file:///srv/team/app", "../../other/lib").is_err());
+    }
 }
