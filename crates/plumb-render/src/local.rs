@@ -177,12 +177,12 @@ impl MemoryFiles {
             self.files.iter().map(|(path, content)| (path.clone(), hex(&Sha256::digest(content)))).collect();
         // A path sorts behind the directory that it is in, so backwards every directory comes after its content.
         for (directory, names) in self.directories.iter().rev() {
-            let mut hasher = Sha256::new();
+            let mut listing = Sha256::new();
             for name in names {
                 let hash = hashes.get(&directory.child(name)).map(String::as_str).unwrap_or_default();
-                hasher.update(format!("{name}\0{hash}\n"));
+                listing.update(format!("{name}\0{hash}\n"));
             }
-            hashes.entry(directory.clone()).or_insert_with(|| hex(&hasher.finalize()));
+            hashes.entry(directory.clone()).or_insert_with(|| hex(&listing.finalize()));
         }
         hashes
     }
