@@ -326,7 +326,8 @@ impl Desk {
             },
             settings: Arc::clone(&ground.settings.render),
         };
-        request.chart_dependencies = self.sources.dependencies(ground, &request, Instant::now()).await?;
+        request.chart_dependencies =
+            self.sources.dependencies(ground, &request, Freshness::Cached, Instant::now()).await?;
         let output = tokio::task::spawn_blocking(move || renderer.render(&request, Freshness::Cached))
             .await
             .map_err(|error| format!("rendering was cut off: {error}"))?

@@ -15,7 +15,7 @@ use plumb_core::app::{App, Operation, Source};
 use plumb_core::desired::{
     Complete, DesiredContext, DesiredProblem, DesiredSet, Origin, RenderedManifest, build,
 };
-use plumb_core::project::SignatureRule;
+use plumb_core::project::{SignatureRule, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
@@ -178,7 +178,7 @@ impl Sources {
             }
         }
         // A hard look also shows whether the same commit still renders the same.
-        let freshness = if glance.look == Look::Hard { Freshness::Fresh } else { Freshness::Cached };
+        let freshness = if glance.look == Look::Hard { Freshness::Renewed } else { Freshness::Cached };
         self.build(app, ground, basis, resolved, freshness, glance.since).await.map(Arc::new)
     }
 
@@ -219,7 +219,7 @@ impl Sources {
             if let Some(source) = signed {
                 return Err(format!(
                     "the project asks for signed commits of {}: objects that come with the request are refused",
-                    source.repo_url
+                    shown_repo_url(&source.repo_url)
                 ));
             }
             let rendered = texts
@@ -310,7 +310,7 @@ impl Sources {
                 },
                 settings: Arc::clone(&ground.settings.render),
             };
-            request.chart_dependencies = self.dependencies(ground, &request, since).await?;
+            request.chart_dependencies = self.dependencies(ground, &request, freshness, since).await?;
             let renderer = Arc::clone(&self.renderer);
             let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness))
                 .await

@@ -21,6 +21,6 @@ pub use mirror::{
 };
 pub use refs::{ResolveError, RevisionSpec};
 pub use signature::{Keyring, Signature, SignatureError, SignaturePolicy};
-pub use submodule::{SubmoduleError, TreeWithSubmodules};
+pub use submodule::{SubmoduleAccess, SubmoduleError, TreeWithSubmodules};
 pub use tree::{SourceTree, checked_out};
 pub use url::{BadUrl, RepoUrl, Transport};

@@ -100,6 +100,8 @@ pub struct Mirrors {
     options: GitOptions,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     requests: Requests,
+    /// Tells other processes that private files below the root are in use.
+    _in_use: Option<std::fs::File>,
     /// Signatures that were checked, by keyring and object.
     pub(crate) checked: Mutex<HashMap<(PathBuf, String), crate::Signature>>,
     /// Held while a keyring is made.
@@ -125,7 +127,7 @@ pub struct RequestCounts {
 /// One repository.
 struct Slot {
     directory: PathBuf,
-    /// Callers with the same credentials share fetches.
+    /// Callers with the same credentials share fetches, and so do those of them who want one more commit or ref.
     lanes: Mutex<HashMap<String, Arc<Lane>>>,
     /// Held while the mirror on disk is changed.
     disk: tokio::sync::Mutex<()>,
@@ -177,6 +179,7 @@ impl Mirrors {
         disk::make_private(&root)?;
         let root = root.canonicalize()?;
         Ok(Self {
+            _in_use: disk::enter(&root).ok(),
             root,
             options,
             slots: Mutex::default(),
@@ -201,10 +204,7 @@ impl Mirrors {
     ) -> Result<Fetched, FetchError> {
         self.check_local(url)?;
         let slot = self.slot(url);
-        let lane = {
-            let mut lanes = slot.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(lanes.entry(access.identity()).or_default())
-        };
+        let lane = slot.lane(access.identity());
         let mut served = lane.served.lock().await;
         if let Some((_, result)) = served.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
             return result.clone();
@@ -236,9 +236,10 @@ impl Mirrors {
         access: &RepoAccess,
         spec: &RevisionSpec,
     ) -> Result<(Mirror, CommitId), ResolveOrFetchError> {
+        let since = Instant::now();
         let mirror = match self.last_good(url, access) {
             Some(mirror) => mirror,
-            None => self.fetch(url, access).await?.mirror,
+            None => self.fetch_since(url, access, since).await?.mirror,
         };
         let error = match mirror.resolve(spec) {
             Ok(commit) => return Ok((mirror, commit)),
@@ -250,10 +251,38 @@ impl Mirrors {
         if !may_exist {
             return Err(error.into());
         }
-        let slot = self.slot(url);
-        let mirror = self.refresh(&slot, url, access, Some(revision)).await?.mirror;
+        let mirror = self.fetch_by_itself(url, access, spec, since).await?;
         let commit = mirror.resolve(spec)?;
         Ok((mirror, commit))
+    }
+
+    /// Fetches a commit or ref that mirrors do not hold by default. All who wait for the same one share one request.
+    async fn fetch_by_itself(
+        &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        spec: &RevisionSpec,
+        since: Instant,
+    ) -> Result<Mirror, FetchError> {
+        let slot = self.slot(url);
+        let revision = spec.revision.trim();
+        let name = format!("{} {revision}", access.identity());
+        let lane = slot.lane(name.clone());
+        let mut served = lane.served.lock().await;
+        let known = self.last_good(url, access).filter(|mirror| mirror.resolve(spec).is_ok());
+        let result = if let Some(mirror) = known {
+            Ok(mirror)
+        } else if let Some((_, result)) = served.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
+            result.clone().map(|fetched| fetched.mirror)
+        } else {
+            let asked_at = Instant::now();
+            let result = self.refresh(&slot, url, access, Some(revision)).await;
+            *served = Some((asked_at, result.clone()));
+            result.map(|fetched| fetched.mirror)
+        };
+        drop(served);
+        slot.leave_lane(&name, lane);
+        result
     }
 
     fn asked(&self, repository: &RepoUrl, kind: &'static str, began: Instant, succeeded: bool) {
@@ -344,6 +373,20 @@ pub enum ResolveOrFetchError {
 }
 
 impl Slot {
+    fn lane(&self, name: String) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lanes.entry(name).or_default())
+    }
+
+    /// The last one who leaves takes the lane along: there may be any number of commits in the course of time.
+    fn leave_lane(&self, name: &str, lane: Arc<Lane>) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(lane);
+        if lanes.get(name).is_some_and(|lane| Arc::strong_count(lane) == 1) {
+            lanes.remove(name);
+        }
+    }
+
     /// What is readable now, read from the disk the first time.
     fn current(&self, options: &GitOptions) -> Option<Arc<Current>> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

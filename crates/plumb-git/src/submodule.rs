@@ -47,6 +47,14 @@ pub enum SubmoduleError {
         /// Which one.
         path: RepoPath,
     },
+    /// Whoever gives the credentials refuses its address.
+    #[error("submodule `{path}`: {reason}")]
+    Refused {
+        /// Which one.
+        path: RepoPath,
+        /// Why.
+        reason: String,
+    },
     /// It could not be fetched.
     #[error("submodule `{path}`")]
     Fetch {
@@ -61,14 +69,17 @@ pub enum SubmoduleError {
     TooMany,
 }
 
+/// The credentials for an address, or why it may not be used.
+pub type SubmoduleAccess<'a> = dyn Fn(&RepoUrl) -> Result<RepoAccess, String> + Send + Sync + 'a;
+
 impl Mirrors {
-    /// The files of a commit with all its submodules. `access` gives the credentials for each address: those of
-    /// the main repository are not shown to other servers unless it says so.
+    /// The files of a commit with all its submodules. `access` gives the credentials for each address, or refuses
+    /// it: those of the main repository are not shown to other servers unless it says so.
     pub async fn tree_with_submodules(
         &self,
         mirror: &Mirror,
         commit: &CommitId,
-        access: &(dyn Fn(&RepoUrl) -> RepoAccess + Send + Sync),
+        access: &SubmoduleAccess<'_>,
     ) -> Result<TreeWithSubmodules, SubmoduleError> {
         let main = mirror.tree(commit).map_err(SubmoduleError::Read)?;
         let mut submodules = BTreeMap::new();
@@ -88,7 +99,8 @@ impl Mirrors {
                 {
                     return Err(SubmoduleError::Local { path: whole });
                 }
-                let credentials = access(&sub_url);
+                let credentials = access(&sub_url)
+                    .map_err(|reason| SubmoduleError::Refused { path: whole.clone(), reason })?;
                 let (sub_mirror, commit) = self
                     .resolve(&sub_url, &credentials, &RevisionSpec::new(commit))
                     .await

@@ -2,14 +2,17 @@
 
 use std::fmt;
 
+use plumb_core::project::shown_repo_url;
+
 use crate::Secret;
 
 /// The address of a repository. Invariant: one of the accepted forms, no part of it can be taken for an option or
-/// for a remote helper, and the password, if the address had one, is kept apart and never shown.
+/// for a remote helper, and user and password, if the address had them, are kept apart and never shown (but the user
+/// of ssh, who is part of the address).
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepoUrl {
     transport: Transport,
-    /// The address as git gets it, without password.
+    /// The address as git gets it and as it is shown.
     text: String,
     /// `host[:port]` in lower case; empty for local paths.
     host: String,
@@ -61,8 +64,7 @@ impl RepoUrl {
     /// Checks an address.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
         let text = text.trim();
-        // What is shown must not contain a password.
-        let shown = || without_password(text);
+        let shown = || shown_repo_url(text);
         if text.is_empty() {
             return Err(BadUrl::Empty);
         }
@@ -118,10 +120,9 @@ impl RepoUrl {
             return Err(BadUrl::Host(shown()));
         }
         let host = host.to_ascii_lowercase();
-        let at = username
-            .as_deref()
-            .filter(|name| !name.is_empty())
-            .map_or_else(String::new, |name| format!("{name}@"));
+        // With http it may be a token. It reaches git beside the address.
+        let is_shown = |name: &&str| transport == Transport::Ssh && !name.is_empty();
+        let at = username.as_deref().filter(is_shown).map_or_else(String::new, |name| format!("{name}@"));
         let text = format!("{}://{at}{host}/{path}", transport.scheme());
         Ok(Self { transport, text, host, username: username.map(|name| percent_decoded(&name)), password })
     }
@@ -138,7 +139,7 @@ impl RepoUrl {
 
     /// `user@host:path`
     fn scp_like(text: &str) -> Result<Self, BadUrl> {
-        let shown = || text.to_owned();
+        let shown = || shown_repo_url(text);
         if text.contains("::") {
             return Err(BadUrl::Helper(shown()));
         }
@@ -175,9 +176,19 @@ impl RepoUrl {
         self.transport
     }
 
-    /// The address for git, without password.
+    /// The address for git and for messages, without credentials.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The address with its user, as settings may have it. Not for messages: the user may be a token.
+    pub fn with_user(&self) -> String {
+        let is_apart = |name: &&str| self.transport != Transport::Ssh && !name.is_empty();
+        let user = self.username.as_deref().filter(is_apart);
+        match (user, self.text.split_once("://")) {
+            (Some(user), Some((scheme, rest))) => format!("{scheme}://{user}@{rest}"),
+            _ => self.text.clone(),
+        }
     }
 
     /// `host[:port]`; empty for local paths.
@@ -223,7 +234,7 @@ impl RepoUrl {
                 rest = after;
             } else if let Some(after) = rest.strip_prefix("../") {
                 rest = after;
-                let cut = base.rfind(['/', ':']).ok_or_else(|| BadUrl::Host(address.to_owned()))?;
+                let cut = base.rfind(['/', ':']).ok_or_else(|| BadUrl::Host(shown_repo_url(address)))?;
                 base.truncate(cut);
             } else {
                 break;
@@ -236,9 +247,9 @@ impl RepoUrl {
         };
         let resolved = Self::parse(&format!("{base}{separator}{rest}"))?;
         if resolved.host != self.host || resolved.transport != self.transport {
-            return Err(BadUrl::Host(address.to_owned()));
+            return Err(BadUrl::Host(shown_repo_url(address)));
         }
-        Ok(resolved)
+        Ok(Self { username: self.username.clone(), ..resolved })
     }
 }
 
@@ -283,19 +294,6 @@ fn is_host(host: &str) -> bool {
         }
     };
     is_name && port.is_none_or(|port| port.parse::<u16>().is_ok())
-}
-
-fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    match authority.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => {
-            let name = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{name}:***@{host}{path}")
-        }
-        _ => text.to_owned(),
-    }
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -368,11 +366,23 @@ mod tests {
     #[test]
     fn passwords_are_kept_apart() {
         let url = RepoUrl::parse("https://bob:s3cr%2Fet@host/x").unwrap();
-        assert_eq!(url.as_str(), "https://bob@host/x");
+        assert_eq!(url.as_str(), "https://host/x");
+        assert_eq!(url.with_user(), "https://bob@host/x");
         assert_eq!(url.password().unwrap().expose(), "s3cr/et");
         assert!(!format!("{url:?} {url}").contains("s3cr"));
-        let error = RepoUrl::parse("https://bob:s3cret@ho st/x").unwrap_err();
-        assert!(!error.to_string().contains("s3cret"), "{error}");
+        for text in ["https://bob:s3cret@ho st/x", "https://bob:pa/s3cret@host/x"] {
+            let error = RepoUrl::parse(text).unwrap_err();
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_token_as_user_is_kept_apart() {
+        let url = RepoUrl::parse("https://t0ken@host/org/app.git").unwrap();
+        assert_eq!(format!("{url} {url:?}"), "https://host/org/app.git RepoUrl(https://host/org/app.git)");
+        assert_eq!(url.username(), Some("t0ken"));
+        assert_eq!(url.submodule("../lib.git").unwrap().username(), Some("t0ken"));
+        assert_eq!(RepoUrl::parse("ssh://git@host/x").unwrap().as_str(), "ssh://git@host/x");
     }
 
     #[test]

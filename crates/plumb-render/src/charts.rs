@@ -6,6 +6,7 @@
 mod archive;
 mod dependencies;
 mod index;
+mod kept;
 mod oci;
 
 use std::collections::HashMap;
@@ -13,16 +14,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use plumb_core::project::shown_repo_url;
 use plumb_core::version::{Constraint, Version};
 use sha2::{Digest as _, Sha256};
 
 pub use archive::ArchiveError;
 pub use dependencies::{ChartDependency, missing_dependencies};
 
+use crate::leftovers;
 use crate::local::hex;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::{Limits, MemoryFiles, Tools};
 use index::{Index, IndexError};
+use kept::{ArchiveName, Archives, is_digest};
 
 /// A Helm repository or OCI registry, and how to reach it.
 #[derive(Clone, Default)]
@@ -45,7 +49,7 @@ pub struct ChartRepository {
 
 impl std::fmt::Debug for ChartRepository {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChartRepository").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("ChartRepository").field("url", &self.shown()).finish_non_exhaustive()
     }
 }
 
@@ -56,6 +60,11 @@ impl ChartRepository {
         let part = |text: &Option<String>| text.clone().unwrap_or_default();
         let text = format!("{}\0{}\0{}", self.url, part(&self.username), part(&self.password));
         hex(&Sha256::digest(text))
+    }
+
+    /// The address for messages, without credentials.
+    fn shown(&self) -> String {
+        shown_repo_url(&self.url)
     }
 
     /// Is it a registry rather than a repository with an index?
@@ -178,13 +187,20 @@ pub struct Chart {
 
 /// Fetches charts and keeps them.
 pub struct Charts {
-    directory: PathBuf,
+    archives: Arc<Archives>,
     tools: Tools,
-    limits: Limits,
     sandbox: Sandbox,
     /// By repository and credentials: when it was asked for, and what came.
     indexes: Mutex<HashMap<String, Arc<IndexSlot>>>,
+    /// By repository, credentials, chart and what is asked for as its version.
+    answers: Mutex<HashMap<String, Arc<AnswerSlot>>>,
+    /// Tells other processes that scratch directories are in use.
+    _in_use: Option<std::fs::File>,
 }
+
+/// When a version was asked for, and which one it turned out to be; held while it is being fetched. The archive itself
+/// is kept on disk only.
+type AnswerSlot = tokio::sync::Mutex<Option<(Instant, Result<String, Arc<ChartError>>)>>;
 
 /// When an index was asked for, and what came; held while it is being fetched.
 type IndexSlot = tokio::sync::Mutex<Option<(Instant, Arc<Index>)>>;
@@ -198,61 +214,98 @@ impl Charts {
     pub fn new(directory: impl Into<PathBuf>, tools: Tools, limits: Limits) -> std::io::Result<Self> {
         let directory = directory.into();
         std::fs::create_dir_all(&directory)?;
+        let directory = directory.canonicalize()?;
         Ok(Self {
-            directory: directory.canonicalize()?,
+            _in_use: leftovers::enter(&directory).ok(),
+            archives: Arc::new(Archives { directory, limits }),
             tools: tools.located(),
-            limits,
             sandbox: Sandbox::detect(),
             indexes: Mutex::default(),
+            answers: Mutex::default(),
         })
     }
 
-    /// The chart in the newest version that satisfies `version`, or in exactly this version. An index that was
-    /// asked for after `since` is new enough.
+    /// The chart in the newest version that satisfies `version`, or in exactly this version. What a server said
+    /// after `since` is new enough, and a version that is kept needs no server at all.
     pub async fn fetch(
         &self,
         repository: &ChartRepository,
         name: &str,
         version: &str,
         since: Instant,
-    ) -> Result<Chart, ChartError> {
-        if !is_sane(name, version) {
-            return Err(ChartError::Name { name: name.to_owned(), version: version.to_owned() });
-        }
-        let exact = Version::parse(version).is_some();
-        if exact && let Some(chart) = self.kept(repository, name, version) {
+    ) -> Result<Chart, Arc<ChartError>> {
+        let wanted = Wanted { repository, name, version, since, anew: false };
+        if wanted.is_sane()
+            && wanted.is_exact()
+            && let Some(chart) = self.kept(&wanted, version, self.promised_digest(&wanted)).await
+        {
             return Ok(chart);
         }
-        let (version, archive) = if repository.is_oci() {
-            self.pull(repository, name, version).await?
-        } else {
-            self.download(repository, name, version, since).await?
-        };
-        let files = archive::unpack(&archive, &self.limits).map_err(|source| ChartError::Archive {
-            name: name.to_owned(),
-            version: version.clone(),
-            source,
-        })?;
-        self.keep(repository, name, &version, &archive);
-        Ok(Chart { version, files: Arc::new(files) })
+        self.ask(&wanted).await
     }
 
-    async fn download(
+    /// The same, but the server is asked even for a version that is kept: somebody may have published another chart
+    /// under it.
+    pub async fn fetch_anew(
         &self,
         repository: &ChartRepository,
         name: &str,
         version: &str,
         since: Instant,
-    ) -> Result<(String, Vec<u8>), ChartError> {
+    ) -> Result<Chart, Arc<ChartError>> {
+        self.ask(&Wanted { repository, name, version, since, anew: true }).await
+    }
+
+    /// Asks the server. All who want the same share one request and its answer, an error included.
+    async fn ask(&self, wanted: &Wanted<'_>) -> Result<Chart, Arc<ChartError>> {
+        let Wanted { repository, name, version, since, anew } = *wanted;
+        if !wanted.is_sane() {
+            return Err(Arc::new(ChartError::Name { name: name.to_owned(), version: version.to_owned() }));
+        }
+        let slot = {
+            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = format!("{}\0{name}\0{version}", repository.identity());
+            Arc::clone(answers.entry(key).or_default())
+        };
+        // Held while it is fetched: who waits here gets what came.
+        let mut answer = slot.lock().await;
+        let found = match answer.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
+            Some((_, Err(error))) => return Err(Arc::clone(error)),
+            Some((_, Ok(found))) => Some(found.as_str()),
+            None => (!anew && wanted.is_exact()).then_some(version),
+        };
+        if let Some(found) = found
+            && let Some(chart) = self.kept(wanted, found, self.promised_digest(wanted)).await
+        {
+            return Ok(chart);
+        }
+        let asked_at = Instant::now();
+        let fetched = if repository.is_oci() {
+            self.pull(repository, name, version).await
+        } else {
+            self.download(wanted).await
+        };
+        let fetched = fetched.map_err(Arc::new);
+        let outcome = fetched.as_ref().map(|chart| chart.version.clone()).map_err(Arc::clone);
+        *answer = Some((asked_at, outcome));
+        fetched
+    }
+
+    async fn download(&self, wanted: &Wanted<'_>) -> Result<Chart, ChartError> {
+        let Wanted { repository, name, version, since, anew } = *wanted;
         let index = self.index(repository, since).await?;
         let entry = index.find(name, version).ok_or_else(|| ChartError::NotFound {
-            repository: repository.url.clone(),
+            repository: repository.shown(),
             name: name.to_owned(),
             version: version.to_owned(),
             hint: index.hint(name),
         })?;
-        if let Some(chart) = self.kept_archive(repository, name, &entry.version) {
-            return Ok((entry.version.clone(), chart));
+        // Without a digest only the archive itself tells whether it is another one.
+        let may_be_kept = !anew || !entry.digest.is_empty();
+        if may_be_kept
+            && let Some(chart) = self.kept(wanted, &entry.version, Some(entry.digest.clone())).await
+        {
+            return Ok(chart);
         }
         let base = index_address(repository)?;
         let address = entry
@@ -260,22 +313,62 @@ impl Charts {
             .first()
             .and_then(|url| base.join(url).ok())
             .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .ok_or_else(|| ChartError::Url { url: repository.url.clone() })?;
+            .ok_or_else(|| ChartError::Url { url: repository.shown() })?;
         let archive =
             get(repository, address, &base, MAX_ARCHIVE, &format!("chart `{name}` {}", entry.version))
                 .await?;
         let found = hex(&Sha256::digest(&archive));
-        let expected = entry.digest.strip_prefix("sha256:").unwrap_or(&entry.digest);
-        if !expected.is_empty() && !expected.eq_ignore_ascii_case(&found) {
+        if !is_digest(&entry.digest, &found) {
             return Err(ChartError::Digest {
-                repository: repository.url.clone(),
+                repository: repository.shown(),
                 name: name.to_owned(),
                 version: entry.version.clone(),
-                expected: expected.to_owned(),
+                expected: entry.digest.clone(),
                 found,
             });
         }
-        Ok((entry.version.clone(), archive))
+        self.take_in(repository, name, &entry.version, archive).await
+    }
+
+    /// An archive of an earlier time, unless an index promises another one.
+    async fn kept(&self, wanted: &Wanted<'_>, version: &str, promised: Option<String>) -> Option<Chart> {
+        let at = ArchiveName::new(wanted.repository, wanted.name, version);
+        let (archives, digest) = (Arc::clone(&self.archives), promised.unwrap_or_default());
+        let files = tokio::task::spawn_blocking(move || archives.read(&at, &digest)).await.ok()??;
+        Some(Chart { version: version.to_owned(), files: Arc::new(files) })
+    }
+
+    /// What the index said about a version when it was asked for last.
+    fn promised_digest(&self, wanted: &Wanted<'_>) -> Option<String> {
+        let slot = {
+            let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(indexes.get(&wanted.repository.identity())?)
+        };
+        // While it is being fetched nothing better is known than what is kept.
+        let known = slot.try_lock().ok()?;
+        let (_, index) = known.as_ref()?;
+        Some(index.find(wanted.name, wanted.version)?.digest.clone())
+    }
+
+    /// Unpacks what came and keeps it.
+    async fn take_in(
+        &self,
+        repository: &ChartRepository,
+        name: &str,
+        version: &str,
+        archive: Vec<u8>,
+    ) -> Result<Chart, ChartError> {
+        let (archives, at) = (Arc::clone(&self.archives), ArchiveName::new(repository, name, version));
+        let interrupted = || ChartError::Cache { name: name.to_owned(), reason: "interrupted".to_owned() };
+        let files = tokio::task::spawn_blocking(move || archives.take_in(&at, &archive))
+            .await
+            .map_err(|_| interrupted())?
+            .map_err(|source| ChartError::Archive {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                source,
+            })?;
+        Ok(Chart { version: version.to_owned(), files: Arc::new(files) })
     }
 
     async fn index(&self, repository: &ChartRepository, since: Instant) -> Result<Arc<Index>, ChartError> {
@@ -290,7 +383,7 @@ impl Charts {
             return Ok(Arc::clone(index));
         }
         let asked_at = Instant::now();
-        let what = format!("index of {}", repository.url);
+        let what = format!("index of {}", repository.shown());
         let bytes = get(repository, address.clone(), &address, MAX_INDEX, &what).await?;
         let digest = hex(&Sha256::digest(&bytes));
         let same =
@@ -299,44 +392,37 @@ impl Charts {
             index
         } else {
             let parsed = tokio::task::spawn_blocking(move || Index::parse(&bytes, digest)).await;
-            let failed = |source| ChartError::Index { repository: repository.url.clone(), source };
+            let failed = |source| ChartError::Index { repository: repository.shown(), source };
             Arc::new(parsed.unwrap_or(Err(IndexError::Interrupted)).map_err(failed)?)
         };
         *known = Some((asked_at, Arc::clone(&index)));
         Ok(index)
     }
+}
 
-    fn archive_path(&self, repository: &ChartRepository, name: &str, version: &str) -> PathBuf {
-        let key = format!("{}\0{name}\0{version}", repository.identity());
-        self.directory.join(format!("{}.tgz", hex(&Sha256::digest(key))))
+/// What is asked for.
+struct Wanted<'a> {
+    repository: &'a ChartRepository,
+    name: &'a str,
+    version: &'a str,
+    /// What a server said after this is new enough.
+    since: Instant,
+    /// Ask even for a version that is kept.
+    anew: bool,
+}
+
+impl Wanted<'_> {
+    fn is_exact(&self) -> bool {
+        Version::parse(self.version).is_some()
     }
 
-    fn kept_archive(&self, repository: &ChartRepository, name: &str, version: &str) -> Option<Vec<u8>> {
-        let content = std::fs::read(self.archive_path(repository, name, version)).ok()?;
-        let (hash, archive) = content.split_at_checked(64)?;
-        (hex(&Sha256::digest(archive)).as_bytes() == hash).then(|| archive.to_vec())
-    }
-
-    fn kept(&self, repository: &ChartRepository, name: &str, version: &str) -> Option<Chart> {
-        let archive = self.kept_archive(repository, name, version)?;
-        let files = archive::unpack(&archive, &self.limits).ok()?;
-        Some(Chart { version: version.to_owned(), files: Arc::new(files) })
-    }
-
-    /// Failing to keep a chart costs a download and nothing else.
-    fn keep(&self, repository: &ChartRepository, name: &str, version: &str, archive: &[u8]) {
-        let mut content = hex(&Sha256::digest(archive)).into_bytes();
-        content.extend_from_slice(archive);
-        if let Ok(file) = tempfile::NamedTempFile::new_in(&self.directory)
-            && std::fs::write(file.path(), content).is_ok()
-        {
-            let _ = file.persist(self.archive_path(repository, name, version));
-        }
+    fn is_sane(&self) -> bool {
+        is_sane(self.name, self.version)
     }
 }
 
 fn index_address(repository: &ChartRepository) -> Result<reqwest::Url, ChartError> {
-    let bad = || ChartError::Url { url: repository.url.clone() };
+    let bad = || ChartError::Url { url: repository.shown() };
     let mut url =
         reqwest::Url::parse(&format!("{}/", repository.url.trim_end_matches('/'))).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") {

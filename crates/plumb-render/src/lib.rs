@@ -14,6 +14,7 @@ mod export;
 mod helm;
 mod jsonnet;
 mod kustomize;
+mod leftovers;
 mod local;
 mod parse;
 mod plugin;

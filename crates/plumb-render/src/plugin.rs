@@ -4,7 +4,7 @@
 //! plumb takes from the settings. The command sees the build environment and the parameters in the same variables.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_core::app::{PluginOptions, PluginValue};
 use plumb_core::desired::RenderedManifest;
@@ -13,7 +13,7 @@ use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use serde_json::{Map, Value, json};
 
 use crate::readset::ReadSet;
-use crate::request::{Plugin, PluginDiscovery};
+use crate::request::{Plugin, PluginDiscovery, locate};
 use crate::sandbox::{Run, Workshop};
 use crate::{BuildEnvironment, RenderError, RenderRequest, export, parse};
 
@@ -177,6 +177,14 @@ impl PluginPlan {
     /// Everything but the files, for the key of the cache.
     pub(crate) fn parameters(&self) -> String {
         format!("{:?}", (&self.name, &self.directory, &self.plugin, &self.environment))
+    }
+
+    /// The programs of its commands, and files outside the repository that their arguments name.
+    pub(crate) fn programs(&self) -> Vec<PathBuf> {
+        let commands = [&self.plugin.init, &self.plugin.generate];
+        let programs = commands.iter().filter_map(|command| command.first()).map(|name| locate(name.into()));
+        let arguments = commands.iter().flat_map(|command| command.iter().skip(1)).map(PathBuf::from);
+        programs.chain(arguments).filter(|path| path.is_absolute()).collect()
     }
 
     /// Runs the commands.

@@ -14,6 +14,7 @@ use crate::cache::{Cache, FORMAT};
 use crate::directory::{self, DirectoryPlan};
 use crate::helm::{self, HelmPlan};
 use crate::kustomize::{self, KustomizePlan};
+use crate::leftovers;
 use crate::local::hex;
 use crate::plugin::{self, PluginPlan};
 use crate::readset::ReadSet;
@@ -55,6 +56,8 @@ pub struct Renderer {
     limits: Limits,
     sandbox: Sandbox,
     cache: Cache,
+    /// Tells other processes that scratch directories are in use.
+    _in_use: Option<std::fs::File>,
 }
 
 /// May an earlier result be used?
@@ -65,6 +68,8 @@ pub enum Freshness {
     /// No: run the tool again, in a process of its own, and leave the cache as it is. Shows whether a source
     /// renders the same twice.
     Fresh,
+    /// No: run the tool again, and let what it gives take the place of the earlier result.
+    Renewed,
 }
 
 /// What a source renders to.
@@ -93,8 +98,10 @@ impl Renderer {
     pub fn new(config: RendererConfig) -> std::io::Result<Self> {
         let scratch = config.directory.join("scratch");
         std::fs::create_dir_all(&scratch)?;
+        let scratch = scratch.canonicalize()?;
         Ok(Self {
-            scratch: scratch.canonicalize()?,
+            _in_use: leftovers::enter(&scratch).ok(),
+            scratch,
             cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
             tools: config.tools.located(),
             limits: config.limits,
@@ -132,7 +139,7 @@ impl Renderer {
             let limit = self.limits.objects as u64;
             return Err(RenderError::Limit { what: format!("number of objects in `{path}`"), limit });
         }
-        if freshness == Freshness::Cached {
+        if freshness != Freshness::Fresh {
             self.cache.write(&key, source_type, &manifests);
         }
         Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
@@ -223,7 +230,10 @@ impl Plan {
         set.hash_into(&mut hasher);
         let (parameters, tool) = match self {
             Self::Directory(plan) => (plan.parameters(), String::new()),
-            Self::Plugin(plan) => (plan.parameters(), String::new()),
+            Self::Plugin(plan) => {
+                let programs: Vec<String> = plan.programs().iter().map(|path| identity(path)).collect();
+                (plan.parameters(), programs.join(" "))
+            }
             Self::Helm(plan) => (plan.parameters(), identity(&tools.helm)),
             Self::Kustomize(plan) => {
                 (plan.parameters(), format!("{} {}", identity(plan.program()), identity(&tools.helm)))

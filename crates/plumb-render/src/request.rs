@@ -155,15 +155,17 @@ impl Default for Tools {
 impl Tools {
     /// With full paths, found where the sandbox would find them.
     pub(crate) fn located(self) -> Self {
-        let locate = |program: PathBuf| {
-            if program.components().count() != 1 {
-                return program;
-            }
-            let places = ["/usr/local/bin", "/usr/bin", "/bin"].map(|place| Path::new(place).join(&program));
-            places.into_iter().find(|path| path.exists()).unwrap_or(program)
-        };
         Self { helm: locate(self.helm), kustomize: locate(self.kustomize), jsonnet: self.jsonnet }
     }
+}
+
+/// The full path of a program, found where the sandbox would find it.
+pub(crate) fn locate(program: PathBuf) -> PathBuf {
+    if program.components().count() != 1 {
+        return program;
+    }
+    let places = ["/usr/local/bin", "/usr/bin", "/bin"].map(|place| Path::new(place).join(&program));
+    places.into_iter().find(|path| path.exists()).unwrap_or(program)
 }
 
 /// What one rendering may cost.

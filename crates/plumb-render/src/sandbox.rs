@@ -339,9 +339,12 @@ pub(crate) struct Scratch {
     directory: tempfile::TempDir,
 }
 
+/// How the names of scratch directories begin.
+pub(crate) const SCRATCH: &str = "render-";
+
 impl Scratch {
     pub(crate) fn new(root: &Path) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("render-").tempdir_in(root)?;
+        let directory = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(root)?;
         let scratch = Self { directory };
         for name in ["home", "tmp"] {
             std::fs::create_dir(scratch.path().join(name))?;

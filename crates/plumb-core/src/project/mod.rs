@@ -20,7 +20,7 @@ pub use cron::{CronSchedule, NotASchedule};
 pub use kinds::KindPattern;
 pub use orphans::OrphanRules;
 pub use places::{DestinationPattern, TargetCluster};
-pub use repository::{has_dot_segments, normalize_repo_url};
+pub use repository::{has_dot_segments, normalize_repo_url, shown_repo_url};
 pub use rules::{
     OrphanPattern, OrphanPatterns, ProjectProblem, ProjectRules, ServiceAccountRule, WindowKind, WindowRule,
     WindowTime,
@@ -168,7 +168,7 @@ impl Project {
             ));
         }
         for source in app.sources.iter().filter(|source| !self.permits_source(&source.repo_url)) {
-            let url = &source.repo_url;
+            let url = shown_repo_url(&source.repo_url);
             refusals.push(format!("application repo {url} is not permitted in project '{project}'"));
         }
         let namespace = app.destination.namespace.as_deref().unwrap_or_default();

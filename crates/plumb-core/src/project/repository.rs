@@ -61,9 +61,58 @@ pub fn has_dot_segments(url: &str) -> bool {
     decoded.split(['/', '?', '#']).any(|step| step == ".." || step == ".")
 }
 
+/// The address as messages show it: without user and password. The user of an ssh address stays, since it is part of
+/// where the repository is and no secret; its password does not.
+pub fn shown_repo_url(url: &str) -> String {
+    let url = url.trim();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    // A password may hold `/` and `@` that nobody escaped, so all that could belong to it goes.
+    let Some((user_info, place)) = rest.rsplit_once('@').filter(|_| !rest.starts_with('/')) else {
+        return url.to_owned();
+    };
+    let first = rest.split(['/', '@']).next().unwrap_or_default();
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    let has_password = first.split_once(':').is_some_and(|(_, text)| !is_port(text) || first == user_info);
+    let is_in_path = user_info.contains('/') && !rest.split('/').next().unwrap_or_default().contains('@');
+    if is_in_path && !has_password {
+        return url.to_owned();
+    }
+    let is_ssh = scheme.is_empty() || scheme.contains("ssh");
+    let user = first.split(':').next().unwrap_or_default();
+    match (is_ssh, has_password) {
+        (true, false) => url.to_owned(),
+        (true, true) if scheme.is_empty() => place.to_owned(),
+        (true, true) => format!("{scheme}://{user}@{place}"),
+        (false, _) => format!("{scheme}://{place}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_and_password_are_not_shown() {
+        for (url, expected) in [
+            ("https://github.com/org/repo.git", "https://github.com/org/repo.git"),
+            ("https://host:8443/org/repo@v2", "https://host:8443/org/repo@v2"),
+            ("https://bob:s3cret@host/x", "https://host/x"),
+            ("https://t0ken@host:8443/x", "https://host:8443/x"),
+            ("https://bob:pa/ss@host/x", "https://host/x"),
+            ("https://bob:pa/s@s@host/x", "https://host/x"),
+            ("https://bob:p@ss/w@host/x", "https://host/x"),
+            ("https://bob:12345@host/x", "https://host/x"),
+            ("oci://u:p@registry/charts", "oci://registry/charts"),
+            ("u:p@registry/charts", "registry/charts"),
+            ("registry:5000/charts", "registry:5000/charts"),
+            ("git@github.com:org/repo.git", "git@github.com:org/repo.git"),
+            ("ssh://git@host:22/org/repo", "ssh://git@host:22/org/repo"),
+            ("ssh://git:s3cret@host/org/repo", "ssh://git@host/org/repo"),
+            ("/srv/git/a:b@c", "/srv/git/a:b@c"),
+        ] {
+            assert_eq!(shown_repo_url(url), expected, "{url}");
+        }
+    }
 
     #[test]
     fn spellings_of_one_repository() {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
-use plumb_core::project::{SignatureMode, normalize_repo_url};
+use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::ApplicationSource;
-use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree};
-use plumb_render::{ChartDependency, MemoryFiles, RenderRequest};
+use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
+use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
 use super::{Sources, chain};
 use crate::project::Ground;
@@ -66,16 +66,20 @@ impl Sources {
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
             if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
-                return Err(format!("repository {}: {reason}", source.repo_url));
+                return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
             }
             if let Some(reason) =
                 ground.settings.unusable_credentials(&source.repo_url, ground.project.name())
             {
-                return Err(format!("repository {}: {reason}", source.repo_url));
+                return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
             }
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
             let (revision, place) = match chart_address(source) {
-                Some((url, name)) => self.chart(ground, source, &url, &name, pinned, since).await?,
+                Some((url, name)) => {
+                    let asked = pinned.or(source.target_revision.as_ref());
+                    let version = asked.map_or("*", String::as_str);
+                    self.chart(ground, source, (&url, &name, version), look, since).await?
+                }
                 None => self.commit(ground, source, pinned, look, since).await?,
             };
             resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, place });
@@ -88,19 +92,17 @@ impl Sources {
         &self,
         ground: &Ground,
         source: &Source,
-        url: &str,
-        name: &str,
-        pinned: Option<&String>,
+        (url, name, version): (&str, &str, &str),
+        look: Look,
         since: Instant,
     ) -> Result<(String, Place), String> {
-        let version = pinned.or(source.target_revision.as_ref()).map_or("*", String::as_str);
         let version = if version.is_empty() { "*" } else { version };
         let mut repository = ground.settings.chart_repository(url, ground.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
-        let chart =
-            self.charts.fetch(&repository, name, version, since).await.map_err(|error| chain(&error))?;
+        let freshness = if look == Look::Hard { Freshness::Renewed } else { Freshness::Cached };
+        let chart = self.fetch_chart(&repository, name, version, freshness, since).await?;
         Ok((chart.version, Place::Chart(chart.files)))
     }
 
@@ -154,7 +156,10 @@ impl Sources {
             let tree = mirror.tree(commit).map_err(|error| chain(&error))?;
             return Ok(Arc::new(tree));
         }
-        let access = |url: &RepoUrl| ground.access(url.as_str());
+        let access = |url: &RepoUrl| {
+            permit_submodule(&ground.project, &resolved.source.repo_url, url)?;
+            Ok(ground.access(&url.with_user()))
+        };
         let tree = self
             .mirrors
             .tree_with_submodules(mirror, commit, &access)
@@ -169,6 +174,7 @@ impl Sources {
         &self,
         ground: &Ground,
         request: &RenderRequest,
+        freshness: Freshness,
         since: Instant,
     ) -> Result<BTreeMap<ChartDependency, Arc<dyn SourceFiles>>, String> {
         let mut fetched: BTreeMap<ChartDependency, Arc<dyn SourceFiles>> = BTreeMap::new();
@@ -191,18 +197,44 @@ impl Sources {
             if !ground.project.permits_source(&repository.url) {
                 return Err(format!(
                     "chart dependency `{}`: repository {} is not permitted in project '{project}'",
-                    dependency.name, repository.url
+                    dependency.name,
+                    shown_repo_url(&repository.url)
                 ));
             }
             let chart = self
-                .charts
-                .fetch(&repository, &dependency.name, &dependency.version, since)
+                .fetch_chart(&repository, &dependency.name, &dependency.version, freshness, since)
                 .await
-                .map_err(|error| format!("chart dependency `{}`: {}", dependency.name, chain(&error)))?;
+                .map_err(|error| format!("chart dependency `{}`: {error}", dependency.name))?;
             fetched.insert(dependency, chart.files);
         }
         Ok(fetched)
     }
+
+    async fn fetch_chart(
+        &self,
+        repository: &ChartRepository,
+        name: &str,
+        version: &str,
+        freshness: Freshness,
+        since: Instant,
+    ) -> Result<Chart, String> {
+        let fetched = match freshness {
+            Freshness::Renewed => self.charts.fetch_anew(repository, name, version, since).await,
+            Freshness::Cached | Freshness::Fresh => self.charts.fetch(repository, name, version, since).await,
+        };
+        fetched.map_err(|error| chain(&error))
+    }
+}
+
+/// A submodule is manifests too: what the project does not permit as a source comes in by no other way.
+fn permit_submodule(project: &Project, parent: &str, url: &RepoUrl) -> Result<(), String> {
+    // Paths are compared in the spelling of the source that has the submodule.
+    let is_spelt_as_url = url.transport() == Transport::File && parent.starts_with("file:");
+    let scheme = if is_spelt_as_url { "file://" } else { "" };
+    if project.permits_source(&format!("{scheme}{}", url.with_user())) {
+        return Ok(());
+    }
+    Err(format!("repository {url} is not permitted in project '{}'", project.name()))
 }
 
 /// Repository and name of the chart, if the source is one. `oci://host/charts/web` without `chart` is the chart
@@ -235,7 +267,8 @@ fn check_references(resolved: &[Resolved]) -> Result<(), String> {
             Some((other, commit)) => {
                 return Err(format!(
                     "sources `{other}` and `{name}` refer to {} at two commits ({commit} and {}): refer to one",
-                    source.source.repo_url, source.revision
+                    shown_repo_url(&source.source.repo_url),
+                    source.revision
                 ));
             }
             None => {
@@ -252,7 +285,8 @@ fn check_references(resolved: &[Resolved]) -> Result<(), String> {
             return Err(format!(
                 "source `{name}` refers to the repository of the source that uses it, {}, at another commit \
                  ({commit}, not {})",
-                source.source.repo_url, source.revision
+                shown_repo_url(&source.source.repo_url),
+                source.revision
             ));
         }
     }
@@ -273,4 +307,35 @@ fn references(source: &Source) -> impl Iterator<Item = &str> {
         let rest = file.strip_prefix('$')?;
         Some(rest.split_once('/').map_or(rest, |(name, _)| name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::project::ProjectRules;
+
+    use super::*;
+
+    #[test]
+    fn submodules_come_from_permitted_repositories_only() {
+        let rules = ProjectRules {
+            name: "team".to_owned(),
+            source_repos: vec!["https://host/team/*".to_owned(), "file:///srv/team/*".to_owned()],
+            ..ProjectRules::default()
+        };
+        let (project, _) = Project::compile(&rules);
+        let permit = |parent: &str, address: &str| {
+            let url = RepoUrl::parse(parent).unwrap().submodule(address).unwrap();
+            permit_submodule(&project, parent, &url)
+        };
+        let parent = "https://host/team/app.git";
+        assert_eq!(permit(parent, "../lib.git"), Ok(()));
+        assert_eq!(permit(parent, "https://host/team/lib"), Ok(()));
+        assert_eq!(
+            permit(parent, "https://t0ken@host/other/lib.git").unwrap_err(),
+            "repository https://host/other/lib.git is not permitted in project 'team'"
+        );
+        assert!(permit(parent, "../../other/lib.git").is_err());
+        assert_eq!(permit("file:///srv/team/app", "../lib"), Ok(()));
+        assert!(permit("file:///srv/team/app", "../../other/lib").is_err());
+    }
 }

@@ -33,6 +33,9 @@ pub(super) struct State {
     pub(super) proven: Vec<String>,
 }
 
+/// How the names of directories with private files begin.
+pub(super) const SCRATCH: &str = "git-";
+
 /// So many sets of credentials are remembered per mirror.
 const MAX_PROVEN: usize = 16;
 
@@ -60,6 +63,23 @@ pub(super) fn directory_name(url: &RepoUrl) -> String {
 pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
+}
+
+/// Marks the root as in use for as long as the file is open. Whoever finds it unused removes the private files
+/// (keys, known hosts) that a process left there which was killed.
+pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
+    let directory = std::fs::File::open(root)?;
+    if directory.try_lock().is_ok() {
+        for entry in std::fs::read_dir(root)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+                std::fs::remove_dir_all(entry.path())?;
+            }
+        }
+        // Whoever comes in between sweeps as well, before anything was made here.
+        directory.unlock()?;
+    }
+    directory.lock_shared()?;
+    Ok(directory)
 }
 
 /// Reads what is there; `None` if it is not usable.

@@ -83,6 +83,14 @@ impl FetchError {
         }
     }
 
+    /// Can damaged objects of the mirror be the reason? Looking for damage takes long in a large repository, and
+    /// nobody else can fetch it meanwhile.
+    fn may_be_damage(&self) -> bool {
+        let Self::Objects { source: CommandError::Failed { message, .. }, .. } = self else { return false };
+        let message = message.to_ascii_lowercase();
+        DAMAGE.iter().any(|word| message.contains(word))
+    }
+
     /// May the same call succeed later without anyone changing a setting?
     pub fn is_transient(&self) -> bool {
         match self {
@@ -91,6 +99,31 @@ impl FetchError {
         }
     }
 }
+
+/// What git says about objects, packs and refs on disk that it cannot use, in lower case. Servers that are away, or
+/// have no such ref, are told of in other words.
+const DAMAGE: [&str; 17] = [
+    "corrupt",
+    "bad object",
+    "bad ref",
+    "missing ",
+    "hash mismatch",
+    "inflate",
+    "loose object",
+    "object file",
+    "packfile",
+    "pack has",
+    ".pack",
+    "index file",
+    ".idx",
+    "unable to read ",
+    "unable to parse",
+    "did not send all necessary objects",
+    "not a git repository",
+];
+
+/// Where the commit of a `HEAD` is kept that is no branch.
+const DETACHED: &str = "refs/plumb/HEAD";
 
 /// What a server said about its refs.
 struct Advertised {
@@ -131,6 +164,9 @@ impl Mirrors {
         let mut wanted = wanted_refs(&advertised, &state.extra);
         let digest = digest(&advertised, &wanted);
         wanted.extend(extra.filter(|extra| !extra.starts_with("refs/")).map(str::to_owned));
+        if advertised.head.as_deref() == Some(DETACHED) {
+            wanted.push("HEAD".to_owned());
+        }
         let damaged = slot.damaged.swap(false, Ordering::Relaxed);
         let is_current =
             current.as_ref().is_some_and(|current| current.state.advertised == digest) && extra.is_none();
@@ -150,7 +186,7 @@ impl Mirrors {
             let repository = slot.directory.join(&state.repository);
             let fetched = self.fetch_objects(url, access, &repository, rebuild, &wanted).await;
             match fetched {
-                Err(error) if !rebuild && self.is_broken(&repository).await => {
+                Err(error) if !rebuild && error.may_be_damage() && self.is_broken(&repository).await => {
                     // The objects here are damaged: build the mirror anew, aside, and let it take over.
                     drop(error);
                     state.repository = disk::next_name(Some(&state));
@@ -265,7 +301,7 @@ impl Mirrors {
             command: command.to_owned(),
             reason: error.to_string(),
         };
-        let home = tempfile::Builder::new().prefix("git-").tempdir_in(&self.root).map_err(io)?;
+        let home = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
         let mut environment = Environment::default();
         environment.set("GNUPGHOME", &keyring.display().to_string());
         let git = Git {
@@ -308,15 +344,19 @@ impl Mirrors {
             command: "setup".to_owned(),
             reason: error.to_string(),
         };
-        let scratch = tempfile::Builder::new().prefix("git-").tempdir_in(&self.root).map_err(io)?;
+        let scratch = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
         let home = scratch.path().join("home");
         std::fs::create_dir(&home).map_err(io)?;
         let mut environment = access.environment(url, scratch.path()).map_err(io)?;
         for (key, value) in CONFIG {
             environment.config(key, value);
         }
-        let secrets =
-            access.secrets().chain(url.password().map(crate::Secret::expose)).map(str::to_owned).collect();
+        // A user without password is most likely a token.
+        let is_token =
+            url.transport() != Transport::Ssh && url.password().is_none() && access.password.is_none();
+        let token = url.username().filter(|_| is_token);
+        let secrets = access.secrets().chain(url.password().map(crate::Secret::expose)).chain(token);
+        let secrets = secrets.filter(|text| !text.is_empty()).map(str::to_owned).collect();
         let git = Git {
             program: &self.options.program,
             limits: &self.options.limits,
@@ -372,14 +412,14 @@ fn parse_advertised(text: &str) -> Advertised {
             }
         }
     }
-    // A detached `HEAD`, or a server too old to say: any branch that stands at the same commit will do.
+    // A detached `HEAD`, or a server too old to say: any branch that stands at the same commit will do, else the
+    // commit alone.
     if advertised.head.is_none() {
-        let commit = advertised.refs.get("HEAD");
-        advertised.head = advertised
-            .refs
-            .iter()
-            .find(|(name, hash)| name.starts_with("refs/heads/") && Some(*hash) == commit)
-            .map(|(name, _)| name.clone());
+        advertised.head = advertised.refs.get("HEAD").map(|commit| {
+            let mut branches = advertised.refs.iter().filter(|(name, _)| name.starts_with("refs/heads/"));
+            let branch = branches.find(|(_, hash)| *hash == commit);
+            branch.map_or_else(|| DETACHED.to_owned(), |(name, _)| name.clone())
+        });
     }
     advertised
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use plumb_core::app::CommitId;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles as _, read_following};
-use plumb_git::{RepoAccess, ResolveError, ResolveOrFetchError, RevisionSpec, Secret};
+use plumb_git::{GitOptions, Mirrors, RepoAccess, ResolveError, ResolveOrFetchError, RevisionSpec, Secret};
 
 use crate::repository::{Repository, anonymous};
 
@@ -122,6 +122,78 @@ async fn a_commit_that_no_branch_contains_is_fetched_by_itself() {
 }
 
 #[tokio::test]
+async fn many_callers_share_the_fetch_of_a_commit_that_no_branch_contains() {
+    let repository = Repository::new();
+    repository.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    repository.write("a", "1");
+    let first = repository.commit("first");
+    repository.write("a", "2");
+    let lost = repository.commit("lost");
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    repository.git(&["update-ref", "refs/pull/7/head", &first]);
+    let mirrors = Arc::new(repository.mirrors());
+    let url = repository.url();
+    // The mirror itself is one fetch, and every revision beside it one more.
+    for (revision, expected, n_fetches) in
+        [(lost.as_str(), &lost, 2), ("refs/pull/7/head", &first, 3), (lost.as_str(), &lost, 3)]
+    {
+        let calls: Vec<_> = (0..100)
+            .map(|_| {
+                let (mirrors, url, spec) = (Arc::clone(&mirrors), url.clone(), RevisionSpec::new(revision));
+                tokio::spawn(async move { mirrors.resolve(&url, &anonymous(), &spec).await.unwrap().1 })
+            })
+            .collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), commit_of(expected));
+        }
+        assert_eq!(mirrors.requests().fetch, n_fetches, "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn many_callers_share_the_answer_that_there_is_no_such_commit() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let mirrors = Arc::new(repository.mirrors());
+    let url = repository.url();
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    let calls: Vec<_> = (0..50)
+        .map(|_| {
+            let (mirrors, url) = (Arc::clone(&mirrors), url.clone());
+            let spec = RevisionSpec::new("1".repeat(40));
+            tokio::spawn(async move { mirrors.resolve(&url, &anonymous(), &spec).await.is_err() })
+        })
+        .collect();
+    for call in calls {
+        assert!(call.await.unwrap());
+    }
+    assert!(mirrors.requests().fetch <= 3, "{:?}", mirrors.requests());
+}
+
+#[tokio::test]
+async fn a_head_that_is_no_branch_resolves() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    repository.git(&["checkout", "--quiet", "--detach"]);
+    repository.write("a", "2");
+    let detached = repository.commit("detached");
+    let mirrors = repository.mirrors();
+    let url = repository.url();
+    for revision in ["", "HEAD"] {
+        let (mirror, commit) =
+            mirrors.resolve(&url, &anonymous(), &RevisionSpec::new(revision)).await.unwrap();
+        assert_eq!(commit, commit_of(&detached));
+        assert_eq!(mirror.tree(&commit).unwrap().read(&path("a")).unwrap(), b"2");
+    }
+    repository.write("a", "3");
+    let moved = repository.commit("moved");
+    let mirror = mirrors.fetch(&url, &anonymous()).await.unwrap().mirror;
+    assert_eq!(mirror.resolve(&RevisionSpec::default()).unwrap(), commit_of(&moved));
+}
+
+#[tokio::test]
 async fn a_force_push_is_followed_and_the_old_commit_stays_readable() {
     let repository = Repository::new();
     repository.write("a", "1");
@@ -190,6 +262,56 @@ async fn a_damaged_mirror_is_built_anew() {
         mirror.tree(&commit).unwrap().read(&path("a")).unwrap(),
         b"some content that ends up in an object"
     );
+}
+
+#[tokio::test]
+async fn damage_that_only_the_next_fetch_meets_is_repaired() {
+    let repository = Repository::new();
+    repository.write("a", "some content that ends up in an object");
+    repository.commit("first");
+    let url = repository.url();
+    repository.mirrors().fetch(&url, &anonymous()).await.unwrap();
+    damage_objects(&repository.cache());
+    repository.write("b", "2");
+    let second = commit_of(&repository.commit("second"));
+
+    let mirror = repository.mirrors().fetch(&url, &anonymous()).await.unwrap().mirror;
+    assert_eq!(mirror.tree(&second).unwrap().read(&path("b")).unwrap(), b"2");
+}
+
+#[tokio::test]
+async fn a_commit_that_the_server_lacks_is_no_reason_to_look_for_damage() {
+    let repository = Repository::new();
+    repository.write("a", "1");
+    repository.commit("first");
+    let (script, log) = (repository.path().join("../git.sh"), repository.path().join("../log"));
+    std::fs::write(&script, format!("#!/bin/sh\necho \"$1\" >> {}\nexec git \"$@\"\n", log.display()))
+        .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let options = GitOptions { program: script, ..GitOptions::default() };
+    let mirrors = Mirrors::new(repository.cache(), options).unwrap();
+    let url = repository.url();
+    mirrors.fetch(&url, &anonymous()).await.unwrap();
+    let missing = RevisionSpec::new("1".repeat(40));
+    assert!(mirrors.resolve(&url, &anonymous(), &missing).await.is_err());
+    let commands = std::fs::read_to_string(log).unwrap();
+    assert_eq!(commands.lines().filter(|command| *command == "fetch").count(), 2, "{commands}");
+    assert!(!commands.contains("fsck"), "{commands}");
+}
+
+#[tokio::test]
+async fn private_files_of_a_process_that_was_killed_are_removed() {
+    let repository = Repository::new();
+    let left = repository.cache().join("git-left");
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("key"), "secret").unwrap();
+    let first = repository.mirrors();
+    assert!(!left.exists());
+    std::fs::create_dir(&left).unwrap();
+    let _second = repository.mirrors();
+    assert!(left.exists(), "somebody is at work");
+    drop(first);
 }
 
 /// Overwrites every object file below the cache.

@@ -266,10 +266,14 @@ async fn submodules_are_directories_and_cannot_trick() {
         mirrors.resolve(&repository.url(), &anonymous(), &RevisionSpec::default()).await.unwrap();
     let plain = mirror.tree(&commit).unwrap();
     assert!(matches!(plain.list(&path("vendor/lib")), Err(SourceError::Submodule { .. })));
-    let tree = mirrors.tree_with_submodules(&mirror, &commit, &|_| RepoAccess::default()).await.unwrap();
+    let tree = mirrors.tree_with_submodules(&mirror, &commit, &|_| Ok(RepoAccess::default())).await.unwrap();
     assert_eq!(tree.read(&path("vendor/lib/lib/base.yaml")).unwrap(), b"from the library");
     assert_eq!(tree.read(&path("a")).unwrap(), b"1");
     assert_eq!(tree.list(&path("vendor/lib")).unwrap().len(), 1);
+
+    let refuse = |url: &RepoUrl| Err(format!("{url} is not permitted"));
+    let refused = mirrors.tree_with_submodules(&mirror, &commit, &refuse).await.err().unwrap();
+    assert_eq!(whole(&refused), format!("submodule `vendor/lib`: {address} is not permitted"));
 
     for (address, word) in [
         ("ext::touch", "remote helpers"),
@@ -283,8 +287,11 @@ async fn submodules_are_directories_and_cannot_trick() {
         mirrors.fetch(&repository.url(), &anonymous()).await.unwrap();
         let (mirror, commit) =
             mirrors.resolve(&repository.url(), &anonymous(), &RevisionSpec::default()).await.unwrap();
-        let error =
-            mirrors.tree_with_submodules(&mirror, &commit, &|_| RepoAccess::default()).await.err().unwrap();
+        let error = mirrors
+            .tree_with_submodules(&mirror, &commit, &|_| Ok(RepoAccess::default()))
+            .await
+            .err()
+            .unwrap();
         let text = whole(&error);
         assert!(text.contains("vendor/lib") && text.contains(word), "{text}");
     }

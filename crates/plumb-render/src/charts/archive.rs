@@ -1,5 +1,6 @@
 //! Chart archives, unpacked in memory. Nothing in them can name a place outside.
 
+use std::collections::HashSet;
 use std::io::Read as _;
 
 use plumb_core::source::RepoPath;
@@ -18,10 +19,13 @@ pub enum ArchiveError {
     /// A link, device or pipe.
     #[error("it contains {0:?}, which is neither a file nor a directory")]
     Kind(String),
+    /// A path that no file system would take.
+    #[error("it contains a path of {0} bytes, more than {MAX_PATH}")]
+    LongPath(usize),
     /// Too many files or bytes.
-    #[error("it unpacks to more than {files} files or {bytes} bytes")]
+    #[error("it unpacks to more than {files} files and directories or {bytes} bytes")]
     TooLarge {
-        /// Most files.
+        /// Most files and directories.
         files: usize,
         /// Most bytes.
         bytes: u64,
@@ -30,6 +34,7 @@ pub enum ArchiveError {
 
 /// What is unpacked stays in memory: so many bytes, about what Helm allows itself.
 const MAX_UNPACKED: u64 = 128 << 20;
+const MAX_PATH: usize = 1024;
 
 /// The files of the archive's single directory.
 pub(super) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
@@ -41,9 +46,19 @@ pub(super) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, Arc
     let mut archive = tar::Archive::new(unpacked);
     let mut n_bytes = 0_u64;
     let mut files = Vec::new();
+    let mut n_entries = 0;
+    let mut directories = HashSet::from([RepoPath::root()]);
     for entry in archive.entries().map_err(format)? {
         let mut entry = entry.map_err(format)?;
-        let written = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        n_entries += 1;
+        if n_entries > limits.export_files {
+            return Err(too_large());
+        }
+        let path_bytes = entry.path_bytes();
+        if path_bytes.len() > MAX_PATH {
+            return Err(ArchiveError::LongPath(path_bytes.len()));
+        }
+        let written = String::from_utf8_lossy(&path_bytes).into_owned();
         n_bytes = n_bytes.saturating_add(entry.size());
         if n_bytes > bytes {
             return Err(too_large());
@@ -56,10 +71,18 @@ pub(super) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, Arc
         let path = RepoPath::parse(&written).map_err(|_| ArchiveError::Path(written.clone()))?;
         // The first component is the chart's name.
         let below: Vec<&str> = path.components().skip(1).collect();
-        if below.is_empty() || files.len() >= limits.export_files {
-            return Err(if below.is_empty() { ArchiveError::Path(written) } else { too_large() });
+        if below.is_empty() {
+            return Err(ArchiveError::Path(written));
         }
         let path = RepoPath::parse(&below.join("/")).map_err(|_| ArchiveError::Path(written.clone()))?;
+        // Directories that only the paths of files tell of take room as well.
+        let mut parent = path.parent();
+        while directories.insert(parent.clone()) {
+            parent = parent.parent();
+        }
+        if files.len() + directories.len() > limits.export_files {
+            return Err(too_large());
+        }
         let mut content = Vec::new();
         entry.read_to_end(&mut content).map_err(format)?;
         files.push((path, content));
@@ -132,5 +155,25 @@ mod tests {
         let many: Vec<_> =
             names.iter().map(|name| (name.as_str(), tar::EntryType::Regular, &b"x"[..])).collect();
         assert!(matches!(unpack(&archive(&many), &limits), Err(ArchiveError::TooLarge { .. })));
+        for kind in [tar::EntryType::Regular, tar::EntryType::Directory] {
+            let names: Vec<String> = (0..8).map(|n| format!("demo/{n}/{n}/x")).collect();
+            let mut deep: Vec<_> = names.iter().map(|name| (name.as_str(), kind, &b""[..])).collect();
+            deep.extend_from_within(..4);
+            assert!(
+                matches!(unpack(&archive(&deep), &limits), Err(ArchiveError::TooLarge { .. })),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn endless_paths_are_refused() {
+        let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut builder = tar::Builder::new(encoder);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        builder.append_data(&mut header, format!("demo/{}x", "d/".repeat(10_000)), &b""[..]).unwrap();
+        let bytes = builder.into_inner().unwrap().finish().unwrap();
+        assert!(matches!(unpack(&bytes, &Limits::default()), Err(ArchiveError::LongPath(_))));
     }
 }

@@ -2,36 +2,39 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use plumb_core::source::{RepoPath, SourceFiles as _};
 
-use super::{ChartError, ChartRepository, Charts, archive};
+use super::{ArchiveName, Chart, ChartError, ChartRepository, Charts, archive};
 use crate::helm;
 use crate::sandbox::{Run, Scratch, flag};
 
 impl Charts {
-    /// The archive and the version that it turned out to be.
+    /// The chart in the version that it turned out to be.
     pub(super) async fn pull(
         &self,
         repository: &ChartRepository,
         name: &str,
         version: &str,
-    ) -> Result<(String, Vec<u8>), ChartError> {
-        let (directory, tools, limits, sandbox) =
-            (self.directory.clone(), self.tools.clone(), self.limits.clone(), self.sandbox.clone());
+    ) -> Result<Chart, ChartError> {
+        let (archives, tools, sandbox) =
+            (Arc::clone(&self.archives), self.tools.clone(), self.sandbox.clone());
         let (repository, name, version) = (repository.clone(), name.to_owned(), version.to_owned());
         let interrupted = ChartError::Cache { name: name.clone(), reason: "interrupted".to_owned() };
         let pulled = tokio::task::spawn_blocking(move || {
             let cache =
                 |error: std::io::Error| ChartError::Cache { name: name.clone(), reason: error.to_string() };
-            let scratch = Scratch::new(&directory).map_err(cache)?;
+            let scratch = Scratch::new(&archives.directory).map_err(cache)?;
             let target = scratch.repository();
             std::fs::create_dir(&target).map_err(cache)?;
             let mut environment = helm::environment(scratch.path());
             environment
                 .push(("HELM_REGISTRY_CONFIG".into(), login(&repository, scratch.path()).map_err(cache)?));
-            let address =
-                format!("oci://{}/{name}", repository.url.trim_start_matches("oci://").trim_end_matches('/'));
+            // Credentials come from the Secret; those in the address would end up in what Helm says.
+            let place = repository.shown();
+            let place = place.trim_start_matches("oci://").trim_end_matches('/');
+            let address = format!("oci://{place}/{name}");
             let mut arguments: Vec<OsString> =
                 vec!["pull".into(), address.into(), flag("version", &version), flag("destination", &target)];
             if repository.plain_http {
@@ -53,10 +56,10 @@ impl Charts {
                 helper: None,
                 scratch: scratch.path(),
                 network: true,
-                limits: &limits,
+                limits: &archives.limits,
             };
             sandbox.run(&run).map_err(|source| ChartError::Pull {
-                repository: repository.url.clone(),
+                repository: repository.shown(),
                 name: name.clone(),
                 version: version.clone(),
                 source,
@@ -64,13 +67,13 @@ impl Charts {
             let pulled = std::fs::read_dir(&target).map_err(cache)?.flatten().next();
             let path = pulled.map(|entry| entry.path()).unwrap_or_default();
             let archive = std::fs::read(path).map_err(cache)?;
-            let files = archive::unpack(&archive, &limits).map_err(|source| ChartError::Archive {
-                name: name.clone(),
-                version: version.clone(),
-                source,
-            })?;
+            let failed =
+                |source| ChartError::Archive { name: name.clone(), version: version.clone(), source };
+            let files = archive::unpack(&archive, &archives.limits).map_err(failed)?;
             let chart = files.read(&RepoPath::root().child("Chart.yaml")).unwrap_or_default();
-            Ok((chart_version(&chart).unwrap_or(version), archive))
+            let version = chart_version(&chart).unwrap_or(version);
+            archives.keep(&ArchiveName::new(&repository, &name, &version), &archive);
+            Ok(Chart { version, files: Arc::new(files) })
         });
         pulled.await.unwrap_or(Err(interrupted))
     }
@@ -82,7 +85,8 @@ fn login(repository: &ChartRepository, scratch: &Path) -> std::io::Result<OsStri
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let path = scratch.join("registry.json");
-    let host = repository.url.trim_start_matches("oci://").split('/').next().unwrap_or_default();
+    let address = repository.shown();
+    let host = address.trim_start_matches("oci://").split('/').next().unwrap_or_default();
     let mut config = serde_json::json!({});
     if let (Some(username), Some(password)) = (&repository.username, &repository.password) {
         let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));

@@ -295,6 +295,129 @@ async fn registries_are_asked_by_the_real_program() {
     }
     let server = Server::start();
     server.shelf.lock().unwrap().credentials = Some("user:geheim".to_owned());
+    fill_registry(&server);
+    let kept = charts();
+    let fetch = async |password: &str, version: &str| {
+        let fetched = kept.charts.fetch(&registry(&server, password), "web", version, Instant::now()).await;
+        fetched.map(|chart| chart.version).map_err(|error| whole(&error))
+    };
+    assert_eq!(fetch("geheim", "1.0.0").await, Ok("1.0.0".to_owned()));
+    assert_eq!(fetch("geheim", "^1.0").await, Ok("1.1.0".to_owned()));
+    let wrong = fetch("falsch", "1.0.0").await.unwrap_err();
+    assert!(wrong.contains("pull chart `web` 1.0.0") && !wrong.contains("falsch"), "{wrong}");
+}
+
+#[tokio::test]
+async fn many_who_want_one_version_of_a_registry_share_one_pull() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let server = Server::start();
+    fill_registry(&server);
+    let kept = charts();
+    let repository = registry(&server, "geheim");
+    let n_pulls = || server.requests("/tags/list");
+    let all = async |version: &str, since: Instant| {
+        let calls = (0..10).map(|_| kept.charts.fetch(&repository, "web", version, since));
+        for fetched in futures::future::join_all(calls).await {
+            assert_eq!(fetched.unwrap().version, "1.1.0");
+        }
+    };
+    let since = Instant::now();
+    all("^1.0", since).await;
+    assert_eq!(n_pulls(), 1);
+    all("^1.0", since).await;
+    assert_eq!(n_pulls(), 1, "one reason to ask, one request");
+    all("^1.0", Instant::now()).await;
+    assert_eq!(n_pulls(), 2, "asked anew for a new reason");
+    let n_manifests = server.requests("/manifests/");
+    all("1.1.0", Instant::now()).await;
+    assert_eq!(server.requests("/manifests/"), n_manifests, "an exact version is kept");
+    kept.charts.fetch_anew(&repository, "web", "1.1.0", Instant::now()).await.unwrap();
+    assert!(server.requests("/manifests/") > n_manifests);
+}
+
+#[tokio::test]
+async fn many_who_want_one_archive_share_one_download() {
+    let server = Server::start();
+    server.offer(&[("1.0.0", &chart("1.0.0"))]);
+    let kept = charts();
+    let repository = server.repository();
+    let calls = (0..10).map(|_| kept.charts.fetch(&repository, "web", "1.0.0", Instant::now()));
+    assert!(futures::future::join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(server.requests("web-1.0.0.tgz"), 1);
+    server.shelf.lock().unwrap().requests.clear();
+    let since = Instant::now();
+    let calls = (0..10).map(|_| kept.charts.fetch(&repository, "web", "9.9.9", since));
+    assert!(futures::future::join_all(calls).await.iter().all(Result::is_err));
+    assert_eq!(server.requests("index.yaml"), 1, "an error is shared as well");
+}
+
+#[tokio::test]
+async fn a_chart_that_is_published_again_under_its_version_is_seen() {
+    let described = |text: &str| {
+        let definition = format!("apiVersion: v2\nname: web\nversion: 1.0.0\ndescription: {text}\n");
+        archive(&[("Chart.yaml", &definition)])
+    };
+    let server = Server::start();
+    server.offer(&[("1.0.0", &described("first"))]);
+    let (kept, repository) = (charts(), server.repository());
+    let read = |chart: plumb_render::Chart| {
+        let text = chart.files.read(&RepoPath::parse("Chart.yaml").unwrap()).unwrap();
+        String::from_utf8(text).unwrap().lines().last().unwrap().to_owned()
+    };
+    let fetch = async |version: &str| {
+        read(kept.charts.fetch(&repository, "web", version, Instant::now()).await.unwrap())
+    };
+    let renew =
+        async || read(kept.charts.fetch_anew(&repository, "web", "1.0.0", Instant::now()).await.unwrap());
+    assert_eq!(fetch("^1.0").await, "description: first");
+    server.offer(&[("1.0.0", &described("second"))]);
+    assert_eq!(fetch("1.0.0").await, "description: first", "nobody was asked");
+    assert_eq!(fetch("^1.0").await, "description: second");
+    assert_eq!(fetch("1.0.0").await, "description: second");
+    server.offer(&[("1.0.0", &described("third"))]);
+    assert_eq!(renew().await, "description: third");
+    // An index without digests: only the archive itself tells.
+    let index = "entries:\n  web:\n  - {version: 1.0.0, urls: [web-1.0.0.tgz]}\n";
+    server.offer(&[("1.0.0", &described("fourth"))]);
+    server.put("/charts/index.yaml", "text/yaml", index);
+    assert_eq!(fetch("^1.0").await, "description: third");
+    assert_eq!(renew().await, "description: fourth");
+}
+
+#[tokio::test]
+async fn credentials_in_an_address_are_not_shown() {
+    let server = Server::start();
+    server.offer(&[("1.0.0", &chart("1.0.0"))]);
+    let kept = charts();
+    for url in [
+        format!("http://user:geheim@{}/charts", server.host),
+        format!("http://user:geheim@{}/nothing", server.host),
+        "https://user:ge/heim@host/charts".to_owned(),
+        "ftp://user:geheim@host/charts".to_owned(),
+        "oci://user:geheim@127.0.0.1:1/charts".to_owned(),
+        "user:geheim@127.0.0.1:1/charts".to_owned(),
+    ] {
+        let repository = ChartRepository { url, ..ChartRepository::default() };
+        let error = kept.charts.fetch(&repository, "web", "2.0.0", Instant::now()).await.err().unwrap();
+        let text = format!("{} {error:?} {repository:?}", whole(&error));
+        assert!(!text.contains("heim"), "{text}");
+    }
+}
+
+fn registry(server: &Server, password: &str) -> ChartRepository {
+    ChartRepository {
+        url: format!("oci://{}/charts", server.host),
+        username: Some("user".to_owned()),
+        password: Some(password.to_owned()),
+        plain_http: true,
+        ..ChartRepository::default()
+    }
+}
+
+/// `web` in two versions, as a registry has them.
+fn fill_registry(server: &Server) {
     for version in ["1.0.0", "1.1.0"] {
         let (archive, config) =
             (chart(version), format!("{{\"name\":\"web\",\"version\":\"{version}\",\"apiVersion\":\"v2\"}}"));
@@ -324,22 +447,6 @@ async fn registries_are_asked_by_the_real_program() {
         "application/json",
         r#"{"name":"charts/web","tags":["1.0.0","1.1.0"]}"#,
     );
-    let kept = charts();
-    let fetch = async |password: &str, version: &str| {
-        let repository = ChartRepository {
-            url: format!("oci://{}/charts", server.host),
-            username: Some("user".to_owned()),
-            password: Some(password.to_owned()),
-            plain_http: true,
-            ..ChartRepository::default()
-        };
-        let fetched = kept.charts.fetch(&repository, "web", version, Instant::now()).await;
-        fetched.map(|chart| chart.version).map_err(|error| whole(&error))
-    };
-    assert_eq!(fetch("geheim", "1.0.0").await, Ok("1.0.0".to_owned()));
-    assert_eq!(fetch("geheim", "^1.0").await, Ok("1.1.0".to_owned()));
-    let wrong = fetch("falsch", "1.0.0").await.unwrap_err();
-    assert!(wrong.contains("pull chart `web` 1.0.0") && !wrong.contains("falsch"), "{wrong}");
 }
 
 #[tokio::test]

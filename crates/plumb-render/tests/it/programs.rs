@@ -111,3 +111,30 @@ fn plugins_get_their_environment_and_parameters() {
     let rendered = workbench.renderer.render(&request, Freshness::Cached).unwrap();
     assert_eq!(rendered.source_type, SourceType::Plugin, "claimed by its file");
 }
+
+#[test]
+fn a_plugins_result_is_kept_until_its_program_changes_or_it_is_renewed() {
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n";
+    let workbench = Workbench::new(&[("app/a.yaml", "x")]);
+    // The system's directories are those that a plugin may read; this one stands for a changed program.
+    let program = workbench.directory.path().join("program");
+    std::fs::write(&program, "1").unwrap();
+    let script = format!("printf '{}' \"$(date +%N)\"", manifest.replace("NAME", "n%s").replace('\n', "\\n"));
+    let generate = vec!["sh".to_owned(), "-c".to_owned(), script, program.display().to_string()];
+    let plugins = [("mine".to_owned(), Plugin { generate, ..Plugin::default() })].into();
+    let options = PluginOptions { name: Some("mine".to_owned()), ..PluginOptions::default() };
+    let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
+    request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+    let render = |freshness| {
+        let rendered = workbench.renderer.render(&request, freshness);
+        rendered.unwrap_or_else(|error| panic!("{}", error.full_message()))
+    };
+    let first = render(Freshness::Cached);
+    assert_ne!(render(Freshness::Fresh).manifests, first.manifests);
+    assert_eq!(render(Freshness::Cached).manifests, first.manifests, "a second look changes nothing");
+    let renewed = render(Freshness::Renewed);
+    assert_ne!(renewed.manifests, first.manifests);
+    assert_eq!(render(Freshness::Cached).manifests, renewed.manifests);
+    std::fs::write(&program, "another build").unwrap();
+    assert!(!render(Freshness::Cached).cached);
+}
