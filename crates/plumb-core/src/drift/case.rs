@@ -242,9 +242,7 @@ impl<'a> Case<'a> {
                 self.ask(Question::DryRun);
                 Prediction::Asked
             }
-            Some(DryRun::Refused(failure)) if (400..500).contains(&failure.code) && failure.code != 429 => {
-                Prediction::Refused
-            }
+            Some(DryRun::Refused(failure)) if failure.is_final() => Prediction::Refused,
             Some(DryRun::Refused(_) | DryRun::Unavailable) => Prediction::Unavailable,
             Some(DryRun::Object(object)) => {
                 let predicted = self
