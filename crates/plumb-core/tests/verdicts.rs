@@ -11,7 +11,7 @@ use plumb_core::drift::{
     Previous, Question, SecondRender, Verdict, judge,
 };
 use plumb_core::ignore::IgnoreRules;
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::{FieldPath, Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ struct Scene {
     kind: &'static str,
     git: Value,
     live: Value,
-    /// `manager Apply|Update second[ subresource]` and its `fieldsV1`.
+    /// `manager Apply|Update second[ subresource| apiVersion]` and its `fieldsV1`.
     managers: Vec<(&'static str, Value)>,
     /// Fields of the root that were applied before; `None`: the same as Git has now.
     before: Option<Value>,
@@ -128,8 +128,8 @@ impl Scene {
             let words: Vec<&str> = writer.split(' ').collect();
             let mut entry = json!({"manager": words[0], "operation": words[1], "fieldsV1": fields,
                 "time": format!("2026-01-01T00:00:0{}Z", words[2])});
-            if let Some(subresource) = words.get(3) {
-                entry["subresource"] = json!(subresource);
+            if let Some(word) = words.get(3) {
+                entry[if word.contains('/') { "apiVersion" } else { "subresource" }] = json!(word);
             }
             entry
         });
@@ -314,7 +314,7 @@ fn a_refusal_of_any_code_is_shown_in_the_servers_words() {
                 .applied_before(json!({"data": {"level": "1"}}))
                 .refused(code, "admission webhook \"guard\" denied the request: no such team", &[])
         };
-        check(scene(), expect!["! Blocked "]);
+        check(scene(), expect!["! Blocked /data/level"]);
         assert!(said(&scene()).contains("denied the request: no such team"), "{code}");
     }
     // A server that is busy or broken has refused nothing.
@@ -490,4 +490,219 @@ fn what_a_policy_takes_away_is_the_policys() {
     let mut unasked = stripped(json!({"tags": ["a", "b"]}), json!({"tags": ["a"]}));
     unasked.answer = Answer::Unavailable;
     check(unasked, expect!["! LiveEdit /spec/tags/1"]);
+}
+
+#[test]
+fn who_widens_a_list_must_be_known_for_a_controller() {
+    let binding = |manager: &'static str| {
+        let (one, two) = (json!({"kind": "User", "name": "a"}), json!({"kind": "User", "name": "b"}));
+        Scene::new(
+            "rbac.authorization.k8s.io/v1 RoleBinding",
+            json!({"subjects": [one]}),
+            json!({"subjects": [one, two]}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:roleRef": {}}))
+        .by(manager, json!({"f:subjects": {}}))
+    };
+    check(binding("someone Update 2"), expect!["! LiveEdit /subjects/1 by someone"]);
+    check(binding("deploy-script Update 2"), expect!["! LiveEdit /subjects/1 by deploy-script"]);
+    check(binding("team-operator Update 2"), expect!["ControllerOwned /subjects/1 by team-operator"]);
+    // Whoever writes the status of an object is its controller.
+    check(
+        binding("shopd Update 2").by("shopd Update 2 status", json!({"f:status": {"f:ready": {}}})),
+        expect!["ControllerOwned /subjects/1 by shopd"],
+    );
+    let args = |manager: &'static str| {
+        thing(json!({"args": ["a", "b"]}), json!({"args": ["b", "a"]}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:args": {}}}))
+    };
+    check(args("someone Update 2"), expect!["! LiveEdit /spec/args by someone"]);
+    check(args("queue-controller Update 2"), expect!["ControllerOwned /spec/args by queue-controller"]);
+
+    let replicas = |manager: &'static str| {
+        Scene::new("apps/v1 Deployment", json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 3}}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:replicas": {}}}))
+    };
+    check(replicas("someone Update 2 scale"), expect!["! LiveEdit /spec/replicas by someone"]);
+    check(
+        replicas("queue-autoscaler Update 2 scale"),
+        expect!["ControllerOwned /spec/replicas by queue-autoscaler"],
+    );
+    check(
+        replicas("someone Update 2 scale").autoscaler("web"),
+        expect!["ControllerOwned /spec/replicas by someone"],
+    );
+}
+
+#[test]
+fn a_refusal_names_the_fields_that_cannot_change() {
+    let ours = json!({"f:spec": {"f:serviceName": {}, "f:replicas": {}, "f:volumeClaimTemplates": {}}});
+    let set = |git: Value| {
+        let live = json!({"serviceName": "a", "replicas": 1,
+            "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": {"size": "1"}}]});
+        let only = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template' and 'minReadySeconds' are forbidden";
+        Scene::new("apps/v1 StatefulSet", json!({"spec": git}), json!({"spec": live}))
+            .by("argocd-controller Apply 1", ours.clone())
+            .applied_before(json!({"spec": live}))
+            .refused(
+                422,
+                &format!("StatefulSet.apps \"x\" is invalid: spec: Forbidden: {only}"),
+                &[("FieldValueForbidden", "spec", only)],
+            )
+    };
+    let templates = json!([{"metadata": {"name": "d"}, "spec": {"size": "2"}}]);
+    let renamed = || set(json!({"serviceName": "b", "replicas": 2, "volumeClaimTemplates": templates}));
+    check(renamed(), expect!["! Blocked /spec/serviceName /spec/volumeClaimTemplates/0/spec/size"]);
+    assert!(said(&renamed()).contains("-> the field cannot be changed in place: replace the object"));
+    check(set(json!({"serviceName": "a", "replicas": 1})), expect!["! Blocked /spec/volumeClaimTemplates"]);
+
+    let role = |name: &str| json!({"roleRef": {"kind": "Role", "name": name}});
+    let binding = || {
+        Scene::new("rbac.authorization.k8s.io/v1 RoleBinding", role("b"), role("a"))
+            .by("argocd-controller Apply 1", json!({"f:roleRef": {}}))
+            .applied_before(role("a"))
+            .refused(
+                422,
+                "RoleBinding \"x\" is invalid: roleRef: Invalid value: {}: cannot change roleRef",
+                &[("FieldValueInvalid", "roleRef", "Invalid value: {}: cannot change roleRef")],
+            )
+    };
+    check(binding(), expect!["! Blocked /roleRef/name"]);
+    assert!(said(&binding()).contains("-> the field cannot be changed in place: replace the object"));
+}
+
+#[test]
+fn a_choice_that_forbids_the_default_of_the_former_one_can_be_applied() {
+    let switched = Scene::new(
+        "apps/v1 StatefulSet",
+        json!({"spec": {"updateStrategy": {"type": "OnDelete"}}}),
+        json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:spec": {"f:updateStrategy": {"f:type": {}}}}))
+    .applied_before(json!({"spec": {"updateStrategy": {"type": "RollingUpdate"}}}))
+    .refused(
+        422,
+        "spec.updateStrategy.rollingUpdate: Invalid value: {}: only allowed for updateStrategy 'RollingUpdate'",
+        &[("FieldValueInvalid", "spec.updateStrategy.rollingUpdate", "only allowed for 'RollingUpdate'")],
+    );
+    assert!(switched.verdict().advice.managed_fields.is_some());
+    check(
+        switched,
+        expect![[r"
+        ! Behind /spec/updateStrategy/rollingUpdate /spec/updateStrategy/type
+        SchemaDefault /spec/updateStrategy/rollingUpdate/partition"]],
+    );
+}
+
+#[test]
+fn a_value_that_a_controller_prints_in_its_own_way_is_the_same() {
+    let reprinted = |field: &str, git: &str, live: &str, manager: &'static str| {
+        let (ours, mut theirs) = (json!({"f:metadata": {"f:labels": {}}}), json!({"f:spec": {}}));
+        theirs["f:spec"][format!("f:{field}")] = json!({});
+        thing(json!({field: git}), json!({field: live}))
+            .by("argocd-controller Apply 1", ours)
+            .by(manager, theirs)
+    };
+    for (git, live) in [
+        ("8760h", "8760h0m0s"),
+        ("8760h0m0s", "8760h"),
+        ("60s", "1m"),
+        ("0.5s", "500ms"),
+        ("0.5", "500m"),
+        ("500m", "0.5"),
+        ("1Gi", "1024Mi"),
+    ] {
+        let verdict = reprinted("every", git, live, "parcel-operator Update 2").verdict();
+        assert_eq!(verdict.findings[0].class.name(), "EquivalentValue", "{git} {live}");
+    }
+    for (git, live) in [("60s", "2m"), ("0.5", "600m"), ("1.0", "1"), ("1h", "one hour")] {
+        let verdict = reprinted("every", git, live, "parcel-operator Update 2").verdict();
+        assert_eq!(verdict.findings[0].class.name(), "LiveEdit", "{git} {live}");
+    }
+    // A person means what they write, and a text that is just a text means itself.
+    check(
+        reprinted("every", "60s", "1m", "kubectl-edit Update 2"),
+        expect!["! LiveEdit /spec/every by kubectl-edit"],
+    );
+    let owner = json!({"f:metadata": {"f:labels": {}}});
+    check(
+        thing(json!({"args": ["60s"]}), json!({"args": ["1m"]}))
+            .by("argocd-controller Apply 1", owner.clone())
+            .by("parcel-operator Update 2", json!({"f:spec": {"f:args": {}}})),
+        expect!["! LiveEdit /spec/args/0 by parcel-operator"],
+    );
+    check(
+        Scene::new("v1 ConfigMap", json!({"data": {"every": "60s"}}), json!({"data": {"every": "1m0s"}}))
+            .by("argocd-controller Apply 1", owner)
+            .by("parcel-operator Update 2", json!({"f:data": {"f:every": {}}})),
+        expect!["! LiveEdit /data/every by parcel-operator"],
+    );
+}
+
+#[test]
+fn what_was_applied_and_is_not_ours_any_more_was_edited() {
+    let elsewhere = || {
+        thing(json!({"note": "a"}), json!({"note": "b"}))
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:every": {}}}))
+            .server_makes(json!({"spec": {"note": "a"}}))
+    };
+    check(elsewhere(), expect!["! LiveEdit /spec/note"]);
+    check(
+        elsewhere().by("kubectl-edit Update 2 example.io/v2", json!({"f:spec": {"f:notes": {}}})),
+        expect!["! LiveEdit /spec/note by kubectl-edit"],
+    );
+}
+
+#[test]
+fn a_client_side_apply_within_the_second_of_ours_came_after_it() {
+    let note = json!({"f:spec": {"f:note": {}}});
+    let tie = |git: Value, live: Value| {
+        thing(git, live)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-client-side-apply Update 1", note.clone())
+    };
+    check(
+        tie(json!({"note": "a"}), json!({"note": "b"})),
+        expect!["! LiveEdit /spec/note by kubectl-client-side-apply"],
+    );
+    // What Git does not have was there before: it must not live on because the two were quick.
+    check(
+        tie(json!({}), json!({"note": "b"})),
+        expect!["! StaleOwnership /spec/note by kubectl-client-side-apply"],
+    );
+}
+
+#[test]
+fn a_custom_resource_may_be_scaled_at_another_field() {
+    let scaled = |manager: &'static str| {
+        thing(json!({"workers": 1}), json!({"workers": 3}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:workers": {}}}))
+    };
+    check(
+        scaled("kube-controller-manager Update 2 scale").autoscaler("web"),
+        expect!["ControllerOwned /spec/workers by kube-controller-manager"],
+    );
+    check(scaled("kubectl Update 2 scale"), expect!["! LiveEdit /spec/workers by kubectl"]);
+    check(scaled("kubectl Update 2").autoscaler("web"), expect!["! LiveEdit /spec/workers by kubectl"]);
+}
+
+#[test]
+fn an_addition_that_strict_takes_away_again_and_again_is_a_tug_of_war() {
+    let scene = |rounds: usize| {
+        let mut scene = config(json!({"level": "1"}), json!({"level": "1", "extra": "x"}))
+            .by("shop-operator Update 2", json!({"f:data": {"f:extra": {}}}))
+            .strict();
+        scene.heals.push(HealRecord {
+            field: FieldPath::from_pointer("/data/extra"),
+            healed_at: vec!["2026-02-01T00:00:00Z".parse().unwrap(); rounds],
+            stopped: false,
+        });
+        scene
+    };
+    check(scene(4), expect!["! UnclaimedAddition /data/extra by shop-operator"]);
+    check(scene(5), expect!["! TugOfWar /data/extra by shop-operator"]);
+    assert!(scene(5).verdict().advice.heal.is_empty());
 }

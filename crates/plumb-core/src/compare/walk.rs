@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::lists::same_keys;
+use super::lists::names_twice;
 use super::value::{Relation, is_zero, relate};
 use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
 use crate::normalize::is_kept_metadata;
@@ -255,11 +255,7 @@ impl<'a> Walk<'a> {
             }
             Value::Array(wanted) => {
                 let Shape::List { items, list_type } = schema.shape() else { return };
-                if let ListType::Map(keys) = list_type
-                    && wanted.iter().enumerate().any(|(at, item)| {
-                        wanted.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item))
-                    })
-                {
+                if names_twice(list_type, items, wanted) {
                     self.out.duplicates.push(self.path(Side::Desired));
                 }
                 for (at, item) in wanted.iter().enumerate() {

@@ -240,6 +240,9 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
         }
+        Prediction::Changed if same => {
+            Some(tug_of_war::escalate(case, live_edit::nameless(case, difference)))
+        }
         Prediction::Changed | Prediction::Unavailable if rerendered && is_there && case.is_ours(place) => {
             Some(unstable_render::since_applied(difference))
         }
@@ -288,10 +291,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             };
             return explain_difference(case, &extra);
         }
-        return Some(
-            controller_owned::addition(addition, entry)
-                .unwrap_or_else(|| unclaimed_addition::addition(case, addition, entry, strict)),
-        );
+        return Some(controller_owned::addition(case, addition, entry).unwrap_or_else(|| {
+            tug_of_war::escalate(case, unclaimed_addition::addition(addition, entry, strict))
+        }));
     }
     if let Some(entry) = stale_ownership::owner(case, addition) {
         if let Some(stale) = stale_ownership::addition(case, addition, entry) {
@@ -372,8 +374,23 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
             }));
             found
         }
-        None => blocked::refused(failure, case.is_secret),
+        None => blocked::refused(failure, case.is_secret, &unsettled(case, found)),
     }
+}
+
+/// What an apply would have to change, and no finding names yet.
+fn unsettled(case: &Case<'_>, found: &[Explained]) -> Vec<FieldPath> {
+    let differences = case.comparison.differences.iter().map(|difference| &difference.path);
+    let is_unchanged = matches!(case.facts().previous, Previous::Same);
+    let dropped = case.comparison.additions.iter().filter(|addition| {
+        let place = addition.whole.as_ref().unwrap_or(&addition.path);
+        !is_unchanged && addition.fill == Fill::None && case.is_ours(place)
+    });
+    differences
+        .chain(dropped.map(|addition| &addition.path))
+        .filter(|path| !is_aside(path) && !found.iter().any(|known| known.field == **path))
+        .cloned()
+        .collect()
 }
 
 /// Git's item would stand beside the one that somebody made of it by changing its key, and the two clash (two
@@ -393,12 +410,12 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
 }
 
 /// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of
-/// the former choice (`rollingUpdate` beside `type: Recreate`).
+/// the former choice (`rollingUpdate` beside `type: Recreate` or `type: OnDelete`, which the server calls invalid).
 fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<FieldPath>> {
     let places: Vec<FieldPath> = failure
         .causes
         .iter()
-        .filter(|cause| cause.reason == "FieldValueForbidden")
+        .filter(|cause| matches!(cause.reason.as_str(), "FieldValueForbidden" | "FieldValueInvalid"))
         .map(|cause| FieldPath::from_server(&cause.field))
         .collect();
     let all_left_over = places.iter().all(|place| {

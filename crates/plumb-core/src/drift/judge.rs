@@ -162,7 +162,7 @@ fn judge_missing(evidence: &Evidence<'_>, desired: &DesiredObject, is_secret: bo
     };
     // A namespace or a kind that does not exist yet comes with the sync; that is no refusal of this object.
     match failure.filter(|failure| failure.is_final() && !matches!(failure.code, 404 | 409)) {
-        Some(failure) => explained.extend(blocked::refused(failure, is_secret)),
+        Some(failure) => explained.extend(blocked::refused(failure, is_secret, &[])),
         None => explained.push(behind::missing(evidence)),
     }
     settle(evidence, Counted, explained)

@@ -184,3 +184,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_verdict_is_kept_only_while_the_same_is_disputed() {
+    let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "x");
+    let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
+    let key_beside = |theirs: &Manifest| {
+        let claims = [Claim { app: "other", manifest: Some(theirs) }];
+        VerdictKey::of(&Evidence {
+            key: &key,
+            desired: None,
+            live: None,
+            schemas: &schemas,
+            rules: &rules,
+            options: CompareOptions::default(),
+            facts: Facts { claims: &claims, ..Facts::default() },
+            answers: Answers::default(),
+            now: "2026-02-01T00:00:00Z".parse().unwrap(),
+        })
+    };
+    let [one, two] = ["1", "2"].map(|level| object("ConfigMap", json!({"level": level}), &[]));
+    assert_eq!(key_beside(&one), key_beside(&one));
+    assert_ne!(key_beside(&one), key_beside(&two));
+}
