@@ -4,11 +4,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better at the call")]
 
 use expect_test::{Expect, expect};
-use plumb_core::app::CompareOptions;
+use plumb_core::app::{CompareOptions, IgnoreRule};
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, ApiFailure, Autoscaler, DryRun, Evidence, Facts, FailureCause, HealRecord, Mutator, Outcome,
-    Previous, Question, SecondRender, Verdict, judge,
+    Answers, ApiFailure, Attempt, Autoscaler, DryRun, Evidence, Facts, FailureCause, HealRecord, Mutator,
+    Outcome, Previous, Question, SecondRender, Verdict, judge,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{FieldPath, Manifest, ObjectKey};
@@ -27,6 +27,7 @@ struct Scene {
     /// `apiVersion kind`.
     kind: &'static str,
     git: Value,
+    /// `null`: nothing.
     live: Value,
     /// `manager Apply|Update second[ subresource| apiVersion]` and its `fieldsV1`.
     managers: Vec<(&'static str, Value)>,
@@ -38,6 +39,8 @@ struct Scene {
     autoscalers: Vec<Autoscaler>,
     heals: Vec<HealRecord>,
     strict: bool,
+    /// Ignored, with the server asked about every object all the same.
+    ignored: Option<&'static str>,
     last_applied: Option<Value>,
 }
 
@@ -55,6 +58,7 @@ impl Scene {
             autoscalers: Vec::new(),
             heals: Vec::new(),
             strict: false,
+            ignored: None,
             last_applied: None,
         }
     }
@@ -140,7 +144,8 @@ impl Scene {
             options: ObjectOptions::default(),
             origin: None,
         };
-        let mut live = object(&self.live, managers.collect());
+        let is_there = !self.live.is_null();
+        let mut live = object(if is_there { &self.live } else { &self.git }, managers.collect());
         if let Some(last_applied) = &self.last_applied {
             let text = object(last_applied, Vec::new()).to_string();
             live["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!(text);
@@ -155,20 +160,33 @@ impl Scene {
         };
         let before = self.before.as_ref().map(|fields| manifest(object(fields, Vec::new())));
         let live = manifest(live);
-        let (schemas, rules) = (schemas(), IgnoreRules::default());
+        let rules = self.ignored.map(|pointer| IgnoreRule {
+            kind: "*".to_owned(),
+            json_pointers: vec![pointer.to_owned()],
+            ..IgnoreRule::default()
+        });
+        let (schemas, (rules, _)) = (schemas(), IgnoreRules::compile(rules));
         let mut evidence = Evidence {
             key: &key,
             desired: Some(&desired),
-            live: Some(&live),
+            live: Some(&live).filter(|_| is_there),
             schemas: &schemas,
             rules: &rules,
-            options: CompareOptions { strict: self.strict, ..CompareOptions::default() },
+            options: CompareOptions {
+                strict: self.strict,
+                server_side_diff: self.ignored.map(|_| true),
+                ..CompareOptions::default()
+            },
             facts: Facts {
                 app: "app",
                 previous: match (&before, self.knows_previous) {
                     (_, false) => Previous::Unknown,
                     (Some(before), _) => Previous::Changed(Some(before)),
                     (None, _) => Previous::Same,
+                },
+                attempt: match &self.answer {
+                    Answer::Refused(failure) => Attempt::Refused(failure),
+                    Answer::Object(_) | Answer::Unavailable => Attempt::None,
                 },
                 mutators: &self.mutators,
                 autoscalers: &self.autoscalers,
@@ -317,6 +335,17 @@ fn a_refusal_of_any_code_is_shown_in_the_servers_words() {
         check(scene(), expect!["! Blocked /data/level"]);
         assert!(said(&scene()).contains("denied the request: no such team"), "{code}");
     }
+    // The same for an object that is not there; but what is missing around it comes with the sync.
+    let missing = |code, message: &str| {
+        let mut scene = config(json!({"level": "2"}), json!({})).refused(code, message, &[]);
+        scene.live = Value::Null;
+        scene
+    };
+    check(
+        missing(404, "admission webhook \"guard\" denied the request: no such team"),
+        expect!["! Blocked "],
+    );
+    check(missing(404, "namespaces \"n\" not found"), expect!["! Behind "]);
     // A server that is busy or broken has refused nothing.
     for code in [429, 500, 503] {
         check(
@@ -416,6 +445,14 @@ fn what_the_server_chooses_is_looked_at_like_anything_else() {
             .server_makes(json!({"spec": {"tls": []}})),
         expect!["! Behind /spec/ingressClassName"],
     );
+    // The control plane's choice is a default like the server's, and so is one without a record.
+    check(
+        ingress()
+            .by("argocd-controller Apply 1", ours.clone())
+            .by("kube-controller-manager Update 2", class.clone()),
+        expect!["SchemaDefault /spec/ingressClassName by kube-controller-manager"],
+    );
+    check(ingress().strict(), expect!["SchemaDefault /spec/ingressClassName"]);
     let mut left = ingress()
         .by("argocd-controller Apply 2", ours.clone())
         .by("kubectl-client-side-apply Update 1", class.clone());
@@ -570,6 +607,10 @@ fn a_refusal_names_the_fields_that_cannot_change() {
             )
     };
     check(binding(), expect!["! Blocked /roleRef/name"]);
+    // A field that is ignored is not named, and does not hide the refusal.
+    let mut ignoring = binding();
+    ignoring.ignored = Some("/roleRef/name");
+    check(ignoring, expect!["! Blocked /roleRef"]);
     assert!(said(&binding()).contains("-> the field cannot be changed in place: replace the object"));
 }
 

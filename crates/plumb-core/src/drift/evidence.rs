@@ -239,6 +239,12 @@ impl ApiFailure {
     pub(super) fn is_final(&self) -> bool {
         (400..500).contains(&self.code) && self.code != 429
     }
+
+    /// Is it that something around the object is not there yet (its namespace, its kind), or just came? A sync
+    /// brings that about.
+    pub(super) fn is_of_surroundings(&self) -> bool {
+        matches!(self.code, 404 | 409) && !self.message.contains("denied the request")
+    }
 }
 
 /// One `details.causes` entry.

@@ -41,7 +41,7 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
             found.extend(explain_addition(case, addition, strict));
         }
     }
-    found.extend(explain_refusal(case, &found));
+    found.extend(explain_refusal(case, &found, &ignored));
     let options = case.evidence.options;
     match case.evidence.answers.dry_run {
         None if options.server_side_diff == Some(true) => case.ask(Question::DryRun),
@@ -262,6 +262,10 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
     }
     let place = addition.whole.as_ref().unwrap_or(&addition.path);
     if let Some(entry) = case.other_writer(place) {
+        // It is the control plane that chooses a claim's volume, a pod's node.
+        if addition.fill == Fill::Allocated && is_control_plane(entry.manager) {
+            return Some(schema_default::unowned(addition).by(entry));
+        }
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
@@ -307,7 +311,7 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
         };
     }
-    if case.owners.is_empty() {
+    if case.owners.is_empty() && addition.fill == Fill::None {
         return Some(unclaimed_addition::nobody(addition, strict));
     }
     Some(unowned(case, addition))
@@ -352,7 +356,7 @@ fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
 }
 
 /// The dry-run was refused: one finding, unless taking over what nobody owns makes it pass.
-fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
+fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<Explained> {
     let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return Vec::new() };
     if !failure.is_final() || is_beside_edited_key(failure, found) {
         return Vec::new();
@@ -374,22 +378,27 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
             }));
             found
         }
-        None => blocked::refused(failure, case.is_secret, &unsettled(case, found)),
+        None => blocked::refused(failure, case.is_secret, &unsettled(case, found, ignored)),
     }
 }
 
 /// What an apply would have to change, and no finding names yet.
-fn unsettled(case: &Case<'_>, found: &[Explained]) -> Vec<FieldPath> {
-    let differences = case.comparison.differences.iter().map(|difference| &difference.path);
+fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<FieldPath> {
+    let differences = case.comparison.differences.iter();
+    let differences = differences.map(|difference| (&difference.path, &difference.desired_path));
     let is_unchanged = matches!(case.facts().previous, Previous::Same);
     let dropped = case.comparison.additions.iter().filter(|addition| {
         let place = addition.whole.as_ref().unwrap_or(&addition.path);
         !is_unchanged && addition.fill == Fill::None && case.is_ours(place)
     });
     differences
-        .chain(dropped.map(|addition| &addition.path))
-        .filter(|path| !is_aside(path) && !found.iter().any(|known| known.field == **path))
-        .cloned()
+        .chain(dropped.map(|addition| (&addition.path, &addition.path)))
+        .filter(|(path, desired_path)| {
+            !is_aside(path)
+                && !is_ignored(case, ignored, path, desired_path)
+                && !found.iter().any(|known| known.field == **path)
+        })
+        .map(|(path, _)| path.clone())
         .collect()
 }
 
