@@ -121,9 +121,12 @@ pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
     }));
     let (world, server) = (world.clone(), server.to_owned());
     options.excluded = Arc::new(move |kind| world.settings().filter.excludes(kind, &server));
-    for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy"] {
+    for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
+    {
         options.keep_whole.insert(GroupKind::new("admissionregistration.k8s.io", kind));
     }
+    // Admission configurations select namespaces by their labels.
+    options.keep_whole.insert(GroupKind::new("", "Namespace"));
     options
 }
 

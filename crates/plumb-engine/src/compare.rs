@@ -235,7 +235,12 @@ impl Comparison<'_> {
                     attempt,
                     claims,
                     autoscalers: live.as_ref().map(|_| self.autoscalers(key)).unwrap_or_default(),
-                    mutators: admission::matching(mutators, &object.manifest, &self.cluster.client.catalog()),
+                    mutators: admission::matching(
+                        mutators,
+                        (&object.manifest, live.as_deref()),
+                        &self.cluster.client.catalog(),
+                        &self.cluster.store,
+                    ),
                     users: Vec::new(),
                     heals: heals(memory, key, fingerprint),
                     finished,

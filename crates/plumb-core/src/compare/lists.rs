@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::Spelling;
 use super::walk::{Side, Step, Walk, known};
-use super::{Change, Fill, Reason};
+use super::{Change, Comparison, Fill, Reason};
 use crate::schema::{ListType, Schema, Shape};
 
 /// Lists longer than this are compared position by position when they do not match; pairing them is quadratic.
@@ -26,7 +26,11 @@ impl<'a> Walk<'a> {
             Some(Shape::List { list_type: ListType::Set, .. }) if self.atomic.is_none() => {
                 self.set(whole_desired, whole_live, desired, live);
             }
-            Some(Shape::List { items, .. }) => {
+            Some(Shape::List { items, list_type }) => {
+                // The server looks for duplicates inside what is replaced as a whole too.
+                if names_twice(list_type, items, desired) {
+                    self.out.duplicates.push(self.path(Side::Desired));
+                }
                 self.inside(true, |walk| {
                     walk.atomic_list(Some(items), whole_desired, whole_live, desired, live);
                 });
@@ -100,6 +104,10 @@ impl<'a> Walk<'a> {
         desired: &'a [Value],
         live: &'a [Value],
     ) {
+        if has_twice(desired, PartialEq::eq) {
+            self.out.duplicates.push(self.path(Side::Desired));
+            return;
+        }
         for (at, item) in desired.iter().enumerate() {
             if !live.contains(item) {
                 self.steps.push(Step::Item { desired: Some(at), live: None });
@@ -135,15 +143,16 @@ impl<'a> Walk<'a> {
         }
         if desired.len() == live.len() {
             let trial = self.trial(|walk| walk.pairwise(items, desired, live));
-            if trial.differences.is_empty() && trial.duplicates.is_empty() {
+            if trial.differences.is_empty() {
                 self.out.append(trial);
                 return;
             }
         }
         if desired.len() <= live.len()
             && live.len() <= MAX_PAIRED
-            && let Some(matched) = self.matching(items, desired, live)
+            && let Some((matched, inside)) = self.matching(items, desired, live)
         {
+            self.out.append(inside);
             if desired.len() == live.len() {
                 self.differ(Change::Order, Some(whole_desired), Some(whole_live));
                 return;
@@ -166,31 +175,55 @@ impl<'a> Walk<'a> {
             self.steps.push(Step::Item { desired: wanted.map(|_| at), live: found.map(|_| at) });
             match (wanted, found) {
                 (Some(wanted), Some(found)) => self.place(items, wanted, found),
-                (Some(wanted), None) => self.differ(Change::ItemMissing, Some(wanted), None),
+                (Some(wanted), None) => {
+                    self.differ(Change::ItemMissing, Some(wanted), None);
+                    self.scan(items, wanted);
+                }
                 (None, found) => self.differ(Change::Extra, None, found),
             }
             self.steps.pop();
         }
     }
 
-    /// A live item for every desired one, each used once.
+    /// A live item for every desired one, each used once, and what is to be said of their insides.
     fn matching(
         &mut self,
         items: Option<Schema<'a>>,
         desired: &'a [Value],
         live: &'a [Value],
-    ) -> Option<Vec<usize>> {
+    ) -> Option<(Vec<usize>, Comparison<'a>)> {
         let mut matched = Vec::with_capacity(desired.len());
-        for wanted in desired {
-            let found = live.iter().enumerate().find(|(at, found)| {
-                !matched.contains(at)
-                    && (wanted == *found
-                        || self.trial(|walk| walk.place(items, wanted, found)).differences.is_empty())
-            });
-            matched.push(found?.0);
+        let mut inside = Comparison::default();
+        for (at, wanted) in desired.iter().enumerate() {
+            let (place, trial) =
+                live.iter().enumerate().filter(|(place, _)| !matched.contains(place)).find_map(
+                    |(place, found)| {
+                        let trial = self.trial(|walk| {
+                            walk.steps.push(Step::Item { desired: Some(at), live: Some(place) });
+                            walk.place(items, wanted, found);
+                            walk.steps.pop();
+                        });
+                        trial.differences.is_empty().then_some((place, trial))
+                    },
+                )?;
+            matched.push(place);
+            inside.append(trial);
         }
-        Some(matched)
+        Some((matched, inside))
     }
+}
+
+/// Does Git name an item twice, where the server refuses that?
+pub(super) fn names_twice(list_type: &ListType, items: Schema<'_>, desired: &[Value]) -> bool {
+    match list_type {
+        ListType::Map(keys) => has_twice(desired, |one, other| same_keys(keys, items, one, other)),
+        ListType::Set => has_twice(desired, PartialEq::eq),
+        ListType::Atomic => false,
+    }
+}
+
+fn has_twice(items: &[Value], is_same: impl Fn(&Value, &Value) -> bool) -> bool {
+    items.iter().enumerate().any(|(at, item)| items.iter().take(at).any(|earlier| is_same(earlier, item)))
 }
 
 /// Are two items of a keyed list the same one? A key that is left out has its default.

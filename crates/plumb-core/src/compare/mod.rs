@@ -81,6 +81,8 @@ pub struct Addition<'a> {
     pub fill: Fill,
     /// Is it a list item?
     pub is_item: bool,
+    /// Does it stand inside a map that is one value, such as a selector? One more key changes its meaning.
+    pub in_whole_map: bool,
 }
 
 /// Whether the server fills in this value by itself.
@@ -90,8 +92,10 @@ pub enum Fill {
     None,
     /// The schema's default.
     Schema,
-    /// A default or allocation of a built-in kind.
+    /// A default of a built-in kind.
     BuiltIn,
+    /// A built-in kind's field where the server chooses a value of its own, if nobody else does.
+    Allocated,
 }
 
 /// A difference of bytes that means the same.

@@ -21,7 +21,8 @@ fn schemas() -> SchemaSet {
                 "protocol": {"type": "string", "default": "TCP"}}}},
         "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
         "steps": {"type": "array", "items": {"type": "object", "properties": {
-            "name": {"type": "string"}, "policy": {"type": "string", "default": "None"}}}},
+            "name": {"type": "string"}, "policy": {"type": "string", "default": "None"},
+            "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}}},
         "selector": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
     }}}}}}})])
@@ -126,7 +127,41 @@ fn atomic_lists_are_satisfied_or_told_apart() {
 }
 
 #[test]
+fn mistakes_are_found_in_lists_that_were_reordered_or_changed() {
+    check(
+        json!({"steps": [{"name": "a", "polcy": "x"}, {"name": "b"}]}),
+        json!({"steps": [{"name": "b"}, {"name": "a"}]}),
+        expect![[r#"
+            Order /spec/steps in /spec/steps
+            unknown /spec/steps/0/polcy Some("policy")"#]],
+    );
+    check(
+        json!({"steps": [{"name": "a", "tags": ["x", "x"]}]}),
+        json!({"steps": [{"name": "b"}, {"name": "a", "tags": ["x", "x"], "policy": "None"}]}),
+        expect![[r"
+            Extra /spec/steps/0 in /spec/steps
+            added /spec/steps/1/policy Schema
+            duplicate /spec/steps/0/tags"]],
+    );
+    check(
+        json!({"steps": [{"name": "a"}, {"name": "b", "polcy": "x"}]}),
+        json!({"steps": [{"name": "a"}]}),
+        expect![[r#"
+            ItemMissing /spec/steps/1 in /spec/steps
+            unknown /spec/steps/1/polcy Some("policy")"#]],
+    );
+}
+
+#[test]
 fn sets_and_atomic_maps() {
+    check(json!({"tags": ["a", "a"]}), json!({"tags": ["a"]}), expect!["duplicate /spec/tags"]);
+    check(
+        json!({"tags": ["a", "a"]}),
+        json!({}),
+        expect![[r"
+        Missing /spec/tags
+        duplicate /spec/tags"]],
+    );
     check(
         json!({"tags": ["b", "a"]}),
         json!({"tags": ["a", "b"]}),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::duration::{parse_duration, print_duration};
+use super::duration::parse_duration;
 use super::quantity::Quantity;
 use crate::schema::Scalar;
 
@@ -61,19 +61,19 @@ pub(crate) fn relate(desired: &Value, live: &Value, scalar: Option<Scalar>, buil
     }
 }
 
-/// Could `live` be what a controller prints after reading `desired`, where the schema only says "text"? It is
-/// for the caller to show that a controller wrote it.
+/// Could `live` be what a controller prints after reading `desired`, where the schema only says "text"? Each
+/// library prints in its own way (`1m`, `60s`, `1m0s`), so the value decides. It is for the caller to show that a
+/// controller wrote it, and that the text is one that has a value.
 pub(crate) fn reprinted(desired: &Value, live: &Value) -> Option<Spelling> {
     let (Value::String(desired), Value::String(live)) = (desired, live) else { return None };
     let duration = parse_duration(desired);
-    if duration.is_some()
-        && duration == parse_duration(live)
-        && duration.and_then(print_duration).as_ref() == Some(live)
-    {
+    if duration.is_some() && duration == parse_duration(live) {
         return Some(Spelling::Duration);
     }
-    let is_quantity = Quantity::has_suffix(desired) && Quantity::parse(desired) == Quantity::parse(live);
-    is_quantity.then_some(Spelling::Quantity)
+    // Two bare numbers (`1.0` and `1`) may as well be versions.
+    let has_suffix = Quantity::has_suffix(desired) || Quantity::has_suffix(live);
+    let quantity = Quantity::parse(desired);
+    (has_suffix && quantity.is_some() && quantity == Quantity::parse(live)).then_some(Spelling::Quantity)
 }
 
 fn respelled<T: PartialEq>(desired: Option<T>, live: Option<T>, spelling: Spelling) -> Relation {

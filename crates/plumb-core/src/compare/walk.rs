@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::lists::same_keys;
+use super::lists::names_twice;
 use super::value::{Relation, is_zero, relate};
 use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
 use crate::normalize::is_kept_metadata;
 use crate::object::{FieldPath, Segment};
-use crate::schema::{Field, KindSchema, ListType, Schema, Shape, server_fill};
+use crate::schema::{Field, KindSchema, ListType, Schema, ServerFill, Shape, server_fill};
 
 /// One step of the walk. A list item may stand at different places on the two sides.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Walk<'a> {
     pub(super) steps: Vec<Step<'a>>,
     /// Depth of the innermost place that is replaced as a whole, if we are inside one.
     pub(super) atomic: Option<usize>,
+    /// Are we inside a map that is replaced as a whole?
+    in_whole_map: bool,
     built_in: bool,
     kind: Option<KindSchema<'a>>,
     pub(super) out: Comparison<'a>,
@@ -36,7 +38,14 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(built_in: bool, kind: Option<KindSchema<'a>>) -> Self {
-        Self { steps: Vec::new(), atomic: None, built_in, kind, out: Comparison::default() }
+        Self {
+            steps: Vec::new(),
+            atomic: None,
+            in_whole_map: false,
+            built_in,
+            kind,
+            out: Comparison::default(),
+        }
     }
 
     pub(super) fn finish(self) -> Comparison<'a> {
@@ -126,7 +135,10 @@ impl<'a> Walk<'a> {
         match (desired, live) {
             (Value::Object(wanted), Value::Object(found)) => {
                 let atomic = matches!(schema.map(Schema::shape), Some(Shape::Map { atomic: true }));
+                let outer = self.in_whole_map;
+                self.in_whole_map |= atomic;
                 self.inside(atomic, |walk| walk.fields(schema, wanted, found, |_| false));
+                self.in_whole_map = outer;
             }
             (Value::Array(wanted), Value::Array(found)) => self.list(schema, desired, live, wanted, found),
             _ => {
@@ -243,11 +255,7 @@ impl<'a> Walk<'a> {
             }
             Value::Array(wanted) => {
                 let Shape::List { items, list_type } = schema.shape() else { return };
-                if let ListType::Map(keys) = list_type
-                    && wanted.iter().enumerate().any(|(at, item)| {
-                        wanted.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item))
-                    })
-                {
+                if names_twice(list_type, items, wanted) {
                     self.out.duplicates.push(self.path(Side::Desired));
                 }
                 for (at, item) in wanted.iter().enumerate() {
@@ -300,7 +308,8 @@ impl<'a> Walk<'a> {
 
     pub(super) fn add(&mut self, live: &'a Value, fill: Fill, is_item: bool) {
         let (path, whole) = (self.path(Side::Live), self.whole());
-        self.out.additions.push(Addition { path, whole, live, fill, is_item });
+        let in_whole_map = self.in_whole_map;
+        self.out.additions.push(Addition { path, whole, live, fill, is_item, in_whole_map });
     }
 
     pub(super) fn differ(&mut self, change: Change, desired: Option<&'a Value>, live: Option<&'a Value>) {
@@ -393,10 +402,11 @@ fn fill_of(
         return Fill::Schema;
     }
     let of_type = parent.and_then(Schema::type_name);
-    if of_type.is_some_and(|of_type| server_fill(of_type, name, found, siblings).is_some()) {
-        return Fill::BuiltIn;
+    match of_type.and_then(|of_type| server_fill(of_type, name, found, siblings)) {
+        Some(ServerFill::Default) => Fill::BuiltIn,
+        Some(ServerFill::Allocated) => Fill::Allocated,
+        None => Fill::None,
     }
-    Fill::None
 }
 
 /// A map default (`{}`) whose fields were filled with their own defaults in turn.

@@ -79,7 +79,7 @@ fn facts(evidence: &Evidence<'_>) -> u64 {
     }
     (facts.prune, facts.render_may_vary).hash(&mut hasher);
     for claim in facts.claims {
-        claim.app.hash(&mut hasher);
+        (claim.app, claim.manifest.map(content)).hash(&mut hasher);
     }
     for autoscaler in facts.autoscalers {
         (&autoscaler.kind, &autoscaler.name).hash(&mut hasher);

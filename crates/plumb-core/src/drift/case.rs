@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::DriftClass;
 use super::evidence::{DryRun, Evidence, Facts, Question, SecondRender};
 use crate::compare::{Addition, Aside, Change, Comparison, Difference, compare};
-use crate::fields::{Entry, Owners, is_person};
+use crate::fields::{Entry, Owners, is_controller_by_name, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::KindSchema;
@@ -155,6 +155,14 @@ impl<'a> Case<'a> {
     /// Whoever else wrote this place last. Earlier applies, by client or by another tool, count as ours unless
     /// they came after our apply.
     pub(super) fn other_writer(&self, place: &FieldPath) -> Option<&Entry<'a>> {
+        self.last_writer(place, |entry, ours| entry > ours)
+    }
+
+    fn last_writer(
+        &self,
+        place: &FieldPath,
+        is_later: impl Fn(Option<&str>, Option<&str>) -> bool,
+    ) -> Option<&Entry<'a>> {
         let ours = self.owners.ours().and_then(|entry| entry.time_text);
         self.owners
             .of_place(place)
@@ -162,20 +170,34 @@ impl<'a> Case<'a> {
             .filter(|entry| match (entry.is_client_side_apply(), entry.is_other_delivery()) {
                 (false, false) => true,
                 (true, _) if entry.manager == crate::tracking::FIELD_MANAGER => false,
-                _ => ours.is_some_and(|ours| entry.time_text > Some(ours)),
+                _ => ours.is_some() && is_later(entry.time_text, ours),
             })
             .max_by_key(|entry| (entry.time_text.is_none(), entry.time_text))
     }
 
     /// Whoever else wrote what differs. What is not there has no owner, and neither has an order: the entries
-    /// of a keyed list speak of its items.
+    /// of a keyed list speak of its items. Within one second an apply that left another value than Git's came
+    /// after ours, which would have replaced it.
     pub(super) fn other_writer_of(&self, difference: &Difference<'_>) -> Option<&Entry<'a>> {
         let is_gone = matches!(difference.change, Change::ItemMissing | Change::Order);
         match &difference.whole {
-            Some(whole) => self.other_writer(whole),
+            Some(whole) => self.last_writer(whole, |entry, ours| entry >= ours),
             None if is_gone => None,
-            None => self.other_writer(&difference.path),
+            None => self.last_writer(&difference.path, |entry, ours| entry >= ours),
         }
+    }
+
+    /// Whoever wrote the object after us in the terms of another version of its kind, in which the places have
+    /// other names.
+    pub(super) fn writer_in_other_version(&self) -> Option<&Entry<'a>> {
+        let version = self.desired.api_version();
+        let entries = self.owners.entries().iter().filter(|entry| {
+            !entry.is_ours()
+                && entry.subresource.is_none()
+                && entry.api_version.is_some_and(|other| other != version)
+                && self.is_after_ours(entry)
+        });
+        entries.max_by_key(|entry| entry.time_text)
     }
 
     /// Do we own this place, by server-side or an earlier client-side apply?
@@ -242,9 +264,7 @@ impl<'a> Case<'a> {
                 self.ask(Question::DryRun);
                 Prediction::Asked
             }
-            Some(DryRun::Refused(failure)) if (400..500).contains(&failure.code) && failure.code != 429 => {
-                Prediction::Refused
-            }
+            Some(DryRun::Refused(failure)) if failure.is_final() => Prediction::Refused,
             Some(DryRun::Refused(_) | DryRun::Unavailable) => Prediction::Unavailable,
             Some(DryRun::Object(object)) => {
                 let predicted = self
@@ -292,6 +312,15 @@ impl<'a> Case<'a> {
         format!("Git says {}, the cluster has {}", side(difference.desired), side(difference.live))
     }
 
+    /// Is there a sign that this writer is a controller: its name, or that it writes the object's status?
+    pub(super) fn is_shown_controller(&self, entry: &Entry<'_>) -> bool {
+        let writes_status = || {
+            let mut entries = self.owners.entries().iter();
+            entries.any(|other| other.manager == entry.manager && other.subresource == Some("status"))
+        };
+        is_controller(entry) && (is_controller_by_name(entry.manager) || writes_status())
+    }
+
     /// Who removed or reordered something that our apply had put there; `managedFields` keep no record of that,
     /// the witness does. A note that is older than our apply is of something else.
     pub(super) fn remover(&self) -> (Option<String>, Option<Timestamp>) {
@@ -321,7 +350,7 @@ pub(super) fn writer(entry: &Entry<'_>) -> String {
     }
 }
 
-/// A writer that is no person.
+/// A writer that is not known to be a person.
 pub(super) fn is_controller(entry: &Entry<'_>) -> bool {
     !is_person(entry.manager)
 }

@@ -8,8 +8,6 @@ use super::classes::{
 };
 use super::evidence::{DryRun, Question};
 use super::{ApiFailure, Previous};
-use serde_json::Value;
-
 use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero};
 use crate::fields::is_control_plane;
 use crate::ignore::Ignored;
@@ -43,7 +41,7 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
             found.extend(explain_addition(case, addition, strict));
         }
     }
-    found.extend(explain_refusal(case, &found));
+    found.extend(explain_refusal(case, &found, &ignored));
     let options = case.evidence.options;
     match case.evidence.answers.dry_run {
         None if options.server_side_diff == Some(true) => case.ask(Question::DryRun),
@@ -125,15 +123,21 @@ fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<
             None => Some(phantom_default::dropped_by_server(difference.desired_path.clone())),
             Some(_) => explain_difference(case, difference),
         },
-        Some(DryRun::Refused(_)) => None,
-        Some(DryRun::Unavailable) => explain_difference(case, difference),
+        Some(DryRun::Refused(failure)) if failure.is_final() => None,
+        Some(DryRun::Refused(_) | DryRun::Unavailable) => explain_difference(case, difference),
     }
 }
 
 /// From the most telling evidence to the least.
 fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     if case.is_dropped_by_server(difference) {
-        return Some(rejected_field::dropped(case, difference));
+        return match taken_by_admission(case, difference) {
+            Prediction::Asked => None,
+            Prediction::Unchanged => Some(dropped(case, difference)),
+            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {
+                Some(rejected_field::dropped(case, difference))
+            }
+        };
     }
     // A map where the cluster has a list is likelier Git's mistake than anybody's choice.
     if is_of_other_shape(difference)
@@ -157,7 +161,14 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     if edit.is_none() && is_perhaps_dropped(case, difference) {
         match case.predict(difference) {
             Prediction::Asked => return None,
-            Prediction::Unchanged => return Some(rejected_field::dropped(case, difference)),
+            Prediction::Unchanged => return Some(dropped(case, difference)),
+            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
+        }
+    }
+    if edit.is_none() && live_edit::edited_key(case, difference).is_none() {
+        match taken_by_admission(case, difference) {
+            Prediction::Asked => return None,
+            Prediction::Unchanged => return Some(dropped(case, difference)),
             Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
         }
     }
@@ -191,6 +202,22 @@ fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
         && case.remover().0.is_none()
 }
 
+/// Would a matching policy take it away again (or reorder it)? Without one there is nothing to ask.
+fn taken_by_admission(case: &Case<'_>, difference: &Difference<'_>) -> Prediction {
+    let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
+    if is_gone && !case.facts().mutators.is_empty() {
+        case.predict(difference)
+    } else {
+        Prediction::Unavailable
+    }
+}
+
+/// What does not stay when it is written: a policy's doing where one matches, else the server's.
+fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+    admission_mutated::difference(case, difference)
+        .unwrap_or_else(|| rejected_field::dropped(case, difference))
+}
+
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let same = matches!(case.facts().previous, Previous::Same);
@@ -202,24 +229,26 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         Prediction::Unchanged => Some(if difference.desired.is_some_and(is_zero) {
             phantom_default::chosen_by_server(difference)
         } else {
-            admission_mutated::difference(case, difference).unwrap_or_else(|| {
-                if difference.change == Change::Missing {
-                    rejected_field::dropped(case, difference)
-                } else {
-                    equivalent_value::printed_by_server(case, difference)
+            match difference.change {
+                Change::Missing => dropped(case, difference),
+                Change::Value | Change::ItemMissing | Change::Extra | Change::Order => {
+                    admission_mutated::difference(case, difference)
+                        .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
                 }
-            })
+            }
         }),
         Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
         }
+        Prediction::Changed if same => {
+            Some(tug_of_war::escalate(case, live_edit::nameless(case, difference)))
+        }
         Prediction::Changed | Prediction::Unavailable if rerendered && is_there && case.is_ours(place) => {
             Some(unstable_render::since_applied(difference))
         }
-        Prediction::Unavailable if same => Some(
-            admission_mutated::difference(case, difference)
-                .unwrap_or_else(|| unexplained::difference(case, difference)),
-        ),
+        Prediction::Unavailable if same => {
+            Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
+        }
         Prediction::Changed | Prediction::Unavailable => Some(behind::difference(case, difference)),
     }
 }
@@ -233,6 +262,10 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
     }
     let place = addition.whole.as_ref().unwrap_or(&addition.path);
     if let Some(entry) = case.other_writer(place) {
+        // It is the control plane that chooses a claim's volume, a pod's node.
+        if addition.fill == Fill::Allocated && is_control_plane(entry.manager) {
+            return Some(schema_default::unowned(addition).by(entry));
+        }
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
@@ -251,7 +284,7 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
                 return None;
             }
         }
-        if is_key_of_whole_map(case, addition) {
+        if addition.in_whole_map {
             let extra = Difference {
                 path: addition.path.clone(),
                 desired_path: addition.path.clone(),
@@ -262,10 +295,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             };
             return explain_difference(case, &extra);
         }
-        return Some(
-            controller_owned::addition(addition, entry)
-                .unwrap_or_else(|| unclaimed_addition::addition(case, addition, entry, strict)),
-        );
+        return Some(controller_owned::addition(case, addition, entry).unwrap_or_else(|| {
+            tug_of_war::escalate(case, unclaimed_addition::addition(addition, entry, strict))
+        }));
     }
     if let Some(entry) = stale_ownership::owner(case, addition) {
         if let Some(stale) = stale_ownership::addition(case, addition, entry) {
@@ -275,11 +307,11 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         return match case.predict_addition(addition) {
             Prediction::Asked | Prediction::Refused => None,
             Prediction::Unchanged => Some(unowned(case, addition)),
-            Prediction::Unavailable if addition.whole.is_some() => Some(unowned(case, addition)),
+            Prediction::Unavailable if addition.whole.is_some() => Some(perhaps_dropped(case, addition)),
             Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
         };
     }
-    if case.owners.is_empty() {
+    if case.owners.is_empty() && addition.fill == Fill::None {
         return Some(unclaimed_addition::nobody(addition, strict));
     }
     Some(unowned(case, addition))
@@ -289,7 +321,19 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
 fn unowned(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     admission_mutated::addition(case, addition)
         .filter(|_| addition.fill == Fill::None)
-        .unwrap_or_else(|| schema_default::unowned(case, addition))
+        .unwrap_or_else(|| schema_default::unowned(addition))
+}
+
+/// Something in a list or map that is ours as a whole, and a server that cannot say whether it would stay: what
+/// was applied before tells, if it is known.
+fn perhaps_dropped(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
+    match case.facts().previous {
+        Previous::Changed(Some(previous)) if addition.path.find(previous.value()).is_some() => {
+            behind::dropped(addition)
+        }
+        Previous::Changed(Some(_)) | Previous::Same => unowned(case, addition),
+        Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => unexplained::addition(addition),
+    }
 }
 
 /// Metadata that the cluster's controllers write beside a status.
@@ -297,13 +341,6 @@ fn is_status_of_controller(addition: &Addition<'_>, subresource: Option<&str>, m
     subresource == Some("status")
         && is_control_plane(manager)
         && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
-}
-
-/// A key of a map that Git sets as a whole, such as a Service's selector: one more changes its meaning.
-fn is_key_of_whole_map(case: &Case<'_>, addition: &Addition<'_>) -> bool {
-    let Some(whole) = &addition.whole else { return false };
-    addition.path.parent().as_ref() == Some(whole)
-        && whole.find(case.live.value()).is_some_and(Value::is_object)
 }
 
 /// Is it known that Git's value of this place is not what was applied last? `None`: a question was noted.
@@ -319,12 +356,9 @@ fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
 }
 
 /// The dry-run was refused: one finding, unless taking over what nobody owns makes it pass.
-fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
+fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<Explained> {
     let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return Vec::new() };
-    if !(400..500).contains(&failure.code) || matches!(failure.code, 404 | 409 | 429) {
-        return Vec::new();
-    }
-    if is_beside_edited_key(failure, found) {
+    if !failure.is_final() || is_beside_edited_key(failure, found) {
         return Vec::new();
     }
     match forbidden_leftovers(case, failure) {
@@ -344,8 +378,28 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
             }));
             found
         }
-        None => blocked::refused(failure, case.is_secret),
+        None => blocked::refused(failure, case.is_secret, &unsettled(case, found, ignored)),
     }
+}
+
+/// What an apply would have to change, and no finding names yet.
+fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<FieldPath> {
+    let differences = case.comparison.differences.iter();
+    let differences = differences.map(|difference| (&difference.path, &difference.desired_path));
+    let is_unchanged = matches!(case.facts().previous, Previous::Same);
+    let dropped = case.comparison.additions.iter().filter(|addition| {
+        let place = addition.whole.as_ref().unwrap_or(&addition.path);
+        !is_unchanged && addition.fill == Fill::None && case.is_ours(place)
+    });
+    differences
+        .chain(dropped.map(|addition| (&addition.path, &addition.path)))
+        .filter(|(path, desired_path)| {
+            !is_aside(path)
+                && !is_ignored(case, ignored, path, desired_path)
+                && !found.iter().any(|known| known.field == **path)
+        })
+        .map(|(path, _)| path.clone())
+        .collect()
 }
 
 /// Git's item would stand beside the one that somebody made of it by changing its key, and the two clash (two
@@ -365,12 +419,12 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
 }
 
 /// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of
-/// the former choice (`rollingUpdate` beside `type: Recreate`).
+/// the former choice (`rollingUpdate` beside `type: Recreate` or `type: OnDelete`, which the server calls invalid).
 fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<FieldPath>> {
     let places: Vec<FieldPath> = failure
         .causes
         .iter()
-        .filter(|cause| cause.reason == "FieldValueForbidden")
+        .filter(|cause| matches!(cause.reason.as_str(), "FieldValueForbidden" | "FieldValueInvalid"))
         .map(|cause| FieldPath::from_server(&cause.field))
         .collect();
     let all_left_over = places.iter().all(|place| {

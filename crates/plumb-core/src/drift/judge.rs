@@ -161,10 +161,8 @@ fn judge_missing(evidence: &Evidence<'_>, desired: &DesiredObject, is_secret: bo
         (Attempt::None | Attempt::Applied | Attempt::Failed, _) => None,
     };
     // A namespace or a kind that does not exist yet comes with the sync; that is no refusal of this object.
-    match failure
-        .filter(|failure| (400..500).contains(&failure.code) && !matches!(failure.code, 404 | 409 | 429))
-    {
-        Some(failure) => explained.extend(blocked::refused(failure, is_secret)),
+    match failure.filter(|failure| failure.is_final() && !failure.is_of_surroundings()) {
+        Some(failure) => explained.extend(blocked::refused(failure, is_secret, &[])),
         None => explained.push(behind::missing(evidence)),
     }
     settle(evidence, Counted, explained)

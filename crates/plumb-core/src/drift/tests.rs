@@ -90,6 +90,8 @@ proptest! {
         managers in managers(),
         varies in any::<bool>(),
         strict in any::<bool>(),
+        code in 400..600_u16,
+        mutated in any::<bool>(),
     ) {
         let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "x");
         let manifest = |body: &Value| object("ConfigMap", body.clone(), &[]);
@@ -98,7 +100,9 @@ proptest! {
         let found = live.as_ref().map(|body| object("ConfigMap", body.clone(), &managers));
         let before = manifest(&json!({"a": "x"}));
         let (dry_run, second) = (dry_run.as_ref().map(&manifest), second.as_ref().map(&manifest));
-        let failure = ApiFailure { code: 422, reason: "Invalid".to_owned(), message: "no".to_owned(), causes: Vec::new() };
+        let failure = ApiFailure { code, reason: "Refused".to_owned(), message: "no".to_owned(), causes: Vec::new() };
+        let mutator = Mutator { kind: "MutatingAdmissionPolicy".to_owned(), name: "mirror".to_owned() };
+        let mutators = if mutated { vec![mutator] } else { Vec::new() };
         let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
         let evidence = Evidence {
             key: &key, desired: wanted.as_ref(), live: found.as_ref(), schemas: &schemas, rules: &rules,
@@ -108,6 +112,7 @@ proptest! {
                 owner: match owner { 0 => LiveOwner::ThisApp, 1 => LiveOwner::Nobody, _ => LiveOwner::App("other".to_owned()) },
                 previous: match previous { 0 => Previous::Unknown, 1 => Previous::Same, 2 => Previous::Changed(None), _ => Previous::Changed(Some(&before)) },
                 render_may_vary: varies,
+                mutators: &mutators,
                 ..Facts::default()
             },
             answers: Answers::default(),
@@ -129,6 +134,14 @@ proptest! {
                     let named = verdict.findings.iter().any(|finding|
                         finding.class == DriftClass::Blocked || finding.fields.iter().any(|named| named.to_string() == pointer));
                     prop_assert!(named, "{pointer} is not explained: {:?}", verdict.findings);
+                }
+            }
+        }
+        // No silence of the server makes a value that Git sets look right.
+        if let (Some(wanted), Some(found), 0, None, false) = (&wanted, &found, owner, &dry_run, varies) {
+            for (field, value) in wanted.manifest.value()["data"].as_object().unwrap() {
+                if found.value()["data"].get(field).is_some_and(|held| held != value) {
+                    prop_assert!(counts, "{field}: {:?}", verdict.findings);
                 }
             }
         }
@@ -170,4 +183,27 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_verdict_is_kept_only_while_the_same_is_disputed() {
+    let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "x");
+    let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
+    let key_beside = |theirs: &Manifest| {
+        let claims = [Claim { app: "other", manifest: Some(theirs) }];
+        VerdictKey::of(&Evidence {
+            key: &key,
+            desired: None,
+            live: None,
+            schemas: &schemas,
+            rules: &rules,
+            options: CompareOptions::default(),
+            facts: Facts { claims: &claims, ..Facts::default() },
+            answers: Answers::default(),
+            now: "2026-02-01T00:00:00Z".parse().unwrap(),
+        })
+    };
+    let [one, two] = ["1", "2"].map(|level| object("ConfigMap", json!({"level": level}), &[]));
+    assert_eq!(key_beside(&one), key_beside(&one));
+    assert_ne!(key_beside(&one), key_beside(&two));
 }

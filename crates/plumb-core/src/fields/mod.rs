@@ -8,6 +8,6 @@ mod take_over;
 #[cfg(test)]
 mod tests;
 
-pub use managers::{is_control_plane, is_person};
+pub use managers::{is_control_plane, is_controller_by_name, is_person};
 pub use owners::{Entry, Operation, Owners};
 pub use take_over::{TakeOver, take_over};

@@ -27,6 +27,8 @@ pub struct Entry<'a> {
     pub subresource: Option<&'a str>,
     /// When the entry last changed, as written.
     pub time_text: Option<&'a str>,
+    /// The version of the kind in whose terms the fields are named.
+    pub api_version: Option<&'a str>,
     /// The `FieldsV1` tree.
     pub fields: &'a Map<String, Value>,
 }
@@ -75,6 +77,7 @@ impl<'a> Entry<'a> {
             operation: if text("operation")? == "Apply" { Operation::Apply } else { Operation::Update },
             subresource: text("subresource").filter(|subresource| !subresource.is_empty()),
             time_text: text("time"),
+            api_version: text("apiVersion"),
             fields: value.get("fieldsV1")?.as_object()?,
         })
     }

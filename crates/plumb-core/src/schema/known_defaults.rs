@@ -31,6 +31,10 @@ pub fn server_fill(
         Flag(flag) => value.as_bool() == Some(*flag),
         Empty => value.as_object().is_some_and(Map::is_empty),
         AnyOf(texts) => value.as_str().is_some_and(|value| texts.contains(&value)),
+        PullPolicy => value.as_str() == Some(pull_policy(siblings)),
+        Beside(name, with, without) => {
+            value.as_str() == Some(if siblings.contains_key(*name) { with } else { without })
+        }
         ListOf(texts) => value.as_array().is_some_and(|items| {
             items.len() == texts.len()
                 && items.iter().zip(*texts).all(|(item, text)| item.as_str() == Some(text))
@@ -38,6 +42,14 @@ pub fn server_fill(
         Sibling(name) => siblings.get(*name) == Some(value),
     };
     is_default.then_some(ServerFill::Default)
+}
+
+/// Images without a tag, or with the tag `latest`, are pulled always.
+fn pull_policy(container: &Map<String, Value>) -> &'static str {
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let tag = name.rsplit('/').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
+    if tag == Some("latest") || (tag.is_none() && digest.is_none()) { "Always" } else { "IfNotPresent" }
 }
 
 /// What the server writes into a field that was left out.
@@ -51,13 +63,17 @@ enum Fill {
     /// Depends on other fields, but is one of these.
     AnyOf(&'static [&'static str]),
     ListOf(&'static [&'static str]),
+    /// Follows from a container's image.
+    PullPolicy,
+    /// One text where this other field is set, another one where it is not.
+    Beside(&'static str, &'static str, &'static str),
     /// The same value as another field of the same map.
     Sibling(&'static str),
     /// Whatever it likes.
     Allocated,
 }
 
-use Fill::{Allocated, AnyOf, Empty, Flag, ListOf, Number, Sibling, Text};
+use Fill::{Allocated, AnyOf, Beside, Empty, Flag, ListOf, Number, PullPolicy, Sibling, Text};
 
 /// Type (without `io.k8s.api.`), field, fill; sorted by type and field.
 const TABLE: &[(&str, &str, Fill)] = &[
@@ -109,7 +125,7 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("batch.v1.JobSpec", "completions", Number(1)),
     ("batch.v1.JobSpec", "manualSelector", Flag(false)),
     ("batch.v1.JobSpec", "parallelism", Number(1)),
-    ("batch.v1.JobSpec", "podReplacementPolicy", AnyOf(&["TerminatingOrFailed", "Failed"])),
+    ("batch.v1.JobSpec", "podReplacementPolicy", Beside("podFailurePolicy", "Failed", "TerminatingOrFailed")),
     ("batch.v1.JobSpec", "selector", Allocated),
     ("batch.v1.JobSpec", "suspend", Flag(false)),
     ("batch.v1.PodFailurePolicyOnPodConditionsPattern", "status", Text("True")),
@@ -119,14 +135,14 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("core.v1.AzureDiskVolumeSource", "readOnly", Flag(false)),
     ("core.v1.ClientIPConfig", "timeoutSeconds", Number(10_800)),
     ("core.v1.ConfigMapVolumeSource", "defaultMode", Number(420)),
-    ("core.v1.Container", "imagePullPolicy", AnyOf(&["IfNotPresent", "Always"])),
+    ("core.v1.Container", "imagePullPolicy", PullPolicy),
     ("core.v1.Container", "resources", Empty),
     ("core.v1.Container", "terminationMessagePath", Text("/dev/termination-log")),
     ("core.v1.Container", "terminationMessagePolicy", Text("File")),
     ("core.v1.ContainerPort", "protocol", Text("TCP")),
     ("core.v1.DownwardAPIVolumeSource", "defaultMode", Number(420)),
     ("core.v1.EndpointPort", "protocol", Text("TCP")),
-    ("core.v1.EphemeralContainer", "imagePullPolicy", AnyOf(&["IfNotPresent", "Always"])),
+    ("core.v1.EphemeralContainer", "imagePullPolicy", PullPolicy),
     ("core.v1.EphemeralContainer", "resources", Empty),
     ("core.v1.EphemeralContainer", "terminationMessagePath", Text("/dev/termination-log")),
     ("core.v1.EphemeralContainer", "terminationMessagePolicy", Text("File")),
@@ -145,7 +161,7 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("core.v1.PersistentVolumeClaimSpec", "volumeName", Allocated),
     ("core.v1.PersistentVolumeClaimStatus", "phase", Text("Pending")),
     ("core.v1.PersistentVolumeSpec", "claimRef", Allocated),
-    ("core.v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy", AnyOf(&["Retain", "Delete"])),
+    ("core.v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy", Text("Retain")),
     ("core.v1.PersistentVolumeSpec", "volumeMode", Text("Filesystem")),
     ("core.v1.PodSpec", "dnsPolicy", Text("ClusterFirst")),
     ("core.v1.PodSpec", "enableServiceLinks", Flag(true)),

@@ -18,16 +18,22 @@ pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Expl
     })
 }
 
-/// The server refuses what Git asks.
-pub(in crate::drift) fn refused(failure: &ApiFailure, is_secret: bool) -> Vec<Explained> {
+/// The server refuses what Git asks. `differing` are the fields that an apply would change.
+pub(in crate::drift) fn refused(
+    failure: &ApiFailure,
+    is_secret: bool,
+    differing: &[FieldPath],
+) -> Vec<Explained> {
     // The server quotes values in its messages.
     let message = |text: &str| if is_secret { failure.reason.clone() } else { bounded(text) };
-    let hint = if failure.message.contains("immutable") {
-        "the field cannot be changed in place: replace the object (sync options `Force=true,Replace=true`), or take the change back"
+    let (immutable, hint) = if is_immutable(&failure.message) {
+        (
+            "immutable: ",
+            "the field cannot be changed in place: replace the object (sync options `Force=true,Replace=true`), or take the change back",
+        )
     } else {
-        "fix what the server refuses, in Git"
+        ("", "fix what the server refuses, in Git")
     };
-    let immutable = if failure.message.contains("immutable") { "immutable: " } else { "" };
     let blocked = |path: FieldPath, text: &str| {
         let mut explained = Explained::new(
             DriftClass::Blocked,
@@ -38,10 +44,43 @@ pub(in crate::drift) fn refused(failure: &ApiFailure, is_secret: bool) -> Vec<Ex
         explained.hint = Some(hint.to_owned());
         explained
     };
+    let at = |place: FieldPath, text: &str| -> Vec<Explained> {
+        let fields = changed_within(&place, text, differing);
+        let fields = if fields.is_empty() { vec![place] } else { fields };
+        fields.into_iter().map(|field| blocked(field, text)).collect()
+    };
     if failure.causes.is_empty() {
-        return vec![blocked(FieldPath::root(), &failure.message)];
+        return at(FieldPath::root(), &failure.message);
     }
-    failure.causes.iter().map(|cause| blocked(FieldPath::from_server(&cause.field), &cause.message)).collect()
+    failure.causes.iter().flat_map(|cause| at(FieldPath::from_server(&cause.field), &cause.message)).collect()
+}
+
+/// The fields that a refusal is about, where the server names only what they stand in: the `spec` of a `StatefulSet`,
+/// in which "fields other than 'replicas', 'template' … are forbidden" to change.
+fn changed_within(place: &FieldPath, message: &str, differing: &[FieldPath]) -> Vec<FieldPath> {
+    let allowed = message.split_once("other than").map_or("", |(_, names)| names);
+    let allowed: Vec<FieldPath> =
+        allowed.split('\'').skip(1).step_by(2).map(|name| place.field(name)).collect();
+    let is_within = |path: &&FieldPath| {
+        path.starts_with(place) && !allowed.iter().any(|allowed| path.starts_with(allowed))
+    };
+    differing.iter().filter(is_within).cloned().collect()
+}
+
+/// The server has no code for "only a new object can have that", but a few ways to say it.
+fn is_immutable(message: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "immutable",
+        "cannot change",
+        "cannot be changed",
+        "can not be changed",
+        "may not change",
+        "may not be changed",
+        "cannot be updated",
+        "cannot be modified",
+    ];
+    WORDS.iter().any(|words| message.contains(words))
+        || message.split_once("updates to ").is_some_and(|(_, rest)| rest.contains("forbidden"))
 }
 
 /// An error of the server can quote a whole pod template.

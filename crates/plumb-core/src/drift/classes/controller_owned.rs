@@ -40,10 +40,12 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     )
 }
 
-/// Replicas are an autoscaler's as soon as one targets the object, and whenever something other than a person
-/// or the Deployment controller writes them through the `scale` subresource, which is made for autoscalers.
+/// Replicas are an autoscaler's as soon as one targets the object, and whenever a controller other than the
+/// Deployment's writes them through the `scale` subresource, which is made for autoscalers. A custom resource may
+/// have them in another field; that is the one which is written through `scale`.
 fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> Option<String> {
-    if !is_path(&difference.path, &["spec", "replicas"]) {
+    let is_scaled = entry.is_some_and(|entry| entry.subresource == Some("scale"));
+    if !is_scaled && !is_path(&difference.path, &["spec", "replicas"]) {
         return None;
     }
     if let Some(autoscaler) =
@@ -57,7 +59,9 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
         ));
     }
     let entry = entry.filter(|entry| {
-        entry.subresource == Some("scale") && is_controller(entry) && !is_control_plane(entry.manager)
+        entry.subresource == Some("scale")
+            && case.is_shown_controller(entry)
+            && !is_control_plane(entry.manager)
     })?;
     Some(format!(
         "`{}` scales this object through its `scale` subresource: {}",
@@ -97,6 +101,10 @@ fn reason(
             "is part of the control plane and keeps this field: {}",
             case.values(difference)
         ));
+    }
+    // Whoever widens or turns round a list that Git sets changes what it means, unless that is a controller's task.
+    if !case.is_shown_controller(entry) {
+        return None;
     }
     match difference.change {
         Change::Order if difference.whole.is_some() => {
@@ -156,12 +164,16 @@ fn is_grown_volume(case: &Case<'_>, difference: &Difference<'_>) -> bool {
 }
 
 /// Something that the cluster's own components wrote and Git does not mention.
-pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>) -> Option<Explained> {
+pub(in crate::drift) fn addition(
+    case: &Case<'_>,
+    addition: &Addition<'_>,
+    entry: &Entry<'_>,
+) -> Option<Explained> {
     let is_bookkeeping = is_under(&addition.path, &["metadata", "finalizers"])
         || is_under(&addition.path, &["metadata", "ownerReferences"]);
     let why = if is_control_plane(entry.manager) {
         "is part of the control plane and keeps this field"
-    } else if entry.subresource == Some("scale") && is_controller(entry) {
+    } else if entry.subresource == Some("scale") && case.is_shown_controller(entry) {
         "scales this object"
     } else if is_bookkeeping && is_controller(entry) {
         "keeps its own record in the metadata"

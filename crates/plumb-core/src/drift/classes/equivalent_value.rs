@@ -3,7 +3,7 @@
 use super::super::case::{Case, Explained, is_controller, writer};
 use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Change, Difference, Forgiven, Spelling, reprinted};
-use crate::object::FieldPath;
+use crate::object::{FieldPath, Segment};
 
 /// What the typed walk recognised.
 pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spelling: Spelling) -> Explained {
@@ -32,9 +32,13 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
 }
 
 /// A text that a controller printed in its own way. The schema knows only "text", so it takes the writer as
-/// evidence: a person who writes another text means another text.
+/// evidence: a person who writes another text means another text. Where a text is just a text (the data of a
+/// `ConfigMap`, arguments, labels), so does a controller.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let spelling = reprinted(difference.desired?, difference.live?)?;
+    if is_free_text(case, &difference.path) {
+        return None;
+    }
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
     let evidence =
@@ -45,6 +49,17 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
             .by(entry)
             .keeping(place.clone()),
     )
+}
+
+/// Built-in kinds have no texts that are durations, and declare their quantities. Custom resources embed parts of
+/// them.
+fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
+    const FREE: [&str; 7] = ["metadata", "labels", "annotations", "args", "command", "env", "nodeSelector"];
+    let is_free = |segment: &Segment| match segment {
+        Segment::Field(name) => FREE.iter().any(|free| name == free),
+        Segment::Index(_) => false,
+    };
+    case.is_built_in() || case.desired.gvk().group.is_empty() || path.segments().iter().any(is_free)
 }
 
 /// The dry-run shows that the server prints Git's value like this.

@@ -43,6 +43,15 @@ pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry
     explained
 }
 
+/// What we applied is not ours any more, and nobody's name stands on it. Whoever writes in another version of the
+/// kind has it on other fields.
+pub(in crate::drift) fn nameless(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+    match case.writer_in_other_version() {
+        Some(entry) => edit(case, difference, entry),
+        None => by_somebody(case, difference, "changed"),
+    }
+}
+
 /// Something that Git asked for, that we applied, and that is gone or in another order. Nobody's name is left
 /// on what is not there.
 pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -62,6 +71,10 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
         return Some(edit(case, difference, entry));
     }
     let what = if difference.change == Change::Order { "reordered" } else { "removed" };
+    Some(by_somebody(case, difference, what))
+}
+
+fn by_somebody(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Explained {
     let (actor, since) = case.remover();
     let who = match &actor {
         Some(actor) => format!("`{actor}`"),
@@ -76,7 +89,7 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
     .of(difference);
     explained.actor = actor;
     explained.since = since;
-    Some(explained)
+    explained
 }
 
 /// The item that someone made of a missing one by changing the key of its list (the number of a port, say):

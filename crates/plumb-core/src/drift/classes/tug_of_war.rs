@@ -5,7 +5,8 @@ use super::super::{DriftClass, Fix, FixKind};
 
 /// Turns an edit into a tug of war if the field was healed too often.
 pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained {
-    if !matches!(edit.class, DriftClass::LiveEdit | DriftClass::Unexplained) {
+    let is_addition = edit.class == DriftClass::UnclaimedAddition && edit.counts;
+    if !is_addition && !matches!(edit.class, DriftClass::LiveEdit | DriftClass::Unexplained) {
         return edit;
     }
     let facts = case.facts();
@@ -30,7 +31,12 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
             edit.evidence
         )
         .into(),
-        keep: Some(edit.field.clone()),
+        // What Git does not mention stays by itself, unless it is in a list that is replaced as a whole.
+        keep: if is_addition {
+            edit.take.clone().filter(|whole| *whole != edit.field)
+        } else {
+            Some(edit.field.clone())
+        },
         take: None,
         ..edit
     }

@@ -1,18 +1,12 @@
 //! N: somebody added what Git does not mention.
 
-use super::super::case::{Case, Explained, writer};
+use super::super::case::{Explained, writer};
 use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::Addition;
 use crate::fields::Entry;
 
 /// A field or item that someone else wrote.
-pub(in crate::drift) fn addition(
-    case: &Case<'_>,
-    addition: &Addition<'_>,
-    entry: &Entry<'_>,
-    strict: bool,
-) -> Explained {
-    let _ = case;
+pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>, strict: bool) -> Explained {
     let mut explained = Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),

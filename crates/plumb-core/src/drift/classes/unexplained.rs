@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Explained, writer};
 use super::super::{DriftClass, Fix, FixKind};
-use crate::compare::Difference;
+use crate::compare::{Addition, Difference};
 
 /// Everything that is known, so that it can be told from noise.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
@@ -31,6 +31,19 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         format!("{}; {owners}{}", case.values(difference), witnessed.unwrap_or_default()),
     )
     .of(difference)
+}
+
+/// Git may have had it, or the server may have put it there.
+pub(in crate::drift) fn addition(addition: &Addition<'_>) -> Explained {
+    Explained::new(
+        DriftClass::Unexplained,
+        addition.path.clone(),
+        true,
+        format!(
+            "{} is not in Git; the server could not be asked whether an apply would remove it",
+            addition.path
+        ),
+    )
 }
 
 pub(in crate::drift) fn fix() -> Fix {
