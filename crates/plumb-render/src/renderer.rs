@@ -17,7 +17,7 @@ use crate::kustomize::{self, KustomizePlan};
 use crate::local::hex;
 use crate::plugin::{self, PluginPlan};
 use crate::readset::ReadSet;
-use crate::sandbox::{FileIsolation, NetworkIsolation, Sandbox, Workshop};
+use crate::sandbox::{Clock, FileIsolation, NetworkIsolation, Sandbox, Workshop};
 use crate::{
     BuildEnvironment, ChartDependency, Limits, RenderError, RenderRequest, SourceType, Tools, detect,
     missing_dependencies,
@@ -65,6 +65,8 @@ pub enum Freshness {
     /// No: run the tool again, in a process of its own, and leave the cache as it is. Shows whether a source
     /// renders the same twice.
     Fresh,
+    /// The same, with another date on the tool's clock.
+    AnotherDay,
 }
 
 /// What a source renders to.
@@ -127,7 +129,11 @@ impl Renderer {
         {
             return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
         }
-        let manifests = self.run(&plan, request, &set)?;
+        let clock = match freshness {
+            Freshness::Cached | Freshness::Fresh => Clock::Real,
+            Freshness::AnotherDay => Clock::Moved,
+        };
+        let manifests = self.run(&plan, request, &set, clock)?;
         if manifests.len() > self.limits.objects {
             let limit = self.limits.objects as u64;
             return Err(RenderError::Limit { what: format!("number of objects in `{path}`"), limit });
@@ -199,12 +205,14 @@ impl Renderer {
         plan: &Plan,
         request: &RenderRequest,
         set: &ReadSet,
+        clock: Clock,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
         let workshop = Workshop {
             sandbox: &self.sandbox,
             tools: &self.tools,
             limits: &self.limits,
             root: &self.scratch,
+            clock,
         };
         match plan {
             Plan::Directory(plan) => plan.render(request, set, &workshop),
