@@ -1,18 +1,23 @@
 //! After a start nothing is remembered of what was applied. The cluster tells it: the last operation's results,
-//! and the last successful sync, whose commit can be rendered again.
+//! and the last successful sync, whose commit can be rendered again. Which Jobs have run and gone, the last report
+//! tells.
 //!
 //! What was applied is what tells an edit from a commit that was not synced yet. An object that Git asks for now
 //! exactly as at the last full sync was what Git asks then: whatever differs since was changed in the cluster.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use plumb_core::app::App;
-use plumb_core::drift::VerdictStatus;
+use plumb_core::drift::{DriftClass, Finding, VerdictStatus};
 use plumb_core::object::ObjectKey;
 use plumb_crd::Application;
 use plumb_crd::application as wire;
 use tracing::debug;
 
 use crate::compare::Compared;
-use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
+use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Finished, Memory};
 use crate::project::Ground;
 use crate::reconcile::Run;
 use crate::sources::Gathered;
@@ -42,8 +47,8 @@ impl Run<'_> {
         }
     }
 
-    /// Recalls what the last successful full sync applied, where it matters: an object differs and it is not
-    /// known what was applied. Says whether anything was recalled. Tried once after a start.
+    /// Recalls what the last successful full sync applied, where it matters: an object differs, or a Job that ran
+    /// is gone, and it is not known what was applied. Says whether anything was recalled. Tried once after a start.
     pub(crate) async fn recall_last_sync(
         &self,
         application: &Application,
@@ -53,10 +58,13 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> bool {
         let is_open = |key: &ObjectKey| !memory.attempts.contains_key(key);
+        let may_be_explained = |key: &ObjectKey| {
+            compared.live.objects.contains_key(key) || reported_run(&memory.findings, key).is_some()
+        };
         let matters = compared.verdicts.values().any(|verdict| {
-            verdict.status != VerdictStatus::Synced
-                && compared.live.objects.contains_key(&verdict.key)
+            verdict.status == VerdictStatus::OutOfSync
                 && is_open(&verdict.key)
+                && may_be_explained(&verdict.key)
         });
         if memory.recalled || !matters {
             return false;
@@ -82,8 +90,27 @@ impl Run<'_> {
                 applied(Fingerprint::of(&object.manifest))
             });
         }
+        recall_runs(memory);
         recalled
     }
+}
+
+/// Recalls the Jobs that an earlier process saw run to their end and go, as its report says. What a run was made
+/// from is what was applied last; where that is not known, a Job that is gone is missing.
+pub(crate) fn recall_runs(memory: &mut Memory) {
+    for (key, attempt) in &memory.attempts {
+        let Some(at) = reported_run(&memory.findings, key) else { continue };
+        if matches!(attempt.result, AttemptResult::Applied) {
+            let run = Finished { at, succeeded: true, desired: Some(attempt.desired) };
+            memory.finished.entry(key.clone()).or_insert(run);
+        }
+    }
+}
+
+/// When a Job of Git's ran to its end, if findings say that it did.
+fn reported_run(findings: &BTreeMap<ObjectKey, Arc<[Finding]>>, key: &ObjectKey) -> Option<Timestamp> {
+    let found = findings.get(key).filter(|_| key.kind == "Job" && key.group == "batch")?;
+    found.iter().find(|finding| finding.class == DriftClass::HookResidue)?.since
 }
 
 fn applied(desired: Fingerprint) -> AttemptRecord {
@@ -108,4 +135,50 @@ fn same_sources(last: &wire::RevisionHistory, spec: &wire::ApplicationSpec) -> b
     };
     let now = wire::ComparedTo::of(spec);
     of(&last.sources, last.source.as_deref()) == of(&now.sources, now.source.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::drift::{Fix, FixKind};
+    use serde_json::json;
+
+    use super::*;
+
+    fn run_of(kind: &str, class: DriftClass, result: Option<AttemptResult>) -> Option<Finished> {
+        let key = ObjectKey::new("batch", kind, Some("shop".to_owned()), "seed");
+        let finding = Finding {
+            key: key.clone(),
+            class,
+            fields: Vec::new(),
+            counts: false,
+            actor: None,
+            since: Some(Timestamp::UNIX_EPOCH),
+            evidence: Vec::new(),
+            fix: Fix { kind: FixKind::None, text: String::new(), patch: None },
+        };
+        let mut memory = Memory::default();
+        memory.findings.insert(key.clone(), Arc::new([finding]));
+        if let Some(result) = result {
+            let desired = Fingerprint::of_value(&json!({"kind": kind}));
+            memory.attempts.insert(key.clone(), AttemptRecord { desired, origin: None, result });
+        }
+        recall_runs(&mut memory);
+        memory.finished.remove(&key)
+    }
+
+    #[test]
+    fn a_job_that_a_report_calls_collected_has_run_if_it_is_known_what_was_applied() {
+        let residue = DriftClass::HookResidue;
+        let run = run_of("Job", residue, Some(AttemptResult::Applied)).unwrap();
+        assert!(run.succeeded && run.at == Timestamp::UNIX_EPOCH);
+        assert_eq!(run.desired, Some(Fingerprint::of_value(&json!({"kind": "Job"}))));
+        for (kind, class, result) in [
+            ("Job", residue, None),
+            ("Job", residue, Some(AttemptResult::Failed)),
+            ("Job", DriftClass::Behind, Some(AttemptResult::Applied)),
+            ("CronJob", residue, Some(AttemptResult::Applied)),
+        ] {
+            assert!(run_of(kind, class, result.clone()).is_none(), "{kind} {class:?} {result:?}");
+        }
+    }
 }

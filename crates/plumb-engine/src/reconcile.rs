@@ -30,6 +30,7 @@ use crate::memory::{Ended, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
+use crate::recall::recall_runs;
 use crate::registry::Known;
 use crate::sources::{Gathered, Glance, Kept};
 use crate::write::{Conditions, StatusDraft};
@@ -260,6 +261,7 @@ impl Run<'_> {
                 earlier.entry(finding.key.clone()).or_default().push(finding);
             }
             memory.findings = earlier.into_iter().map(|(key, found)| (key, found.into())).collect();
+            recall_runs(memory);
         }
         memory.health.recall(|| self.engine.reports.ill(&app.id));
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
