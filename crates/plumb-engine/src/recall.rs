@@ -1,6 +1,6 @@
 //! After a start nothing is remembered of what was applied. The cluster tells it: the last operation's results,
 //! and the last successful sync, whose commit can be rendered again. Which Jobs have run and gone, the last report
-//! tells.
+//! tells, and for a while the cluster's events.
 //!
 //! What was applied is what tells an edit from a commit that was not synced yet. An object that Git asks for now
 //! exactly as at the last full sync was what Git asks then: whatever differs since was changed in the cluster.
@@ -11,9 +11,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::drift::{DriftClass, Finding, VerdictStatus};
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_crd::Application;
 use plumb_crd::application as wire;
+use plumb_kube::{ClusterClient, Selection};
 use tracing::debug;
 
 use crate::compare::Compared;
@@ -58,9 +59,7 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> bool {
         let is_open = |key: &ObjectKey| !memory.attempts.contains_key(key);
-        let may_be_explained = |key: &ObjectKey| {
-            compared.live.objects.contains_key(key) || reported_run(&memory.findings, key).is_some()
-        };
+        let may_be_explained = |key: &ObjectKey| compared.live.objects.contains_key(key) || is_job(key);
         let matters = compared.verdicts.values().any(|verdict| {
             verdict.status == VerdictStatus::OutOfSync
                 && is_open(&verdict.key)
@@ -93,6 +92,70 @@ impl Run<'_> {
         recall_runs(memory);
         recalled
     }
+
+    /// Recalls the Jobs that ran to their end and were collected while nobody looked: the cluster's events tell.
+    /// Says whether there are any. Asked once after a start.
+    pub(crate) async fn recall_unseen_runs(
+        &self,
+        application: &Application,
+        ground: &Ground,
+        compared: &Compared,
+        memory: &mut Memory,
+    ) -> bool {
+        if std::mem::replace(&mut memory.runs_recalled, true) {
+            return false;
+        }
+        let Some(last) = application.status.history.last() else { return false };
+        let since = last.deploy_started_at.unwrap_or(last.deployed_at);
+        let mut recalled = false;
+        for verdict in compared.verdicts.values() {
+            let (key, desired) = (&verdict.key, compared.gathered.desired.get().objects.get(&verdict.key));
+            let Some(desired) = desired.filter(|_| verdict.status == VerdictStatus::OutOfSync) else {
+                continue;
+            };
+            let asks_to_be_collected =
+                desired.manifest.value().pointer("/spec/ttlSecondsAfterFinished").is_some();
+            let fingerprint = Fingerprint::of(&desired.manifest);
+            let was_applied = memory.attempts.get(key).is_some_and(|attempt| {
+                matches!(attempt.result, AttemptResult::Applied) && attempt.desired == fingerprint
+            });
+            let is_gone = is_job(key) && !compared.live.objects.contains_key(key);
+            if !(is_gone && asks_to_be_collected && was_applied) || memory.finished.contains_key(key) {
+                continue;
+            }
+            if let Some(at) = completion(&ground.cluster.client, key).await.filter(|at| *at >= since) {
+                let run = Finished { at, succeeded: true, desired: Some(fingerprint) };
+                memory.finished.insert(key.clone(), run);
+                recalled = true;
+            }
+        }
+        recalled
+    }
+}
+
+/// When a Job of this name last ran to its end, as far as events tell.
+async fn completion(client: &ClusterClient, key: &ObjectKey) -> Option<Timestamp> {
+    let selection = Selection {
+        namespace: key.namespace.clone(),
+        labels: None,
+        fields: Some(format!("involvedObject.kind=Job,involvedObject.name={},reason=Completed", key.name)),
+    };
+    let events = match client.list(&GroupVersionKind::from_api_version("v1", "Event"), &selection).await {
+        Ok(events) => events,
+        Err(error) => {
+            debug!(object = %key, %error, "events not read");
+            return None;
+        }
+    };
+    let time = |event: &Manifest| {
+        let field = |name: &str| event.value().get(name)?.as_str()?.parse::<Timestamp>().ok();
+        field("lastTimestamp").or_else(|| field("eventTime"))
+    };
+    events.iter().filter_map(time).max()
+}
+
+fn is_job(key: &ObjectKey) -> bool {
+    key.kind == "Job" && key.group == "batch"
 }
 
 /// Recalls the Jobs that an earlier process saw run to their end and go, as its report says. What a run was made
@@ -109,7 +172,7 @@ pub(crate) fn recall_runs(memory: &mut Memory) {
 
 /// When a Job of Git's ran to its end, if findings say that it did.
 fn reported_run(findings: &BTreeMap<ObjectKey, Arc<[Finding]>>, key: &ObjectKey) -> Option<Timestamp> {
-    let found = findings.get(key).filter(|_| key.kind == "Job" && key.group == "batch")?;
+    let found = findings.get(key).filter(|_| is_job(key))?;
     found.iter().find(|finding| finding.class == DriftClass::HookResidue)?.since
 }
 

@@ -146,7 +146,9 @@ impl Run<'_> {
                 return self.write_unknown(application, memory).await;
             }
         };
-        if self.recall_last_sync(application, app, ground, &compared, memory).await
+        let applied = self.recall_last_sync(application, app, ground, &compared, memory).await;
+        let ran = self.recall_unseen_runs(application, ground, &compared, memory).await;
+        if (applied || ran)
             && let Ok(again) = self.compare(app, ground, &gathered, doubt, memory).await
         {
             compared = again;
