@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::ObjectOptions;
-use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealLimit, HealRecord, LiveOwner, Verdict};
+use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealRecord, LiveOwner, Verdict};
+use plumb_core::health::{Health, HealthStatus};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{FieldPath, GroupKind, GroupVersionKind, Manifest, ObjectKey};
@@ -118,7 +119,7 @@ impl Comparison<'_> {
             rules: self.rules,
             options: self.settings.compare_options(self.app),
             prune: self.app.sync_policy.automated.is_some_and(|automation| automation.prune),
-            heal_limit: HealLimit::default(),
+            heal_limit: self.settings.heal_limit(),
             render_may_vary: self.gathered.may_vary,
             doubt: self.doubt,
             now: self.now,
@@ -256,8 +257,11 @@ impl Comparison<'_> {
             }
             compared.owners.insert(key.clone(), Owner::ThisApp);
             if ObjectOptions::parse(&live).is_hook {
-                compared.hooks.insert(key);
-                continue;
+                compared.hooks.insert(key.clone());
+                // One that is still at work is not left over.
+                if is_under_way(compared.checked.healths.get(&key)) {
+                    continue;
+                }
             }
             cases.insert(
                 key.clone(),
@@ -295,6 +299,12 @@ impl Comparison<'_> {
             .map(|node| Autoscaler { kind: node.key.kind.clone(), name: node.key.name.clone() })
             .collect()
     }
+}
+
+fn is_under_way(health: Option<&Health>) -> bool {
+    health.is_some_and(|health| {
+        matches!(health.status, HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Unknown)
+    })
 }
 
 fn past(

@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
 use plumb_core::app::{App, ClusterRef};
 use plumb_core::desired::{Complete, DesiredSet};
-use plumb_core::drift::{Autoscaler, HealLimit, LiveOwner, Verdict};
+use plumb_core::drift::{Autoscaler, LiveOwner, Verdict};
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::tracking::{Claim, claim};
 use plumb_crd::application::{Operation, SyncOperation};
@@ -191,7 +191,7 @@ impl Desk {
             rules: &ground.rules,
             options: ground.settings.compare_options(&app),
             prune: app.sync_policy.automated.is_some_and(|automation| automation.prune),
-            heal_limit: HealLimit::default(),
+            heal_limit: ground.settings.heal_limit(),
             render_may_vary: gathered.may_vary,
             doubt: Doubt::Ask,
             now: Timestamp::now(),

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use plumb_core::app::CompareOptions;
-use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
+use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
 use plumb_core::drift::{
     Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
     FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender,
@@ -228,7 +228,10 @@ impl Bench<'_, '_> {
             cases.iter().filter(|(_, case)| is_it(case)).map(|(key, _)| key).collect()
         };
         let missing = keys(|case| case.desired.is_some() && case.live.is_none());
-        let left_over = keys(|case| case.desired.is_none() && case.live.is_some());
+        let left_over = keys(|case| {
+            let is_object = |live: &Arc<Manifest>| !ObjectOptions::parse(live).is_hook;
+            case.desired.is_none() && case.live.as_ref().is_some_and(is_object)
+        });
         let is_likely = missing.iter().any(|missing| {
             left_over
                 .iter()

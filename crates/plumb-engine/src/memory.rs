@@ -34,6 +34,8 @@ pub(crate) struct Memory {
     pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
     /// Was the last successful sync asked what it applied?
     pub(crate) recalled: bool,
+    /// Were the cluster's events asked for Jobs that ran while nobody looked?
+    pub(crate) runs_recalled: bool,
     /// Heals, for the tug of war.
     pub(crate) ledger: HealLedger,
     /// Jobs that were seen to finish.

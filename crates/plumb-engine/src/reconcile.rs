@@ -30,6 +30,7 @@ use crate::memory::{Ended, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
+use crate::recall::recall_runs;
 use crate::registry::{Known, RefreshRequest};
 use crate::sources::{Gathered, Glance, Kept};
 use crate::write::{Conditions, StatusDraft};
@@ -163,7 +164,9 @@ impl Run<'_> {
                 return self.write_unknown(application, memory).await;
             }
         };
-        if self.recall_last_sync(application, app, ground, &compared, memory).await
+        let applied = self.recall_last_sync(application, app, ground, &compared, memory).await;
+        let ran = self.recall_unseen_runs(application, ground, &compared, memory).await;
+        if (applied || ran)
             && let Ok(again) = self.compare(app, ground, &gathered, doubt, memory).await
         {
             compared = again;
@@ -283,6 +286,7 @@ impl Run<'_> {
                 earlier.entry(finding.key.clone()).or_default().push(finding);
             }
             memory.findings = earlier.into_iter().map(|(key, found)| (key, found.into())).collect();
+            recall_runs(memory);
         }
         memory.health.recall(|| self.engine.reports.ill(&app.id));
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {

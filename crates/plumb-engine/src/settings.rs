@@ -8,7 +8,9 @@ use std::time::Duration;
 use crate::events::LabelFilter;
 use jiff::SignedDuration;
 use plumb_core::app::{App, CompareOptions, IgnoreRule};
+use plumb_core::automation::HealLimits;
 use plumb_core::desired::KindFilter;
+use plumb_core::drift::HealLimit;
 use plumb_core::glob::Glob;
 use plumb_core::health::Patience;
 use plumb_core::ignore::IgnoreRules;
@@ -59,6 +61,8 @@ pub(crate) struct Settings {
     protected: BTreeSet<GroupKind>,
     /// How long deleted objects can be brought back.
     pub(crate) keep_tombstones: Duration,
+    /// How often an object is healed before it is a tug of war.
+    pub(crate) heal_limits: HealLimits,
     /// Namespaces, besides the control plane's, whose Applications are looked at.
     pub(crate) application_namespaces: Vec<Glob>,
     /// May apps go to the cluster that plumb itself works in?
@@ -141,6 +145,7 @@ impl Settings {
             prune_budget,
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
+            heal_limits: heal_limits(map("argocd-cm"), &mut problems),
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings, plugins)),
             ignore: ignore_rules(&settings),
@@ -199,6 +204,12 @@ impl Settings {
     /// An app's compare options, with what the settings say where the app says nothing.
     pub(crate) fn compare_options(&self, app: &App) -> CompareOptions {
         app.compare_options.or(self.compare_options)
+    }
+
+    /// When the judge calls it a tug of war: at the same point at which self-heal gives up.
+    pub(crate) fn heal_limit(&self) -> HealLimit {
+        let HealLimits { rounds, window, .. } = self.heal_limits;
+        HealLimit { rounds, window: SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX) }
     }
 
     /// Do the settings name types of fields of this kind?
@@ -314,6 +325,32 @@ fn prune_budget(map: &ConfigData) -> (PruneBudget, Vec<SettingsProblem>) {
         }
     }
     (PruneBudget::Limited { share_percent, count }, problems)
+}
+
+/// After so many heals of a field …
+const TUG_ROUNDS: &str = "plumb.tug-of-war.rounds";
+/// … within so many minutes, self-heal gives up.
+const TUG_MINUTES: &str = "plumb.tug-of-war.minutes";
+
+fn heal_limits(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> HealLimits {
+    let mut number = |key: &str| {
+        let text = map.get(key)?.trim();
+        let number = text.parse::<u32>().ok().filter(|number| *number > 0);
+        if number.is_none() {
+            problems.push(SettingsProblem {
+                place: format!("argocd-cm {key}"),
+                reason: format!("`{text}` is not a number from 1 on"),
+            });
+        }
+        number
+    };
+    let (rounds, minutes) = (number(TUG_ROUNDS), number(TUG_MINUTES));
+    let default = HealLimits::default();
+    HealLimits {
+        rounds: rounds.and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or(default.rounds),
+        window: minutes.map_or(default.window, |minutes| Duration::from_mins(minutes.into())),
+        ..default
+    }
 }
 
 /// Days that deleted objects can be brought back.
@@ -459,6 +496,17 @@ mod tests {
         assert_eq!(read(&[]).0.keep_tombstones, month);
         assert_eq!(read(&[(TOMBSTONE_DAYS, "a week")]).0.keep_tombstones, month);
         assert_eq!(read(&[(TOMBSTONE_DAYS, "7")]).0.keep_tombstones, Duration::from_hours(7 * 24));
+    }
+
+    #[test]
+    fn a_tug_of_war_is_one_after_as_many_rounds_as_the_settings_say() {
+        let limit = |pairs: &[(&str, &str)]| read(pairs).0.heal_limit();
+        assert_eq!(limit(&[]), HealLimit::default());
+        let own = HealLimit { rounds: 3, window: SignedDuration::from_mins(60) };
+        assert_eq!(limit(&[(TUG_ROUNDS, "3"), (TUG_MINUTES, " 60")]), own);
+        let (settings, problems) = read(&[(TUG_ROUNDS, "0"), (TUG_MINUTES, "an hour")]);
+        assert_eq!(settings.heal_limits, HealLimits::default());
+        assert_eq!(problems.len(), 2, "{problems:?}");
     }
 
     #[test]

@@ -249,7 +249,8 @@ impl Sources {
         self.build(app, ground, basis, resolved, Freshness::Cached, now).await
     }
 
-    /// The same commits rendered once more, in other processes and at another time.
+    /// The same commits rendered once more, in other processes, at another time and with another date: what is
+    /// printed of the day would else be the same until midnight. A chart that fails on that date is rendered today.
     pub(crate) async fn render_again(
         &self,
         app: &App,
@@ -257,11 +258,16 @@ impl Sources {
         gathered: &Gathered,
     ) -> Option<Arc<Complete<DesiredSet>>> {
         tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
-        let (basis, now) = (Basis::clone(&gathered.basis), Instant::now());
-        let resolved =
-            self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
-        let again = self.build(app, ground, basis, resolved, Freshness::Fresh, now).await.ok()?;
-        Some(again.desired)
+        let now = Instant::now();
+        for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
+            let basis = Basis::clone(&gathered.basis);
+            let resolved =
+                self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
+            if let Ok(again) = self.build(app, ground, basis, resolved, freshness, now).await {
+                return Some(again.desired);
+            }
+        }
+        None
     }
 
     async fn build(

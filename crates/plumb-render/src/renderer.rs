@@ -18,7 +18,7 @@ use crate::leftovers;
 use crate::local::hex;
 use crate::plugin::{self, PluginPlan};
 use crate::readset::ReadSet;
-use crate::sandbox::{FileIsolation, NetworkIsolation, Sandbox, Workshop};
+use crate::sandbox::{Clock, FileIsolation, NetworkIsolation, Sandbox, Workshop};
 use crate::{
     BuildEnvironment, ChartDependency, Limits, RenderError, RenderRequest, SourceType, Tools, detect,
     missing_dependencies,
@@ -68,6 +68,8 @@ pub enum Freshness {
     /// No: run the tool again, in a process of its own, and leave the cache as it is. Shows whether a source
     /// renders the same twice.
     Fresh,
+    /// The same, with another date on the tool's clock.
+    AnotherDay,
     /// No: run the tool again, and let what it gives take the place of the earlier result.
     Renewed,
 }
@@ -134,13 +136,18 @@ impl Renderer {
         {
             return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
         }
-        let manifests = self.run(&plan, request, &set)?;
+        let clock = match freshness {
+            Freshness::Cached | Freshness::Fresh | Freshness::Renewed => Clock::Real,
+            Freshness::AnotherDay => Clock::Moved,
+        };
+        let manifests = self.run(&plan, request, &set, clock)?;
         if manifests.len() > self.limits.objects {
             let limit = self.limits.objects as u64;
             return Err(RenderError::Limit { what: format!("number of objects in `{path}`"), limit });
         }
-        if freshness != Freshness::Fresh {
-            self.cache.write(&key, source_type, &manifests);
+        match freshness {
+            Freshness::Cached | Freshness::Renewed => self.cache.write(&key, source_type, &manifests),
+            Freshness::Fresh | Freshness::AnotherDay => {}
         }
         Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
     }
@@ -206,12 +213,14 @@ impl Renderer {
         plan: &Plan,
         request: &RenderRequest,
         set: &ReadSet,
+        clock: Clock,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
         let workshop = Workshop {
             sandbox: &self.sandbox,
             tools: &self.tools,
             limits: &self.limits,
             root: &self.scratch,
+            clock,
         };
         match plan {
             Plan::Directory(plan) => plan.render(request, set, &workshop),

@@ -6,6 +6,7 @@
 //! directory can be opened. Where unprivileged namespaces are allowed: no network at all. Without them the tools
 //! get proxies that lead nowhere, and what they could fetch is refused before they run.
 
+mod clock;
 mod confine;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+pub(crate) use clock::Clock;
 
 use crate::{Limits, RenderError, Tools};
 
@@ -196,7 +199,7 @@ fn base_environment(scratch: &Path, network: bool) -> Vec<(OsString, OsString)> 
     let mut environment: Vec<(OsString, OsString)> = vec![
         ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
         ("LC_ALL".into(), "C.UTF-8".into()),
-        ("TZ".into(), "UTC".into()),
+        ("TZ".into(), clock::zone(scratch)),
         ("HOME".into(), scratch.join("home").into()),
         ("TMPDIR".into(), scratch.join("tmp").into()),
     ];
@@ -325,12 +328,16 @@ pub(crate) struct Workshop<'a> {
     pub(crate) limits: &'a Limits,
     /// Where scratch directories are made.
     pub(crate) root: &'a Path,
+    /// The time that the tools see.
+    pub(crate) clock: Clock,
 }
 
 impl Workshop<'_> {
     /// A new scratch directory.
     pub(crate) fn scratch(&self) -> Result<Scratch, RenderError> {
-        Scratch::new(self.root).map_err(|error| RenderError::scratch(&error))
+        let scratch = Scratch::new(self.root).map_err(|error| RenderError::scratch(&error))?;
+        self.clock.set(scratch.path()).map_err(|error| RenderError::scratch(&error))?;
+        Ok(scratch)
     }
 }
 

@@ -25,7 +25,8 @@ impl Run<'_> {
         };
         let mut objects: Vec<ObjectStatus> = Vec::new();
         for verdict in compared.verdicts.values() {
-            if verdict.status == VerdictStatus::NotCompared(NotCompared::HandedOver) {
+            let is_handed_over = verdict.status == VerdictStatus::NotCompared(NotCompared::HandedOver);
+            if is_handed_over || compared.hooks.contains(&verdict.key) {
                 continue;
             }
             let live = compared.live.objects.get(&verdict.key);

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_core::app::{App, Initiator, Operation};
-use plumb_core::automation::{
-    self, Decision, HealContext, HealLimits, Idle, Item, LastOperation, Situation, StartKind,
-};
+use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{DesiredObject, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, Verdict};
 use plumb_core::plan::Owner;
@@ -86,7 +84,7 @@ impl Run<'_> {
             status.resources.iter().map(|object| self.item(app, compared, object, memory)).collect();
         let last = last_operation(application, app);
         let window = ground.window(app, self.now);
-        let limits = HealLimits::default();
+        let limits = ground.settings.heal_limits;
         let situation = Situation {
             automation: app.sync_policy.automated,
             has_operation: false,

@@ -220,7 +220,9 @@ impl Sources {
     ) -> Result<Chart, String> {
         let fetched = match freshness {
             Freshness::Renewed => self.charts.fetch_anew(repository, name, version, since).await,
-            Freshness::Cached | Freshness::Fresh => self.charts.fetch(repository, name, version, since).await,
+            Freshness::Cached | Freshness::Fresh | Freshness::AnotherDay => {
+                self.charts.fetch(repository, name, version, since).await
+            }
         };
         fetched.map_err(|error| chain(&error))
     }

@@ -101,6 +101,26 @@ fn a_chart_is_rendered_by_helm() {
 }
 
 #[test]
+fn a_chart_that_prints_the_date_prints_another_one_on_another_day() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stamped}\ndata:\n  fixed: text\n  \
+               day: {{ now | date \"2006-01-02\" | quote }}\n  year: {{ now.Year | quote }}\n";
+    let workbench = Workbench::new(&[CHART[0], ("chart/templates/cm.yaml", map)]);
+    let data = |freshness| {
+        let rendered = workbench.renderer.render(&workbench.request("chart", None), freshness).unwrap();
+        rendered.manifests[0].value["data"].clone()
+    };
+    let (first, moved) = (data(Freshness::Cached), data(Freshness::AnotherDay));
+    assert_eq!(first["fixed"], moved["fixed"]);
+    for field in ["day", "year"] {
+        assert_ne!(first[field], moved[field], "{field}");
+    }
+    assert_eq!(data(Freshness::Cached), first, "what was rendered on another day is not kept");
+}
+
+#[test]
 fn an_overlay_is_built_by_kustomize() {
     if !has(&tools().kustomize) {
         return;

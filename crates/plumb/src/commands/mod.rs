@@ -16,6 +16,7 @@ pub(crate) mod install;
 mod json;
 pub(crate) mod jsonnet_worker;
 pub(crate) mod man;
+mod masks;
 pub(crate) mod pause;
 pub(crate) mod proj;
 pub(crate) mod render;

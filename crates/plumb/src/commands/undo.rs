@@ -1,13 +1,13 @@
 //! `plumb undo`: what was deleted, and bringing it back.
 
 use jiff::Timestamp;
-use plumb_core::object::Manifest;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
 use plumb_kube::{ClusterClient, Selection, WriteError};
 use serde_json::{Value, json};
 
 use super::app::target;
+use super::masks::Masks;
 use crate::context::{Context, FIELD_MANAGER, gate};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -135,12 +135,8 @@ async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandErr
     let client = context.client().await?;
     let buried = read(context, &client, None).await?;
     let Buried { tombstone, .. } = find(&buried, &args.id)?;
-    let shown = if plumb_core::normalize::is_secret(&tombstone.live) {
-        plumb_core::normalize::Redactor::default().redact(&tombstone.live)
-    } else {
-        Manifest::clone(&tombstone.live)
-    };
-    context.out.object(args.output, shown.value())?;
+    let shown = Masks::read(context, &client).await.hide(tombstone.live.value().clone());
+    context.out.object(args.output, &shown)?;
     Ok(ExitCode::Success)
 }
 

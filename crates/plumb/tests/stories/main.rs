@@ -5,6 +5,7 @@
 
 mod apply;
 mod canary;
+mod classes;
 mod commands;
 mod compare_options;
 mod cost;

@@ -18,7 +18,8 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
         ),
     );
     whole.actor = Some(owner.to_owned());
-    let disputed = case.comparison.differences.iter().map(|difference| {
+    let disputed = case.comparison.differences.iter().filter(|difference| !is_mark(&difference.path));
+    let disputed = disputed.map(|difference| {
         let mut field = Explained::new(
             DriftClass::SharedResource,
             difference.path.clone(),

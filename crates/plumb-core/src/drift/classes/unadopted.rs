@@ -1,13 +1,16 @@
 //! C: it exists, and nobody tracks it.
 
 use super::super::case::{Case, Explained};
+use super::super::explain::is_mark;
 use super::super::{DriftClass, Fix, FixKind};
 use super::stale_ownership;
 use crate::object::FieldPath;
 
 /// The live object carries nobody's mark, or the mark of an app that no longer renders it.
 pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> Vec<Explained> {
-    let what = if case.comparison.differences.is_empty() {
+    // That the mark is another is what makes it unadopted, and no difference of content.
+    let differences = || case.comparison.differences.iter().filter(|difference| !is_mark(&difference.path));
+    let what = if differences().next().is_none() {
         "its content is what Git asks"
     } else {
         "its content differs from Git"
@@ -19,7 +22,7 @@ pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> 
     let mut explained =
         Explained::new(DriftClass::Unadopted, FieldPath::root(), true, format!("{whose}; {what}"));
     explained.actor = former_owner.map(str::to_owned);
-    let fields = case.comparison.differences.iter().map(|difference| {
+    let fields = differences().map(|difference| {
         Explained::new(DriftClass::Unadopted, difference.path.clone(), true, case.values(difference))
     });
     // What an earlier apply left and Git does not have goes with the adoption.

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::describe;
 use super::desk::{self, Elsewhere, RenderArgs};
-use super::get_resource::without_secrets;
 use super::refresh::{Refresh, refresh};
 use super::target::AppArg;
 use crate::commands::drift::indented;
+use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -87,7 +87,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             .judge(&application, &sheet)
             .await
             .map_err(|error| CommandError::because(format!("compare {}", target.name), error))?;
-        judged.values().filter(|object| show_judged(context.out, object, args.all)).count() > 0
+        let masks = Masks::read(context, &client).await;
+        judged.values().filter(|object| show_judged(context.out, object, args.all, &masks)).count() > 0
     } else {
         let report =
             client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await.map_err(
@@ -152,7 +153,7 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
 }
 
 /// One object that was judged here. Says whether anything about it counts.
-fn show_judged(out: Output, object: &Judged, all: bool) -> bool {
+fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
     let verdict = &object.verdict;
     let shown: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts || all).collect();
     if !shown.is_empty() {
@@ -166,10 +167,10 @@ fn show_judged(out: Output, object: &Judged, all: bool) -> bool {
         out.say(&hunk(out, &class, &fields, finding.counts, finding.actor.as_deref(), finding.since, now));
         let (live, desired) = (object.live.as_deref(), object.desired.as_ref());
         if finding.fields.is_empty() {
-            show_whole(out, live, desired);
+            show_whole(out, live, desired, masks);
         }
         for field in &finding.fields {
-            show_field(out, field, live, desired);
+            show_field(out, field, live, desired, masks);
         }
         for line in &finding.evidence {
             out.say(&format!("  {line}"));
@@ -211,21 +212,27 @@ fn hunk(
 }
 
 /// A whole object that is missing, or that left Git.
-fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>) {
+fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>, masks: &Masks) {
     let (sign, object, colour) = match (live, desired) {
         (None, Some(desired)) => ('+', desired.value().clone(), Colour::Green),
         (Some(live), None) => ('-', describe::readable(live), Colour::Red),
         (Some(_), Some(_)) | (None, None) => return,
     };
-    for line in plumb_crd::yaml::to_yaml(&without_secrets(object)).lines() {
+    for line in plumb_crd::yaml::to_yaml(&masks.hide(object)).lines() {
         out.say(&out.paint(colour, &format!("{sign} {line}")));
     }
 }
 
 /// One field on both sides.
-fn show_field(out: Output, field: &FieldPath, live: Option<&Manifest>, desired: Option<&Manifest>) {
+fn show_field(
+    out: Output,
+    field: &FieldPath,
+    live: Option<&Manifest>,
+    desired: Option<&Manifest>,
+    masks: &Masks,
+) {
     let value = |object: Option<&Manifest>| {
-        let object = without_secrets(object?.value().clone());
+        let object = masks.hide(object?.value().clone());
         field.find(&object).cloned()
     };
     for (sign, value, colour) in [('-', value(live), Colour::Red), ('+', value(desired), Colour::Green)] {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::describe;
 use super::object::ObjectChoice;
 use super::target::AppArg;
+use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -38,15 +39,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     let client = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &client).await?;
+    let masks = Masks::read(context, &client).await;
     for object in args.choice.find(context, &client, &application).await? {
-        show(context, args, &object)?;
+        show(context, args, &object, &masks)?;
     }
     Ok(ExitCode::Success)
 }
 
-fn show(context: &Context, args: &Args, object: &Manifest) -> Result<(), CommandError> {
+fn show(context: &Context, args: &Args, object: &Manifest, masks: &Masks) -> Result<(), CommandError> {
     let whole = if args.show_managed_fields { object.value().clone() } else { describe::readable(object) };
-    let whole = without_secrets(whole);
+    let whole = masks.hide(whole);
     let shown = if args.filter_fields.is_empty() { whole } else { only(&whole, &args.filter_fields) };
     match args.output {
         Format::Json => context.out.object(Format::Json, &shown),
@@ -59,29 +61,6 @@ fn show(context: &Context, args: &Args, object: &Manifest) -> Result<(), Command
             context.out.object(Format::Yaml, &shown)
         }
     }
-}
-
-/// A Secret with stars in place of its values, wherever copies of them may be.
-pub(super) fn without_secrets(mut object: Value) -> Value {
-    let is_secret =
-        object.get("kind") == Some(&json!("Secret")) && object.get("apiVersion") == Some(&json!("v1"));
-    if !is_secret {
-        return object;
-    }
-    for field in ["data", "stringData"] {
-        if let Some(values) = object.get_mut(field).and_then(Value::as_object_mut) {
-            for value in values.values_mut() {
-                *value = json!("++++++++");
-            }
-        }
-    }
-    let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
-    if let Some(copy) = annotations
-        .and_then(|annotations| annotations.get_mut("kubectl.kubernetes.io/last-applied-configuration"))
-    {
-        *copy = json!("++++++++");
-    }
-    object
 }
 
 /// The parts of an object at these paths, where they are.
@@ -102,16 +81,6 @@ fn only(object: &Value, paths: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_secret_has_stars() {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "czNjcjN0"}, "metadata":
-            {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"data\":{\"a\":\"czNjcjN0\"}}"}}});
-        let shown = without_secrets(secret).to_string();
-        assert!(!shown.contains("czNjcjN0") && shown.contains("++++"), "{shown}");
-        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
-        assert_eq!(without_secrets(map.clone()), map);
-    }
 
     #[test]
     fn fields_are_picked_by_path() {

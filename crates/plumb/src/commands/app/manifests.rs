@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::desk::{self, Elsewhere, RenderArgs};
-use super::get_resource::without_secrets;
 use super::states::states;
 use super::target::AppArg;
 use super::{describe, object};
+use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -41,11 +41,12 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let (_, application) = args.app.read(context, &client).await?;
     let desk = args.render.open(context).await?;
     let sheet = desk::gather(&desk, &application, &args.elsewhere).await?;
+    let masks = Masks::read(context, &client).await;
     let desired = sheet.desired();
     let objects = desired.objects.values().map(|object| &object.manifest);
     let hooks = desired.hooks.iter().map(|hook| &hook.manifest);
     for manifest in objects.chain(hooks) {
-        print(context, manifest.value().clone());
+        print(context, manifest.value().clone(), &masks);
     }
     for problem in &desired.problems {
         context.out.complain(&format!("{problem:?}"));
@@ -56,15 +57,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &client).await?;
+    let masks = Masks::read(context, &client).await;
     for state in states(&application) {
         if let Some(object) = object::read(&client, &state).await? {
-            print(context, describe::readable(&object));
+            print(context, describe::readable(&object), &masks);
         }
     }
     Ok(ExitCode::Success)
 }
 
-fn print(context: &Context, object: Value) {
+fn print(context: &Context, object: Value, masks: &Masks) {
     context.out.say("---");
-    context.out.say_raw(&plumb_crd::yaml::to_yaml(&without_secrets(object)));
+    context.out.say_raw(&plumb_crd::yaml::to_yaml(&masks.hide(object)));
 }
