@@ -7,6 +7,7 @@ use super::get_resource::without_secrets;
 use super::states::states;
 use super::target::AppArg;
 use super::{describe, object};
+use crate::commands::cluster::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -54,8 +55,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
     for state in states(&application) {
         if let Some(object) = object::read(&client, &state).await? {
             print(context, describe::readable(&object));
