@@ -376,6 +376,30 @@ fn a_sync_that_began_in_time_may_overrun() {
 }
 
 #[test]
+fn the_next_time_at_which_windows_decide_otherwise() {
+    use WindowKind::{Allow, Deny};
+    let check = |windows: Vec<WindowRule>, expected: Option<&str>| {
+        let (project, _) =
+            Project::compile(&ProjectRules { sync_windows: windows, ..ProjectRules::default() });
+        let found = project.next_window_change(&SUBJECT, time(NOW));
+        assert_eq!(found.map(|time| time.to_string()).as_deref(), expected);
+    };
+    let berlin = |rule: WindowRule| {
+        let zone = TimeZone::get("Europe/Berlin").expect("a zone");
+        WindowRule { time: rule.time.map(|time| WindowTime { zone, ..time }), ..rule }
+    };
+    let others = |rule: WindowRule| WindowRule { applications: texts(&["other"]), ..rule };
+    check(vec![], None);
+    check(vec![window(Allow, OPEN, 1)], Some("2026-11-15T21:00:00Z"));
+    check(vec![window(Deny, OPEN, 48)], Some("2026-11-16T20:00:00Z"));
+    check(vec![window(Allow, CLOSED, 1)], Some("2026-11-16T10:00:00Z"));
+    check(vec![window(Allow, CLOSED, 1), window(Deny, OPEN, 1)], Some("2026-11-15T21:00:00Z"));
+    check(vec![berlin(window(Allow, "0 22 * * *", 1))], Some("2026-11-15T21:00:00Z"));
+    check(vec![others(window(Deny, OPEN, 1))], None);
+    check(vec![WindowRule { time: Err("unreadable".to_owned()), ..window(Deny, OPEN, 1) }], None);
+}
+
+#[test]
 fn which_apps_a_window_concerns() {
     let concerns = |rule: WindowRule| {
         let project = compile(ProjectRules { sync_windows: vec![rule], ..ProjectRules::default() });
