@@ -12,6 +12,7 @@ mod drift;
 mod fleet;
 mod health;
 mod kill;
+mod left_alone;
 mod namespaces;
 mod outside;
 mod poison;
