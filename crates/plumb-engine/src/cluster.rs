@@ -7,6 +7,7 @@ use plumb_core::desired::{Scope, Scopes};
 use plumb_core::object::GroupKind;
 use plumb_core::project::TargetCluster;
 use plumb_core::tracking::{TRACKING_ANNOTATION, TrackingId, TrackingMethod};
+use plumb_crd::settings::RespectRbac;
 use plumb_kube::{Catalog, ClusterClient, Gate, LiveOptions, LiveStore, Marks};
 
 use crate::fleet::Registration;
@@ -111,7 +112,8 @@ impl Cluster {
 
 /// What to follow of a cluster, and whose an object is by its marks.
 pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
-    let tracking = world.settings().tracking.clone();
+    let settings = world.settings();
+    let tracking = settings.tracking.clone();
     let mut options = LiveOptions::new(Arc::new(move |marks: &Marks<'_>| {
         if tracking.method == TrackingMethod::Label {
             return marks.label(&tracking.label_key).map(str::to_owned).filter(|app| !app.is_empty());
@@ -119,6 +121,8 @@ pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
         let id: TrackingId = marks.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
         Some(id.app).filter(|app| !app.is_empty())
     }));
+    // Strict asks the server once more whether a kind may be listed: it just said that.
+    options.skip_forbidden = settings.respect_rbac != RespectRbac::Off;
     let (world, server) = (world.clone(), server.to_owned());
     options.excluded = Arc::new(move |kind| world.settings().filter.excludes(kind, &server));
     for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
@@ -134,4 +138,30 @@ pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
 pub(crate) fn observe_requests(client: &ClusterClient, metrics: &Arc<Metrics>, server: Arc<str>) {
     let metrics = Arc::clone(metrics);
     client.observe_requests(Arc::new(move |request| metrics.request(&server, request)));
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_core::object::Manifest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(respect: &str, skips: bool) {
+        let world = World::default();
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"},
+            "data": {"resource.respectRBAC": respect},
+        });
+        world.note_config_map("argocd-cm", Some(&Manifest::new(map).unwrap()));
+        let options = live_options(&world, ClusterRef::IN_CLUSTER_SERVER);
+        assert_eq!(options.skip_forbidden, skips, "`{respect}`");
+    }
+
+    #[test]
+    fn kinds_that_may_not_be_listed_are_left_out_where_the_settings_say_so() {
+        check("", false);
+        check("normal", true);
+        check("strict", true);
+    }
 }

@@ -18,6 +18,7 @@ use crate::cluster::Cluster;
 use crate::events::{EventFilter, Happening, Notice, Outbox};
 use crate::fleet::{Fleet, Reached};
 use crate::health::Testimonies;
+use crate::leaving::Leaving;
 use crate::memory::Memories;
 use crate::metrics::{AppLabels, Metrics, gauges};
 use crate::moves::Commits;
@@ -52,8 +53,8 @@ pub struct Options {
     pub identity: String,
     /// How many apps are looked at at the same time.
     pub workers: usize,
-    /// How often Git is asked where no webhook tells.
-    pub poll: Duration,
+    /// How often Git is asked where no webhook tells, if not as often as the settings say; zero: never.
+    pub poll: Option<Duration>,
     /// Which Kubernetes events are written.
     pub events: EventFilter,
     /// Start although another application controller is at work in the same namespace.
@@ -78,6 +79,12 @@ impl AppNamespaces {
     pub(crate) fn new(options: &Options, settings: &Settings) -> Self {
         let others = options.application_namespaces.iter().chain(&settings.application_namespaces);
         Self { control_plane: options.namespace.clone(), others: others.cloned().collect() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(control_plane: &str, others: &[&str]) -> Self {
+        let others = others.iter().map(|pattern| Glob::plain(pattern).unwrap()).collect();
+        Self { control_plane: control_plane.to_owned(), others }
     }
 
     /// The one namespace to watch; `None`: all of them.
@@ -111,6 +118,7 @@ pub(crate) struct Engine {
     pub(crate) orphans: Orphans,
     pub(crate) updates: Updates,
     pub(crate) outbox: Outbox,
+    pub(crate) leaving: Leaving,
     /// Something changed that only a new start takes in.
     pub(crate) start_again: Notify,
 }

@@ -395,6 +395,7 @@ impl Executor<'_> {
     ) -> Result<(), WriteError> {
         let tombstone = plumb_core::plan::Tombstone {
             app: self.app.clone(),
+            server: self.cluster.server.to_string(),
             key: key.clone(),
             live: Arc::clone(live),
             deleted_at: jiff::Timestamp::now(),

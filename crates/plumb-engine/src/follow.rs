@@ -48,7 +48,7 @@ impl Listed {
 pub(crate) async fn follow_config_maps(engine: Arc<Engine>) {
     let gvk = GroupVersionKind::from_api_version("v1", "ConfigMap");
     let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
-    let tracking = engine.world.settings().tracking.clone();
+    let before = engine.world.settings();
     let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
     while let Some(event) = stream.next().await {
         let changed = match event {
@@ -68,7 +68,8 @@ pub(crate) async fn follow_config_maps(engine: Arc<Engine>) {
         if !changed {
             continue;
         }
-        if engine.world.settings().tracking != tracking {
+        let now = engine.world.settings();
+        if (&now.tracking, now.respect_rbac) != (&before.tracking, before.respect_rbac) {
             engine.start_again.notify_one();
         }
         for cluster in engine.clusters() {
@@ -141,8 +142,14 @@ pub(crate) async fn follow_projects(engine: Arc<Engine>, listed: oneshot::Sender
     let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
     while let Some(event) = stream.next().await {
         let changed = match event {
-            ObjectEvent::Seen(manifest) => engine.world.note_project(&manifest),
-            ObjectEvent::Gone { key, .. } => engine.world.forget_project(&key.name),
+            ObjectEvent::Seen(manifest) => {
+                engine.leaving.note(&manifest);
+                engine.world.note_project(&manifest)
+            }
+            ObjectEvent::Gone { key, .. } => {
+                engine.leaving.forget(&key.name);
+                engine.world.forget_project(&key.name)
+            }
             ObjectEvent::Listed => {
                 listed.tell();
                 BTreeSet::new()
@@ -178,6 +185,7 @@ pub(crate) async fn follow_applications(engine: Arc<Engine>) {
                 }
                 let Some((known, trigger)) = engine.registry.note(&manifest) else { continue };
                 engine.recall_claims(&known);
+                engine.leaving.reconsider();
                 let id = known.id.clone();
                 match (trigger, &mut held) {
                     (Some(trigger), Some(held)) => held.push((id, trigger)),
@@ -188,10 +196,12 @@ pub(crate) async fn follow_applications(engine: Arc<Engine>) {
             ObjectEvent::Gone { key, uid } => {
                 let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
                 engine.registry.forget(&id, &uid);
+                engine.leaving.reconsider();
                 engine.queue.push(id, Trigger::new(Look::Live, "gone"));
             }
             ObjectEvent::Listed => {
                 info!(apps = engine.registry.all().len(), "applications known");
+                engine.leaving.apps_are_known();
                 for (id, trigger) in held.take().into_iter().flatten() {
                     engine.queue.push(id, trigger);
                 }
@@ -322,25 +332,6 @@ fn ended(job: &Manifest) -> Option<(bool, Timestamp)> {
             .unwrap_or_else(Timestamp::now);
         (condition["status"] == "True").then_some((succeeded, at))
     })
-}
-
-/// Asks Git from time to time, where no webhook tells; spread out, so that not all apps ask at once.
-pub(crate) async fn poll(engine: Arc<Engine>) {
-    let poll = engine.options.poll;
-    if poll.is_zero() {
-        return std::future::pending().await;
-    }
-    loop {
-        tokio::time::sleep(poll).await;
-        let apps = engine.registry.all();
-        let n_apps = u32::try_from(apps.len().max(1)).unwrap_or(u32::MAX);
-        let spread = (poll / 2).min(Duration::from_mins(1));
-        // One trigger for all: what one app of the round asks a server, the others need not ask again.
-        let trigger = Trigger::poll();
-        for (position, known) in (0u32..).zip(apps) {
-            engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
-        }
-    }
 }
 
 fn id_of(manifest: &Manifest) -> Option<AppId> {

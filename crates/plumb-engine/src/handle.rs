@@ -5,18 +5,20 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use plumb_core::app::AppId;
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::settings::{SecretData, WebhookSecrets};
 use plumb_crd::{Application, to_app};
 use plumb_kube::{ClusterClient, Fence, Gate, Selection};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::engine::Engine;
+use crate::engine::{AppNamespaces, Engine, Options};
 use crate::metrics::{Family, Metrics, gauges};
 use crate::push::Push;
 use crate::queue::{Look, Trigger};
 use crate::registry::REFRESH_ANNOTATION;
+use crate::run::load_settings;
+use crate::world::World;
 use crate::write::{application_gvk, application_patch};
 
 /// How far an engine has come.
@@ -80,7 +82,7 @@ struct State {
 #[derive(Clone)]
 struct ControlPlane {
     client: ClusterClient,
-    namespace: String,
+    options: Options,
 }
 
 impl Default for Handle {
@@ -101,9 +103,9 @@ impl Handle {
         Arc::clone(&self.0.metrics)
     }
 
-    pub(crate) fn connected(&self, client: &ClusterClient, namespace: &str, fence: Fence) {
+    pub(crate) fn connected(&self, client: &ClusterClient, options: &Options, fence: Fence) {
         let mut state = self.state_mut();
-        state.control_plane = Some(ControlPlane { client: client.clone(), namespace: namespace.to_owned() });
+        state.control_plane = Some(ControlPlane { client: client.clone(), options: options.clone() });
         state.fence = Some(fence);
     }
 
@@ -142,12 +144,12 @@ impl Handle {
 
     /// What senders of webhooks must prove; `None` if it cannot be told now.
     pub async fn webhook_secrets(&self) -> Option<WebhookSecrets> {
-        let ControlPlane { client, namespace } = self.control_plane()?;
+        let ControlPlane { client, options } = self.control_plane()?;
         let mut known = self.0.secrets.lock().await;
         if let Some((_, secrets)) = known.as_ref().filter(|(read, _)| read.elapsed() < SECRETS_FRESH) {
             return Some(secrets.clone());
         }
-        let key = ObjectKey::new("", "Secret", Some(namespace), "argocd-secret");
+        let key = ObjectKey::new("", "Secret", Some(options.namespace), "argocd-secret");
         let secrets = match client.get(&key).await {
             Ok(Some(object)) => SecretData::read(object.value())
                 .map(|(secret, _)| WebhookSecrets::read(&secret))
@@ -188,8 +190,12 @@ impl Handle {
     }
 
     async fn pass_on(&self, push: &Push) -> usize {
-        let Some(ControlPlane { client, namespace }) = self.control_plane() else { return 0 };
-        let selection = Selection { namespace: Some(namespace), ..Selection::default() };
+        let Some(ControlPlane { client, options }) = self.control_plane() else { return 0 };
+        // The leader's settings are not known here.
+        let world = World::default();
+        load_settings(&client, &options.namespace, &world).await;
+        let namespaces = AppNamespaces::new(&options, &world.settings());
+        let selection = Selection { namespace: namespaces.to_watch(), ..Selection::default() };
         let applications = match client.list(&application_gvk(), &selection).await {
             Ok(applications) => applications,
             Err(error) => {
@@ -200,13 +206,11 @@ impl Handle {
         // The annotation is a request to the leader, as a person would write it; no lease is needed for that.
         let gate = Gate::new(client, Fence::of_command(), None);
         let mut n_apps = 0;
-        for manifest in applications {
-            let app = Application::from_json(manifest.value()).ok().and_then(|wire| to_app(&wire).ok());
-            let Some(app) = app.filter(|app| push.concerns(app)) else { continue };
+        for app in concerned(&applications, &namespaces, push) {
             let patch = json!({"metadata": {"annotations": {REFRESH_ANNOTATION: "normal"}}});
-            match gate.write_own(&application_patch(&app.id, patch)).await {
+            match gate.write_own(&application_patch(&app, patch)).await {
                 Ok(_) => n_apps += 1,
-                Err(error) => warn!(app = %app.id, %error, "a push could not be passed on"),
+                Err(error) => warn!(%app, %error, "a push could not be passed on"),
             }
         }
         n_apps
@@ -227,6 +231,15 @@ impl Handle {
     fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
         self.0.state.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The apps that a push concerns, out of those that plumb looks at.
+fn concerned(applications: &[Manifest], namespaces: &AppNamespaces, push: &Push) -> Vec<AppId> {
+    let apps = applications.iter().filter_map(|manifest| {
+        let application = Application::from_json(manifest.value()).ok()?;
+        to_app(&application).ok().filter(|app| namespaces.permit(&app.id.namespace) && push.concerns(app))
+    });
+    apps.map(|app| app.id).collect()
 }
 
 impl Engine {
@@ -254,5 +267,42 @@ impl Engine {
             }
         }
         concerned.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_is_passed_on_to_the_apps_of_all_permitted_namespaces() {
+        let application = |namespace: &str, repository: &str| {
+            Manifest::new(json!({
+                "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+                "metadata": {"name": "web", "namespace": namespace},
+                "spec": {
+                    "project": "default", "source": {"repoURL": repository, "path": "p"},
+                    "destination": {"server": "https://kubernetes.default.svc"},
+                },
+            }))
+            .unwrap()
+        };
+        let repository = "https://example.com/shop.git";
+        let applications = [
+            application("argocd", repository),
+            application("team-a", repository),
+            application("team-b", "https://example.com/other.git"),
+            application("elsewhere", repository),
+        ];
+        let push =
+            Push { repositories: vec![repository.to_owned()], touches_default: true, ..Push::default() };
+        let check = |others: &[&str], wanted: &[&str]| {
+            let namespaces = AppNamespaces::of("argocd", others);
+            let found: Vec<String> =
+                concerned(&applications, &namespaces, &push).iter().map(ToString::to_string).collect();
+            assert_eq!(found, wanted);
+        };
+        check(&[], &["argocd/web"]);
+        check(&["team-*"], &["argocd/web", "team-a/web"]);
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_core::object::Manifest;
 use serde_json::Value;
 
-const LINK_PREFIX: &str = "link.argocd.argoproj.io/";
+/// How the annotations begin that hold links.
+pub(crate) const LINK_PREFIX: &str = "link.argocd.argoproj.io/";
 const IGNORE_DEFAULT: &str = "argocd.argoproj.io/ignore-default-links";
 
 /// All of them, sorted, each once.

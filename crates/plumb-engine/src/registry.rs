@@ -10,6 +10,7 @@ use plumb_core::app::{AppId, Pause};
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 
+use crate::links::LINK_PREFIX;
 use crate::queue::{Look, Trigger};
 use known::Resting;
 pub(crate) use known::{Brief, Known, RefreshRequest};
@@ -35,6 +36,16 @@ const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
 const LATE: Duration = Duration::from_mins(1);
 /// How many Applications that are gone are remembered: the answer to our last write of one may come after its end.
 const GONE: usize = 256;
+
+/// Does a change of this annotation change what plumb does with an app, or says of it?
+fn is_meaningful(annotation: &str) -> bool {
+    MEANINGFUL_ANNOTATIONS.contains(&annotation) || annotation.starts_with(LINK_PREFIX)
+}
+
+/// The annotations of an Application that have a meaning for plumb.
+fn meaningful(application: &Application) -> impl Iterator<Item = (&String, &String)> {
+    application.metadata.annotations.iter().filter(|(key, _)| is_meaningful(key))
+}
 
 /// All Applications. Cheap to clone; all clones are one registry.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +135,7 @@ fn asked(before: Option<&Brief>, now: &Brief) -> Option<Trigger> {
     let phase = |app: &Application| app.status.operation_state.as_ref().map(|state| state.phase.clone());
     let to_be_stopped = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
     let is_wiped = old.status.reconciled_at.is_some() && new.status.reconciled_at.is_none();
-    let annotated = MEANINGFUL_ANNOTATIONS.iter().any(|key| old.annotation(key) != new.annotation(key));
+    let annotated = !meaningful(old).eq(meaningful(new));
     let metadata =
         old.is_terminating() != new.is_terminating() || old.metadata.finalizers != new.metadata.finalizers;
     (to_be_stopped || is_wiped || annotated || metadata || old.operation != new.operation)
@@ -172,6 +183,8 @@ mod tests {
         check(|app| app["metadata"]["annotations"] = json!({REFRESH_ANNOTATION: "hard"}), Some("refresh"));
         check(|app| app["metadata"]["deletionTimestamp"] = json!("2026-11-15T19:00:00Z"), Some("metadata"));
         check(|app| app["metadata"]["annotations"] = json!({"plumb.dev/pause": "{}"}), Some("metadata"));
+        let link = json!({"link.argocd.argoproj.io/wiki": "https://wiki.example.com"});
+        check(|app| app["metadata"]["annotations"] = link, Some("metadata"));
         check(|app| app["spec"] = json!([1, 2]), Some("spec"));
     }
 

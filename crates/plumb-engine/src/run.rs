@@ -21,17 +21,20 @@ use crate::events::Writer;
 use crate::fleet::{Fleet, tend};
 use crate::follow::{
     SETTINGS, follow_applications, follow_changes, follow_config_maps, follow_projects, follow_schemas,
-    follow_secrets, load_reports, poll,
+    follow_secrets, load_reports,
 };
 use crate::handle::{Handle, Stage};
 use crate::holder;
+use crate::leaving::let_go;
 use crate::metrics::Metrics;
 use crate::neighbours;
+use crate::poll::poll;
 use crate::queue::Queue;
 use crate::reconcile::reconcile;
 use crate::seats::Seats;
 use crate::sources::Sources;
 use crate::too_early::follow_lists;
+use crate::windows::follow_windows;
 use crate::witness;
 use crate::world::World;
 
@@ -89,7 +92,7 @@ pub async fn run(
         LeaseOptions::new(&options.namespace, "plumb", &options.identity),
         holder::is_gone,
     );
-    handle.connected(&client, &options.namespace, lease.fence());
+    handle.connected(&client, &options, lease.fence());
     handle.enter(Stage::StandingBy);
     observe_requests(&client, &handle.metrics(), ClusterRef::IN_CLUSTER_SERVER.into());
     tokio::pin!(stop);
@@ -165,6 +168,7 @@ async fn lead(
         orphans: crate::orphans::Orphans::default(),
         updates: crate::updates::Updates::default(),
         outbox,
+        leaving: crate::leaving::Leaving::default(),
         start_again: tokio::sync::Notify::new(),
     });
     handle.working(&engine);
@@ -188,7 +192,7 @@ async fn lead(
             Ok(Ended::Stopped)
         }
         () = engine.start_again.notified() => {
-            info!("the settings for tracking changed: every object is looked at anew");
+            info!("settings of tracking or permissions changed: every object is looked at anew");
             Ok(Ended::StartAgain)
         }
         ended = started => {
@@ -272,6 +276,8 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
     tasks.spawn(follow_config_maps(Arc::clone(engine)));
     tasks.spawn(follow_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));
+    tasks.spawn(follow_windows(Arc::clone(engine)));
+    tasks.spawn(let_go(Arc::clone(engine)));
     tasks.spawn(sweep(Arc::clone(engine)));
     for _ in 0..engine.options.workers {
         workers.spawn(work(Arc::clone(engine)));

@@ -59,6 +59,10 @@ pub(crate) struct Settings {
     pub(crate) prune_budget: PruneBudget,
     /// Kinds of which an automated sync deletes nothing unasked.
     protected: BTreeSet<GroupKind>,
+    /// How often apps are looked at without being called.
+    pub(crate) reconciliation: wire::ReconciliationSettings,
+    /// What happens with kinds that may not be listed.
+    pub(crate) respect_rbac: wire::RespectRbac,
     /// How long deleted objects can be brought back.
     pub(crate) keep_tombstones: Duration,
     /// How often an object is healed before it is a tug of war.
@@ -142,6 +146,8 @@ impl Settings {
             scripts: Arc::new(scripts),
             patience: patience(&settings.stuck_after),
             persist_health: settings.controller.persist_resource_health,
+            reconciliation: settings.reconciliation,
+            respect_rbac: settings.respect_rbac,
             prune_budget,
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),

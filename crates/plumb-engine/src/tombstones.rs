@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use jiff::{SignedDuration, Timestamp};
-use plumb_core::app::AppId;
+use plumb_core::app::{AppId, ClusterRef};
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_kube::{
@@ -30,6 +30,8 @@ pub const APP_NAMESPACE_LABEL: &str = "plumb.dev/app-namespace";
 const DELETED_AT: &str = "plumb.dev/deleted-at";
 const REASON: &str = "plumb.dev/reason";
 const REVISION: &str = "plumb.dev/revision";
+/// Address of the cluster that the object was in. Without it, it was the one that plumb works in.
+const SERVER: &str = "plumb.dev/server";
 const OBJECT: &str = "plumb.dev/object";
 
 /// A tombstone cannot be larger than a Secret may be; nor is a decompression bomb unpacked.
@@ -98,6 +100,7 @@ fn secret(namespace: &str, tombstone: &Tombstone) -> Option<Manifest> {
     annotations.insert(DELETED_AT.to_owned(), json!(tombstone.deleted_at.to_string()));
     annotations.insert(REASON.to_owned(), json!(reason_name(tombstone.reason)));
     annotations.insert(OBJECT.to_owned(), json!(tombstone.key.to_string()));
+    annotations.insert(SERVER.to_owned(), json!(tombstone.server));
     if let Some(revision) = &tombstone.revision {
         annotations.insert(REVISION.to_owned(), json!(revision));
     }
@@ -125,6 +128,7 @@ pub fn read(secret: &Manifest) -> Option<Tombstone> {
             namespace: secret.label(APP_NAMESPACE_LABEL)?.to_owned(),
             name: secret.label(APP_LABEL)?.to_owned(),
         },
+        server: secret.annotation(SERVER).unwrap_or(ClusterRef::IN_CLUSTER_SERVER).to_owned(),
         key: live.key()?,
         live: Arc::new(live),
         deleted_at: secret.annotation(DELETED_AT)?.parse::<Timestamp>().ok()?,
@@ -176,6 +180,7 @@ mod tests {
         let live = Arc::new(Manifest::new(live).unwrap());
         let tombstone = Tombstone {
             app: AppId { namespace: "argocd".into(), name: "payments".into() },
+            server: "https://east".into(),
             key: live.key().unwrap(),
             live,
             deleted_at: "2026-11-15T19:00:00Z".parse().unwrap(),
@@ -183,7 +188,12 @@ mod tests {
             revision: Some("3f2c".into()),
         };
         let secret = secret("argocd", &tombstone).unwrap();
-        assert_eq!(read(&secret), Some(tombstone));
+        assert_eq!(read(&secret), Some(tombstone.clone()));
+        let unmarked = secret.clone().edit_metadata(|metadata| {
+            metadata.get_mut("annotations").unwrap().as_object_mut().unwrap().remove(SERVER);
+        });
+        let at_home = Tombstone { server: ClusterRef::IN_CLUSTER_SERVER.into(), ..tombstone };
+        assert_eq!(read(&unmarked), Some(at_home), "those without a mark are of the home cluster");
         assert!(!secret.value().to_string().contains("aHVudGVyMg"), "only in compressed form");
         assert!(secret.name().unwrap().starts_with(TOMBSTONE_PREFIX));
         let month = Duration::from_hours(30 * 24);

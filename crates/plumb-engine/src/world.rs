@@ -7,6 +7,7 @@ use plumb_core::object::Manifest;
 use plumb_core::project::Project;
 use plumb_crd::settings::{ConfigData, SecretData};
 use serde_json::Value;
+use tokio::sync::watch;
 use tracing::warn;
 
 use crate::projects::{NoProject, Projects};
@@ -26,6 +27,8 @@ struct State {
     projects: Projects,
     settings: Arc<Settings>,
     source: SettingsSource,
+    /// Which generation of settings counts, for those who wait for another.
+    changes: watch::Sender<u64>,
 }
 
 impl State {
@@ -39,6 +42,7 @@ impl State {
             );
         }
         let other_projects = self.settings.global_projects != settings.global_projects;
+        self.changes.send_replace(settings.generation);
         self.settings = Arc::new(settings);
         if other_projects {
             self.projects.settle_all(&self.settings.global_projects);
@@ -53,6 +57,11 @@ impl World {
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).settings)
+    }
+
+    /// Tells when other settings count.
+    pub(crate) fn settings_changes(&self) -> watch::Receiver<u64> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).changes.subscribe()
     }
 
     /// Notes a `ConfigMap` that the settings are read from; `None` takes it away. Says whether anything changed.

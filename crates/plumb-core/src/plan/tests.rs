@@ -595,6 +595,7 @@ fn a_tombstone_brings_back_what_the_server_does_not_set() {
     });
     let tombstone = Tombstone {
         app: AppId { namespace: "argocd".to_owned(), name: "shop".to_owned() },
+        server: "https://kubernetes.default.svc".to_owned(),
         key: key("ConfigMap", "a"),
         live: std::sync::Arc::new(Manifest::new(live).expect("an object")),
         deleted_at: time(fixture::STARTED),

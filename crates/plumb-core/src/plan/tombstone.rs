@@ -13,6 +13,8 @@ use crate::object::{Manifest, ObjectKey};
 pub struct Tombstone {
     /// Whose it was.
     pub app: AppId,
+    /// Address of the cluster that it was in.
+    pub server: String,
     /// Which object.
     pub key: ObjectKey,
     /// The object as it was, status and server-kept metadata included.

@@ -26,8 +26,8 @@ pub struct NotASchedule {
     pub reason: String,
 }
 
-/// How far back an opening is looked for; a line such as `0 0 29 2 *` has one in four or eight years.
-const DAYS_BACK: usize = 366 * 9;
+/// How far an opening is looked for; a line such as `0 0 29 2 *` has one in four or eight years.
+const DAYS: usize = 366 * 9;
 
 struct Field {
     name: &'static str,
@@ -71,7 +71,7 @@ impl CronSchedule {
     pub fn last_before(&self, now: DateTime) -> Option<DateTime> {
         let mut date = now.date();
         let mut latest = now.time();
-        for _ in 0..DAYS_BACK {
+        for _ in 0..DAYS {
             if self.fires_on(date)
                 && let Some(time) = self.last_time_until(latest)
             {
@@ -83,11 +83,42 @@ impl CronSchedule {
         None
     }
 
+    /// The first time after `now` at which the schedule fires; `None` if there is none in nine years.
+    pub fn next_after(&self, now: DateTime) -> Option<DateTime> {
+        let mut date = now.date();
+        let mut after = Some(now.time());
+        for _ in 0..DAYS {
+            if self.fires_on(date)
+                && let Some(time) = self.first_time_after(after)
+            {
+                return Some(date.to_datetime(time));
+            }
+            date = date.tomorrow().ok()?;
+            after = None;
+        }
+        None
+    }
+
     fn fires_on(&self, date: Date) -> bool {
         let in_month = has(self.months, u32::from(date.month().unsigned_abs()));
         let day = has(self.days, u32::from(date.day().unsigned_abs()));
         let weekday = has(self.weekdays, u32::from(date.weekday().to_sunday_zero_offset().unsigned_abs()));
         in_month && if self.any_day || self.any_weekday { day && weekday } else { day || weekday }
+    }
+
+    /// The first time of a day that is after `after`, or of the whole day.
+    fn first_time_after(&self, after: Option<Time>) -> Option<Time> {
+        let at = |hour: i8, first_minute: i8| {
+            (first_minute..60)
+                .find(|minute| has(self.minutes, u32::from(minute.unsigned_abs())))
+                .and_then(|minute| Time::new(hour, minute, 0, 0).ok())
+        };
+        (after.map_or(0, Time::hour)..24)
+            .filter(|hour| has(self.hours, u32::from(hour.unsigned_abs())))
+            .find_map(|hour| match after {
+                Some(after) if after.hour() == hour => at(hour, after.minute() + 1),
+                _ => at(hour, 0),
+            })
     }
 
     /// The last time of a day that is not after `latest`.
@@ -198,9 +229,30 @@ mod tests {
     }
 
     #[test]
+    fn the_next_opening() {
+        let now: DateTime = "2026-11-15T19:30:00".parse().expect("a time"); // a Sunday
+        let cases = [
+            ("* * * * *", "2026-11-15T19:31:00"),
+            ("30 19 * * *", "2026-11-16T19:30:00"),
+            ("31 19 * * *", "2026-11-15T19:31:00"),
+            ("0 22 * * *", "2026-11-15T22:00:00"),
+            ("0 8-17 * * 1-5", "2026-11-16T08:00:00"),
+            ("0 0 * * SAT", "2026-11-21T00:00:00"),
+            ("0 0 1 * *", "2026-12-01T00:00:00"),
+            ("0 0 29 2 *", "2028-02-29T00:00:00"),
+            ("59 23 31 12 *", "2026-12-31T23:59:00"),
+        ];
+        for (schedule, expected) in cases {
+            let next = CronSchedule::parse(schedule).expect("a schedule").next_after(now);
+            assert_eq!(next.map(|time| time.to_string()).as_deref(), Some(expected), "{schedule}");
+        }
+    }
+
+    #[test]
     fn a_day_that_never_comes() {
         let now: DateTime = "2026-11-15T19:30:20".parse().expect("a time");
-        assert_eq!(CronSchedule::parse("0 0 31 2 *").expect("a schedule").last_before(now), None);
+        let never = CronSchedule::parse("0 0 31 2 *").expect("a schedule");
+        assert_eq!((never.last_before(now), never.next_after(now)), (None, None));
         assert!(CronSchedule::parse("0 0 * * *").expect("a schedule").last_before(DateTime::MIN).is_some());
     }
 
@@ -236,6 +288,7 @@ mod tests {
         fn any_text_is_a_schedule_or_an_error(text in ".{0,40}") {
             if let Ok(schedule) = CronSchedule::parse(&text) {
                 schedule.last_before(DateTime::MAX);
+                schedule.next_after(DateTime::MAX);
             }
         }
 
@@ -248,6 +301,9 @@ mod tests {
             let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
             let last = schedule.last_before(now).expect("every week");
             proptest::prop_assert!(last <= now);
+            let next = schedule.next_after(now).expect("every week");
+            proptest::prop_assert!(now < next);
+            proptest::prop_assert_eq!(schedule.last_before(next), Some(next));
             proptest::prop_assert!(now.duration_since(last).as_hours() < 7 * 24);
         }
     }

@@ -203,6 +203,11 @@ impl Project {
         windows::decide(&self.windows, subject, trigger, started, now)
     }
 
+    /// The next time after `now` at which sync windows can decide otherwise for an app; `None`: never.
+    pub fn next_window_change(&self, subject: &WindowSubject<'_>, now: Timestamp) -> Option<Timestamp> {
+        windows::next_change(&self.windows, subject, now)
+    }
+
     /// The user to act as in a destination, `system:serviceaccount:<namespace>:<name>`; `None` if no rule
     /// matches. An account without namespace lives in the destination's, else in the app's own.
     pub fn service_account(

@@ -35,8 +35,15 @@ impl Sources {
 
     pub(super) fn permit(&self, repo_url: &str) -> bool {
         let url = normalize_repo_url(repo_url);
-        let any = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(&url));
-        !self.closed && !has_dot_segments(&url) && any(&self.allowed) && !any(&self.denied)
+        // A user in the address makes no other repository of it: what is forbidden stays so.
+        let without_user = url.split_once("://").and_then(|(scheme, rest)| {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let (_, host) = host.rsplit_once('@')?;
+            Some(format!("{scheme}://{host}{path}"))
+        });
+        let any = |globs: &[Glob], url: &str| globs.iter().any(|glob| glob.matches(url));
+        let is_denied = any(&self.denied, &url) || without_user.is_some_and(|url| any(&self.denied, &url));
+        !self.closed && !has_dot_segments(&url) && any(&self.allowed, &url) && !is_denied
     }
 }
 

@@ -35,6 +35,7 @@ fn sources_need_a_permission_and_no_veto() {
         (&["*", "!https://git.example.com/secret/*"], "https://git.example.com/secret/a", false),
         (&["!https://git.example.com/secret/*", "*"], "https://git.example.com/secret/A.git", false),
         (&["!https://git.example.com/secret/*", "*"], "https://git.example.com/open/a", true),
+        (&["!https://git.example.com/secret/*", "*"], "https://x@git.example.com/secret/a", false),
         // Documented: a veto alone permits nothing.
         (&["!https://git.example.com/secret/*"], "https://git.example.com/open/a", false),
         (&["https://*.example.com/a"], "https://evil.com/x.example.com/a", false),
@@ -373,6 +374,30 @@ fn a_sync_that_began_in_time_may_overrun() {
     check_windows(vec![allow()], within, false, false);
     check_windows(vec![allow()], None, false, false);
     check_windows(vec![window(Allow, "0 19 * * *", 1)], before, false, false);
+}
+
+#[test]
+fn the_next_time_at_which_windows_decide_otherwise() {
+    use WindowKind::{Allow, Deny};
+    let check = |windows: Vec<WindowRule>, expected: Option<&str>| {
+        let (project, _) =
+            Project::compile(&ProjectRules { sync_windows: windows, ..ProjectRules::default() });
+        let found = project.next_window_change(&SUBJECT, time(NOW));
+        assert_eq!(found.map(|time| time.to_string()).as_deref(), expected);
+    };
+    let berlin = |rule: WindowRule| {
+        let zone = TimeZone::get("Europe/Berlin").expect("a zone");
+        WindowRule { time: rule.time.map(|time| WindowTime { zone, ..time }), ..rule }
+    };
+    let others = |rule: WindowRule| WindowRule { applications: texts(&["other"]), ..rule };
+    check(vec![], None);
+    check(vec![window(Allow, OPEN, 1)], Some("2026-11-15T21:00:00Z"));
+    check(vec![window(Deny, OPEN, 48)], Some("2026-11-16T20:00:00Z"));
+    check(vec![window(Allow, CLOSED, 1)], Some("2026-11-16T10:00:00Z"));
+    check(vec![window(Allow, CLOSED, 1), window(Deny, OPEN, 1)], Some("2026-11-15T21:00:00Z"));
+    check(vec![berlin(window(Allow, "0 22 * * *", 1))], Some("2026-11-15T21:00:00Z"));
+    check(vec![others(window(Deny, OPEN, 1))], None);
+    check(vec![WindowRule { time: Err("unreadable".to_owned()), ..window(Deny, OPEN, 1) }], None);
 }
 
 #[test]

@@ -111,6 +111,11 @@ impl SyncWindow {
             (None, Ok(time)) => Ok(time.is_open(now)),
         }
     }
+
+    /// When it opens or closes next; `None` if nobody knows, or never.
+    fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.rule.time.as_ref().ok().filter(|_| self.unreadable.is_none())?.next_change(now)
+    }
 }
 
 impl WindowTime {
@@ -123,6 +128,32 @@ impl WindowTime {
             std::time::Duration::try_from(open_for).is_ok_and(|open_for| open_for < self.duration)
         })
     }
+}
+
+impl WindowTime {
+    /// An opening, or the end of the one before, which another opening may have put off.
+    fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        let clock = now.to_zoned(self.zone.clone()).datetime();
+        let opens = self.schedule.next_after(clock);
+        let closes =
+            self.schedule.last_before(clock).and_then(|opened| opened.checked_add(self.duration).ok());
+        let times = [opens, closes].into_iter().flatten();
+        times
+            .filter_map(|time| time.to_zoned(self.zone.clone()).ok())
+            .map(|time| time.timestamp())
+            .filter(|time| now < *time)
+            .min()
+    }
+}
+
+/// The next time after `now` at which the decision for an app can change.
+pub(super) fn next_change(
+    windows: &[SyncWindow],
+    subject: &WindowSubject<'_>,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let windows = windows.iter().filter(|window| window.concerns(subject));
+    windows.filter_map(|window| window.next_change(now)).min()
 }
 
 /// The decision over all windows that concern the app.

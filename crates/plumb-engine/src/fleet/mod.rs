@@ -182,6 +182,17 @@ impl Fleet {
         }
     }
 
+    /// Which cluster a destination means, by address and name, without following it.
+    pub(crate) fn named(&self, destination: &ClusterRef) -> Option<(Arc<str>, String)> {
+        match self.lock().registered.find(destination) {
+            Meant::Home(None) => Some((Arc::clone(&self.home.server), self.home.name.clone())),
+            Meant::Home(Some(registration)) | Meant::Other(registration) => {
+                Some((Arc::clone(&registration.server), registration.name.clone()))
+            }
+            Meant::None(_) | Meant::Unclear(_) => None,
+        }
+    }
+
     /// The app is gone: a cluster that nobody else uses is not followed any more.
     pub(crate) fn forget(&self, app: &AppId) {
         self.leave(&mut self.lock(), app);
@@ -195,6 +206,18 @@ impl Fleet {
             Condition::Starting | Condition::Away(_) => None,
         });
         std::iter::once(Arc::clone(&self.home)).chain(up).collect()
+    }
+
+    /// Address and name of the clusters that apps go to and that cannot be looked at now.
+    pub(crate) fn away(&self) -> Vec<(Arc<str>, String)> {
+        let state = self.lock();
+        let away = state.running.values().filter_map(|running| match &running.condition {
+            Condition::Up(_) => None,
+            Condition::Starting | Condition::Away(_) => {
+                Some((Arc::clone(&running.registration.server), running.registration.name.clone()))
+            }
+        });
+        away.collect()
     }
 
     fn leave(&self, state: &mut State, app: &AppId) {

@@ -131,6 +131,10 @@ fn clusters(engine: &Engine) -> Vec<Family> {
         whole.push(&[("server", server)], count(size.n_whole));
         bytes.push(&[("server", server)], count(size.whole_bytes));
     }
+    for (server, name) in engine.fleet.away() {
+        info.push(&[("server", &server), ("k8s_version", ""), ("name", &name)], 1.0);
+        status.push(&[("server", &server), ("k8s_version", "")], 0.0);
+    }
     vec![info, status, kinds, objects, whole, bytes]
 }
 

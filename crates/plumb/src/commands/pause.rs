@@ -9,6 +9,7 @@ use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::json;
 
 use super::app::target;
+use super::cluster::cluster_of;
 use crate::config;
 use crate::context::{Context, change, create};
 use crate::error::CommandError;
@@ -64,11 +65,11 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
         .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
     let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let pause = Pause { until: Some(until), reason: args.reason.trim().to_owned(), by: Some(config::user()) };
-    let (client, target) = args.what.find(context).await?;
+    let Found { home, client, target } = args.what.find(context).await?;
     annotate(&client, &target, Some(&pause)).await?;
     tell(
         context,
-        &client,
+        &home,
         &args.what,
         "Paused",
         &format!("{} until {until}: {}", named(&target), pause.reason),
@@ -79,24 +80,33 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
 }
 
 pub(crate) async fn resume(context: &Context, args: &ResumeArgs) -> Result<ExitCode, CommandError> {
-    let (client, target) = args.what.find(context).await?;
+    let Found { home, client, target } = args.what.find(context).await?;
     annotate(&client, &target, None).await?;
-    tell(context, &client, &args.what, "Resumed", &named(&target)).await;
+    tell(context, &home, &args.what, "Resumed", &named(&target)).await;
     context.out.complain(&format!("{} is no longer paused", named(&target)));
     Ok(ExitCode::Success)
 }
 
+/// What is held, and where.
+struct Found {
+    /// The cluster of the Application.
+    home: ClusterClient,
+    /// The cluster of what is held.
+    client: ClusterClient,
+    target: Target,
+}
+
 impl What {
-    async fn find(&self, context: &Context) -> Result<(ClusterClient, Target), CommandError> {
+    async fn find(&self, context: &Context) -> Result<Found, CommandError> {
         let Some(object) = &self.object else {
-            let client = context.client().await?;
+            let home = context.client().await?;
             let target = target::place(context, &self.app, None);
-            target::read(context, &client, &target).await?;
-            return Ok((client, target));
+            target::read(context, &home, &target).await?;
+            return Ok(Found { client: home.clone(), home, target });
         };
-        let client = context.client_of_all_kinds().await?;
+        let home = context.client_of_all_kinds().await?;
         let place = target::place(context, &self.app, None);
-        let application = target::read(context, &client, &place).await?;
+        let application = target::read(context, &home, &place).await?;
         let wanted = ObjectName::parse(object)?;
         let mut found = application.status.resources.iter().filter(|state| wanted.means(state));
         let Some(state) = found.next() else {
@@ -113,7 +123,8 @@ impl What {
             kind: state.kind.clone(),
         };
         let namespace = Some(state.namespace.clone()).filter(|namespace| !namespace.is_empty());
-        Ok((client, Target { gvk, namespace, name: state.name.clone() }))
+        let client = cluster_of(context, &home, &application).await?;
+        Ok(Found { home, client, target: Target { gvk, namespace, name: state.name.clone() } })
     }
 }
 

@@ -1,12 +1,14 @@
 //! `plumb undo`: what was deleted, and bringing it back.
 
 use jiff::Timestamp;
+use plumb_core::app::ClusterRef;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
 use plumb_kube::{ClusterClient, Selection, WriteError};
 use serde_json::{Value, json};
 
 use super::app::target;
+use super::cluster;
 use super::masks::Masks;
 use crate::context::{Context, FIELD_MANAGER, gate};
 use crate::error::CommandError;
@@ -35,7 +37,7 @@ enum Command {
     ///
     /// The values of Secrets are hidden. Example: `plumb undo show 1f9a`
     Show(ShowArgs),
-    /// Create a deleted object again, with its labels, annotations and owners.
+    /// Create a deleted object again where it was, with its labels, annotations and owners.
     ///
     /// Example: `plumb undo restore 1f9a 77c0`
     Restore(RestoreArgs),
@@ -91,7 +93,7 @@ async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandErr
         Format::Wide if buried.is_empty() => context.out.complain("nothing was deleted"),
         Format::Wide => {
             let rows: Vec<Vec<String>> = buried.iter().map(row).collect();
-            context.out.table(&["ID", "DELETED", "APP", "OBJECT", "WHY", "REVISION"], &rows);
+            context.out.table(&["ID", "DELETED", "APP", "CLUSTER", "OBJECT", "WHY", "REVISION"], &rows);
         }
         Format::Name => buried.iter().for_each(|buried| context.out.say(&buried.id)),
         Format::Json | Format::Yaml => {
@@ -108,6 +110,7 @@ fn row(Buried { id, tombstone }: &Buried) -> Vec<String> {
         id.clone(),
         tombstone.deleted_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
         tombstone.app.to_string(),
+        tombstone.server.clone(),
         tombstone.key.to_string(),
         reason(tombstone.reason).to_owned(),
         revision.chars().take(7).collect(),
@@ -120,6 +123,7 @@ fn entry(Buried { id, tombstone }: &Buried) -> Value {
         "id": id,
         "deletedAt": tombstone.deleted_at.to_string(),
         "application": {"namespace": tombstone.app.namespace, "name": tombstone.app.name},
+        "server": tombstone.server,
         "object": {
             "group": tombstone.key.group,
             "kind": tombstone.key.kind,
@@ -136,16 +140,19 @@ async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandErr
     let buried = read(context, &client, None).await?;
     let Buried { tombstone, .. } = find(&buried, &args.id)?;
     let shown = Masks::read(context, &client).await.hide(tombstone.live.value().clone());
+    context.out.complain(&format!("of {}, in {}", tombstone.app, tombstone.server));
     context.out.object(args.output, &shown)?;
     Ok(ExitCode::Success)
 }
 
 async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, CommandError> {
-    let client = context.client_of_all_kinds().await?;
-    let buried = read(context, &client, None).await?;
+    let home = context.client_of_all_kinds().await?;
+    let buried = read(context, &home, None).await?;
     let mut code = ExitCode::Success;
     for id in &args.ids {
         let Buried { tombstone, .. } = find(&buried, id)?;
+        let server = ClusterRef::Server(tombstone.server.clone());
+        let client = cluster::reach(context, &home, &server).await?;
         match bring_back(&client, tombstone, args.dry_run).await? {
             Restored::Created => context.out.say(&format!("{} is back", tombstone.key)),
             Restored::Tried => context.out.say(&format!("{} can be brought back", tombstone.key)),

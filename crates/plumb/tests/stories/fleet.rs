@@ -7,6 +7,7 @@ use plumb_testkit::line::{Line, LineState};
 use plumb_testkit::{TestNamespace, another_cluster, objects, wait};
 use serde_json::{Value, json};
 
+use crate::outside;
 use crate::safety::has_condition;
 use crate::stage::Stage;
 
@@ -88,6 +89,11 @@ async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()
         // A line that only falls silent is noticed by unanswered pings.
         stage.place.wait_within(Duration::from_mins(2), &far, "is known to be away", away).await?;
 
+        let address = stage.address("metrics and health").await?;
+        let (_, text) = outside::get(address, "/metrics").await?;
+        let status = outside::metric(&text, "argocd_cluster_connection_status", &[&line.server()]);
+        assert!(status.is_some_and(|status| status.ends_with(" 0")), "{status:?}");
+
         // Its neighbour goes on as if nothing was. What left Git is still there: nobody can look.
         let changed = objects::config_map("near", &[("a", &round)]);
         stage.repo.commit(&[("near/all.yaml", objects::manifests(std::slice::from_ref(&changed)))])?;
@@ -127,6 +133,58 @@ async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()
     )
     .await?;
     assert!(far_place.get(&kept).await?.is_some(), "without a finalizer its objects stay");
+    Ok(())
+}
+
+// The line must go on while a command is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_does_to_an_object_is_done_in_its_own_cluster() -> Result<()> {
+    let mut stage = Stage::set().await?;
+    let (far_place, line) = elsewhere().await?;
+    let secret =
+        cluster_secret("east", &line.server(), &far_place.cluster().certificate_config()?.to_string());
+    stage.place.apply(&secret).await?;
+    let (kept, leaving) =
+        (objects::config_map("kept", &[("a", "1")]), objects::config_map("leaving", &[("a", "1")]));
+    stage.repo.commit(&[
+        ("app/kept.yaml", objects::manifests(std::slice::from_ref(&kept))),
+        ("app/leaving.yaml", objects::manifests(std::slice::from_ref(&leaving))),
+    ])?;
+    let far = stage
+        .application("far", |app| {
+            app["spec"]["destination"] = json!({"name": "east", "namespace": far_place.name()});
+            automated(app);
+        })
+        .await?;
+    stage.until_sync(&far, "Synced").await?;
+    let is_held = |live: &Value| live["metadata"]["annotations"]["plumb.dev/pause"].is_string();
+    stage.plumb(&["pause", "far", "ConfigMap/kept", "--for", "1h", "--reason", "by hand"])?;
+    far_place.wait(&kept, "is held", is_held).await?;
+    stage.plumb(&["resume", "far", "ConfigMap/kept"])?;
+    far_place.wait(&kept, "is not held", |live| !is_held(live)).await?;
+
+    stage.repo.remove(&["app/leaving.yaml"])?;
+    stage.refresh(&far).await?;
+    far_place.wait_gone(&leaving).await?;
+    stage.kill_plumb()?;
+    let listed: Value = serde_json::from_str(&stage.plumb(&["undo", "list", "-o", "json"])?)?;
+    assert_eq!(listed[0]["server"], json!(line.server()));
+    let id = listed[0]["id"].as_str().context("no id")?.to_owned();
+
+    // What cannot be done there is not done here.
+    line.set(LineState::Cut);
+    for command in [&["undo", "restore", &id][..], &["resume", "far", "ConfigMap/kept"]] {
+        let said = stage.plumb_says(command)?;
+        assert!(said.contains(&format!("reach cluster {}", line.server())), "{said}");
+    }
+    stage.place.delete(&secret).await?;
+    let said = stage.plumb_says(&["undo", "restore", &id])?;
+    assert!(said.contains(&format!("cluster {} is not registered", line.server())), "{said}");
+    assert!(far_place.get(&leaving).await?.is_none());
+    line.set(LineState::Whole);
+    stage.place.apply(&secret).await?;
+    stage.plumb(&["undo", "restore", &id])?;
+    assert!(far_place.get(&leaving).await?.is_some());
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod fleet;
 mod health;
 mod interrupted;
 mod kill;
+mod left_alone;
 mod namespaces;
 mod outside;
 mod poison;

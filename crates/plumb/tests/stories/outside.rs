@@ -39,7 +39,7 @@ async fn http(
     Ok((code, body))
 }
 
-async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     http(address, "GET", path, &[], &[]).await
 }
 
@@ -63,7 +63,7 @@ async fn tell_push(address: SocketAddr, url: &str, secret: Option<&str>) -> Resu
 }
 
 /// The line of a metric that has all these labels.
-fn metric<'a>(text: &'a str, name: &str, labels: &[&str]) -> Option<&'a str> {
+pub(crate) fn metric<'a>(text: &'a str, name: &str, labels: &[&str]) -> Option<&'a str> {
     text.lines().find(|line| {
         line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
             && labels.iter().all(|label| line.contains(label))

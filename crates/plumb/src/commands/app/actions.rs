@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::object::ObjectChoice;
 use super::target::AppArg;
+use crate::commands::cluster::cluster_of;
 use crate::context::{Context, FIELD_MANAGER, change, create, gate, key_of};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -74,9 +75,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
-    let scripts = scripts(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
+    let scripts = scripts(context, &home).await?;
     let mut rows = Vec::new();
     let mut found = Vec::new();
     for object in args.choice.find(context, &client, &application).await? {
@@ -116,9 +118,10 @@ async fn act(context: &Context, args: &RunArgs) -> Result<ExitCode, CommandError
             .ok_or_else(|| CommandError::usage(format!("--param {text}: expected NAME=VALUE")))?;
         params.insert(name.to_owned(), value.to_owned());
     }
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
-    let scripts = scripts(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
+    let scripts = scripts(context, &home).await?;
     let has_it = |object: &Manifest| {
         scripts
             .list_actions(object)

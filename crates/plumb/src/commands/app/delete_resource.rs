@@ -5,6 +5,7 @@ use plumb_kube::DeleteOptions;
 
 use super::object::ObjectChoice;
 use super::target::AppArg;
+use crate::commands::cluster::cluster_of;
 use crate::commands::confirm;
 use crate::context::{Context, delete};
 use crate::error::CommandError;
@@ -40,8 +41,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if args.choice.kind.is_none() {
         return Err(CommandError::usage("--kind is needed").hint("such as --kind Job"));
     }
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
     let objects = if args.all {
         args.choice.find(context, &client, &application).await?
     } else {

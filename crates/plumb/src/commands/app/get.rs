@@ -10,6 +10,7 @@ use plumb_kube::{ClusterClient, Target};
 use super::refresh::{Refresh, refresh};
 use super::target::{AppArg, read_whole};
 use super::{describe, ill, states, tree};
+use crate::commands::cluster::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -72,7 +73,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             if shape == "wide" {
                 table(context, &client, &application).await;
             } else {
-                let client = context.client_of_all_kinds().await?;
+                let home = context.client_of_all_kinds().await?;
+                let client = cluster_of(context, &home, &application).await?;
                 context.out.say("");
                 tree::show(context, &client, &application, shape == "tree=detailed").await?;
             }

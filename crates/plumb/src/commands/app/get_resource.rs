@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::describe;
 use super::object::ObjectChoice;
 use super::target::AppArg;
+use crate::commands::cluster::cluster_of;
 use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -37,9 +38,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if args.choice.kind.is_none() {
         return Err(CommandError::usage("--kind is needed").hint("such as --kind Deployment"));
     }
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
-    let masks = Masks::read(context, &client).await;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
+    let masks = Masks::read(context, &home).await;
     for object in args.choice.find(context, &client, &application).await? {
         show(context, args, &object, &masks)?;
     }

@@ -11,6 +11,7 @@ use super::object::ObjectChoice;
 use super::states::states;
 use super::target::AppArg;
 use super::tree::Tree;
+use crate::commands::cluster::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -60,8 +61,9 @@ pub(crate) struct Args {
 const AT_ONCE: usize = 8;
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
     let pods = pods(context, &client, &application, &args.choice).await?;
     if pods.is_empty() {
         return Err(CommandError::new(format!("{} has no such pods", application.metadata.name))

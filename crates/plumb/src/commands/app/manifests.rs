@@ -6,6 +6,7 @@ use super::desk::{self, Elsewhere, RenderArgs};
 use super::states::states;
 use super::target::AppArg;
 use super::{describe, object};
+use crate::commands::cluster::cluster_of;
 use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -55,9 +56,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
-    let masks = Masks::read(context, &client).await;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
+    let masks = Masks::read(context, &home).await;
     for state in states(&application) {
         if let Some(object) = object::read(&client, &state).await? {
             print(context, describe::readable(&object), &masks);

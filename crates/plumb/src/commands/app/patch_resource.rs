@@ -5,6 +5,7 @@ use plumb_kube::{Patch, Target};
 use super::object::ObjectChoice;
 use super::patch::parse_patch;
 use super::target::AppArg;
+use crate::commands::cluster::cluster_of;
 use crate::context::{Context, change};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -37,8 +38,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     let kind = if args.patch_type.contains("merge") { "merge" } else { "json" };
     let patch: Patch = parse_patch(&args.patch, kind)?;
-    let client = context.client_of_all_kinds().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
+    let client = cluster_of(context, &home, &application).await?;
     let objects = if args.all {
         args.choice.find(context, &client, &application).await?
     } else {

@@ -9,6 +9,7 @@ use plumb_kube::{ClusterClient, Selection};
 
 use super::target::AppArg;
 use super::tree::{self, Tree, owners};
+use crate::commands::cluster::cluster_of;
 use crate::commands::watching;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -54,6 +55,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         if args.orphaned {
             return Err(CommandError::refused_flag("--orphaned", "orphans own nothing; leave out --output"));
         }
+        let client = cluster_of(context, &client, &application).await?;
         tree::show(context, &client, &application, output == "tree=detailed").await?;
         return Ok(ExitCode::Success);
     }
@@ -118,7 +120,14 @@ async fn orphans(
         rules.orphaned_resources = Some(OrphanPatterns::default());
     }
     let (project, _) = Project::compile(&rules);
-    let tree = Tree::read(client, application).await;
+    let there = match cluster_of(context, client, application).await {
+        Ok(there) => there,
+        Err(error) => {
+            context.out.complain(&format!("{error}\nnote: orphans are not known"));
+            return Vec::new();
+        }
+    };
+    let tree = Tree::read(&there, application).await;
     let managed: BTreeSet<_> = application
         .status
         .resources

@@ -5,7 +5,7 @@ use plumb_crd::application::RevisionHistory;
 use plumb_crd::{Application, Wire};
 use serde_json::{Value, json};
 
-use super::sync::follow_operation;
+use super::sync::{follow_operation, set_options};
 use super::target::{AppArg, patch};
 use super::wait;
 use crate::config;
@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     let entry = entry(&application, args.id)?;
     let before = application.status.operation_state.as_ref().map(|state| state.started_at);
-    let request = operation(entry, args.prune);
+    let request = operation(&application, entry, args.prune);
     patch(&client, &target, json!({"operation": request, "status": {"operationState": null}})).await?;
     let ended = tokio::time::timeout(
         limit(args.timeout),
@@ -75,8 +75,10 @@ fn entry(application: &Application, asked: Option<i64>) -> Result<&RevisionHisto
     history.get(position).ok_or_else(|| CommandError::new(format!("roll {name} back: its history changed")))
 }
 
-fn operation(entry: &RevisionHistory, prune: bool) -> Value {
+/// The operation as a person's: with the options of the spec, as argocd does it.
+fn operation(application: &Application, entry: &RevisionHistory, prune: bool) -> Value {
     let mut sync = json!({"prune": prune, "syncStrategy": {"apply": {}}});
+    set_options(&mut sync, application, &[]);
     if entry.sources.is_empty() {
         sync["revision"] = json!(entry.revision);
         if let Some(source) = &entry.source {
@@ -87,4 +89,36 @@ fn operation(entry: &RevisionHistory, prune: bool) -> Value {
         sync["sources"] = Value::Array(entry.sources.iter().map(Wire::write).collect());
     }
     json!({"sync": sync, "initiatedBy": {"username": config::user()}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(policy: &Value, wanted: &Value) {
+        let application = Application::from_json(&json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "shop", "namespace": "argocd"},
+            "spec": {"project": "default", "source": {"repoURL": "r"}, "destination": {}, "syncPolicy": policy},
+            "status": {"history": [{
+                "id": 1, "revision": "3f2c", "deployedAt": "2026-11-15T19:00:00Z",
+                "source": {"repoURL": "r", "path": "p"},
+            }]},
+        }))
+        .unwrap();
+        let asked = operation(&application, &application.status.history[0], true);
+        assert_eq!(asked["sync"], *wanted);
+    }
+
+    #[test]
+    fn going_back_asks_for_the_options_of_the_spec() {
+        let plain = json!({
+            "prune": true, "syncStrategy": {"apply": {}}, "revision": "3f2c",
+            "source": {"repoURL": "r", "path": "p"},
+        });
+        check(&json!({"retry": {"limit": 2}}), &plain);
+        let mut careful = plain;
+        careful["syncOptions"] = json!(["Prune=false", "ServerSideApply=true"]);
+        check(&json!({"syncOptions": ["Prune=false", "ServerSideApply=true"]}), &careful);
+    }
 }

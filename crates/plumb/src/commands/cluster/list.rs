@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use plumb_kube::{ClusterClient, Connection, ExecPlugins, RegisteredCluster};
+use plumb_kube::ClusterClient;
 use serde_json::{Value, json};
 
 use super::{Registered, registered};
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 /// A cluster that needs longer does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How many clusters are asked at the same time.
 const AT_ONCE: usize = 16;
 
@@ -85,16 +85,7 @@ async fn rows(context: &Context, client: &ClusterClient) -> Result<Vec<Vec<Strin
 async fn ask(home: &ClusterClient, one: &Registered) -> Result<String, String> {
     let client = match &one.secret {
         None => home.clone(),
-        Some(secret) => {
-            let (data, _) =
-                plumb_crd::settings::SecretData::read(secret.value()).map_err(|error| error.to_string())?;
-            let config = data.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default();
-            let cluster = RegisteredCluster { server: one.cluster.server.clone(), config };
-            // Whoever wrote the Secret must not start programs on the machine of whoever lists clusters.
-            let connection =
-                Connection::from_registered(&cluster, ExecPlugins::Off).map_err(|error| error.to_string())?;
-            connection.client().map_err(|error| error.to_string())?
-        }
+        Some(_) => one.connect()?,
     };
     let version = tokio::time::timeout(PATIENCE, client.version()).await;
     let version = version.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;

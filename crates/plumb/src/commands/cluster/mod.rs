@@ -3,12 +3,15 @@
 mod add;
 mod get;
 mod list;
+mod reach;
 mod rm;
 
 use plumb_core::app::ClusterRef;
 use plumb_core::object::Manifest;
 use plumb_crd::settings::ClusterSecret;
 use plumb_kube::ClusterClient;
+
+pub(crate) use reach::{cluster_of, reach};
 
 use super::secrets;
 use crate::context::{Context, NamespaceMeans};

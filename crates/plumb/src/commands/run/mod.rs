@@ -44,9 +44,10 @@ pub(crate) struct Args {
     /// How many apps are looked at at the same time.
     #[arg(long, default_value_t = 24)]
     workers: usize,
-    /// How often Git is asked where no webhook tells, in seconds; 0 never.
-    #[arg(long, default_value_t = 120)]
-    poll_seconds: u64,
+    /// How often Git is asked where no webhook tells, in seconds; 0 never. Default: the setting
+    /// `timeout.reconciliation` in argocd-cm.
+    #[arg(long)]
+    poll_seconds: Option<u64>,
     /// Where the API server reaches plumb to tell who wrote an object: `HOST:PORT`, `off`, or `auto`: on this
     /// machine if the API server is there too, otherwise off. Without it findings cannot name whoever
     /// removed a field or reordered a list.
@@ -148,7 +149,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         jsonnet: config::jsonnet_command(),
         identity: config::identity(),
         workers: args.workers.max(1),
-        poll: Duration::from_secs(args.poll_seconds),
+        poll: args.poll_seconds.map(Duration::from_secs),
         events: args.events,
         beside_others: args.beside_other_controllers,
         witness: args.witness.place(&context.connect().await?),

@@ -2,7 +2,7 @@
 
 mod operation;
 
-pub(super) use operation::revisions_of;
+pub(super) use operation::{revisions_of, set_options};
 
 use jiff::Timestamp;
 use plumb_crd::Application;

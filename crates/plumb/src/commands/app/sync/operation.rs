@@ -32,12 +32,7 @@ pub(super) async fn build(
         (args.apply_out_of_sync_only, "ApplyOutOfSyncOnly=true"),
     ];
     let chosen: Vec<&str> = flags.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect();
-    // Options on the command line replace those of the spec, all of them: that is what argocd does.
-    if !chosen.is_empty() {
-        sync["syncOptions"] = json!(chosen);
-    } else if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|list| !list.is_empty()) {
-        sync["syncOptions"] = json!(options);
-    }
+    set_options(&mut sync, application, &chosen);
     if !args.resource.is_empty() {
         sync["resources"] = Value::Array(selected(application, &args.resource)?);
     }
@@ -59,6 +54,17 @@ pub(super) async fn build(
         (None, None) => {}
     }
     Ok(operation)
+}
+
+/// The sync options that an operation asks for: those of the spec, which the sync itself does not read.
+pub(crate) fn set_options(sync: &mut Value, application: &Application, chosen: &[&str]) {
+    let policy = application.spec.sync_policy.as_ref();
+    // Options on the command line replace those of the spec, all of them: that is what argocd does.
+    if !chosen.is_empty() {
+        sync["syncOptions"] = json!(chosen);
+    } else if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|list| !list.is_empty()) {
+        sync["syncOptions"] = json!(options);
+    }
 }
 
 fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Result<(), CommandError> {
@@ -197,4 +203,30 @@ fn retry(args: &Args) -> Option<Value> {
         retry["backoff"] = Value::Object(backoff);
     }
     Some(retry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(policy: &Value, chosen: &[&str], wanted: &Value) {
+        let application = Application::from_json(&json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "shop", "namespace": "argocd"},
+            "spec": {"project": "default", "source": {"repoURL": "r"}, "destination": {}, "syncPolicy": policy},
+        }))
+        .unwrap();
+        let mut sync = json!({});
+        set_options(&mut sync, &application, chosen);
+        assert_eq!(sync, *wanted);
+    }
+
+    #[test]
+    fn a_sync_asks_for_the_options_of_the_spec_unless_some_are_given() {
+        let policy = json!({"syncOptions": ["Prune=false", "CreateNamespace=true"]});
+        check(&policy, &[], &json!({"syncOptions": ["Prune=false", "CreateNamespace=true"]}));
+        check(&policy, &["Replace=true"], &json!({"syncOptions": ["Replace=true"]}));
+        check(&json!({"retry": {"limit": 2}}), &[], &json!({}));
+        check(&json!({}), &["Replace=true"], &json!({"syncOptions": ["Replace=true"]}));
+    }
 }
