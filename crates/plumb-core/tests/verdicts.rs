@@ -416,6 +416,17 @@ fn a_key_more_in_a_map_that_is_one_value_is_an_edit() {
         .by("kubectl-patch Update 2", json!({"f:spec": {"f:target": {}}})),
         expect!["! LiveEdit /spec/target/options/deep/x by kubectl-patch"],
     );
+    // What would be there after an apply too was filled in, though whoever changed something beside it owns it.
+    let filled = json!({"target": {"name": "b", "options": {"deep": {"x": "y"}}}});
+    check(
+        thing(json!({"target": {"name": "a", "options": {"deep": {}}}}), filled)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-patch Update 2", json!({"f:spec": {"f:target": {}}}))
+            .server_makes(json!({"spec": {"target": {"name": "a", "options": {"deep": {"x": "y"}}}}})),
+        expect![[r"
+            ! LiveEdit /spec/target/name by kubectl-patch
+            SchemaDefault /spec/target/options/deep/x"]],
+    );
 }
 
 #[test]

@@ -285,6 +285,12 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             }
         }
         if addition.in_whole_map {
+            // Whoever changes a part of it owns the whole, with what the server filled in.
+            match case.predict_addition(addition) {
+                Prediction::Asked | Prediction::Refused => return None,
+                Prediction::Unchanged => return Some(unowned(case, addition)),
+                Prediction::Changed | Prediction::Unavailable => {}
+            }
             let extra = Difference {
                 path: addition.path.clone(),
                 desired_path: addition.path.clone(),

@@ -204,6 +204,7 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("core.v1.ServiceSpec", "type", Text("ClusterIP")),
     ("core.v1.TopologySpreadConstraint", "nodeAffinityPolicy", Text("Honor")),
     ("core.v1.TopologySpreadConstraint", "nodeTaintsPolicy", Text("Ignore")),
+    ("discovery.v1.EndpointPort", "name", Text("")),
     ("discovery.v1.EndpointPort", "protocol", Text("TCP")),
     (
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion",
