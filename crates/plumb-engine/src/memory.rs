@@ -33,18 +33,14 @@ pub(crate) struct Memory {
     pub(crate) at_rest: bool,
     /// What was tried, object by object.
     pub(crate) attempts: HashMap<ObjectKey, AttemptRecord>,
-    /// Was the last successful sync asked what it applied?
-    pub(crate) recalled: bool,
-    /// Were the cluster's events asked for Jobs that ran while nobody looked?
-    pub(crate) runs_recalled: bool,
+    /// What was read of an earlier process.
+    pub(crate) recalled: Recalled,
     /// Heals, for the tug of war.
     pub(crate) ledger: HealLedger,
     /// Jobs that were seen to finish.
     pub(crate) finished: HashMap<ObjectKey, Finished>,
     /// The verdicts of the last look, as long as they hold.
     pub(crate) verdicts: Verdicts,
-    /// Were the findings of an earlier process read?
-    pub(crate) findings_recalled: bool,
     /// The findings of the last judgement; objects without any are left out.
     pub(crate) findings: BTreeMap<ObjectKey, Arc<[Finding]>>,
     /// What the report says that was last written.
@@ -68,6 +64,17 @@ pub(crate) struct Memory {
     pub(crate) reread: HashMap<ObjectKey, Arc<Manifest>>,
     /// How its objects are, and since when.
     pub(crate) health: HealthMemory,
+}
+
+/// What was read of an earlier process; each is tried once.
+#[derive(Default)]
+pub(crate) struct Recalled {
+    /// What the last successful sync applied.
+    pub(crate) last_sync: bool,
+    /// Which Jobs ran while nobody looked.
+    pub(crate) unseen_runs: bool,
+    /// What it found.
+    pub(crate) findings: bool,
 }
 
 /// An operation that has ended.

@@ -65,10 +65,10 @@ impl Run<'_> {
                 && is_open(&verdict.key)
                 && may_be_explained(&verdict.key)
         });
-        if memory.recalled || !matters {
+        if memory.recalled.last_sync || !matters {
             return false;
         }
-        memory.recalled = true;
+        memory.recalled.last_sync = true;
         let Some(last) = application.status.history.last() else { return false };
         if !same_sources(last, &application.spec) {
             return false;
@@ -102,7 +102,7 @@ impl Run<'_> {
         compared: &Compared,
         memory: &mut Memory,
     ) -> bool {
-        if std::mem::replace(&mut memory.runs_recalled, true) {
+        if std::mem::replace(&mut memory.recalled.unseen_runs, true) {
             return false;
         }
         let Some(last) = application.status.history.last() else { return false };

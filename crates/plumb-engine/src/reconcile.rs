@@ -279,7 +279,7 @@ impl Run<'_> {
         memory: &mut Memory,
     ) -> Result<Compared, plumb_kube::ApiError> {
         self.recall_last_operation(memory, gathered);
-        if !std::mem::replace(&mut memory.findings_recalled, true) {
+        if !std::mem::replace(&mut memory.recalled.findings, true) {
             // What an earlier process found out tells since when it has been so.
             let mut earlier: BTreeMap<ObjectKey, Vec<Finding>> = BTreeMap::new();
             for finding in self.engine.reports.findings(&app.id) {

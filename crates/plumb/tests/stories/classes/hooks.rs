@@ -24,7 +24,7 @@ async fn a_finished_hook_is_residue_and_one_at_work_is_not() -> Result<()> {
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[after.clone(), map.clone()]))])?;
     let app = stage
         .application("hooks", |app| {
-            app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": {"limit": 0}})
+            app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": {"limit": 0}});
         })
         .await?;
     stage.place.wait(&after, "runs", |job| job["status"]["active"] == 1).await?;

@@ -73,8 +73,8 @@ fn lines(report: &Value) -> Vec<String> {
             let text = |key: &str| finding[key].as_str().unwrap_or_default();
             let fields = finding["fields"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let mark = if finding["counts"] == true { "!" } else { "" };
-            let fields: String = fields.map(|field| format!(" {field}")).collect();
-            format!("{}/{} {}{mark}{}", text("kind"), text("name"), text("class"), fields.trim_end())
+            let what = format!("{}/{} {}{mark}", text("kind"), text("name"), text("class"));
+            std::iter::once(what.as_str()).chain(fields).collect::<Vec<_>>().join(" ").trim_end().to_owned()
         })
         .collect();
     lines.sort();

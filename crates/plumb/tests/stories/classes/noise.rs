@@ -53,10 +53,11 @@ async fn noise_of_every_class_is_green_and_a_change_beside_it_is_red() -> Result
     let defaulted = knob("defaulted", json!({"mode": "fast"}));
     let zeros = knob("zeros", json!({"mode": "fast", "level": "info", "enabled": false, "size": 0}));
     let spelled = knob("spelled", json!({"mode": "fast", "level": "info", "cpu": "1000m"}));
+    let resized = knob("resized", json!({"mode": "fast", "level": "info", "cpu": "1000m"}));
     let mut with_status = knob("with-status", json!({"mode": "fast", "level": "info"}));
     with_status["status"] = json!({"phase": "Pending"});
     let scaled = objects::deployment("scaled", 1);
-    let scaler = objects::autoscaler("scaled", "scaled", 2, 5);
+    let by_load = objects::autoscaler("scaled", "scaled", 2, 5);
     let [role, part] = aggregated(name);
     let account =
         objects::with(objects::service_account("builder"), "/imagePullSecrets", json!([{"name": "a"}]));
@@ -67,9 +68,10 @@ async fn noise_of_every_class_is_green_and_a_change_beside_it_is_red() -> Result
         &defaulted,
         &zeros,
         &spelled,
+        &resized,
         &with_status,
         &scaled,
-        &scaler,
+        &by_load,
         &role,
         &part,
         &account,
@@ -111,6 +113,7 @@ async fn noise_of_every_class_is_green_and_a_change_beside_it_is_red() -> Result
         (&defaulted, json!({"spec": {"mode": "slow"}})),
         (&zeros, json!({"spec": {"mode": "slow"}})),
         (&spelled, json!({"spec": {"mode": "slow"}})),
+        (&resized, json!({"spec": {"cpu": "2"}})),
         (&with_status, json!({"spec": {"mode": "slow"}})),
         (&scaled, json!({"spec": {"template": {"spec": {"containers": [other_image]}}}})),
         (&role, json!({"metadata": {"labels": {"team": "b"}}})),
@@ -125,6 +128,7 @@ async fn noise_of_every_class_is_green_and_a_change_beside_it_is_red() -> Result
         "Knob/defaulted LiveEdit! /spec/mode",
         "Knob/zeros LiveEdit! /spec/mode",
         "Knob/spelled LiveEdit! /spec/mode",
+        "Knob/resized LiveEdit! /spec/cpu",
         "Knob/with-status LiveEdit! /spec/mode",
         &role_edited,
         "ServiceAccount/builder LiveEdit! /imagePullSecrets/0/name",
