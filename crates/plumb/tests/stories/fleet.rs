@@ -150,17 +150,18 @@ async fn what_a_person_does_to_an_object_is_done_in_its_own_cluster() -> Result<
         ("app/kept.yaml", objects::manifests(std::slice::from_ref(&kept))),
         ("app/leaving.yaml", objects::manifests(std::slice::from_ref(&leaving))),
     ])?;
+    // Another name than in other stories: these share the second cluster, and a mark there names the app alone.
     let far = stage
-        .application("far", |app| {
+        .application("worked-on", |app| {
             app["spec"]["destination"] = json!({"name": "east", "namespace": far_place.name()});
             automated(app);
         })
         .await?;
     stage.until_sync(&far, "Synced").await?;
     let is_held = |live: &Value| live["metadata"]["annotations"]["plumb.dev/pause"].is_string();
-    stage.plumb(&["pause", "far", "ConfigMap/kept", "--for", "1h", "--reason", "by hand"])?;
+    stage.plumb(&["pause", "worked-on", "ConfigMap/kept", "--for", "1h", "--reason", "by hand"])?;
     far_place.wait(&kept, "is held", is_held).await?;
-    stage.plumb(&["resume", "far", "ConfigMap/kept"])?;
+    stage.plumb(&["resume", "worked-on", "ConfigMap/kept"])?;
     far_place.wait(&kept, "is not held", |live| !is_held(live)).await?;
 
     stage.repo.remove(&["app/leaving.yaml"])?;
@@ -173,7 +174,7 @@ async fn what_a_person_does_to_an_object_is_done_in_its_own_cluster() -> Result<
 
     // What cannot be done there is not done here.
     line.set(LineState::Cut);
-    for command in [&["undo", "restore", &id][..], &["resume", "far", "ConfigMap/kept"]] {
+    for command in [&["undo", "restore", &id][..], &["resume", "worked-on", "ConfigMap/kept"]] {
         let said = stage.plumb_says(command)?;
         assert!(said.contains(&format!("reach cluster {}", line.server())), "{said}");
     }

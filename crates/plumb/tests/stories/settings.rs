@@ -63,3 +63,21 @@ async fn finalizers_follow_deletion_hooks_and_excluded_kinds_are_left_out() -> R
     assert!(stage.place.get(&map).await?.is_some(), "what is not looked at is not deleted");
     Ok(())
 }
+
+#[tokio::test]
+async fn git_is_asked_as_often_as_the_settings_say() -> Result<()> {
+    let stage = Stage::set().await?;
+    let map = |value: &str| objects::manifests(&[objects::config_map("map", &[("a", value)])]);
+    stage.repo.commit(&[("app/map.yaml", map("0"))])?;
+    let app = stage.application("polled", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let settings = [("timeout.reconciliation", "1s"), ("timeout.reconciliation.jitter", "0s")];
+    stage.place.apply(&objects::config_map("argocd-cm", &settings)).await?;
+    // Other settings are a reason to look by themselves, once.
+    for value in ["1", "2"] {
+        let commit = stage.repo.commit(&[("app/map.yaml", map(value))])?;
+        let is_seen = |app: &Value| app["status"]["sync"]["revision"] == commit.as_str();
+        stage.place.wait(&app, "has the new commit", is_seen).await?;
+    }
+    Ok(())
+}
