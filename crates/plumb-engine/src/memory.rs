@@ -25,7 +25,6 @@ use crate::verdicts::Verdicts;
 
 /// What the engine remembers about one app.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about one app")]
 pub(crate) struct Memory {
     /// What Git asked for at the last look.
     pub(crate) gathered: Option<Arc<Kept>>,
