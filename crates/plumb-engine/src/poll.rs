@@ -24,17 +24,12 @@ impl Rhythm {
     /// What was asked for when plumb was started counts more than the settings.
     fn new(asked: Option<Duration>, settings: ReconciliationSettings) -> Self {
         let hard = settings.hard_interval;
-        match asked {
-            Some(asked) => Self {
-                git: Some(asked).filter(|asked| !asked.is_zero()),
-                hard,
-                spread: (asked / 2).min(Duration::from_mins(1)),
-            },
-            None => {
-                let spread = settings.interval.map_or(settings.jitter, |git| git.min(settings.jitter));
-                Self { git: settings.interval, hard, spread }
-            }
+        if let Some(asked) = asked {
+            let git = Some(asked).filter(|asked| !asked.is_zero());
+            return Self { git, hard, spread: (asked / 2).min(Duration::from_mins(1)) };
         }
+        let spread = settings.interval.map_or(settings.jitter, |git| git.min(settings.jitter));
+        Self { git: settings.interval, hard, spread }
     }
 }
 
