@@ -19,6 +19,7 @@ use crate::registry::Brief;
 const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 /// After trouble with the API server it is tried again then.
 const RETRY_DELAY: Duration = Duration::from_secs(3);
+const LONGEST_DELAY: Duration = Duration::from_mins(5);
 
 /// The projects that are being deleted and wait for us.
 #[derive(Default)]
@@ -96,16 +97,21 @@ fn may_refer(app: &Brief, project: &str) -> bool {
 
 /// Lets projects go once no app refers to them.
 pub(crate) async fn let_go(engine: Arc<Engine>) {
+    let mut delay = RETRY_DELAY;
     loop {
         engine.leaving.asked.notified().await;
         for project in engine.leaving.free(&engine.registry.all()) {
             let name = project.name().unwrap_or_default();
             match without_finalizer(&engine, &project).await {
-                Ok(()) => info!(project = name, "no app refers to it: its deletion goes on"),
+                Ok(()) => {
+                    delay = RETRY_DELAY;
+                    info!(project = name, "no app refers to it: its deletion goes on");
+                }
                 Err(error) if error.api().is_some_and(plumb_kube::ApiError::is_not_found) => {}
                 Err(error) => {
                     warn!(project = name, %error, "its deletion cannot go on yet");
-                    tokio::time::sleep(RETRY_DELAY).await;
+                    tokio::time::sleep(delay).await;
+                    delay = (delay * 2).min(LONGEST_DELAY);
                     engine.leaving.asked.notify_one();
                 }
             }

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_core::app::AppId;
+use plumb_core::app::{AppId, ClusterRef};
 use tracing::info;
 
 use crate::compare::Compared;
@@ -14,9 +14,10 @@ use crate::operation::ActiveOperation;
 use crate::project::Ground;
 use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
+use crate::registry::Brief;
 
 /// How long a prune waits for the others: one of them may not be able to say what it asks for.
-const OTHERS_WITHIN: Duration = Duration::from_secs(10);
+const OTHERS_WITHIN: Duration = Duration::from_secs(5);
 /// How often the prune looks whether they are through.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -34,9 +35,7 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(cluster: &str, repository: &str, revision: &str, commit: &str) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (cluster, repository, revision).hash(&mut hasher);
-        Self { what: hasher.finish(), commit: commit.into() }
+        Self { what: what(cluster, repository, revision), commit: commit.into() }
     }
 }
 
@@ -49,17 +48,41 @@ impl Commits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(app);
     }
 
-    /// The other apps that follow what this one follows and were not looked at since it moved.
-    fn behind(&self, app: &AppId) -> BTreeSet<AppId> {
-        let apps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(own) = apps.get(app) else { return BTreeSet::new() };
-        let is_elsewhere = |followed: &Followed| {
-            own.iter().any(|own| own.what == followed.what && own.commit != followed.commit)
-        };
-        let behind =
-            apps.iter().filter(|(other, followed)| *other != app && followed.iter().any(is_elsewhere));
-        behind.map(|(other, _)| other.clone()).collect()
+    fn of(&self, app: &AppId) -> Vec<Followed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(app).cloned().unwrap_or_default()
     }
+
+    /// Those of the others, with what each follows, that follow what this app follows and were not looked at since it
+    /// moved, or not at all.
+    fn behind(&self, app: &AppId, others: impl Iterator<Item = (AppId, Vec<u64>)>) -> BTreeSet<AppId> {
+        let own = self.of(app);
+        others
+            .filter(|(other, follows)| {
+                let mut shared = own.iter().filter(|own| follows.contains(&own.what)).peekable();
+                let theirs = if shared.peek().is_some() { self.of(other) } else { Vec::new() };
+                shared.any(|own| !theirs.contains(own))
+            })
+            .map(|(other, _)| other)
+            .collect()
+    }
+}
+
+/// What an app follows, as its spec says. `None` for an app that is not looked at.
+fn follows(known: &Brief, cluster: impl Fn(&ClusterRef) -> Option<Arc<str>>) -> Option<Vec<u64>> {
+    let (application, app) = (known.head.as_ref().ok()?, known.app.as_ref().ok()?);
+    if app.skip_reconcile || application.is_terminating() {
+        return None;
+    }
+    let cluster = cluster(&app.destination.cluster)?;
+    let spec = &application.spec;
+    let sources = spec.source.as_deref().into_iter().chain(&spec.sources);
+    Some(sources.map(|source| what(&cluster, &source.repo_url, &source.target_revision)).collect())
+}
+
+fn what(cluster: &str, repository: &str, revision: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (cluster, repository, revision).hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Run<'_> {
@@ -78,7 +101,12 @@ impl Run<'_> {
             return false;
         }
         let app = &self.known.id;
-        let others = self.engine.commits.behind(app);
+        let known = self.engine.registry.all();
+        let others = known.iter().filter(|other| other.id != *app).filter_map(|other| {
+            let follows = follows(other, |cluster| self.engine.fleet.address(cluster))?;
+            Some((other.id.clone(), follows))
+        });
+        let others = self.engine.commits.behind(app, others);
         if others.is_empty() {
             return false;
         }
@@ -110,18 +138,19 @@ mod tests {
         let commits = Commits::default();
         let set = |name: &str, cluster: &str, revision: &str, commit: &str| {
             commits.set(&app(name), vec![Followed::new(cluster, "r", revision, commit)]);
+            (app(name), vec![what(cluster, "r", revision)])
         };
-        set("a", "in", "main", "2");
-        assert!(commits.behind(&app("a")).is_empty());
-        set("same", "in", "main", "2");
-        set("pinned", "in", "v1", "1");
-        set("far", "out", "main", "1");
-        assert!(commits.behind(&app("a")).is_empty());
-        set("late", "in", "main", "1");
-        assert_eq!(commits.behind(&app("a")), BTreeSet::from([app("late")]));
-        assert_eq!(commits.behind(&app("late")), BTreeSet::from([app("a"), app("same")]));
-        commits.forget(&app("late"));
-        assert!(commits.behind(&app("a")).is_empty());
-        assert!(commits.behind(&app("nobody")).is_empty());
+        let own = set("a", "in", "main", "2").0;
+        let others = [
+            set("same", "in", "main", "2"),
+            set("pinned", "in", "v1", "1"),
+            set("far", "out", "main", "1"),
+            set("late", "in", "main", "1"),
+            (app("new"), vec![what("in", "r", "main")]),
+        ];
+        let behind = |n: usize| commits.behind(&own, others.iter().take(n).cloned());
+        assert_eq!(behind(3), BTreeSet::new());
+        assert_eq!(behind(5), BTreeSet::from([app("late"), app("new")]));
+        assert!(commits.behind(&app("nobody"), others.iter().cloned()).is_empty());
     }
 }

@@ -76,7 +76,7 @@ impl Run<'_> {
             Err(_) if is_to_end(application, active) => return self.terminate(app, active),
             Err(message) => return self.err(app, active, &message),
         };
-        if self.waits_for_others(ground, compared, active) {
+        if !is_to_end(application, active) && self.waits_for_others(ground, compared, active) {
             return;
         }
         if active.state.is_none() {
@@ -131,6 +131,7 @@ impl Run<'_> {
         let looks_again = active.state.is_none()
             && active.asked.prune
             && !compared.live.complete
+            && ground.cluster.store.unlisted().iter().all(|(_, trouble)| trouble.is_none())
             && ground.cluster.store.is_complete_within(LISTED_WITHIN).await;
         if Arc::ptr_eq(&gathered, &compared.gathered) && !looks_again {
             return Ok(None);

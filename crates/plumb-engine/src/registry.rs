@@ -4,7 +4,7 @@ mod known;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_core::app::{AppId, Pause};
 use plumb_core::object::Manifest;
@@ -54,8 +54,8 @@ pub(crate) struct Registry(Arc<RwLock<Apps>>);
 #[derive(Debug, Default)]
 struct Apps {
     by_id: HashMap<AppId, Resting>,
-    /// Uids, the latest last.
-    gone: VecDeque<String>,
+    /// Uids, and since when; the latest last.
+    gone: VecDeque<(String, Instant)>,
 }
 
 impl Registry {
@@ -64,7 +64,8 @@ impl Registry {
     pub(crate) fn note(&self, manifest: &Manifest) -> Option<(Arc<Known>, Option<Trigger>)> {
         let (known, resting) = Known::of(manifest)?;
         let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if manifest.uid().is_some_and(|uid| apps.gone.iter().any(|gone| gone == uid)) {
+        let is_gone = |uid: &str| apps.gone.iter().any(|(gone, at)| gone == uid && at.elapsed() < LATE);
+        if manifest.uid().is_some_and(is_gone) {
             return None;
         }
         if let Some(newer) = apps.by_id.get(&known.id).filter(|present| present.is_newer(&resting, LATE)) {
@@ -79,7 +80,7 @@ impl Registry {
     pub(crate) fn forget(&self, id: &AppId, uid: &str) {
         let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
         apps.by_id.remove(id);
-        apps.gone.push_back(uid.to_owned());
+        apps.gone.push_back((uid.to_owned(), Instant::now()));
         if apps.gone.len() > GONE {
             apps.gone.pop_front();
         }

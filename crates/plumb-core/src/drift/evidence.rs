@@ -237,12 +237,12 @@ impl ApiFailure {
     /// Does the server refuse the object, rather than being too busy or broken to look at it? A webhook denies
     /// with a code of its choice, 404 and 409 too.
     pub(super) fn is_final(&self) -> bool {
-        (400..500).contains(&self.code) && self.code != 429
+        (400..500).contains(&self.code) && self.code != 429 && !self.is_of_surroundings()
     }
 
-    /// Is it that something around the object is not there yet (its namespace, its kind), or just came? A sync
-    /// brings that about.
-    pub(super) fn is_of_surroundings(&self) -> bool {
+    /// Is it that something around the object is not there yet (its namespace, its kind), or just came, or that the
+    /// object changed in the meantime? A sync brings that about, or another look.
+    fn is_of_surroundings(&self) -> bool {
         matches!(self.code, 404 | 409) && !self.message.contains("denied the request")
     }
 }

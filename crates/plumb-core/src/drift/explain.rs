@@ -438,5 +438,8 @@ fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<Fiel
             && place.find(case.live.value()).is_some()
             && case.owners.of_place(place).all(|entry| entry.is_ours() || entry.is_client_side_apply())
     });
-    (!places.is_empty() && places.len() == failure.causes.len() && all_left_over).then_some(places)
+    // What cannot be changed does not become so by being taken over.
+    let is_immutable = failure.causes.iter().any(|cause| blocked::is_immutable(&cause.message));
+    (!places.is_empty() && places.len() == failure.causes.len() && all_left_over && !is_immutable)
+        .then_some(places)
 }

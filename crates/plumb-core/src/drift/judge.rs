@@ -161,7 +161,7 @@ fn judge_missing(evidence: &Evidence<'_>, desired: &DesiredObject, is_secret: bo
         (Attempt::None | Attempt::Applied | Attempt::Failed, _) => None,
     };
     // A namespace or a kind that does not exist yet comes with the sync; that is no refusal of this object.
-    match failure.filter(|failure| failure.is_final() && !failure.is_of_surroundings()) {
+    match failure.filter(|failure| failure.is_final()) {
         Some(failure) => explained.extend(blocked::refused(failure, is_secret, &[])),
         None => explained.push(behind::missing(evidence)),
     }

@@ -1,6 +1,7 @@
 //! When syncs may run.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 
 use super::{ProjectProblem, WindowKind, WindowRule, WindowTime, rules::compile_list};
 use crate::glob::Glob;
@@ -131,18 +132,25 @@ impl WindowTime {
 }
 
 impl WindowTime {
-    /// An opening, or the end of the one before, which another opening may have put off.
+    /// The next opening of a closed one, the end of an open one.
     fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         let clock = now.to_zoned(self.zone.clone()).datetime();
-        let opens = self.schedule.next_after(clock);
-        let closes =
-            self.schedule.last_before(clock).and_then(|opened| opened.checked_add(self.duration).ok());
-        let times = [opens, closes].into_iter().flatten();
-        times
-            .filter_map(|time| time.to_zoned(self.zone.clone()).ok())
-            .map(|time| time.timestamp())
-            .filter(|time| now < *time)
-            .min()
+        let change = if self.is_open(now) { self.closes(clock)? } else { self.schedule.next_after(clock)? };
+        change.to_zoned(self.zone.clone()).ok().map(|time| time.timestamp()).filter(|time| now < *time)
+    }
+
+    /// When it closes, if it is open now. Each opening before that puts it off; `None` if that goes on and on.
+    fn closes(&self, now: DateTime) -> Option<DateTime> {
+        const MOST_OPENINGS: usize = 500;
+        let mut opened = self.schedule.last_before(now)?;
+        for _ in 0..MOST_OPENINGS {
+            let closes = opened.checked_add(self.duration).ok()?;
+            match self.schedule.next_after(opened).filter(|next| *next <= closes) {
+                Some(next) => opened = next,
+                None => return Some(closes),
+            }
+        }
+        None
     }
 }
 

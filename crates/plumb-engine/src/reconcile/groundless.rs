@@ -65,6 +65,10 @@ impl Run<'_> {
 
     /// An operation cannot go on: what it needs is missing.
     pub(super) async fn fail_operation(&mut self, application: &Application, memory: &mut Memory) {
+        // One that has ended and is not written down yet must not begin again.
+        if memory.unwritten.is_some() {
+            return;
+        }
         let Some(mut active) = self.current_operation(application, memory) else { return };
         if active.retry_at.is_some_and(|at| self.now < at) {
             // It has failed already, and its next try has not begun.

@@ -68,7 +68,7 @@ fn changed_within(place: &FieldPath, message: &str, differing: &[FieldPath]) -> 
 }
 
 /// The server has no code for "only a new object can have that", but a few ways to say it.
-fn is_immutable(message: &str) -> bool {
+pub(in crate::drift) fn is_immutable(message: &str) -> bool {
     const WORDS: [&str; 8] = [
         "immutable",
         "cannot change",
