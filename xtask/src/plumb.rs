@@ -85,6 +85,8 @@ impl RunningPlumb {
 
     /// Waits until it ends by itself.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
+        // Waiting closes the child's standard input, which would ask it to stop: it is held open here.
+        let _open = self.0.stdin.take();
         self.0.wait().context("wait for plumb")
     }
 
