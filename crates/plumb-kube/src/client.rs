@@ -262,21 +262,23 @@ impl ClusterClient {
             }
             Ok(_) | Err(_) => None,
         };
+        let code = match &result {
+            Ok(answer) => Some(answer.code),
+            Err(error) => error.code(),
+        };
+        let record = RequestRecord::of(&call.method, &call.path, &call.query, code, started.elapsed());
         let outcome = match (&result, throttled) {
             (_, Some(wait)) => Outcome::Overloaded { wait: Some(wait) },
             (Err(ApiError::TimedOut { .. }), None) => Outcome::Lost,
             (Err(error), None) if error.is_unavailable() => Outcome::Overloaded { wait: None },
-            (Ok(_) | Err(_), None) => Outcome::Answered { after: started.elapsed() },
+            (Err(_), None) => Outcome::Refused,
+            (Ok(_), None) => Outcome::Done { sort: record.sort(), after: record.took },
         };
         if let Some(slot) = slot {
             slot.done(outcome);
         }
         if let Some(observer) = self.shared.observer.get() {
-            let code = match &result {
-                Ok(answer) => Some(answer.code),
-                Err(error) => error.code(),
-            };
-            observer(&RequestRecord::of(&call.method, &call.path, &call.query, code, started.elapsed()));
+            observer(&record);
         }
         (result, throttled)
     }

@@ -1,8 +1,12 @@
-//! How many requests to one cluster may be in flight: as many as it answers well.
+//! How many requests to one cluster may be in flight: as many as it works on at once, and few that only wait there.
 //!
-//! There is no number of requests a second. The limit grows by one for each round of requests that were
-//! answered as fast as usual while all slots were in use, shrinks a little when answers become slow, and
-//! halves when the server says 429 or gives no answer.
+//! There is no number of requests a second. A server that has all its hands full answers nothing sooner for being
+//! asked more; what it gets on top queues up inside it, and everybody else's requests queue behind ours. So the limit
+//! follows the time that answers take, measured against the fastest answer to a request of the same sort: it grows
+//! while all slots are in use and answers come as fast as ever, and shrinks to what keeps the server busy when they
+//! come late. It halves when the server says 429 or gives no answer.
+
+mod pace;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,13 +14,18 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-const START: usize = 32;
+use pace::Paces;
+
+const START: usize = 16;
 const LEAST: usize = 2;
 const MOST: usize = 256;
-/// Answers below this are never called slow, whatever the fastest one was.
-const SLOW: Duration = Duration::from_millis(750);
+/// Late answers alone never shrink the limit below this: with so few in flight nobody is in anybody's way.
+const LEAST_FOR_LATENESS: usize = 6;
 /// A cut is felt only after the requests in flight came back; a second one before that would count them twice.
 const CUT_PAUSE: Duration = Duration::from_millis(500);
+/// Answers may take so many times the fastest one before they are late. Requests of one sort are not all the same
+/// work, and a server is used best when a few requests always wait for it.
+const TOLERANCE: f64 = 2.0;
 
 /// Shared by all requests to one cluster.
 pub(crate) struct Limiter {
@@ -29,18 +38,36 @@ struct State {
     limit: usize,
     /// How many there are; above `limit` while requests that were in flight at a cut still run.
     slots: usize,
-    /// Good answers since the last growth.
-    good: usize,
+    /// Answers since the last look at the limit.
+    round: Round,
+    paces: Paces,
     last_cut: Option<Instant>,
     /// No new request before this moment: the server asked us to wait.
     hold_until: Option<Instant>,
 }
 
+/// What is seen between two looks at the limit.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    answers: usize,
+    /// Those that can be held against others of their sort, and the sum of how fast they were (1: as fast as ever).
+    timed: u32,
+    speed: f64,
+    /// Was there a moment when all slots were in use?
+    was_full: bool,
+}
+
+/// Which requests are the same sort of work: the same verb on the same resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sort(pub(crate) u64);
+
 /// How a request went, as far as the limit is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Answered, whatever the answer.
-    Answered { after: Duration },
+    /// Done. `None`: work whose time says nothing, such as a list.
+    Done { sort: Option<Sort>, after: Duration },
+    /// Answered, but not done: a refusal is quicker than the work.
+    Refused,
     /// 429, or 503 of an overloaded server, with the wait it asked for.
     Overloaded { wait: Option<Duration> },
     /// No answer in time.
@@ -60,7 +87,8 @@ impl Limiter {
             state: Mutex::new(State {
                 limit: START,
                 slots: START,
-                good: 0,
+                round: Round::default(),
+                paces: Paces::default(),
                 last_cut: None,
                 hold_until: None,
             }),
@@ -93,23 +121,14 @@ impl Limiter {
         let all_in_use = self.slots.available_permits() == 0;
         let mut state = self.state();
         match outcome {
-            Outcome::Answered { after } if after >= SLOW => {
-                state.good = 0;
-                if all_in_use {
-                    state.cut(now, |limit| limit - limit / 10 - 1);
+            Outcome::Done { sort, after } => {
+                if let Some(sort) = sort {
+                    state.round.speed += state.paces.speed(sort, after, now);
+                    state.round.timed += 1;
                 }
+                self.answered(&mut state, all_in_use);
             }
-            Outcome::Answered { .. } => {
-                state.good += 1;
-                if state.good >= state.limit && all_in_use && state.limit < MOST {
-                    state.good = 0;
-                    state.limit += 1;
-                    if state.slots < state.limit {
-                        state.slots += 1;
-                        self.slots.add_permits(1);
-                    }
-                }
-            }
+            Outcome::Refused => self.answered(&mut state, all_in_use),
             Outcome::Overloaded { wait } => {
                 state.cut(now, |limit| limit / 2);
                 if let Some(wait) = wait {
@@ -122,6 +141,40 @@ impl Limiter {
             Outcome::Lost => state.cut(now, |limit| limit / 2),
         }
     }
+
+    /// One more answer; looks at the limit when there were as many as there are slots.
+    fn answered(&self, state: &mut State, all_in_use: bool) {
+        state.round.answers += 1;
+        state.round.was_full |= all_in_use;
+        if state.round.answers < state.limit {
+            return;
+        }
+        let round = std::mem::take(&mut state.round);
+        state.limit = next_limit(state.limit, &round);
+        if state.slots < state.limit {
+            self.slots.add_permits(state.limit - state.slots);
+            state.slots = state.limit;
+        }
+    }
+}
+
+/// The limit after a round. Its square root is the room for growth, and the queue that a busy server keeps.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "limits are small positive numbers"
+)]
+fn next_limit(limit: usize, round: &Round) -> usize {
+    // A limit that was not reached says nothing about itself.
+    if !round.was_full {
+        return limit;
+    }
+    let speed = if round.timed == 0 { 1.0 } else { round.speed / f64::from(round.timed) };
+    let keep = (TOLERANCE * speed).clamp(0.5, 1.0);
+    let next = (limit as f64).mul_add(keep, (limit as f64).sqrt()) as usize;
+    let least = limit.min(LEAST_FOR_LATENESS);
+    next.clamp(least, MOST)
 }
 
 impl State {
@@ -130,7 +183,7 @@ impl State {
             return;
         }
         self.limit = smaller(self.limit).clamp(LEAST, MOST);
-        self.good = 0;
+        self.round = Round::default();
         self.last_cut = Some(now);
     }
 }
@@ -157,23 +210,70 @@ impl Drop for Slot<'_> {
 mod tests {
     use super::*;
 
-    const FAST: Outcome = Outcome::Answered { after: Duration::from_millis(5) };
+    const APPLY: Sort = Sort(1);
+
+    fn done(millis: u64) -> Outcome {
+        Outcome::Done { sort: Some(APPLY), after: Duration::from_millis(millis) }
+    }
+
+    /// All slots in use, each answered after `millis`.
+    async fn full_round(limiter: &Limiter, millis: u64) {
+        let mut slots = Vec::new();
+        for _ in 0..limiter.limit() {
+            slots.push(limiter.slot().await);
+        }
+        for slot in slots {
+            limiter.note(done(millis), Instant::now());
+            drop(slot);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_busy_limiter_grows_and_an_idle_one_does_not() {
         let limiter = Limiter::new();
         for _ in 0..1000 {
-            limiter.slot().await.done(FAST);
+            limiter.slot().await.done(done(5));
         }
         assert_eq!(limiter.limit(), START, "one request at a time needs no more slots");
+        for _ in 0..30 {
+            full_round(&limiter, 5).await;
+        }
+        assert_eq!(limiter.limit(), MOST, "a server that answers as fast as ever can take more");
+    }
 
-        for _ in 0..4 {
+    /// A server with `hands` that takes `work` for a request: what it has on top waits.
+    async fn settle(hands: usize, work: u64) -> usize {
+        let limiter = Limiter::new();
+        limiter.slot().await.done(done(work));
+        for _ in 0..60 {
+            let in_flight = limiter.limit();
+            let rounds = in_flight.div_ceil(hands) as u64;
+            full_round(&limiter, work * rounds).await;
+        }
+        limiter.limit()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_follows_what_the_server_works_on_at_once() {
+        let few = settle(2, 4).await;
+        assert!((LEAST_FOR_LATENESS..=12).contains(&few), "{few} requests for two hands");
+        let many = settle(32, 4).await;
+        assert!((32..=140).contains(&many), "{many} requests for thirty-two hands");
+        // Far away is not busy: the way there takes the same time for each.
+        assert_eq!(settle(1000, 80).await, MOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_and_lists_do_not_make_work_look_slow() {
+        let limiter = Limiter::new();
+        for _ in 0..20 {
             let mut slots = Vec::new();
             for _ in 0..limiter.limit() {
                 slots.push(limiter.slot().await);
             }
-            for slot in slots {
-                limiter.note(FAST, Instant::now());
+            for (n, slot) in slots.into_iter().enumerate() {
+                let list = Outcome::Done { sort: None, after: Duration::from_secs(3) };
+                limiter.note([list, Outcome::Refused, done(20)][n % 3], Instant::now());
                 drop(slot);
             }
         }

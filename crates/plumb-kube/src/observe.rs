@@ -1,9 +1,12 @@
 //! Requests as metrics see them: which verb on which resource, and how it ended. No names, no bodies.
 
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+
+use crate::limit::Sort;
 
 /// One request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,18 @@ impl<'a> RequestRecord<'a> {
             dry_run: query.contains("dryRun=All"),
             took,
         }
+    }
+
+    /// Which requests are about as much work as this one; `None` for those whose work nobody can guess.
+    pub(crate) fn sort(&self) -> Option<Sort> {
+        if self.verb == "List" || self.resource.is_empty() {
+            return None;
+        }
+        Some(Sort(BuildHasherDefault::<DefaultHasher>::default().hash_one((
+            self.verb,
+            self.resource,
+            self.dry_run,
+        ))))
     }
 }
 

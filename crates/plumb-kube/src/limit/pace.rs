@@ -1,0 +1,66 @@
+//! How long each sort of request takes when nothing is in its way.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Sort;
+
+/// A fastest answer counts for one to two of these. A way to the server that became longer for good is then no
+/// longer taken for a busy server.
+const WINDOW: Duration = Duration::from_mins(5);
+
+/// The fastest answers of late, by sort of request.
+#[derive(Default)]
+pub(super) struct Paces(HashMap<Sort, Fastest>);
+
+struct Fastest {
+    window_began: Instant,
+    in_window: Duration,
+    /// Of the window before, if there was one.
+    before: Duration,
+}
+
+impl Paces {
+    /// How fast this answer was: 1 as fast as the fastest of its sort, 0.5 took twice as long.
+    pub(super) fn speed(&mut self, sort: Sort, after: Duration, now: Instant) -> f64 {
+        // A clock that does not move during a request says that it was fast.
+        let after = after.max(Duration::from_micros(1));
+        let fastest = self.0.entry(sort).or_insert(Fastest {
+            window_began: now,
+            in_window: after,
+            before: Duration::MAX,
+        });
+        if now.duration_since(fastest.window_began) > WINDOW {
+            *fastest = Fastest { window_began: now, in_window: after, before: fastest.in_window };
+        }
+        fastest.in_window = fastest.in_window.min(after);
+        fastest.in_window.min(fastest.before).as_secs_f64() / after.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_held_against_the_fastest_of_its_sort() {
+        let millis = Duration::from_millis;
+        let mut paces = Paces::default();
+        let mut check = |sort, after, expected: f64| {
+            let speed = paces.speed(Sort(sort), millis(after), Instant::now());
+            assert!((speed - expected).abs() < 0.001, "{speed}");
+        };
+        check(1, 10, 1.0);
+        check(1, 40, 0.25);
+        check(2, 40, 1.0);
+        check(1, 5, 1.0);
+        check(1, 10, 0.5);
+        // The way to the server became longer: known after two windows at the latest.
+        tokio::time::advance(WINDOW + millis(1)).await;
+        check(1, 20, 0.25);
+        tokio::time::advance(WINDOW + millis(1)).await;
+        check(1, 20, 1.0);
+    }
+}
