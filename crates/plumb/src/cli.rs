@@ -1,6 +1,7 @@
 //! The command line itself: names, options that all commands share, and which command runs.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -94,10 +95,15 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
         .build()
         .map_err(|error| CommandError::because("start the runtime", error))?;
     let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command)));
-    // A read of stdin or a name look-up that nobody waits for any more must not hold up the end.
-    runtime.shutdown_background();
+    // A read of stdin or a name look-up that nobody waits for any more must not hold up the end. The workers are
+    // waited for: the process's end takes away what a connection that is being closed on another thread still uses
+    // (the cryptographic library's random numbers), and it would die of that.
+    runtime.shutdown_timeout(PATIENCE_WITH_THREADS);
     outcome
 }
+
+/// Long for workers to end, short for a person.
+const PATIENCE_WITH_THREADS: Duration = Duration::from_millis(200);
 
 async fn run(context: &Context, name: &'static str, command: Command) -> Result<ExitCode, CommandError> {
     match command {
