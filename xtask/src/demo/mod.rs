@@ -13,6 +13,8 @@ use anyhow::{Context, Result, bail, ensure};
 use kubectl::Kubectl;
 use plumb_testkit::cluster::{self, AttachedCluster, Layout, Programs};
 use repository::{N_APPS, Repository};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::cluster::ensure_programs;
@@ -68,7 +70,8 @@ impl Stage {
         let cluster = cluster::attach(layout, programs)?;
         let kubeconfig = cluster.state().kubeconfig.clone();
         let kubectl = Kubectl::new(programs, &kubeconfig);
-        let folder = std::env::temp_dir().join(format!("plumb-demo-{}", std::process::id()));
+        sweep(&std::env::temp_dir());
+        let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
         let repository = Repository::create(&folder.join("repo"), &root.join("demo"))?;
         kubectl.apply_files(&[
             root.join("demo/bootstrap"),
@@ -203,6 +206,20 @@ impl Drop for Stage {
         self.plumb.stop();
         let _ = std::fs::remove_dir_all(self.folder.join("repo"));
         let _ = std::fs::remove_dir_all(self.folder.join("cache"));
+    }
+}
+
+/// How the folder of a demo is called, before the number of its process.
+const FOLDER: &str = "plumb-demo-";
+
+/// Removes what earlier demos left: Ctrl-C ends them where they are.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.parse().ok());
+        if pid.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

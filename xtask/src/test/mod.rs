@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that CI runs, in the order of what fails fastest.
 
 mod counts;
+mod demo;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let env = stage.environment();
         step(&mut counts, "tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"], &env))?;
         drop(stage);
-        step(&mut counts, "demo", || demo(root))?;
+        step(&mut counts, "demo", || demo::settles(root))?;
+        step(&mut counts, "demo, left running", || demo::stays(root))?;
     }
 
     // The last line is read by machines: keep its form.
@@ -80,14 +82,6 @@ impl Stage {
         let kubeconfig = self.cluster.state().kubeconfig.clone().into_os_string();
         [("PLUMB_TEST_KUBECONFIG", kubeconfig), ("PATH", self.path.clone())]
     }
-}
-
-/// The demo, in a process of its own: it must hold as a person would start it.
-fn demo(root: &Path) -> Result<Counts> {
-    let this = std::env::current_exe().context("find this program")?;
-    let status = Command::new(this).args(["demo", "--once"]).current_dir(root).stdin(Stdio::null()).status();
-    let is_fine = status.context("run the demo")?.success();
-    Ok(if is_fine { Counts::one_passed() } else { Counts::one_failed() })
 }
 
 /// Runs one part, says how long it took, and adds what it counted. A part that fails does not stop the others:
