@@ -25,7 +25,10 @@ pub(crate) struct Figures {
     pub(crate) install_floor: Floor,
     pub(crate) install: Cost,
     pub(crate) idle: Cost,
+    /// The bare apply of all objects, changed or not, as an engine sends it that asks the server what differs.
     pub(crate) upgrade_floor: Floor,
+    /// That of the changed objects alone.
+    pub(crate) upgrade_floor_of_changed: Floor,
     pub(crate) upgrade: Cost,
     pub(crate) heal: Cost,
     /// From the live edit to the event that takes it back, sorted.
@@ -48,14 +51,25 @@ pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
     let install = install(bench).await?;
     tokio::time::sleep(QUIET).await;
     let idle = idle(bench).await?;
-    let changed = workload::upgraded(all_objects(bench, "60m"));
-    let upgrade_floor = floor::measure(bench, changed).await?;
+    let changed = workload::upgraded(all_objects(bench, "55m"));
+    let upgrade_floor_of_changed = floor::measure(bench, changed).await?;
+    let upgrade_floor = floor::measure(bench, all_objects(bench, "60m")).await?;
     let upgrade = upgrade(bench).await?;
     tokio::time::sleep(QUIET).await;
     let (heal, heals) = heal(bench).await?;
     tokio::time::sleep(QUIET).await;
     let waves = waves(bench).await?;
-    Ok(Figures { install_floor, install, idle, upgrade_floor, upgrade, heal, heals, waves })
+    Ok(Figures {
+        install_floor,
+        install,
+        idle,
+        upgrade_floor,
+        upgrade_floor_of_changed,
+        upgrade,
+        heal,
+        heals,
+        waves,
+    })
 }
 
 fn all_objects(bench: &Bench, cpu: &str) -> Vec<Value> {
