@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_kube::{ApplyOptions, Gate, Leadership, LeaseKeeper, LeaseOptions, WriteError, WritePermit};
 
 use super::lab::{lab, within};
@@ -33,8 +33,20 @@ async fn one_leads_the_other_waits_and_takes_over_at_once_when_the_lease_is_give
     let error = closed.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap_err();
     assert!(matches!(error, WriteError::NotLeader(_)));
 
-    // Longer than the lease's duration: renewals keep the second out.
-    tokio::time::sleep(Duration::from_secs(7)).await;
+    // Renewed for longer than it lasts: renewals keep the second out.
+    let renewed = async || {
+        let key = ObjectKey::new("coordination.k8s.io", "Lease", Some(lab.namespace.clone()), "plumb");
+        let lease = lab.client.get(&key).await.unwrap().unwrap();
+        let time = lease.value().pointer("/spec/renewTime").and_then(|time| time.as_str()).unwrap();
+        time.parse::<jiff::Timestamp>().unwrap()
+    };
+    let taken = renewed().await;
+    within(30, async {
+        while renewed().await.duration_since(taken) < jiff::SignedDuration::from_secs(7) {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    })
+    .await;
     assert!(first.fence().check().is_ok());
     assert!(second.fence().check().is_err());
 
