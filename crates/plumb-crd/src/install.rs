@@ -31,7 +31,8 @@ pub const WEB_PORT: u16 = 8080;
 /// missed after a restart.
 pub const HOME: &str = "/home/plumb";
 
-/// A whole installation in the cluster.
+/// A whole installation in the cluster, but for the project `default`: that is an object of a kind which is defined here,
+/// and `kubectl apply` knows no kind before it has applied its definition. Nor may it be written over where it is there.
 pub fn install(options: &InstallOptions) -> Vec<Value> {
     let mut objects = crds();
     objects.push(namespace(&options.namespace));
@@ -40,7 +41,6 @@ pub fn install(options: &InstallOptions) -> Vec<Value> {
     objects.extend(services(options));
     objects.push(disruption_budget(options));
     objects.push(deployment(options));
-    objects.push(default_project(&options.namespace));
     objects
 }
 
@@ -260,9 +260,17 @@ mod tests {
                 "Service plumb-metrics",
                 "PodDisruptionBudget plumb",
                 "Deployment plumb",
-                "AppProject default",
             ]
         );
+    }
+
+    #[test]
+    fn nothing_is_of_a_kind_that_is_only_defined_beside_it() {
+        let objects = install(&InstallOptions::default());
+        let defined: Vec<&Value> = objects.iter().map(|object| &object["spec"]["names"]["kind"]).collect();
+        for object in &objects {
+            assert!(!defined.contains(&&object["kind"]), "kubectl refuses {}", object["kind"]);
+        }
     }
 
     #[test]

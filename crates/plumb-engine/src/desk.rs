@@ -124,8 +124,9 @@ impl Desk {
         let world = World::default();
         load_settings(&client, &options.namespace, &world).await;
         load_registry(&client, &options.namespace, &world).await?;
+        let metrics = Arc::new(Metrics::default());
         let sources =
-            Sources::new(&options.cache_dir, renderer(&options), &Arc::new(Metrics::default())).map_err(
+            Sources::new(&options.cache_dir, renderer(&options), world.settings().start, &metrics).map_err(
                 |source| StartError::Cache { directory: options.cache_dir.display().to_string(), source },
             )?;
         let mut live = live_options(&world, ClusterRef::IN_CLUSTER_SERVER);

@@ -51,8 +51,8 @@ pub struct Options {
     pub jsonnet: Vec<PathBuf>,
     /// Who we are in the lease; unique to this process.
     pub identity: String,
-    /// How many apps are looked at at the same time.
-    pub workers: usize,
+    /// How many apps are looked at at the same time, if not as many as the settings say.
+    pub workers: Option<usize>,
     /// How often Git is asked where no webhook tells, if not as often as the settings say; zero: never.
     pub poll: Option<Duration>,
     /// Which Kubernetes events are written.
@@ -101,6 +101,8 @@ impl AppNamespaces {
 /// Everything that runs share.
 pub(crate) struct Engine {
     pub(crate) options: Options,
+    /// How many apps are looked at at the same time.
+    pub(crate) n_workers: usize,
     pub(crate) home: Arc<Cluster>,
     pub(crate) fleet: Fleet,
     pub(crate) app_namespaces: AppNamespaces,
@@ -169,7 +171,7 @@ impl Engine {
 
     /// The seats of one cluster that is not ours: never all workers.
     pub(crate) fn seats(&self) -> Seats {
-        Seats::new(self.options.workers / 2)
+        Seats::new(self.n_workers / 2)
     }
 
     /// Asks for a run of every app.

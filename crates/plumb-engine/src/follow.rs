@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::cluster::Cluster;
 use crate::engine::Engine;
+use crate::fleet::Noted;
 use crate::memory::{Fingerprint, Finished, Memory};
 use crate::queue::{Look, Trigger};
 
@@ -111,8 +112,10 @@ pub(crate) async fn follow_secrets(engine: Arc<Engine>, listed: oneshot::Sender<
             Some(secret) if secret.secret_type() == Some("cluster") => (Some(secret), None),
             other => (None, other),
         };
-        if engine.fleet.note_secret(&name, cluster.as_ref()) {
-            engine.wake_travellers();
+        match engine.fleet.note_secret(&name, cluster.as_ref()) {
+            Noted::Nothing => {}
+            Noted::Changed => engine.wake_travellers(),
+            Noted::ReadHomeAnew => engine.start_again.notify_one(),
         }
         if engine.world.note_secret(&name, other) {
             engine.wake_all(Trigger::new(Look::Git, "settings"));
@@ -248,6 +251,7 @@ pub(crate) async fn follow_schemas(engine: Arc<Engine>, cluster: Arc<Cluster>) {
 pub(crate) async fn follow_changes(engine: Arc<Engine>, cluster: Arc<Cluster>, mut changes: Changes) {
     let mut batch = Vec::new();
     while changes.recv_many(&mut batch, 1024).await > 0 {
+        let (began, n_changes) = (Instant::now(), batch.len());
         let mut apps = BTreeSet::new();
         let mut lookers = BTreeSet::new();
         let settings = engine.world.settings();
@@ -273,6 +277,7 @@ pub(crate) async fn follow_changes(engine: Arc<Engine>, cluster: Arc<Cluster>, m
         for app in apps {
             engine.queue.push_after(app, Trigger::new(Look::Live, "live"), BATCH);
         }
+        engine.metrics.event_batch(&cluster.server, n_changes, began.elapsed());
     }
 }
 

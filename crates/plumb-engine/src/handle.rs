@@ -13,7 +13,7 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::engine::{AppNamespaces, Engine, Options};
-use crate::metrics::{Family, Metrics, gauges};
+use crate::metrics::{Family, Metrics, gauges, process};
 use crate::push::Push;
 use crate::queue::{Look, Trigger};
 use crate::registry::REFRESH_ANNOTATION;
@@ -139,6 +139,7 @@ impl Handle {
             families.extend(gauges::of_engine(&engine));
         }
         families.extend(self.0.metrics.families());
+        families.extend(process::families());
         families
     }
 

@@ -65,6 +65,18 @@ pub(crate) struct Memory {
     pub(crate) health: HealthMemory,
 }
 
+impl Memory {
+    /// Nothing is left to do for now: gives back the room that a sync and its troubles took.
+    pub(crate) fn shrink(&mut self) {
+        self.attempts.shrink_to_fit();
+        self.finished.shrink_to_fit();
+        self.verdicts.shrink();
+        self.schemas.shrink_to_fit();
+        self.reread.shrink_to_fit();
+        self.health.shrink();
+    }
+}
+
 /// What was read of an earlier process; each is tried once.
 #[derive(Default)]
 pub(crate) struct Recalled {

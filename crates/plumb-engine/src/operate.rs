@@ -1,6 +1,6 @@
 //! Moves an operation along: makes its plan, carries out its steps, and stops where only an event can help.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::execute::{Executor, Knowledge};
 use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
 use crate::operation::ActiveOperation;
 use crate::project::Ground;
-use crate::queue::Look;
+use crate::queue::{Look, Trigger};
 use crate::reconcile::{Run, is_by_person};
 use crate::sight;
 use crate::sources::Gathered;
@@ -58,7 +58,7 @@ impl Run<'_> {
                 return self.follow(app, active, &after);
             }
             if self.now < at {
-                return self.wake_at(app, Look::Live, at, "retry");
+                return self.wake_at(app, Trigger::new(Look::Live, "retry"), at);
             }
             active.retry();
         }
@@ -248,7 +248,7 @@ impl Run<'_> {
             }
             if transition.commands.is_empty() {
                 if let Some(at) = transition.wake_at {
-                    self.wake_at(app, Look::Live, at, "sync");
+                    self.wake_at(app, Trigger::new(Look::Live, "sync"), at);
                 }
                 break;
             }
@@ -276,7 +276,7 @@ impl Run<'_> {
             }
         }
         if active.record.phase.is_completed() {
-            memory.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            *memory.written.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
         }
         if active.record.phase.is_completed() && is_by_person(active) {
             memory.ledger = std::mem::take(&mut memory.ledger).forgotten(compared.verdicts.keys());
@@ -454,7 +454,7 @@ impl Run<'_> {
             After::RetryAt { at, .. } => {
                 active.retry_at = Some(*at);
                 let look = if active.resolves_anew() { Look::GitNow } else { Look::Live };
-                self.wake_at(app, look, *at, "retry");
+                self.wake_at(app, Trigger::new(look, "retry"), *at);
             }
             After::Ended => {
                 self.count_ended(active);

@@ -31,7 +31,7 @@ pub struct Trigger {
     pub reason: &'static str,
     /// When the reason arose. What a server said after that is new enough, whoever asked it.
     pub at: Instant,
-    /// Does it tell of a change? A poll does not.
+    /// Does it tell of a change? A poll does not, nor does a time that has come.
     pub is_news: bool,
 }
 
@@ -44,6 +44,11 @@ impl Trigger {
     /// Time to ask Git, though nobody told of a change.
     pub(crate) fn poll() -> Self {
         Self { is_news: false, ..Self::new(Look::Git, "poll") }
+    }
+
+    /// Time alone may have changed something: the run that asked for it says what.
+    pub(crate) fn due(reason: &'static str) -> Self {
+        Self { is_news: false, ..Self::new(Look::Live, reason) }
     }
 
     /// Both together: the farthest look wins.
@@ -60,9 +65,36 @@ impl Trigger {
 struct State {
     /// Apps in the order in which they are handed out. Every app in here has an entry in `waiting`.
     order: VecDeque<AppId>,
-    waiting: HashMap<AppId, Trigger>,
-    running: HashMap<AppId, Option<Trigger>>,
+    waiting: HashMap<AppId, Waiting>,
+    running: HashMap<AppId, Running>,
     closed: bool,
+    n_added: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    trigger: Trigger,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct Running {
+    since: Instant,
+    /// What came in meanwhile.
+    next: Option<Trigger>,
+}
+
+/// How busy the queue is, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Apps that wait.
+    pub n_waiting: usize,
+    /// Requests that were not merged with one that waited already, since the start.
+    pub n_added: u64,
+    /// How long all runs together have been under way.
+    pub unfinished: Duration,
+    /// How long the longest of them has.
+    pub longest: Duration,
 }
 
 /// A deduplicating queue of apps. Cheap to clone; all clones are one queue.
@@ -79,6 +111,8 @@ pub struct Job {
     pub app: AppId,
     /// Why.
     pub trigger: Trigger,
+    /// How long it waited for a worker.
+    pub waited: Duration,
     queue: Queue,
 }
 
@@ -89,14 +123,15 @@ impl Queue {
             if state.closed {
                 return;
             }
-            if let Some(next) = state.running.get_mut(&app) {
-                *next = Some(next.map_or(trigger, |waiting| waiting.merged(trigger)));
+            if let Some(running) = state.running.get_mut(&app) {
+                running.next = Some(running.next.map_or(trigger, |next| next.merged(trigger)));
                 return;
             }
             if let Some(waiting) = state.waiting.get_mut(&app) {
-                *waiting = waiting.merged(trigger);
+                waiting.trigger = waiting.trigger.merged(trigger);
             } else {
-                state.waiting.insert(app.clone(), trigger);
+                state.n_added += 1;
+                state.waiting.insert(app.clone(), Waiting { trigger, since: Instant::now() });
                 state.order.push_back(app);
             }
         });
@@ -118,9 +153,9 @@ impl Queue {
             let arrived = self.arrived.notified();
             let (job, closed) = self.with(|state| {
                 let job = state.order.pop_front().and_then(|app| {
-                    let trigger = state.waiting.remove(&app)?;
-                    state.running.insert(app.clone(), None);
-                    Some(Job { app, trigger, queue: self.clone() })
+                    let Waiting { trigger, since } = state.waiting.remove(&app)?;
+                    state.running.insert(app.clone(), Running { since: Instant::now(), next: None });
+                    Some(Job { app, trigger, waited: since.elapsed(), queue: self.clone() })
                 });
                 (job, state.closed)
             });
@@ -147,9 +182,23 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// How many apps wait, for metrics.
-    pub fn depth(&self) -> usize {
-        self.with(|state| state.order.len())
+    /// How busy it is.
+    pub fn load(&self, now: Instant) -> Load {
+        self.with(|state| {
+            let runs = state.running.values().map(|running| now.saturating_duration_since(running.since));
+            Load {
+                n_waiting: state.order.len(),
+                n_added: state.n_added,
+                unfinished: runs.clone().sum(),
+                longest: runs.max().unwrap_or_default(),
+            }
+        })
+    }
+
+    /// How many apps wait.
+    #[cfg(test)]
+    pub(crate) fn depth(&self) -> usize {
+        self.load(Instant::now()).n_waiting
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -160,7 +209,7 @@ impl Queue {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let again = self.queue.with(|state| state.running.remove(&self.app).flatten());
+        let again = self.queue.with(|state| state.running.remove(&self.app)?.next);
         if let Some(trigger) = again {
             self.queue.push(self.app.clone(), trigger);
         }
@@ -215,6 +264,21 @@ mod tests {
         drop(job);
         let again = queue.next().await.unwrap();
         assert_eq!(again.trigger.look, Look::Git);
+    }
+
+    #[tokio::test]
+    async fn the_load_tells_of_runs_that_are_under_way() {
+        let queue = Queue::default();
+        ["a", "b", "c"].into_iter().for_each(|name| queue.push(app(name), live()));
+        queue.push(app("c"), live());
+        let (first, second) = (queue.next().await.unwrap(), queue.next().await.unwrap());
+        let later = Instant::now() + Duration::from_secs(60);
+        let load = queue.load(later);
+        assert_eq!((load.n_waiting, load.n_added), (1, 3));
+        assert!(load.longest >= Duration::from_secs(60) && load.unfinished >= Duration::from_secs(120));
+        drop((first, second));
+        let load = queue.load(later);
+        assert_eq!((load.longest, load.unfinished), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test]

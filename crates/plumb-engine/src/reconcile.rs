@@ -67,9 +67,13 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
 async fn has_no_news(engine: &Engine, job: &Job, memory: &mut Memory) -> bool {
     let Trigger { look, at, is_news, .. } = job.trigger;
     let was_at_rest = std::mem::take(&mut memory.at_rest);
-    let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && look == Look::Git && !is_news) else {
-        return false;
-    };
+    let is_told = is_news || look > Look::Git || memory.health.is_due(Timestamp::now());
+    let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && !is_told) else { return false };
+    if look == Look::Live {
+        // Somebody asked to look at this time, and the reason has gone since.
+        memory.at_rest = true;
+        return true;
+    }
     let Some(known) = engine.registry.brief(&job.app) else { return false };
     let (Ok(application), Ok(app)) = (&known.head, &known.app) else { return false };
     if known.requested_refresh().is_some() || application.is_terminating() || app.skip_reconcile {
@@ -209,7 +213,7 @@ impl Run<'_> {
         let pause_ends = pauses.iter().filter_map(|(_, pause)| pause.until).min();
         if let Some(until) = pause_ends.filter(|_| pause_ends != memory.pause_ends) {
             // A pause ends by itself: what it held back is looked at then.
-            self.wake_at(app, Look::Live, until, "pause ended");
+            self.wake_at(app, Trigger::new(Look::Live, "pause ended"), until);
         }
         memory.pause_ends = pause_ends;
         // A fight is over once the object is what Git asks: the next one begins anew.
@@ -239,6 +243,9 @@ impl Run<'_> {
         } else if ended.is_some() {
             // The next decision: something may still be red, or a new commit may be waiting.
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
+        }
+        if memory.at_rest {
+            memory.shrink();
         }
     }
 
@@ -314,15 +321,19 @@ impl Run<'_> {
                 self.engine.tell(&self.known, application, Happening::schema_changed(gvk, *objects));
             }
         }
-        if let Some(at) = compared.checked.look_again.filter(|at| memory.health.must_ask(*at, self.now)) {
-            self.wake_at(app, Look::Live, at, "health");
+        match compared.checked.look_again {
+            Some(at) if memory.health.must_ask(at, self.now) => {
+                self.wake_at(app, Trigger::due("health"), at);
+            }
+            Some(_) => {}
+            None => memory.health.look_again = None,
         }
         Ok(compared)
     }
 
-    pub(crate) fn wake_at(&self, app: &App, look: Look, at: Timestamp, reason: &'static str) {
+    pub(crate) fn wake_at(&self, app: &App, trigger: Trigger, at: Timestamp) {
         let wait = at.duration_since(Timestamp::now());
         let wait = std::time::Duration::try_from(wait).unwrap_or_default();
-        self.engine.queue.push_after(app.id.clone(), Trigger::new(look, reason), wait);
+        self.engine.queue.push_after(app.id.clone(), trigger, wait);
     }
 }

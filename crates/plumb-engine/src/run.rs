@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
-use plumb_core::object::ObjectKey;
-use plumb_kube::{ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveStore};
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::install::default_project;
+use plumb_kube::{ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveStore, OwnWrite};
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -32,6 +33,7 @@ use crate::poll::poll;
 use crate::queue::Queue;
 use crate::reconcile::reconcile;
 use crate::seats::Seats;
+use crate::settings::StartSettings;
 use crate::sources::Sources;
 use crate::too_early::follow_lists;
 use crate::windows::follow_windows;
@@ -68,6 +70,9 @@ pub enum StartError {
         source: std::io::Error,
     },
 }
+
+/// How many apps are looked at at the same time, unless somebody says otherwise.
+const WORKERS: usize = 24;
 
 /// How long the watches may take for their first lists before apps are looked at all the same.
 const FIRST_LISTS: Duration = Duration::from_secs(20);
@@ -138,19 +143,23 @@ async fn lead(
 ) -> Result<Ended, StartError> {
     handle.enter(Stage::Filling);
     let metrics = handle.metrics();
-    let sources = sources(options, &metrics)?;
     let world = World::default();
     load_settings(client, &options.namespace, &world).await;
+    let settings = world.settings();
+    let sources = sources(options, settings.start, &metrics)?;
+    let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
     let store = LiveStore::start(client.clone(), live_options(&world, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
+    make_default_project(client, &gate, &options.namespace).await;
     let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
     let events = tokio::spawn(writer.run(gate.clone()));
-    let home = Arc::new(Cluster::home(client.clone(), store, gate, Seats::new(options.workers)));
+    let home = Arc::new(Cluster::home(client.clone(), store, gate, Seats::new(n_workers)));
     let (fleet, orders) = Fleet::new(Arc::clone(&home), options.exec_plugins, fence.clone());
     let app_namespaces = AppNamespaces::new(options, &world.settings());
     let queue = Queue::default();
     let engine = Arc::new(Engine {
         options: options.clone(),
+        n_workers,
         home,
         fleet,
         app_namespaces,
@@ -192,7 +201,7 @@ async fn lead(
             Ok(Ended::Stopped)
         }
         () = engine.start_again.notified() => {
-            info!("settings of tracking or permissions changed: every object is looked at anew");
+            info!("somebody asks for it, or settings of tracking or permissions changed: every object is looked at anew");
             Ok(Ended::StartAgain)
         }
         ended = started => {
@@ -223,6 +232,21 @@ async fn lead(
     ended
 }
 
+/// Makes the project `default` where there is none, as Argo CD does when it starts. One that is there stays as it is,
+/// whatever it permits.
+async fn make_default_project(client: &ClusterClient, gate: &Gate, namespace: &str) {
+    let Ok(project) = Manifest::new(default_project(namespace)) else { return };
+    let Some(key) = project.key() else { return };
+    if !matches!(client.get(&key).await, Ok(None)) {
+        return;
+    }
+    let create = OwnWrite::Create { manifest: project, field_manager: "plumb".to_owned() };
+    match gate.write_own(&create).await {
+        Ok(_) => info!("made the project `default`, which permits everything"),
+        Err(error) => warn!(%error, "the project `default` could not be made"),
+    }
+}
+
 /// Two controllers on the same Applications would undo each other's work.
 async fn refuse_beside_others(client: &ClusterClient, options: &Options) -> Result<(), StartError> {
     match neighbours::find(client, &options.namespace, Timestamp::now()).await {
@@ -243,7 +267,11 @@ async fn refuse_beside_others(client: &ClusterClient, options: &Options) -> Resu
     }
 }
 
-fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartError> {
+fn sources(
+    options: &Options,
+    settings: StartSettings,
+    metrics: &Arc<Metrics>,
+) -> Result<Sources, StartError> {
     let directory = options.cache_dir.clone();
     let mut renderer = RendererConfig::new(directory.join("render"));
     renderer.tools = Tools {
@@ -251,7 +279,7 @@ fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartEr
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
     };
-    Sources::new(&directory, renderer, metrics)
+    Sources::new(&directory, renderer, settings, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }
 
@@ -279,7 +307,7 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
     tasks.spawn(follow_windows(Arc::clone(engine)));
     tasks.spawn(let_go(Arc::clone(engine)));
     tasks.spawn(sweep(Arc::clone(engine)));
-    for _ in 0..engine.options.workers {
+    for _ in 0..engine.n_workers {
         workers.spawn(work(Arc::clone(engine)));
     }
 }
@@ -288,6 +316,7 @@ async fn work(engine: Arc<Engine>) {
     while let Some(job) = engine.queue.next().await {
         // On the heap: a run holds a lot, and there are many workers. A run that panics is one app's trouble: the
         // worker is there for the others.
+        let _measured = engine.metrics.job(job.waited);
         let run = AssertUnwindSafe(Box::pin(reconcile(&engine, &job)));
         if run.catch_unwind().await.is_err() {
             error!(app = %job.app, "a run was cut off by a defect of plumb; the app is looked at again with the next event or poll");

@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) webhook: wire::WebhookSettings,
     /// Labels of Applications that become metrics.
     pub(crate) metrics_labels: Vec<String>,
+    /// Labels of cluster Secrets that become metrics.
+    pub(crate) metrics_cluster_labels: Vec<String>,
     /// Conditions of Applications that become metrics.
     pub(crate) metrics_conditions: Vec<String>,
     /// How much an automated sync may delete unasked.
@@ -67,6 +69,10 @@ pub(crate) struct Settings {
     pub(crate) keep_tombstones: Duration,
     /// How often an object is healed before it is a tug of war.
     pub(crate) heal_limits: HealLimits,
+    /// What counts as it was when plumb started to lead.
+    pub(crate) start: StartSettings,
+    /// What somebody set and has no effect.
+    pub(crate) without_effect: Vec<SettingsProblem>,
     /// Namespaces, besides the control plane's, whose Applications are looked at.
     pub(crate) application_namespaces: Vec<Glob>,
     /// May apps go to the cluster that plumb itself works in?
@@ -88,6 +94,21 @@ pub(crate) struct Settings {
     /// `argocd-tls-certs-cm`: certificates to trust, by host.
     certificates: ConfigData,
     submodules: bool,
+}
+
+/// Settings that are read once, when plumb starts to lead. `None`: nobody set it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StartSettings {
+    /// How many apps are looked at at the same time.
+    pub(crate) workers: Option<usize>,
+    /// The longest one run of a rendering tool may take.
+    pub(crate) render_timeout: Option<Duration>,
+    /// How many renderings run at the same time.
+    pub(crate) render_parallelism: Option<usize>,
+    /// Bytes of all manifests of a directory.
+    pub(crate) directory_bytes: Option<usize>,
+    /// The longest one request to a Git server may take.
+    pub(crate) git_timeout: Option<Duration>,
 }
 
 /// What the settings are read from, as the cluster holds it.
@@ -151,7 +172,21 @@ impl Settings {
             prune_budget,
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
-            heal_limits: heal_limits(map("argocd-cm"), &mut problems),
+            heal_limits: heal_limits(map("argocd-cm"), settings.controller.self_heal, &mut problems),
+            start: StartSettings {
+                workers: settings.controller.status_processors.and_then(|n| usize::try_from(n).ok()),
+                render_timeout: settings.controller.render_timeout,
+                render_parallelism: settings
+                    .controller
+                    .render_parallelism
+                    .and_then(|n| usize::try_from(n).ok()),
+                directory_bytes: settings
+                    .controller
+                    .max_directory_bytes
+                    .and_then(|bytes| usize::try_from(bytes).ok()),
+                git_timeout: settings.controller.git_timeout,
+            },
+            without_effect: wire::without_effect(map("argocd-cm"), map("argocd-cmd-params-cm")),
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
             render: Arc::new(render_settings(&settings, plugins)),
             ignore: ignore_rules(&settings),
@@ -166,6 +201,7 @@ impl Settings {
             broken,
             webhook: settings.webhook,
             metrics_labels: settings.controller.metrics_application_labels,
+            metrics_cluster_labels: settings.controller.metrics_cluster_labels,
             metrics_conditions: settings.controller.metrics_application_conditions,
             sync_timeout: settings.controller.sync_timeout,
             application_namespaces: settings.controller.application_namespaces,
@@ -338,7 +374,11 @@ const TUG_ROUNDS: &str = "plumb.tug-of-war.rounds";
 /// … within so many minutes, self-heal gives up.
 const TUG_MINUTES: &str = "plumb.tug-of-war.minutes";
 
-fn heal_limits(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> HealLimits {
+fn heal_limits(
+    map: &ConfigData,
+    waits: wire::SelfHealSettings,
+    problems: &mut Vec<SettingsProblem>,
+) -> HealLimits {
     let mut number = |key: &str| {
         let text = map.get(key)?.trim();
         let number = text.parse::<u32>().ok().filter(|number| *number > 0);
@@ -352,10 +392,23 @@ fn heal_limits(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> HealLim
     };
     let (rounds, minutes) = (number(TUG_ROUNDS), number(TUG_MINUTES));
     let default = HealLimits::default();
-    HealLimits {
+    let limits = HealLimits {
         rounds: rounds.and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or(default.rounds),
         window: minutes.map_or(default.window, |minutes| Duration::from_mins(minutes.into())),
         ..default
+    };
+    match waits.backoff {
+        // As in Argo CD: the fixed wait counts only where the growing one is switched off.
+        Some(Duration::ZERO) => {
+            let fixed = waits.fixed.unwrap_or_default();
+            HealLimits { backoff: fixed, factor: 1, longest: fixed, ..limits }
+        }
+        backoff => HealLimits {
+            backoff: backoff.unwrap_or(limits.backoff),
+            factor: waits.factor.map_or(limits.factor, |factor| u32::try_from(factor).unwrap_or(u32::MAX)),
+            longest: waits.cap.unwrap_or(limits.longest),
+            ..limits
+        },
     }
 }
 
@@ -513,6 +566,26 @@ mod tests {
         let (settings, problems) = read(&[(TUG_ROUNDS, "0"), (TUG_MINUTES, "an hour")]);
         assert_eq!(settings.heal_limits, HealLimits::default());
         assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+
+    #[test]
+    fn the_waits_between_heals_are_argo_cds_settings() {
+        let waits = |pairs: &[(&str, &str)]| {
+            let prefix = "controller.self.heal.";
+            let data: ConfigData =
+                pairs.iter().map(|(key, value)| (format!("{prefix}{key}"), (*value).into())).collect();
+            let config_maps = BTreeMap::from([("argocd-cmd-params-cm".to_owned(), data)]);
+            let source = SettingsSource { config_maps, ..SettingsSource::default() };
+            let limits = Settings::read(&source, 1).0.heal_limits;
+            (limits.backoff.as_secs(), limits.factor, limits.longest.as_secs())
+        };
+        assert_eq!(waits(&[]), (1, 2, 300), "plumb's own");
+        let own = [("backoff.timeout.seconds", "2"), ("backoff.factor", "3"), ("backoff.cap.seconds", "60")];
+        assert_eq!(waits(&own), (2, 3, 60));
+        assert_eq!(waits(&[("backoff.cap.seconds", "4")]), (1, 2, 4));
+        assert_eq!(waits(&[("timeout.seconds", "5")]), (1, 2, 300), "the growing wait is on");
+        assert_eq!(waits(&[("timeout.seconds", "5"), ("backoff.timeout.seconds", "0")]), (5, 1, 5));
+        assert_eq!(waits(&[("backoff.timeout.seconds", "0")]), (0, 1, 0));
     }
 
     #[test]

@@ -23,12 +23,14 @@ use plumb_git::{GitOptions, Mirrors, RequestObserver};
 use plumb_render::{
     AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Renderer, RendererConfig, SourceType,
 };
+use tokio::sync::Semaphore;
 
 use crate::error_text::chain;
 use crate::metrics::Metrics;
 use crate::moves::Followed;
 use crate::project::Ground;
 use crate::queue::Look;
+use crate::settings::StartSettings;
 use crate::shelf::Shelf;
 use resolve::Resolved;
 
@@ -116,6 +118,8 @@ pub(crate) struct Sources {
     mirrors: Mirrors,
     charts: Charts,
     renderer: Arc<Renderer>,
+    /// How many renderings may run.
+    at_once: Semaphore,
     cached: AtomicU64,
     fresh: AtomicU64,
 }
@@ -131,16 +135,21 @@ impl Sources {
     /// Uses, or makes, the cache below `directory`.
     pub(crate) fn new(
         directory: &Path,
-        renderer: RendererConfig,
+        mut renderer: RendererConfig,
+        settings: StartSettings,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
         let observer = RequestObserver::new(move |request| metrics.git_request(request));
-        let options = GitOptions { observer: Some(observer), ..GitOptions::default() };
+        let mut options = GitOptions { observer: Some(observer), ..GitOptions::default() };
+        set(&mut options.limits.timeout, settings.git_timeout);
+        set(&mut renderer.limits.time, settings.render_timeout);
+        set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), options)?,
             charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
+            at_once: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
         })
@@ -318,10 +327,13 @@ impl Sources {
             };
             request.chart_dependencies = self.dependencies(ground, &request, freshness, since).await?;
             let renderer = Arc::clone(&self.renderer);
+            // Never closed, so there always is a place in the end.
+            let place = self.at_once.acquire().await.ok();
             let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness))
                 .await
                 .map_err(|error| format!("rendering was cut off: {error}"))?
                 .map_err(|error| error.full_message())?;
+            drop(place);
             let count = if output.cached { &self.cached } else { &self.fresh };
             count.fetch_add(1, Ordering::Relaxed);
             may_vary |= output.source_type != SourceType::Directory;
@@ -367,6 +379,13 @@ impl Gathered {
         let revisions = resolved.iter().map(|source| source.revision.clone()).collect();
         let kept = Kept { revisions, ..Kept::clone(self) };
         Self { kept: Arc::new(kept), desired: Arc::clone(&self.desired), origin: OnceLock::new() }
+    }
+}
+
+/// Takes what somebody set in place of the default.
+fn set<T>(value: &mut T, asked: Option<T>) {
+    if let Some(asked) = asked {
+        *value = asked;
     }
 }
 

@@ -53,6 +53,11 @@ impl Verdicts {
         self.0.retain(|_, kept| !kept.asked);
     }
 
+    /// Gives back the room that is not needed.
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Forgets objects that are none of the app's business any more.
     pub(crate) fn retain(&mut self, is_judged: impl Fn(&ObjectKey) -> bool) {
         self.0.retain(|object, _| is_judged(object));

@@ -41,6 +41,12 @@ impl State {
                 "a setting cannot be read; its default counts"
             );
         }
+        for setting in &settings.without_effect {
+            // Told once, not with every change of another setting.
+            if !self.settings.without_effect.contains(setting) {
+                warn!(place = setting.place, reason = setting.reason, "a setting has no effect");
+            }
+        }
         let other_projects = self.settings.global_projects != settings.global_projects;
         self.changes.send_replace(settings.generation);
         self.settings = Arc::new(settings);

@@ -150,7 +150,29 @@ const SPACING: std::time::Duration = std::time::Duration::from_millis(100);
 struct Current {
     repository: Arc<gix::ThreadSafeRepository>,
     refs: Arc<RefTable>,
+    resolved: Arc<Resolved>,
     state: State,
+}
+
+/// What revisions turned out to be in one state of a repository. A thousand apps ask for the same few branches over
+/// and over, and to open the object database for each of them would cost more than everything else of a poll.
+#[derive(Default)]
+struct Resolved(Mutex<HashMap<RevisionSpec, CommitId>>);
+
+/// Apps that are pinned to commits have a revision each; nobody gains from remembering all of them.
+const MOST_RESOLVED: usize = 1024;
+
+impl Resolved {
+    fn get(&self, spec: &RevisionSpec) -> Option<CommitId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(spec).cloned()
+    }
+
+    fn keep(&self, spec: &RevisionSpec, commit: &CommitId) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_RESOLVED {
+            known.insert(spec.clone(), commit.clone());
+        }
+    }
 }
 
 /// Outcome of a fetch.
@@ -168,6 +190,7 @@ pub struct Mirror {
     url: RepoUrl,
     repository: Arc<gix::ThreadSafeRepository>,
     refs: Arc<RefTable>,
+    resolved: Arc<Resolved>,
     max_blob: u64,
     damaged: Arc<AtomicBool>,
 }
@@ -331,6 +354,7 @@ impl Mirrors {
             url: url.clone(),
             repository: Arc::clone(&current.repository),
             refs: Arc::clone(&current.refs),
+            resolved: Arc::clone(&current.resolved),
             max_blob: self.options.limits.max_blob,
             damaged: Arc::clone(&slot.damaged),
         }
@@ -405,6 +429,15 @@ impl Mirror {
 
     /// The commit that a revision means, as far as this mirror knows.
     pub fn resolve(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
+        if let Some(known) = self.resolved.get(spec) {
+            return Ok(known);
+        }
+        let commit = self.look_up(spec)?;
+        self.resolved.keep(spec, &commit);
+        Ok(commit)
+    }
+
+    fn look_up(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
         let repository = self.url.to_string();
         let revision = || spec.revision.trim().to_owned();
         let not_found = || ResolveError::NotFound {

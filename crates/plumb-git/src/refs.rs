@@ -6,7 +6,7 @@ use plumb_core::app::{CommitId, Source};
 use plumb_core::version::{Constraint, Version};
 
 /// Which state of a repository is wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RevisionSpec {
     /// Branch, tag, hash, `refs/…`, constraint; empty is `HEAD`.
     pub revision: String,

@@ -288,7 +288,7 @@ pub enum OwnWrite {
         /// How.
         options: ApplyOptions,
     },
-    /// An event, a tombstone, a report.
+    /// An event, a tombstone, a report, the project `default`.
     Create {
         /// The object.
         manifest: Manifest,
@@ -492,7 +492,7 @@ fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
         && name.starts_with("plumb-witness-")
 }
 
-/// Only plumb's own kinds, of the Secrets only tombstones, and of the webhooks only the witness.
+/// Only plumb's own kinds, of the Secrets only tombstones, of the webhooks only the witness, and a first project.
 fn own(write: &OwnWrite) -> Result<(), Refusal> {
     let is_event = |group: &str, kind: &str| kind == "Event" && matches!(group, "" | "events.k8s.io");
     let (is_own, what) = match write {
@@ -501,8 +501,13 @@ fn own(write: &OwnWrite) -> Result<(), Refusal> {
                 && manifest.kind() == "Secret"
                 && manifest.value().get("type").and_then(serde_json::Value::as_str) == Some(TOMBSTONE_TYPE)
                 && manifest.name().is_some_and(|name| name.starts_with(TOMBSTONE_PREFIX));
+            // Made where there is none; never written over.
+            let is_default_project = matches!(write, OwnWrite::Create { .. })
+                && (manifest.group(), manifest.kind()) == ("argoproj.io", "AppProject")
+                && manifest.name() == Some("default");
             let is_own = manifest.group() == "plumb.dev"
                 || is_tombstone
+                || is_default_project
                 || is_witness(&manifest.gvk(), manifest.name().unwrap_or_default())
                 || is_event(manifest.group(), manifest.kind());
             (is_own, describe(manifest))

@@ -25,8 +25,8 @@ pub(crate) struct Args {
     /// How many apps, of 20 live objects each.
     #[arg(long, default_value_t = 1000)]
     apps: usize,
-    /// How long plumb is watched doing nothing, in seconds.
-    #[arg(long, default_value_t = 60)]
+    /// How long plumb is watched doing nothing, in seconds. Every app is polled once in the time that is the default.
+    #[arg(long, default_value_t = 120)]
     idle: u64,
     /// Another plumb than the one of this repository.
     #[arg(long)]

@@ -35,6 +35,15 @@ impl Default for HealLimits {
     }
 }
 
+impl HealLimits {
+    /// How long after the last of so many heals the next one may come.
+    fn wait_after(&self, n_heals: usize) -> Duration {
+        let exponent = u32::try_from(n_heals.saturating_sub(1)).unwrap_or(u32::MAX);
+        let factor = self.factor.max(1).checked_pow(exponent).unwrap_or(u32::MAX);
+        self.backoff.checked_mul(factor).unwrap_or(self.longest).min(self.longest)
+    }
+}
+
 /// What a fight is about. When any of it changes, the count begins anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealContext {
@@ -129,10 +138,9 @@ impl HealLedger {
         if recent >= limits.rounds {
             return stopped(now);
         }
-        let Some(last) = entry.heals.back().filter(|_| recent > 0) else { return Standing::Free };
-        let exponent = u32::try_from(recent.saturating_sub(1)).unwrap_or(u32::MAX);
-        let factor = limits.factor.max(1).checked_pow(exponent).unwrap_or(u32::MAX);
-        let wait = limits.backoff.checked_mul(factor).unwrap_or(limits.longest).min(limits.longest);
+        // A wait may be longer than the window in which rounds are counted.
+        let Some(last) = entry.heals.back() else { return Standing::Free };
+        let wait = limits.wait_after(recent);
         let until = last.saturating_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX));
         match until {
             Ok(until) if until > now => Standing::BackOff { until },
@@ -194,8 +202,9 @@ impl HealLedger {
     /// The ledger without what no longer matters: old heals that never became a fight.
     #[must_use]
     pub fn pruned(mut self, limits: &HealLimits, now: Timestamp) -> Self {
+        let matters = limits.window.max(limits.wait_after(1));
         self.entries.retain(|_, entry| {
-            entry.stopped_at.is_some() || entry.heals.iter().any(|at| is_within(*at, limits.window, now))
+            entry.stopped_at.is_some() || entry.heals.iter().any(|at| is_within(*at, matters, now))
         });
         self
     }

@@ -244,6 +244,43 @@ fn a_fight_goes_on_when_git_the_rules_or_the_opponent_change() {
 }
 
 #[test]
+fn the_waits_are_what_the_limits_say() {
+    let (red, at) = (key("ConfigMap", "red"), now());
+    let waits = |limits: &HealLimits| -> Vec<i64> {
+        let (mut ledger, mut at) = (HealLedger::default(), at);
+        (0..4)
+            .map(|_| {
+                ledger = std::mem::take(&mut ledger).healed(&red, &context("ada"), limits, at);
+                let Standing::BackOff { until } = ledger.standing(&red, &context("ada"), limits, at) else {
+                    return 0;
+                };
+                let wait = until.duration_since(at).as_secs();
+                at = until;
+                wait
+            })
+            .collect()
+    };
+    let limits = |backoff, factor, longest| HealLimits {
+        backoff: Duration::from_secs(backoff),
+        factor,
+        longest: Duration::from_secs(longest),
+        rounds: 100,
+        ..HealLimits::default()
+    };
+    assert_eq!(waits(&limits(1, 2, 300)), [1, 2, 4, 8]);
+    assert_eq!(waits(&limits(2, 3, 20)), [2, 6, 18, 20]);
+    assert_eq!(waits(&limits(30, 1, 300)), [30, 30, 30, 30]);
+    assert_eq!(waits(&limits(0, 1, 300)), [0, 0, 0, 0]);
+    // Longer than the window in which rounds are counted, and still kept.
+    assert_eq!(waits(&limits(3600, 1, 7200)), [3600, 3600, 3600, 3600]);
+    let long = limits(3600, 1, 7200);
+    let ledger = HealLedger::default().healed(&red, &context("ada"), &long, at);
+    let ledger = ledger.pruned(&long, at + SignedDuration::from_mins(50));
+    let soon = at + SignedDuration::from_mins(59);
+    assert!(matches!(ledger.standing(&red, &context("ada"), &long, soon), Standing::BackOff { .. }));
+}
+
+#[test]
 fn edits_far_apart_are_no_fight() {
     let (red, limits) = (key("ConfigMap", "red"), HealLimits::default());
     let mut ledger = HealLedger::default();

@@ -10,6 +10,7 @@ mod repository;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod unused;
 mod value;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use customization::{Customization, CustomizationKey, Customizations, Ignored
 pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
 pub use secret::{SecretData, SecretText, WebhookSecrets};
+pub use unused::without_effect;
 
 use crate::application_set::LabelSelector;
 use crate::wire::wire;
@@ -149,8 +151,6 @@ pub struct ToolSettings {
     pub kustomize_build_options: String,
     /// Further versions of Kustomize by name.
     pub kustomize_versions: BTreeMap<String, KustomizeVersion>,
-    /// URL schemes that Helm value files may have.
-    pub helm_value_schemes: Vec<String>,
 }
 
 /// A registered version of Kustomize.
@@ -204,61 +204,50 @@ pub struct WebhookSettings {
     pub jitter_threshold: u64,
 }
 
-/// `argocd-cmd-params-cm`.
+/// `argocd-cmd-params-cm`. `None`: nobody set it, and plumb's own default counts.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the ConfigMap")]
 pub struct ControllerSettings {
     /// Reconciles at a time.
-    pub status_processors: u64,
-    /// Operations at a time.
-    pub operation_processors: u64,
-    /// The longest a render may take.
-    pub render_timeout: Duration,
-    /// How long a source may fail before apps say so.
-    pub repo_error_grace_period: Duration,
+    pub status_processors: Option<u64>,
+    /// The longest one run of a rendering tool may take.
+    pub render_timeout: Option<Duration>,
     /// Waiting between self-heals.
     pub self_heal: SelfHealSettings,
     /// The longest a sync may take; `None`: no limit.
     pub sync_timeout: Option<Duration>,
-    /// Pause between waves. plumb goes on when a wave is healthy and waits no longer than it must.
-    pub wave_delay: Duration,
-    /// Writes at a time.
-    pub parallelism: u64,
     /// Is the health of each object stored in `status.resources`?
     pub persist_resource_health: bool,
     /// Does every comparison ask the server?
     pub server_side_diff: bool,
-    /// The longest a jq expression may run.
-    pub jq_timeout: Duration,
     /// Namespaces, beside the control plane's, whose Applications are looked at.
     pub application_namespaces: Vec<Glob>,
-    /// Is rendering to branches switched on?
-    pub hydrator: bool,
     /// Labels of Applications that become metrics.
     pub metrics_application_labels: Vec<String>,
     /// Conditions of Applications that become metrics.
     pub metrics_application_conditions: Vec<String>,
+    /// Labels of cluster Secrets that become metrics.
+    pub metrics_cluster_labels: Vec<String>,
     /// Renders at a time; `None`: as many as wanted.
     pub render_parallelism: Option<u64>,
     /// Bytes of all manifests of a directory.
-    pub max_directory_bytes: u64,
-    /// The longest a request to a Git server may take.
-    pub git_timeout: Duration,
+    pub max_directory_bytes: Option<u64>,
+    /// The longest one request to a Git server may take.
+    pub git_timeout: Option<Duration>,
     /// Are submodules fetched?
     pub git_submodules: bool,
 }
 
-/// Waiting between self-heals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Waiting between self-heals, as far as somebody set it. Argo CD waits 2, 6, 18 … up to 300 s, for the whole app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfHealSettings {
     /// The first wait; zero: `fixed` is used.
-    pub backoff: Duration,
+    pub backoff: Option<Duration>,
     /// What each next wait is multiplied with.
-    pub factor: u64,
+    pub factor: Option<u64>,
     /// The longest wait.
-    pub cap: Duration,
+    pub cap: Option<Duration>,
     /// The same wait each time, where `backoff` is zero.
-    pub fixed: Duration,
+    pub fixed: Option<Duration>,
 }
 
 wire! {
@@ -346,30 +335,26 @@ impl ControllerSettings {
     fn read(parameters: &ConfigData, problems: &mut Vec<SettingsProblem>) -> Self {
         let mut reader = Reader::new("argocd-cmd-params-cm", parameters, problems);
         Self {
-            status_processors: reader.number("controller.status.processors", 20),
-            operation_processors: reader.number("controller.operation.processors", 10),
-            render_timeout: reader.seconds("controller.repo.server.timeout.seconds", 60),
-            repo_error_grace_period: reader.seconds("controller.repo.error.grace.period.seconds", 180),
+            status_processors: reader.set_number("controller.status.processors").filter(|limit| *limit > 0),
+            render_timeout: reader
+                .set_seconds("controller.repo.server.timeout.seconds")
+                .filter(|time| !time.is_zero()),
             self_heal: SelfHealSettings {
-                backoff: reader.seconds("controller.self.heal.backoff.timeout.seconds", 2),
-                factor: reader.number("controller.self.heal.backoff.factor", 3),
-                cap: reader.seconds("controller.self.heal.backoff.cap.seconds", 300),
-                fixed: reader.seconds("controller.self.heal.timeout.seconds", 0),
+                backoff: reader.set_seconds("controller.self.heal.backoff.timeout.seconds"),
+                factor: reader.set_number("controller.self.heal.backoff.factor"),
+                cap: reader.set_seconds("controller.self.heal.backoff.cap.seconds"),
+                fixed: reader.set_seconds("controller.self.heal.timeout.seconds"),
             },
             sync_timeout: non_zero(reader.seconds("controller.sync.timeout.seconds", 0)),
-            wave_delay: reader.seconds("controller.sync.wave.delay.seconds", 2),
-            parallelism: reader.number("controller.kubectl.parallelism.limit", 20),
             persist_resource_health: reader.bool("controller.resource.health.persist", false),
             server_side_diff: reader.bool("controller.diff.server.side", false),
-            jq_timeout: reader.duration("controller.ignore.normalizer.jq.timeout", Duration::from_secs(1)),
             application_namespaces: reader.globs("application.namespaces"),
-            hydrator: reader.bool("hydrator.enabled", false),
             metrics_application_labels: csv(reader.text("controller.metrics.application.labels")),
             metrics_application_conditions: csv(reader.text("controller.metrics.application.conditions")),
-            render_parallelism: Some(reader.number("reposerver.parallelism.limit", 0))
-                .filter(|limit| *limit > 0),
-            max_directory_bytes: reader.bytes("reposerver.max.combined.directory.manifests.size", 10_000_000),
-            git_timeout: reader.duration("reposerver.git.request.timeout", Duration::from_secs(15)),
+            metrics_cluster_labels: csv(reader.text("controller.metrics.cluster.labels")),
+            render_parallelism: reader.set_number("reposerver.parallelism.limit").filter(|limit| *limit > 0),
+            max_directory_bytes: reader.set_bytes("reposerver.max.combined.directory.manifests.size"),
+            git_timeout: non_zero(reader.duration("reposerver.git.request.timeout", Duration::ZERO)),
             git_submodules: reader.bool("reposerver.enable.git.submodule", true),
         }
     }
@@ -482,13 +467,11 @@ fn tools(reader: &mut Reader<'_>) -> ToolSettings {
             version.build_options = Some(options.to_owned());
         }
     }
-    let schemes = reader.get("helm.valuesFileSchemes");
     ToolSettings {
         kustomize: reader.bool("kustomize.enable", true),
         helm: reader.bool("helm.enable", true),
         jsonnet: reader.bool("jsonnet.enable", true),
         kustomize_build_options: reader.text("kustomize.buildOptions").to_owned(),
         kustomize_versions: versions,
-        helm_value_schemes: schemes.map_or_else(|| vec!["https".to_owned(), "http".to_owned()], csv),
     }
 }

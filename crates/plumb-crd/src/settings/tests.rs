@@ -26,15 +26,14 @@ fn defaults() {
     assert_eq!(settings.compare.ignore_status, StatusScope::None);
     assert!(settings.compare.ignore_differences_on_updates && !settings.compare.ignore_aggregated_roles);
     assert!(settings.tools.helm && settings.tools.kustomize && settings.tools.jsonnet);
-    assert_eq!(settings.tools.helm_value_schemes, ["https", "http"]);
     assert_eq!(settings.impersonation, Impersonation::Off);
     assert!(settings.in_cluster_enabled && settings.ignore_resource_updates);
     assert_eq!(settings.webhook.max_bytes, 50 << 20);
     let controller = &settings.controller;
-    assert_eq!((controller.status_processors, controller.operation_processors), (20, 10));
-    assert_eq!(controller.self_heal.cap, Duration::from_mins(5));
+    assert_eq!(controller.status_processors, None);
+    assert_eq!(controller.self_heal, SelfHealSettings::default());
     assert_eq!(controller.sync_timeout, None);
-    assert_eq!(controller.max_directory_bytes, 10_000_000);
+    assert_eq!((controller.max_directory_bytes, controller.git_timeout), (None, None));
     assert!(controller.git_submodules && !controller.persist_resource_health);
     assert!(controller.watches_namespace("argocd", "argocd"));
     assert!(!controller.watches_namespace("team-a", "argocd"));
@@ -55,7 +54,6 @@ fn values_of_argocd_cm() {
         ("kustomize.path.v5.0.0", "/tools/kustomize5"),
         ("kustomize.buildOptions.v5.0.0", "--load-restrictor none"),
         ("helm.enable", "false"),
-        ("helm.valuesFileSchemes", "https"),
         ("application.sync.impersonation.enabled", "true"),
         ("url", "https://argocd.example.com"),
     ]);
@@ -71,7 +69,6 @@ fn values_of_argocd_cm() {
     assert_eq!(version.path, "/tools/kustomize5");
     assert_eq!(version.build_options.as_deref(), Some("--load-restrictor none"));
     assert!(!settings.tools.helm);
-    assert_eq!(settings.tools.helm_value_schemes, ["https"]);
     assert_eq!(settings.impersonation, Impersonation::Enforced);
 }
 
@@ -140,9 +137,9 @@ fn one_broken_value_costs_only_itself() {
         argocd-cm globalProjects: expected a list, found a string
         argocd-cm timeout.reconciliation: `2 minutes` is not a duration such as 30s, 5m or 1h30m
         argocd-cm webhook.maxPayloadSizeMB: expected a whole number; 50 is used
-        argocd-cmd-params-cm controller.status.processors: expected a whole number; 20 is used
+        argocd-cmd-params-cm controller.status.processors: expected a whole number; it is not used
         argocd-cmd-params-cm application.namespaces: `/(/` is not a pattern: it is malformed or too large
-        argocd-cmd-params-cm reposerver.max.combined.directory.manifests.size: expected a size such as 10M or 64Mi; 10000000 is used"]]
+        argocd-cmd-params-cm reposerver.max.combined.directory.manifests.size: expected a size such as 10M or 64Mi; it is not used"]]
     .assert_eq(&problems[3..].join("\n"));
     assert_eq!(settings.tracking.installation_id.as_deref(), Some("blue"));
     assert!(settings.customizations.health_script(&GroupKind::new("v", "Ok")).is_some());

@@ -80,6 +80,25 @@ impl<'data> Reader<'data> {
         }
     }
 
+    /// The number, if somebody set one that can be read.
+    pub(super) fn set_number(&mut self, key: &str) -> Option<u64> {
+        match self.text(key) {
+            "" => None,
+            text => {
+                let number = text.parse().ok();
+                if number.is_none() {
+                    self.report(key, "expected a whole number; it is not used");
+                }
+                number
+            }
+        }
+    }
+
+    /// The same as a number of seconds.
+    pub(super) fn set_seconds(&mut self, key: &str) -> Option<Duration> {
+        self.set_number(key).map(|seconds| Duration::from_secs(seconds.min(u64::from(u32::MAX))))
+    }
+
     pub(super) fn seconds(&mut self, key: &str, default: u64) -> Duration {
         Duration::from_secs(self.number(key, default).min(u64::from(u32::MAX)))
     }
@@ -94,14 +113,17 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// A number of bytes as Kubernetes writes quantities: `10M`, `64Mi`, `1000`.
-    pub(super) fn bytes(&mut self, key: &str, default: u64) -> u64 {
+    /// A number of bytes as Kubernetes writes quantities (`10M`, `64Mi`, `1000`), if somebody set one that can be read.
+    pub(super) fn set_bytes(&mut self, key: &str) -> Option<u64> {
         match self.text(key) {
-            "" => default,
-            text => parse_bytes(text).unwrap_or_else(|| {
-                self.report(key, format_args!("expected a size such as 10M or 64Mi; {default} is used"));
-                default
-            }),
+            "" => None,
+            text => {
+                let bytes = parse_bytes(text);
+                if bytes.is_none() {
+                    self.report(key, "expected a size such as 10M or 64Mi; it is not used");
+                }
+                bytes
+            }
         }
     }
 

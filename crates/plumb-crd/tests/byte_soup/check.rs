@@ -1,9 +1,11 @@
-//! What is done with Applications, projects and Secrets before anything is known about them. It ends for whatever
+//! What is done with Applications, projects, settings and Secrets before anything is known about them. It ends for whatever
 //! stands in them. Shared by a fuzz target and by a test of plumb-crd that needs no fuzzer.
 
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::project::Project;
-use plumb_crd::settings::{ClusterSecret, Repository, SecretData, WebhookSecrets};
+use plumb_crd::settings::{
+    ClusterSecret, ConfigData, Repository, SecretData, Settings, WebhookSecrets, without_effect,
+};
 use plumb_crd::{AppProject, Application, to_app, to_operation, to_project_rules};
 use serde_json::Value;
 
@@ -12,6 +14,7 @@ pub(crate) fn any_bytes(bytes: &[u8]) {
     let Ok(object) = serde_json::from_slice::<Value>(bytes) else { return };
     read_application(&object);
     read_project(&object);
+    read_settings(&object);
     if let Ok((secret, _)) = SecretData::read(&object) {
         read_secret(&secret);
     }
@@ -38,6 +41,16 @@ pub(crate) fn read_project(object: &Value) {
         let (project, _) = Project::compile(&rules);
         let _ = project.permits_source("https://git.example.com/a.git");
     }
+}
+
+/// Any map as the settings, in both of their places.
+pub(crate) fn read_settings(object: &Value) {
+    let Value::Object(map) = object else { return };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let data: ConfigData = map.iter().map(|(key, value)| (key.clone(), text(value))).collect();
+    let (settings, _) = Settings::read(&data, &data);
+    let _ = IgnoreRules::compile(settings.customizations.ignore_rules(settings.compare.ignore_status));
+    let _ = without_effect(&data, &data);
 }
 
 /// Any Secret as one of a repository, of a cluster and of webhooks.

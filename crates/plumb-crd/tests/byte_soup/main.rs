@@ -3,11 +3,8 @@
 
 mod check;
 
-use std::collections::BTreeMap;
-
-use check::{any_bytes, read_application, read_project, read_secret};
-use plumb_core::ignore::IgnoreRules;
-use plumb_crd::settings::{SecretData, Settings};
+use check::{any_bytes, read_application, read_project, read_secret, read_settings};
+use plumb_crd::settings::SecretData;
 use plumb_crd::{ApplicationSet, DriftReport};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -153,7 +150,7 @@ fn spoilt(whole: &Value, at: usize, with: Value) -> Value {
 }
 
 /// The keys of both `ConfigMaps` that hold more than a word.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 19] = [
     "resource.exclusions",
     "resource.inclusions",
     "resource.customizations",
@@ -170,6 +167,9 @@ const KEYS: [&str; 16] = [
     "kustomize.buildOptions.x",
     "application.namespaces",
     "controller.sync.timeout.seconds",
+    "controller.self.heal.backoff.timeout.seconds",
+    "controller.self.heal.timeout.seconds",
+    "reposerver.max.combined.directory.manifests.size",
 ];
 
 proptest! {
@@ -198,13 +198,12 @@ proptest! {
 
     #[test]
     fn settings(values in proptest::collection::vec(text(), KEYS.len()), more in soup()) {
-        let config: BTreeMap<String, String> =
-            KEYS.iter().zip(&values).map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        let (settings, _) = Settings::read(&config, &config);
-        let _ = IgnoreRules::compile(settings.customizations.ignore_rules(settings.compare.ignore_status));
+        let config: Map<String, Value> =
+            KEYS.iter().zip(&values).map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        read_settings(&Value::Object(config));
         // JSON is YAML: the structured settings also get structures.
-        let config: BTreeMap<String, String> = KEYS.iter().map(|key| ((*key).to_owned(), more.to_string())).collect();
-        let _ = Settings::read(&config, &config);
+        let config: Map<String, Value> = KEYS.iter().map(|key| ((*key).to_owned(), more.clone())).collect();
+        read_settings(&Value::Object(config));
     }
 
     #[test]

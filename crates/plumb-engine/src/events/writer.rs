@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::{EventFilter, Happening, Notice};
+use crate::memory::Fingerprint;
 use crate::metrics::Metrics;
 
 /// Who writes, as Argo CD calls itself: scripts select on it.
@@ -56,20 +57,15 @@ impl Outbox {
 pub(crate) struct Writer {
     inbox: mpsc::Receiver<Notice>,
     metrics: Arc<Metrics>,
-    written: HashMap<Same, Written>,
+    /// What two events have in common that are the same but for their time, in short.
+    written: HashMap<Fingerprint, Written>,
     budgets: HashMap<String, Budget>,
 }
 
-/// Two events that are the same but for their time.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Same {
-    uid: String,
-    happening: Happening,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Written {
-    name: String,
+    /// When it was first written: its name follows from that.
+    first: Timestamp,
     count: u32,
     at: Instant,
 }
@@ -113,13 +109,22 @@ impl Writer {
     }
 
     pub(crate) async fn run(mut self, gate: Gate) {
-        let mut batch = Vec::new();
-        while self.inbox.recv_many(&mut batch, MOST_WAITING).await > 0 {
+        loop {
+            let mut batch = Vec::new();
+            match tokio::time::timeout(SAME_FOR, self.inbox.recv_many(&mut batch, MOST_WAITING)).await {
+                Ok(0) => return,
+                Ok(_) => {}
+                // Nothing happened for long: nothing has to be remembered.
+                Err(_) => {
+                    self.tidy();
+                    continue;
+                }
+            }
             tokio::time::sleep(GATHER).await;
             while let Ok(more) = self.inbox.try_recv() {
                 batch.push(more);
             }
-            for (notice, count) in merged(batch.drain(..)) {
+            for (notice, count) in merged(batch.into_iter()) {
                 self.write(&gate, &notice, count).await;
             }
             self.tidy();
@@ -128,9 +133,9 @@ impl Writer {
 
     async fn write(&mut self, gate: &Gate, notice: &Notice, count: u32) {
         let now = Instant::now();
-        let same = Same { uid: notice.uid.clone(), happening: notice.happening.clone() };
-        let earlier = self.written.get(&same).filter(|earlier| now.duration_since(earlier.at) < SAME_FOR);
-        let earlier = earlier.cloned();
+        let same = gist(notice);
+        let earlier = self.written.get(&same).copied();
+        let earlier = earlier.filter(|earlier| now.duration_since(earlier.at) < SAME_FOR);
         let budget = self.budgets.entry(notice.uid.clone()).or_insert_with(|| Budget::new(now));
         if !budget.take(now) {
             self.metrics.events.increment(["limited"]);
@@ -139,11 +144,12 @@ impl Writer {
         let time = Timestamp::now();
         let (write, written) = if let Some(earlier) = earlier {
             let count = earlier.count.saturating_add(count);
-            (recount(notice, &earlier.name, count, time), Written { count, at: now, ..earlier })
+            let name = event_name(&notice.app.name, earlier.first);
+            (recount(notice, &name, count, time), Written { count, at: now, ..earlier })
         } else {
             let name = event_name(&notice.app.name, time);
             let Some(write) = create(notice, &name, count, time) else { return };
-            (write, Written { name, count, at: now })
+            (write, Written { first: time, count, at: now })
         };
         match gate.write_own(&write).await {
             Ok(_) => {
@@ -167,7 +173,15 @@ impl Writer {
             self.written.clear();
         }
         self.budgets.retain(|_, budget| !budget.is_full(now));
+        self.written.shrink_to_fit();
+        self.budgets.shrink_to_fit();
     }
+}
+
+/// What an event says and of whom, in short.
+fn gist(notice: &Notice) -> Fingerprint {
+    let Happening { reason, is_warning, message, user } = &notice.happening;
+    Fingerprint::of_value(&json!([notice.uid, reason.name(), is_warning, message, user]))
 }
 
 /// Equal events become one with a count; the order of their first appearance stays.
@@ -266,6 +280,18 @@ mod tests {
         let batch = [notice("u", "a"), notice("u", "b"), notice("u", "a"), notice("v", "a")];
         let counts: Vec<u32> = merged(batch.into_iter()).into_iter().map(|(_, count)| count).collect();
         assert_eq!(counts, [2, 1, 1]);
+    }
+
+    #[test]
+    fn the_gist_tells_events_apart() {
+        let mut asked = notice("u", "a");
+        asked.happening.user = Some("ada".to_owned());
+        let all = [notice("u", "a"), notice("u", "b"), notice("v", "a"), asked];
+        for (at, one) in all.iter().enumerate() {
+            for (other_at, other) in all.iter().enumerate() {
+                assert_eq!(gist(one) == gist(other), at == other_at);
+            }
+        }
     }
 
     #[test]

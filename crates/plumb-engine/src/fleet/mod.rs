@@ -16,7 +16,7 @@ use plumb_kube::{ExecPlugins, Fence};
 use tokio::sync::mpsc;
 
 pub(crate) use keep::tend;
-pub(crate) use registered::Registration;
+pub(crate) use registered::{Labels, Registration};
 use registered::{Meant, Registered};
 
 use crate::cluster::Cluster;
@@ -35,6 +35,16 @@ pub(crate) enum Reached {
     Unclear(String),
     /// Its Secret says to leave all its apps alone.
     LeftAlone,
+}
+
+/// What a cluster Secret changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    Nothing,
+    /// Something about a cluster; if it is followed, it starts anew.
+    Changed,
+    /// Somebody asks that the cluster which plumb itself works in be read anew.
+    ReadHomeAnew,
 }
 
 /// All clusters.
@@ -94,10 +104,19 @@ impl Fleet {
 
     /// Notes a cluster Secret; `None` takes it away. Clusters whose Secret changed start anew with the next
     /// app that asks. Says whether anything changed.
-    pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> bool {
+    pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> Noted {
         let mut state = self.lock();
+        let asked = |state: &State| {
+            let home = state.registered.by_server(ClusterRef::IN_CLUSTER_SERVER);
+            home.and_then(|home| home.refresh.clone())
+        };
+        let before = asked(&state);
         if !state.registered.note(name, secret) {
-            return false;
+            return Noted::Nothing;
+        }
+        let now = asked(&state);
+        if state.is_listed && now.is_some() && now != before {
+            return Noted::ReadHomeAnew;
         }
         let State { registered, running, .. } = &mut *state;
         running.retain(|server, running| {
@@ -107,7 +126,7 @@ impl Fleet {
             }
             is_same
         });
-        true
+        Noted::Changed
     }
 
     /// Every Secret that there is was noted.
@@ -191,6 +210,11 @@ impl Fleet {
             }
             Meant::None(_) | Meant::Unclear(_) => None,
         }
+    }
+
+    /// The labels of a cluster's Secret.
+    pub(crate) fn labels(&self, server: &str) -> Labels {
+        self.lock().registered.labels(server).cloned().unwrap_or_default()
     }
 
     /// The app is gone: a cluster that nobody else uses is not followed any more.

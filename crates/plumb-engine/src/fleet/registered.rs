@@ -8,6 +8,8 @@ use plumb_core::app::ClusterRef;
 use plumb_crd::settings::{ClusterSecret, SecretData};
 use plumb_kube::RegisteredCluster;
 
+use crate::registry::REFRESH_ANNOTATION;
+
 /// One cluster as its Secret describes it. It holds credentials and cannot be printed.
 #[derive(PartialEq)]
 pub(crate) struct Registration {
@@ -21,6 +23,8 @@ pub(crate) struct Registration {
     pub(crate) cluster_resources: bool,
     /// Are all its apps left alone?
     pub(crate) skip_reconcile: bool,
+    /// When somebody last asked for everything to be read anew, in their words.
+    pub(crate) refresh: Option<String>,
     config: Vec<u8>,
 }
 
@@ -40,6 +44,7 @@ impl Registration {
             namespaces: cluster.namespaces,
             cluster_resources: cluster.cluster_resources,
             skip_reconcile: cluster.skip_reconcile,
+            refresh: secret.metadata.annotations.get(REFRESH_ANNOTATION).cloned(),
             config: secret.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default(),
         })
     }
@@ -75,12 +80,23 @@ pub(super) enum Meant {
 
 /// All cluster Secrets by their names.
 #[derive(Debug, Default)]
-pub(super) struct Registered(BTreeMap<String, Entry>);
+pub(super) struct Registered {
+    entries: BTreeMap<String, Entry>,
+    /// The labels of each Secret. Whoever changes one does not change the cluster.
+    labels: BTreeMap<String, Labels>,
+}
+
+/// Labels of a Secret.
+pub(crate) type Labels = BTreeMap<String, String>;
 
 impl Registered {
     /// Notes a Secret; `None` takes it away. Says whether anything changed.
     pub(super) fn note(&mut self, secret_name: &str, secret: Option<&SecretData>) -> bool {
-        let Some(secret) = secret else { return self.0.remove(secret_name).is_some() };
+        let Some(secret) = secret else {
+            self.labels.remove(secret_name);
+            return self.entries.remove(secret_name).is_some();
+        };
+        self.labels.insert(secret_name.to_owned(), secret.metadata.labels.clone());
         let entry = match Registration::read(secret) {
             Ok(registration) => Entry::Read(Arc::new(registration)),
             Err(reason) => {
@@ -91,16 +107,26 @@ impl Registered {
                 Entry::Unreadable { server: text("server"), name: text("name"), reason }
             }
         };
-        if self.0.get(secret_name) == Some(&entry) {
+        if self.entries.get(secret_name) == Some(&entry) {
             return false;
         }
-        self.0.insert(secret_name.to_owned(), entry);
+        self.entries.insert(secret_name.to_owned(), entry);
         true
     }
 
     /// The cluster of this address, whatever the Secret is called. Of several Secrets the first counts.
     pub(super) fn by_server(&self, server: &str) -> Option<&Arc<Registration>> {
         self.read().find(|registration| *registration.server == *server)
+    }
+
+    /// The labels of the Secret that counts for this address.
+    pub(super) fn labels(&self, server: &str) -> Option<&Labels> {
+        let is_meant = |entry: &Entry| match entry {
+            Entry::Read(registration) => *registration.server == *server,
+            Entry::Unreadable { .. } => false,
+        };
+        let (secret, _) = self.entries.iter().find(|(_, entry)| is_meant(entry))?;
+        self.labels.get(secret)
     }
 
     /// Which cluster a destination means.
@@ -152,14 +178,14 @@ impl Registered {
     }
 
     fn read(&self) -> impl Iterator<Item = &Arc<Registration>> {
-        self.0.values().filter_map(|entry| match entry {
+        self.entries.values().filter_map(|entry| match entry {
             Entry::Read(registration) => Some(registration),
             Entry::Unreadable { .. } => None,
         })
     }
 
     fn unreadable(&self, is_meant: impl Fn(Option<&str>, Option<&str>) -> bool) -> Option<&str> {
-        self.0.values().find_map(|entry| match entry {
+        self.entries.values().find_map(|entry| match entry {
             Entry::Unreadable { server, name, reason } if is_meant(server.as_deref(), name.as_deref()) => {
                 Some(reason.as_str())
             }
@@ -252,6 +278,24 @@ mod tests {
             assert!(!why.contains("s3cr3t"));
         }
         assert!(matches!(clusters.find(&name("y")), Meant::Other(_)));
+    }
+
+    #[test]
+    fn a_label_is_no_change_and_a_request_to_read_anew_is_one() {
+        let mut clusters = registered(&[("a", &[("server", "https://a")])]);
+        let mut labelled = secret(&[("server", "https://a")]);
+        labelled.metadata.labels.insert("team".to_owned(), "blue".to_owned());
+        assert!(!clusters.note("a", Some(&labelled)));
+        assert_eq!(clusters.labels("https://a").and_then(|labels| labels.get("team")).unwrap(), "blue");
+        assert_eq!(clusters.labels("https://b"), None);
+        let asked = |at: &str| {
+            let mut asked = labelled.clone();
+            asked.metadata.annotations.insert(REFRESH_ANNOTATION.to_owned(), at.to_owned());
+            asked
+        };
+        assert!(clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
+        assert!(!clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
+        assert!(clusters.note("a", Some(&asked("2026-11-16T11:00:00Z"))));
     }
 
     #[test]

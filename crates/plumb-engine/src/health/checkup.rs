@@ -226,6 +226,11 @@ struct Story<'s> {
 impl Story<'_> {
     /// Says it, or what was said a moment ago, if only numbers changed.
     fn tell(self, memory: &mut HealthMemory, now: Timestamp) -> (String, Vec<String>) {
+        if self.status == Some(HealthStatus::Healthy) && self.causes.is_empty() && !self.stuck {
+            // All is well, and what was said before does not matter any more.
+            memory.told.remove(self.key);
+            return (self.message, Vec::new());
+        }
         let below = essence(self.causes);
         // Without anything to be seen below, the message is the object's own, and new words are news.
         let own = if self.causes.len() > 1 { "" } else { &self.message };

@@ -86,6 +86,18 @@ impl HealthMemory {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| is_live(key));
     }
 
+    /// Gives back the room that what is over took.
+    pub(crate) fn shrink(&mut self) {
+        self.records.shrink_to_fit();
+        self.told.shrink_to_fit();
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).shrink_to_fit();
+    }
+
+    /// Is the time of a look that was asked for here?
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        self.look_again.is_some_and(|at| at <= now)
+    }
+
     /// Must a look be asked for at this time, or will there be one before?
     pub(crate) fn must_ask(&mut self, at: Timestamp, now: Timestamp) -> bool {
         let is_asked = self.look_again.is_some_and(|asked| asked > now && asked <= at);
@@ -93,5 +105,23 @@ impl HealthMemory {
             self.look_again = Some(at);
         }
         !is_asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_due_when_its_time_has_come_and_the_reason_still_stands() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut memory = HealthMemory::default();
+        assert!(!memory.is_due(at(100)), "nobody asked");
+        assert!(memory.must_ask(at(160), at(100)), "the first one asks");
+        assert!(!memory.must_ask(at(200), at(110)), "there will be a look before that");
+        assert!(memory.must_ask(at(150), at(110)), "an earlier one is asked for");
+        assert!(!memory.is_due(at(149)) && memory.is_due(at(150)));
+        memory.look_again = None;
+        assert!(!memory.is_due(at(150)), "what was on its way has arrived");
     }
 }

@@ -1,10 +1,14 @@
 //! Numbers that are read off the engine's state when somebody asks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use plumb_core::app::ClusterRef;
 use plumb_core::project::normalize_repo_url;
 use plumb_crd::Application;
 
+use super::QUEUE;
 use super::series::{Family, number};
 use crate::engine::Engine;
 use crate::handle::Stage;
@@ -45,11 +49,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
             [("namespace", known.id.namespace.as_str()), ("name", &known.id.name), ("project", project)];
         app_info(engine, &known, application, &base, &mut info);
         if !settings.metrics_labels.is_empty() {
-            let metadata = &application.metadata.labels;
-            let wanted = settings.metrics_labels.iter();
-            let values: Vec<(String, &str)> = wanted
-                .map(|key| (label_name(key), metadata.get(key).map(String::as_str).unwrap_or_default()))
-                .collect();
+            let values = with_labels(&settings.metrics_labels, &application.metadata.labels);
             let mut all = base.to_vec();
             all.extend(values.iter().map(|(name, value)| (name.as_str(), *value)));
             labels.push(&all, 1.0);
@@ -115,27 +115,65 @@ fn clusters(engine: &Engine) -> Vec<Family> {
         Family::gauge("argocd_cluster_api_resources", "Number of monitored Kubernetes API resources.");
     let mut objects =
         Family::gauge("argocd_cluster_api_resource_objects", "Number of objects in the cache per cluster.");
+    let mut age = Family::gauge("argocd_cluster_cache_age_seconds", "Cluster cache age in seconds.");
     let mut whole = Family::gauge("plumb_objects_kept_whole", "Objects that are kept whole.");
     let mut bytes = Family::gauge("plumb_objects_bytes", "Bytes of the objects that are kept whole.");
+    let mut named = Vec::new();
     for cluster in engine.clusters() {
         let server = &*cluster.server;
         let catalog = cluster.client.catalog();
         let version = catalog.server.git_version.trim_start_matches('v');
         let size = cluster.store.size();
         let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
-        info.push(&[("server", server), ("k8s_version", version), ("name", &cluster.name)], 1.0);
+        // A Secret may give the own cluster another name.
+        let registered = engine.fleet.named(&ClusterRef::Server(server.to_owned()));
+        let name = registered.map_or_else(|| cluster.name.clone(), |(_, name)| name);
+        info.push(&[("server", server), ("k8s_version", version), ("name", &name)], 1.0);
         let connected = if cluster.store.is_complete() { 1.0 } else { 0.0 };
         status.push(&[("server", server), ("k8s_version", version)], connected);
         kinds.push(&[("server", server)], count(cluster.store.n_kinds()));
         objects.push(&[("server", server)], count(size.n_objects));
+        age.push(&[("server", server)], cache_age(cluster.store.complete_for()));
         whole.push(&[("server", server)], count(size.n_whole));
         bytes.push(&[("server", server)], count(size.whole_bytes));
+        named.push((Arc::clone(&cluster.server), name));
     }
     for (server, name) in engine.fleet.away() {
         info.push(&[("server", &server), ("k8s_version", ""), ("name", &name)], 1.0);
         status.push(&[("server", &server), ("k8s_version", "")], 0.0);
+        age.push(&[("server", &server)], cache_age(None));
+        named.push((server, name));
     }
-    vec![info, status, kinds, objects, whole, bytes]
+    let labels = cluster_labels(engine, &named);
+    vec![info, labels, status, kinds, objects, age, whole, bytes]
+}
+
+/// As Argo CD says it: whole seconds, and -1 for a cluster of which nothing is known yet.
+fn cache_age(age: Option<Duration>) -> f64 {
+    age.map_or(-1.0, |age| number(age.as_secs()))
+}
+
+fn cluster_labels(engine: &Engine, clusters: &[(Arc<str>, String)]) -> Family {
+    let mut family =
+        Family::gauge("argocd_cluster_labels", "Argo Cluster labels converted to Prometheus labels.");
+    let settings = engine.world.settings();
+    if settings.metrics_cluster_labels.is_empty() {
+        return family;
+    }
+    for (server, name) in clusters {
+        let labels = engine.fleet.labels(server);
+        let values = with_labels(&settings.metrics_cluster_labels, &labels);
+        let mut all = vec![("server", &**server), ("name", name.as_str())];
+        all.extend(values.iter().map(|(name, value)| (name.as_str(), *value)));
+        family.push(&all, 1.0);
+    }
+    family
+}
+
+/// The labels that somebody wants to see, as Prometheus names them; those that are not there are empty.
+fn with_labels<'a>(wanted: &[String], labels: &'a BTreeMap<String, String>) -> Vec<(String, &'a str)> {
+    let value = |key: &String| labels.get(key).map(String::as_str).unwrap_or_default();
+    wanted.iter().map(|key| (label_name(key), value(key))).collect()
 }
 
 fn plumbs_own(engine: &Engine) -> Vec<Family> {
@@ -143,16 +181,34 @@ fn plumbs_own(engine: &Engine) -> Vec<Family> {
     for ((class, counts), n) in engine.findings.counts() {
         findings.push(&[("class", class), ("counts", if counts { "true" } else { "false" })], number(n));
     }
-    let depth = number(u64::try_from(engine.queue.depth()).unwrap_or(u64::MAX));
     let renders = engine.sources.render_counts();
     let mut rendered = Family::counter("plumb_renders_total", "Renders, by whether the cache had them.");
     rendered.push(&[("cached", "true")], number(renders.cached));
     rendered.push(&[("cached", "false")], number(renders.fresh));
+    let mut families = vec![findings, rendered];
+    families.extend(queue(engine));
+    families
+}
+
+/// The queue, in the words of client-go.
+fn queue(engine: &Engine) -> Vec<Family> {
+    let load = engine.queue.load(Instant::now());
+    let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
+    let name = [("name", QUEUE)];
     vec![
-        findings,
-        Family::gauge("workqueue_depth", "Current depth of workqueue.")
-            .with(&[("name", "app_reconciliation_queue")], depth),
-        rendered,
+        Family::gauge("workqueue_depth", "Current depth of workqueue.").with(&name, count(load.n_waiting)),
+        Family::counter("workqueue_adds_total", "Total number of adds handled by workqueue.")
+            .with(&name, number(load.n_added)),
+        Family::gauge(
+            "workqueue_unfinished_work_seconds",
+            "How many seconds of work has been done that is in progress.",
+        )
+        .with(&name, load.unfinished.as_secs_f64()),
+        Family::gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How many seconds has the longest running processor for workqueue been running.",
+        )
+        .with(&name, load.longest.as_secs_f64()),
     ]
 }
 
@@ -169,6 +225,13 @@ fn label_name(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_cache_that_never_was_filled_is_no_age() {
+        use std::time::Duration;
+        assert_eq!(super::cache_age(None).to_string(), "-1");
+        assert_eq!(super::cache_age(Some(Duration::from_millis(2900))).to_string(), "2");
+    }
+
     #[test]
     fn labels_become_names_that_prometheus_takes() {
         assert_eq!(super::label_name("app.kubernetes.io/team-name"), "label_app_kubernetes_io_team_name");

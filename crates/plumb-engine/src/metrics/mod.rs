@@ -5,6 +5,7 @@
 //! looked up when somebody asks: see [`gauges`].
 
 pub(crate) mod gauges;
+pub(crate) mod process;
 mod series;
 
 use std::time::{Duration, Instant};
@@ -14,8 +15,13 @@ use plumb_core::project::normalize_repo_url;
 use plumb_git::GitRequest;
 use plumb_kube::RequestRecord;
 
-use series::{Counter, Histogram};
+use series::{Counter, Gauge, Histogram, number};
 pub use series::{Family, MetricKind, Sample};
+
+/// The one queue that there is, by the name that Argo CD's has.
+pub(crate) const QUEUE: &str = "app_reconciliation_queue";
+/// client-go's.
+const QUEUE_BOUNDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
 /// An app as metrics name it.
 #[derive(Clone, Debug)]
@@ -38,6 +44,10 @@ pub(crate) struct Metrics {
     reconciles: Histogram<2>,
     requests: Counter<9>,
     pub(crate) cluster_events: Counter<3>,
+    event_batches: Histogram<1>,
+    last_batch: Gauge<1>,
+    queue_seconds: Histogram<1>,
+    work_seconds: Histogram<1>,
     git_requests: Counter<2>,
     git_seconds: Histogram<2>,
     git_fetch_failures: Counter<1>,
@@ -89,6 +99,30 @@ impl Default for Metrics {
                 "argocd_cluster_events_total",
                 "Number of changes of objects that were told by watches.",
                 ["server", "group", "kind"],
+            ),
+            event_batches: Histogram::new(
+                "argocd_resource_events_processing",
+                "Time to process resource events in seconds.",
+                ["server"],
+                // Argo CD's bounds, and below them what plumb needs.
+                &[0.001, 0.01, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+            ),
+            last_batch: Gauge::new(
+                "argocd_resource_events_processed_in_batch",
+                "Number of resource events processed in batch.",
+                ["server"],
+            ),
+            queue_seconds: Histogram::new(
+                "workqueue_queue_duration_seconds",
+                "How long in seconds an item stays in workqueue before being requested.",
+                ["name"],
+                &QUEUE_BOUNDS,
+            ),
+            work_seconds: Histogram::new(
+                "workqueue_work_duration_seconds",
+                "How long in seconds processing an item from workqueue takes.",
+                ["name"],
+                &QUEUE_BOUNDS,
             ),
             git_requests: Counter::new(
                 "argocd_git_request_total",
@@ -157,6 +191,18 @@ impl Metrics {
         RunGuard { metrics: self, app, began: Instant::now() }
     }
 
+    /// A job was handed out after this time; its work is counted when the guard is dropped.
+    pub(crate) fn job(&self, waited: Duration) -> JobGuard<'_> {
+        self.queue_seconds.observe([QUEUE], waited);
+        JobGuard { metrics: self, began: Instant::now() }
+    }
+
+    /// So many changes of objects were taken in together, within this time.
+    pub(crate) fn event_batch(&self, server: &str, n_changes: usize, took: Duration) {
+        self.event_batches.observe([server], took);
+        self.last_batch.set([server], number(u64::try_from(n_changes).unwrap_or(u64::MAX)));
+    }
+
     /// A request to an API server was answered, or was not.
     pub(crate) fn request(&self, server: &str, request: &RequestRecord<'_>) {
         if request.dry_run {
@@ -211,6 +257,10 @@ impl Metrics {
             self.reconciles.family(),
             self.requests.family(),
             self.cluster_events.family(),
+            self.event_batches.family(),
+            self.last_batch.family(),
+            self.queue_seconds.family(),
+            self.work_seconds.family(),
             self.git_requests.family(),
             self.git_seconds.family(),
             self.git_fetch_failures.family(),
@@ -236,5 +286,17 @@ impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         self.metrics.reconciles.observe([&self.app.id.namespace, &self.app.server], took);
+    }
+}
+
+/// Measures the work on one job.
+pub(crate) struct JobGuard<'a> {
+    metrics: &'a Metrics,
+    began: Instant,
+}
+
+impl Drop for JobGuard<'_> {
+    fn drop(&mut self) {
+        self.metrics.work_seconds.observe([QUEUE], self.began.elapsed());
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers with labels, and the form in which they are handed to whoever prints them.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a number means to Prometheus.
@@ -71,9 +71,75 @@ pub(crate) struct Definition<const N: usize> {
     pub(crate) labels: [&'static str; N],
 }
 
+/// Values by their labels. A thousand apps make tens of thousands of them, and the same few words over and over: each
+/// word is kept once.
+#[derive(Debug)]
+struct Table<const N: usize, V> {
+    ids: HashMap<Arc<str>, WordId>,
+    words: Vec<Arc<str>>,
+    values: BTreeMap<[WordId; N], V>,
+}
+
+type WordId = u32;
+
+impl<const N: usize, V> Default for Table<N, V> {
+    fn default() -> Self {
+        Self { ids: HashMap::new(), words: Vec::new(), values: BTreeMap::new() }
+    }
+}
+
+impl<const N: usize, V: Default> Table<N, V> {
+    fn value(&mut self, labels: [&str; N]) -> &mut V {
+        let labels = labels.map(|word| self.id(word));
+        self.values.entry(labels).or_default()
+    }
+
+    fn id(&mut self, word: &str) -> WordId {
+        if let Some(id) = self.ids.get(word) {
+            return *id;
+        }
+        let (id, word): (_, Arc<str>) =
+            (WordId::try_from(self.words.len()).unwrap_or(WordId::MAX), word.into());
+        self.words.push(Arc::clone(&word));
+        self.ids.insert(word, id);
+        id
+    }
+
+    /// Everything, sorted by labels.
+    fn sorted(&self) -> BTreeMap<[&str; N], &V> {
+        self.values.iter().map(|(ids, value)| (labels(&self.words, ids), value)).collect()
+    }
+
+    /// Drops values, and from time to time the words that nobody uses any more.
+    fn retain(&mut self, keep: impl Fn(&[&str; N]) -> bool) {
+        let words = &self.words;
+        self.values.retain(|ids, _| keep(&labels(words, ids)));
+        if self.words.len() > self.values.len() + SPARE_WORDS {
+            let Self { words, values, .. } = std::mem::take(self);
+            for (ids, value) in values {
+                *self.value(labels(&words, &ids)) = value;
+            }
+        }
+    }
+}
+
+/// More words than values, by this many, are worth tidying up.
+const SPARE_WORDS: usize = 64;
+
+fn labels<'a, const N: usize>(words: &'a [Arc<str>], ids: &[WordId; N]) -> [&'a str; N] {
+    ids.map(|id| {
+        let word = usize::try_from(id).ok().and_then(|at| words.get(at));
+        word.map(|word| &**word).unwrap_or_default()
+    })
+}
+
 impl<const N: usize> Definition<N> {
-    fn labels(&self, values: &[String; N]) -> Vec<(String, String)> {
-        self.labels.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    fn labels(&self, values: &[&str; N]) -> Vec<(String, String)> {
+        self.labels
+            .iter()
+            .zip(values)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 }
 
@@ -81,7 +147,7 @@ impl<const N: usize> Definition<N> {
 #[derive(Debug)]
 pub(crate) struct Counter<const N: usize> {
     definition: Definition<N>,
-    values: Mutex<BTreeMap<[String; N], f64>>,
+    values: Mutex<Table<N, f64>>,
 }
 
 impl<const N: usize> Counter<N> {
@@ -90,7 +156,7 @@ impl<const N: usize> Counter<N> {
     }
 
     pub(crate) fn add(&self, labels: [&str; N], amount: f64) {
-        *lock(&self.values).entry(labels.map(str::to_owned)).or_insert(0.0) += amount;
+        *lock(&self.values).value(labels) += amount;
     }
 
     pub(crate) fn increment(&self, labels: [&str; N]) {
@@ -98,16 +164,17 @@ impl<const N: usize> Counter<N> {
     }
 
     /// Drops the numbers whose labels are no longer of interest.
-    pub(crate) fn retain(&self, keep: impl Fn(&[String; N]) -> bool) {
-        lock(&self.values).retain(|labels, _| keep(labels));
+    pub(crate) fn retain(&self, keep: impl Fn(&[&str; N]) -> bool) {
+        lock(&self.values).retain(keep);
     }
 
     pub(crate) fn family(&self) -> Family {
         let samples = lock(&self.values)
-            .iter()
+            .sorted()
+            .into_iter()
             .map(|(labels, value)| Sample {
                 suffix: "",
-                labels: self.definition.labels(labels),
+                labels: self.definition.labels(&labels),
                 value: *value,
             })
             .collect();
@@ -116,12 +183,30 @@ impl<const N: usize> Counter<N> {
     }
 }
 
+/// Gauges of one name that are set while the engine runs.
+#[derive(Debug)]
+pub(crate) struct Gauge<const N: usize>(Counter<N>);
+
+impl<const N: usize> Gauge<N> {
+    pub(crate) fn new(name: &'static str, help: &'static str, labels: [&'static str; N]) -> Self {
+        Self(Counter::new(name, help, labels))
+    }
+
+    pub(crate) fn set(&self, labels: [&str; N], value: f64) {
+        *lock(&self.0.values).value(labels) = value;
+    }
+
+    pub(crate) fn family(&self) -> Family {
+        Family { kind: MetricKind::Gauge, ..self.0.family() }
+    }
+}
+
 /// Histograms of one name.
 #[derive(Debug)]
 pub(crate) struct Histogram<const N: usize> {
     definition: Definition<N>,
     bounds: &'static [f64],
-    values: Mutex<BTreeMap<[String; N], Distribution>>,
+    values: Mutex<Table<N, Distribution>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -145,7 +230,7 @@ impl<const N: usize> Histogram<N> {
     pub(crate) fn observe(&self, labels: [&str; N], took: Duration) {
         let seconds = took.as_secs_f64();
         let mut values = lock(&self.values);
-        let distribution = values.entry(labels.map(str::to_owned)).or_default();
+        let distribution = values.value(labels);
         distribution.buckets.resize(self.bounds.len(), 0);
         for (bucket, bound) in distribution.buckets.iter_mut().zip(self.bounds) {
             *bucket += u64::from(seconds <= *bound);
@@ -156,8 +241,8 @@ impl<const N: usize> Histogram<N> {
 
     pub(crate) fn family(&self) -> Family {
         let mut samples = Vec::new();
-        for (labels, distribution) in lock(&self.values).iter() {
-            let labels = self.definition.labels(labels);
+        for (labels, distribution) in lock(&self.values).sorted() {
+            let labels = self.definition.labels(&labels);
             let with_bound = |bound: String| {
                 let mut labels = labels.clone();
                 labels.push(("le".to_owned(), bound));
@@ -202,8 +287,21 @@ mod tests {
             counter.family().samples.iter().map(|sample| sample.value).collect()
         };
         assert_eq!(values(&counter), [1.0, 2.0]);
-        counter.retain(|[app, _]| app != "db");
+        counter.retain(|[app, _]| *app != "db");
         assert_eq!(values(&counter), [2.0]);
+    }
+
+    #[test]
+    fn words_that_nobody_uses_any_more_are_let_go() {
+        let counter = Counter::new("a_total", "A.", ["app", "phase"]);
+        for app in 0..100 {
+            counter.increment([&format!("app-{app}"), "Succeeded"]);
+        }
+        counter.retain(|[app, _]| *app == "app-7");
+        counter.increment(["app-7", "Succeeded"]);
+        let table = counter.values.lock().unwrap();
+        assert_eq!((table.words.len(), table.ids.len()), (2, 2));
+        assert_eq!(table.sorted(), BTreeMap::from([(["app-7", "Succeeded"], &2.0)]));
     }
 
     #[test]

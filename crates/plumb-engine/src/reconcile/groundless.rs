@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::memory::Memory;
 use crate::project::Groundless;
-use crate::queue::Look;
+use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 
 impl Run<'_> {
@@ -87,7 +87,7 @@ impl Run<'_> {
             After::RetryAt { at, .. } => {
                 active.retry_at = Some(at);
                 if let Ok(app) = &self.known.app {
-                    self.wake_at(app, Look::Live, at, "retry");
+                    self.wake_at(app, Trigger::new(Look::Live, "retry"), at);
                 }
                 memory.operation = Some(active);
             }

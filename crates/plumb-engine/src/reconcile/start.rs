@@ -18,7 +18,7 @@ use crate::compare::Compared;
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
-use crate::queue::Look;
+use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 
 impl Run<'_> {
@@ -110,7 +110,7 @@ impl Run<'_> {
             self.conditions.add("SyncError", stopped.message());
         }
         if let Some(at) = verdict.wake_at {
-            self.wake_at(app, Look::Live, at, "automation");
+            self.wake_at(app, Trigger::new(Look::Live, "automation"), at);
         }
         match verdict.decision {
             Decision::Nothing(why) => {

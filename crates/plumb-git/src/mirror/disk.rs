@@ -99,7 +99,7 @@ pub(super) fn open(directory: &Path, state: State) -> Result<Current, gix::Error
         .with(gix::sec::Trust::Full)
         .open(directory.join(&state.repository))?;
     let refs = read_refs(&repository.to_thread_local(), state.head.clone())?;
-    Ok(Current { repository: Arc::new(repository), refs: Arc::new(refs), state })
+    Ok(Current { repository: Arc::new(repository), refs: Arc::new(refs), resolved: Arc::default(), state })
 }
 
 fn read_refs(repository: &gix::Repository, head: Option<String>) -> Result<RefTable, gix::Error> {

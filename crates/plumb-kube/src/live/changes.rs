@@ -25,6 +25,20 @@ struct Waiting {
     closed: bool,
 }
 
+/// Room for so many changes is kept; that of a burst is given back when it is over.
+const ROOM: usize = 256;
+
+impl Waiting {
+    fn take(&mut self) -> Option<Change> {
+        let change = self.changes.remove(&self.order.pop_front()?);
+        if self.order.is_empty() && self.order.capacity() > ROOM {
+            self.order.shrink_to(ROOM);
+            self.changes.shrink_to(ROOM);
+        }
+        change
+    }
+}
+
 impl Inbox {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -89,8 +103,8 @@ impl Changes {
         loop {
             {
                 let mut waiting = self.0.waiting();
-                if let Some(key) = waiting.order.pop_front() {
-                    return waiting.changes.remove(&key);
+                if let Some(change) = waiting.take() {
+                    return Some(change);
                 }
                 if waiting.closed {
                     return None;
@@ -103,9 +117,7 @@ impl Changes {
 
     /// The next change, if there is one already.
     pub fn try_recv(&mut self) -> Option<Change> {
-        let mut waiting = self.0.waiting();
-        let key = waiting.order.pop_front()?;
-        waiting.changes.remove(&key)
+        self.0.waiting().take()
     }
 
     /// Waits for a change and takes all that wait, at most `most`; how many they are, 0 once the store is gone.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plumb_core::object::GroupKind;
 use serde_json::Value;
 
-use super::pack::{pack, sample_of};
+use super::pack::pack;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
 use super::state::{Seen, State};
@@ -218,12 +218,7 @@ pub(super) fn ingest<T>(
         let address = address_of(&mut state, id, head);
         let keep = keep || state.is_wanted(&address);
         let sample = match state.table_mut(id) {
-            Some(table) if keep => {
-                if table.sample.is_none() {
-                    table.sample = sample_of(raw);
-                }
-                table.sample.clone()
-            }
+            Some(table) if keep => table.samples.newest(raw),
             Some(_) | None => None,
         };
         (keep, sample)
@@ -232,6 +227,9 @@ pub(super) fn ingest<T>(
 
     let mut state = core.state_mut();
     let id = state.kind_id(kind);
+    if let (Some(table), Some(body)) = (state.table_mut(id), &body) {
+        table.samples.learn(raw, body);
+    }
     let parents = head.metadata.owner_references.as_deref().unwrap_or_default();
     let seen = Seen {
         address: address_of(&mut state, id, head),

@@ -1,7 +1,7 @@
 //! Objects kept whole, small.
 //!
 //! Two objects of one kind differ in a few values; their field names, their `managedFields` and most of their
-//! structure are the same. So each kind's objects are compressed against one sample of the kind, which makes
+//! structure are the same. So each kind's objects are compressed against a sample of the kind, which makes
 //! a Deployment of five kilobytes a few hundred bytes.
 
 use plumb_core::object::Manifest;
@@ -13,12 +13,56 @@ use std::sync::Arc;
 pub(super) enum Packed {
     /// Too small to gain, or before the kind has a sample.
     Plain(Arc<[u8]>),
-    /// Against the kind's sample; `size` is that of the text.
-    Compressed { bytes: Arc<[u8]>, size: u32 },
+    /// Against a sample of the kind; `size` is that of the text.
+    Compressed { bytes: Arc<[u8]>, size: u32, sample: Sample },
 }
 
-/// The text that a kind's objects are compressed against. It never changes once it is chosen.
-pub(super) type Sample = Arc<[u8]>;
+/// A text that objects of a kind are compressed against. A thin pointer: every object has one.
+pub(super) type Sample = Arc<Box<[u8]>>;
+
+/// The samples of one kind. The first object of a kind may be unlike all that follow: a system's own, or one that was
+/// made a moment ago and has no status yet. So another one is taken where the present one helps little, less and less
+/// often. Objects keep the sample that they were packed with.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    newest: Option<Sample>,
+    n_taken: u32,
+    n_packed: u32,
+}
+
+/// A sample helps if it makes objects smaller than one part in this many.
+const HELPS: usize = 4;
+/// So many times as many objects have to be packed before the next sample than before the last.
+const PATIENCE: u32 = 4;
+const MOST_SAMPLES: u32 = 6;
+
+impl Samples {
+    /// The sample to pack this object with; the object itself, if there is none.
+    pub(super) fn newest(&mut self, raw: &str) -> Option<Sample> {
+        if self.newest.is_none() {
+            self.take(raw);
+        }
+        self.newest.clone()
+    }
+
+    /// Notes how an object was packed, and learns from it.
+    pub(super) fn learn(&mut self, raw: &str, packed: &Packed) {
+        let Packed::Compressed { bytes, .. } = packed else { return };
+        self.n_packed = self.n_packed.saturating_add(1);
+        let is_time = self.n_taken < MOST_SAMPLES && self.n_packed >= PATIENCE.saturating_pow(self.n_taken);
+        if is_time && bytes.len() * HELPS > raw.len() {
+            self.take(raw);
+        }
+    }
+
+    fn take(&mut self, raw: &str) {
+        if raw.len() >= WORTH_IT {
+            self.newest = Some(Arc::new(raw.as_bytes()[..raw.len().min(LARGEST_SAMPLE)].into()));
+            self.n_taken += 1;
+            self.n_packed = 0;
+        }
+    }
+}
 
 /// Fast; the sample does most of the work.
 const LEVEL: i32 = 1;
@@ -63,7 +107,8 @@ impl Contexts {
             self.loaded = Some(Arc::clone(sample));
         }
         let bytes = context.compress(raw.as_bytes()).ok()?;
-        (bytes.len() < raw.len()).then(|| Packed::Compressed { bytes: bytes.into(), size })
+        let sample = Arc::clone(sample);
+        (bytes.len() < raw.len()).then(|| Packed::Compressed { bytes: bytes.into(), size, sample })
     }
 
     fn decompress(&mut self, bytes: &[u8], size: usize, sample: &Sample) -> Option<Vec<u8>> {
@@ -76,27 +121,21 @@ impl Contexts {
     }
 }
 
-/// A kind's sample out of one of its objects.
-pub(super) fn sample_of(raw: &str) -> Option<Sample> {
-    (raw.len() >= WORTH_IT).then(|| raw.as_bytes()[..raw.len().min(LARGEST_SAMPLE)].into())
-}
-
 impl Packed {
     /// The text again. `None` would mean that memory is corrupt.
-    pub(super) fn unpack(&self, sample: Option<&Sample>) -> Option<Vec<u8>> {
+    pub(super) fn unpack(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.to_vec()),
-            Self::Compressed { bytes, size } => {
+            Self::Compressed { bytes, size, sample } => {
                 let size = usize::try_from(*size).ok()?;
-                let sample = sample?;
                 CONTEXTS.with_borrow_mut(|contexts| contexts.decompress(bytes, size, sample))
             }
         }
     }
 
     /// The object inside.
-    pub(super) fn read(&self, sample: Option<&Sample>) -> Option<Manifest> {
-        Manifest::new(serde_json::from_slice(&self.unpack(sample)?).ok()?).ok()
+    pub(super) fn read(&self) -> Option<Manifest> {
+        Manifest::new(serde_json::from_slice(&self.unpack()?).ok()?).ok()
     }
 
     /// Bytes in memory.
@@ -119,19 +158,57 @@ mod tests {
                 r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"web-{n}","namespace":"team-{n}","uid":"0b9f1c4e-8d3a-4f6e-9a51-{n:012}","managedFields":[{{"manager":"argocd-controller","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{{"f:metadata":{{"f:annotations":{{"f:argocd.argoproj.io/tracking-id":{{}}}}}},"f:spec":{{"f:replicas":{{}},"f:selector":{{}},"f:template":{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"web\"}}":{{".":{{}},"f:image":{{}},"f:name":{{}}}}}}}}}}}}}}}}]}},"spec":{{"replicas":{n}}}}}"#
             )
         };
-        let sample = sample_of(&object(1)).unwrap();
+        let mut samples = Samples::default();
+        let sample = samples.newest(&object(1)).unwrap();
         let packed = pack(&object(77), Some(&sample));
         assert!(packed.size() < object(77).len() / 5, "{} of {}", packed.size(), object(77).len());
-        assert_eq!(packed.unpack(Some(&sample)).unwrap(), object(77).as_bytes());
+        assert_eq!(packed.unpack().unwrap(), object(77).as_bytes());
+    }
+
+    /// A text that is like no other.
+    fn unique(seed: usize, length: usize) -> String {
+        let mut state = u64::try_from(seed).unwrap().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut digit = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'!' + u8::try_from((state >> 33) % 90).unwrap())
+        };
+        (0..length).map(|_| digit()).collect()
+    }
+
+    #[test]
+    fn a_first_object_unlike_all_others_is_not_the_sample_for_ever() {
+        let common = unique(1, 800);
+        let mut samples = Samples::default();
+        let mut pack_one = |raw: &str| {
+            let packed = pack(raw, samples.newest(raw).as_ref());
+            samples.learn(raw, &packed);
+            assert_eq!(packed.unpack().unwrap(), raw.as_bytes());
+            packed.size()
+        };
+        pack_one(&unique(2, 2000));
+        let sizes: Vec<usize> = (0..10).map(|n| pack_one(&format!("{common}{n}"))).collect();
+        assert!(sizes[0] > 600 && sizes[9] < 80, "{sizes:?}");
+    }
+
+    #[test]
+    fn objects_that_nothing_helps_take_few_samples() {
+        let mut samples = Samples::default();
+        for n in 0..10_000 {
+            let raw = unique(n, 400);
+            let packed = pack(&raw, samples.newest(&raw).as_ref());
+            samples.learn(&raw, &packed);
+        }
+        assert!(samples.n_taken <= MOST_SAMPLES, "{}", samples.n_taken);
     }
 
     proptest! {
         #[test]
         fn what_is_packed_comes_back(texts in proptest::collection::vec("\\PC{0,600}", 1..20)) {
-            let sample = texts.iter().find_map(|text| sample_of(text));
+            let mut samples = Samples::default();
             for text in &texts {
-                let packed = pack(text, sample.as_ref());
-                prop_assert_eq!(packed.unpack(sample.as_ref()).unwrap(), text.as_bytes());
+                let packed = pack(text, samples.newest(text).as_ref());
+                samples.learn(text, &packed);
+                prop_assert_eq!(packed.unpack().unwrap(), text.as_bytes());
             }
         }
     }

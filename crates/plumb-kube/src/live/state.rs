@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 
-use super::pack::{Packed, Sample};
+use super::pack::{Packed, Samples};
 use super::record::{Address, Change, KindId, Node, Origin, Record, Role, Touched, Uid};
 use super::refs::{CLAIMS_OF_SET, claim_set};
 use crate::discovery::Resource;
@@ -40,7 +40,7 @@ pub(super) struct State {
 pub(super) struct Table {
     pub(super) resource: Resource,
     pub(super) names: HashMap<(Option<Arc<str>>, Arc<str>), Id>,
-    pub(super) sample: Option<Sample>,
+    pub(super) samples: Samples,
     pub(super) scopes: Vec<Scope>,
 }
 
@@ -143,7 +143,7 @@ impl State {
             // In another version the same state of an object looks different: all of them are taken anew.
             table.resource = resource.clone();
             table.scopes = scopes();
-            table.sample = None;
+            table.samples = Samples::default();
             let ids: Vec<Id> = table.names.values().copied().collect();
             for id in ids {
                 if let Some(record) = self.record_mut(id) {
@@ -152,8 +152,12 @@ impl State {
                 }
             }
         } else {
-            let table =
-                Table { resource: resource.clone(), names: HashMap::new(), sample: None, scopes: scopes() };
+            let table = Table {
+                resource: resource.clone(),
+                names: HashMap::new(),
+                samples: Samples::default(),
+                scopes: scopes(),
+            };
             self.tables.insert(id, table);
         }
         id
@@ -353,7 +357,7 @@ impl State {
                 resource_version: record.version,
                 gone,
                 origin,
-                last: if gone && has_audience { self.last_state(record) } else { None },
+                last: if gone && has_audience { Self::last_state(record) } else { None },
                 touched,
             },
             None => Change {
@@ -368,9 +372,8 @@ impl State {
         }
     }
 
-    fn last_state(&self, record: &Record) -> Option<Arc<Manifest>> {
-        let sample = self.table(record.address.kind).and_then(|table| table.sample.clone());
-        record.body.as_ref()?.read(sample.as_ref()).map(Arc::new)
+    fn last_state(record: &Record) -> Option<Arc<Manifest>> {
+        record.body.as_ref()?.read().map(Arc::new)
     }
 
     fn index(&mut self, id: Id) {

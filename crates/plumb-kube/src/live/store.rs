@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use plumb_core::live::LiveSet;
@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::changes::{Changes, channel};
 use super::feeder::{ingest, number};
-use super::pack::{Packed, Sample};
+use super::pack::Packed;
 use super::record::{Change, Node, Origin, Uid};
 use super::state::{Id, State};
 use super::supervise::supervise;
@@ -93,6 +93,7 @@ pub(super) struct Core {
     pub(super) reconsider: Notify,
     /// Did the first discovery succeed, and every watch finish its first list?
     complete: watch::Sender<bool>,
+    complete_since: Mutex<Option<Instant>>,
     pub(super) discovered: watch::Sender<bool>,
     /// What keeps a watch from the server.
     lost: watch::Sender<Option<Arc<str>>>,
@@ -160,7 +161,12 @@ impl Core {
         // Read under the channel's lock, as in `tell_lost`.
         self.complete.send_if_modified(|known| {
             let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
-            std::mem::replace(known, complete) != complete
+            let changed = std::mem::replace(known, complete) != complete;
+            if changed && complete {
+                let mut since = self.complete_since.lock().unwrap_or_else(PoisonError::into_inner);
+                *since = Some(Instant::now());
+            }
+            changed
         });
     }
 }
@@ -176,6 +182,7 @@ impl LiveStore {
             look_again: Notify::new(),
             reconsider: Notify::new(),
             complete: watch::Sender::new(false),
+            complete_since: Mutex::default(),
             discovered: watch::Sender::new(false),
             lost: watch::Sender::new(None),
         });
@@ -193,6 +200,12 @@ impl LiveStore {
     /// Did every watch finish its first list? Only then is what is not here absent.
     pub fn is_complete(&self) -> bool {
         *self.core.complete.borrow()
+    }
+
+    /// How long ago the list ended that made it complete last; `None` if it never was.
+    pub fn complete_for(&self) -> Option<Duration> {
+        let since = self.core.complete_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed())
     }
 
     /// Waits until it is complete.
@@ -282,8 +295,8 @@ impl LiveStore {
         let mut snapshot =
             Snapshot { live: LiveSet { complete, ..LiveSet::default() }, ..Snapshot::default() };
         let mut to_fetch = to_fetch;
-        for (key, body, sample) in packed {
-            match body.read(sample.as_ref()) {
+        for (key, body) in packed {
+            match body.read() {
                 Some(object) => {
                     snapshot.live.objects.insert(key, Arc::new(object));
                 }
@@ -334,10 +347,7 @@ impl LiveStore {
             let Some(record) = state.record(id) else { continue };
             let key = state.key(&record.address);
             match &record.body {
-                Some(body) => {
-                    let sample = state.table(record.address.kind).and_then(|table| table.sample.clone());
-                    gathered.packed.push((key, body.clone(), sample));
-                }
+                Some(body) => gathered.packed.push((key, body.clone())),
                 None => gathered.to_fetch.push(key),
             }
         }
@@ -368,13 +378,11 @@ impl LiveStore {
 
     /// One object, if it is kept whole.
     pub fn get_kept(&self, key: &ObjectKey) -> Option<Manifest> {
-        let (body, sample) = {
+        let body = {
             let state = self.core.state();
-            let record = state.record(state.find_key(key)?)?;
-            let sample = state.table(record.address.kind).and_then(|table| table.sample.clone());
-            (record.body.clone()?, sample)
+            state.record(state.find_key(key)?)?.body.clone()?
         };
-        body.read(sample.as_ref())
+        body.read()
     }
 
     /// One object in another version than the watched one, from the server.
@@ -526,7 +534,7 @@ impl LiveStore {
 
 #[derive(Default)]
 struct Gathered {
-    packed: Vec<(ObjectKey, Packed, Option<Sample>)>,
+    packed: Vec<(ObjectKey, Packed)>,
     to_fetch: Vec<ObjectKey>,
 }
 

@@ -11,8 +11,10 @@ use crate::exit::ExitCode;
 
 /// Print (or apply) what plumb needs in a cluster.
 ///
-/// CRDs, namespace, permissions, the Deployment and the default project, as YAML:
-/// `plumb install | kubectl apply --server-side -f -`
+/// CRDs, namespace, permissions and the Deployment, as YAML: `plumb install | kubectl apply --server-side -f -`
+///
+/// The project `default` is made by plumb itself when it starts and there is none (with --apply, at once); one that is
+/// there stays as it is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Apply instead of print.
@@ -35,7 +37,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Ok(ExitCode::Success);
     }
     let client = context.client_of_all_kinds().await?;
-    apply_all(&client, &objects, |key| context.out.complain(&format!("{key} applied"))).await?;
+    let tell = |key: &ObjectKey| context.out.complain(&format!("{key} applied"));
+    apply_all(&client, &objects, tell).await?;
+    make_default_project(&client, context.namespace(), tell).await?;
     Ok(ExitCode::Success)
 }
 
@@ -58,20 +62,25 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
     // What the engine says is in its log, in the form that was asked for.
     let log = |key: &ObjectKey| tracing::info!(object = %key, "applied");
     apply_all(&client, &missing, log).await?;
-    let project = install::default_project(context.namespace());
-    let key = manifest(&project)?.key();
-    if let Some(key) = key {
-        wait_until_served(&client, &key).await?;
-        if client
-            .get(&key)
-            .await
-            .map_err(|error| CommandError::api(format!("look for {key}"), error))?
-            .is_none()
-        {
-            apply_all(&client, &[project], log).await?;
-        }
-    }
+    make_default_project(&client, context.namespace(), log).await?;
     wait_until_served(&client, &ObjectKey::new("plumb.dev", "DriftReport", None, "")).await
+}
+
+/// One that is there may permit less, and stays as it is.
+async fn make_default_project(
+    client: &ClusterClient,
+    namespace: &str,
+    tell: impl Fn(&ObjectKey),
+) -> Result<(), CommandError> {
+    let project = install::default_project(namespace);
+    let Some(key) = manifest(&project)?.key() else { return Ok(()) };
+    wait_until_served(client, &key).await?;
+    let found =
+        client.get(&key).await.map_err(|error| CommandError::api(format!("look for {key}"), error))?;
+    if found.is_none() {
+        apply_all(client, &[project], tell).await?;
+    }
+    Ok(())
 }
 
 /// Does an object have everything that is asked of it? It may have more: defaults, status, marks of others.

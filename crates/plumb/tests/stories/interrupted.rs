@@ -51,7 +51,7 @@ impl Drop for GitAway {
 }
 
 /// Lets a held hook end.
-async fn let_go(stage: &Stage, job: &str) -> Result<()> {
+pub(crate) async fn let_go(stage: &Stage, job: &str) -> Result<()> {
     let selector = format!("job-name={job}");
     let pods =
         stage.place.wait_list("v1", "Pod", &selector, "has the hook's pod", |pods| !pods.is_empty()).await?;

@@ -3,6 +3,7 @@
 //! Each story has a namespace of its own, which is both the control plane's and the destination's, and a plumb
 //! of its own that looks at nothing else.
 
+mod app_of_apps;
 mod apply;
 mod canary;
 mod classes;
@@ -12,6 +13,7 @@ mod cost;
 mod drift;
 mod fleet;
 mod health;
+mod install;
 mod interrupted;
 mod kill;
 mod left_alone;
@@ -24,5 +26,6 @@ mod safety;
 mod settings;
 mod sources;
 mod stage;
+mod standby;
 mod sync;
 mod waiting;

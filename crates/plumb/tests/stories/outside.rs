@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use aws_lc_rs::hmac;
-use plumb_testkit::objects;
+use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -44,7 +44,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)
 }
 
 /// A push as GitHub tells it, with a signature made with `secret`.
-async fn tell_push(address: SocketAddr, url: &str, secret: Option<&str>) -> Result<u16> {
+pub(crate) async fn tell_push(address: SocketAddr, url: &str, secret: Option<&str>) -> Result<u16> {
     let body = json!({
         "ref": "refs/heads/main", "before": "1", "after": "2",
         "repository": {"html_url": url, "default_branch": "main"}, "commits": [],
@@ -132,12 +132,24 @@ async fn a_push_is_told_counted_and_written_down() -> Result<()> {
         ("argocd_app_reconcile_bucket", &["le=\"+Inf\""]),
         ("argocd_app_k8s_request_total", &["name=\"told\"", "verb=\"Patch\"", "response_code=\"200\""]),
         ("argocd_cluster_info", &["server=\"https://kubernetes.default.svc\"", "name=\"in-cluster\""]),
+        ("argocd_cluster_connection_status", &["server=\"https://kubernetes.default.svc\"", "} 1"]),
+        ("argocd_cluster_api_resources", &["server=\"https://kubernetes.default.svc\""]),
         ("argocd_cluster_api_resource_objects", &[]),
+        ("argocd_cluster_cache_age_seconds", &["server=\"https://kubernetes.default.svc\""]),
+        ("argocd_resource_events_processing_count", &["server=\"https://kubernetes.default.svc\""]),
+        ("argocd_resource_events_processed_in_batch", &["server=\"https://kubernetes.default.svc\""]),
         ("argocd_cluster_events_total", &["kind=\"ConfigMap\""]),
         ("argocd_git_request_total", &["request_type=\"ls-remote\""]),
         ("argocd_webhook_requests_total", &["sender=\"github\"", "outcome=\"refused\"} 3"]),
         ("argocd_webhook_requests_total", &["sender=\"github\"", "outcome=\"taken\"} 1"]),
         ("workqueue_depth", &["name=\"app_reconciliation_queue\""]),
+        ("workqueue_adds_total", &["name=\"app_reconciliation_queue\""]),
+        ("workqueue_queue_duration_seconds_count", &["name=\"app_reconciliation_queue\""]),
+        ("workqueue_work_duration_seconds_count", &["name=\"app_reconciliation_queue\""]),
+        ("workqueue_unfinished_work_seconds", &["name=\"app_reconciliation_queue\""]),
+        ("workqueue_longest_running_processor_seconds", &["name=\"app_reconciliation_queue\""]),
+        ("process_resident_memory_bytes", &[]),
+        ("process_cpu_seconds_total", &[]),
         ("plumb_renders_total", &["cached=\"false\""]),
         ("plumb_leader", &[" 1"]),
     ] {
@@ -176,6 +188,44 @@ async fn a_push_is_told_counted_and_written_down() -> Result<()> {
     let event = events.values().find(|event| event["reason"] == "OperationCompleted").context("an event")?;
     assert_eq!(event["source"]["component"], "argocd-application-controller");
     assert_eq!(event["metadata"]["annotations"]["dest-server"], "https://kubernetes.default.svc");
+    Ok(())
+}
+
+async fn numbers(inside: SocketAddr) -> String {
+    get(inside, "/metrics").await.map(|(_, text)| text).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn the_labels_of_a_cluster_are_numbers_where_somebody_asks_for_them() -> Result<()> {
+    let mut stage = Stage::bare().await?;
+    stage
+        .setting("argocd-cmd-params-cm", "controller.metrics.cluster.labels", "team, cloud.example/region")
+        .await?;
+    let secret = objects::secret("here", &[("server", "https://kubernetes.default.svc"), ("name", "here")]);
+    let secret = objects::labelled(secret, "argocd.argoproj.io/secret-type", "cluster");
+    stage.place.apply(&objects::labelled(secret.clone(), "team", "blue")).await?;
+    stage.begin().await?;
+    let inside = stage.address("metrics and health").await?;
+    let has = |labels: &'static [&'static str]| {
+        move |text: &String| metric(text, "argocd_cluster_labels", labels).is_some()
+    };
+    let what = "the labels are there, those that the Secret lacks empty";
+    let blue = has(&["name=\"here\"", "label_team=\"blue\"", "label_cloud_example_region=\"\"", "} 1"]);
+    let text = wait::until_seen(wait::LIMIT, what, async || numbers(inside).await, blue).await?;
+    ensure!(metric(&text, "argocd_cluster_info", &["name=\"here\""]).is_some(), "{text}");
+    // Another label is another number, and the cluster is not read anew for it.
+    stage.place.apply(&objects::labelled(secret, "team", "red")).await?;
+    let red = has(&["label_team=\"red\""]);
+    wait::until_seen(wait::LIMIT, "the label follows", async || numbers(inside).await, red).await?;
+    ensure!(!stage.log()?.contains("looked at anew"));
+
+    // Whoever asks for it gets everything read anew.
+    let ask = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "2026-11-16T10:00:00Z"}}});
+    stage.place.patch_as("argocd-server", &objects::secret("here", &[]), &ask).await?;
+    let log = async || stage.log().unwrap_or_default();
+    let is_anew =
+        |log: &String| log.contains("looked at anew") && log.matches("applications known").count() == 2;
+    wait::until_seen(wait::LIMIT, "plumb reads the cluster anew", log, is_anew).await?;
     Ok(())
 }
 

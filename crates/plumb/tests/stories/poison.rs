@@ -1,6 +1,7 @@
 //! Byte soup in Applications, projects, settings and Secrets: who is poisoned says so, everybody else is served.
 
 use anyhow::Result;
+use plumb_testkit::git::GitRepo;
 use plumb_testkit::objects;
 use serde_json::{Value, json};
 
@@ -41,9 +42,14 @@ const HARMLESS: [(&str, Spoil); 3] = [
             "deletion-approved",
             "manifest-generate-paths",
             "tracking-id",
+            "refresh",
+            "refresh-timestamp",
+            "skip-reconcile",
+            "client-side-apply-migration-manager",
         ];
         let mut annotations: serde_json::Map<String, Value> =
             keys.iter().map(|key| (format!("argocd.argoproj.io/{key}"), json!(SOUP))).collect();
+        annotations.insert("plumb.dev/pause".to_owned(), json!(SOUP));
         annotations.insert("link.argocd.argoproj.io/x".to_owned(), json!("javascript:alert(1)"));
         app["metadata"]["annotations"] = Value::Object(annotations);
     }),
@@ -114,6 +120,18 @@ async fn soup_poisons_only_whom_it_stands_in() -> Result<()> {
         stage.place.apply(&objects::labelled(secret, "argocd.argoproj.io/secret-type", kind)).await?;
     }
 
+    // The Secret of this very repository, and one that is not even text.
+    let elsewhere = GitRepo::new()?;
+    elsewhere.commit(&[("app/map.yaml", objects::manifests(&[objects::config_map("elsewhere", &[])]))])?;
+    let secrets = [
+        objects::secret("its-soup", &[("url", &elsewhere.url()), ("insecure", SOUP), ("type", "git")]),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bytes"},
+               "data": {"url": "//79/P8=", "password": "AAECgP8=", "sshPrivateKey": ""}}),
+    ];
+    for secret in secrets {
+        stage.place.apply(&objects::labelled(secret, "argocd.argoproj.io/secret-type", "repository")).await?;
+    }
+
     let poisoned = async |name: &str, spoil: Spoil| {
         let spoil = |app: &mut Value| {
             app["spec"]["source"]["path"] = json!("other");
@@ -126,6 +144,10 @@ async fn soup_poisons_only_whom_it_stands_in() -> Result<()> {
         refused.push(poisoned(name, spoil).await?);
     }
     refused.push(stage.application("rendered", |app| app["spec"]["source"]["path"] = json!("soup")).await?);
+    let its_secret = stage
+        .application("its-secret", |app| app["spec"]["source"]["repoURL"] = json!(elsewhere.url()))
+        .await?;
+    refused.push(its_secret.clone());
     let mut harmless = Vec::new();
     for (name, spoil) in HARMLESS {
         harmless.push(poisoned(name, spoil).await?);
@@ -148,6 +170,8 @@ async fn soup_poisons_only_whom_it_stands_in() -> Result<()> {
         stage.place.wait(app, "is compared", |app| app["status"]["sync"]["status"].is_string()).await?;
     }
     assert!(!std::path::Path::new("/tmp/plumb-was-here").exists());
+    let told = stage.place.get(&its_secret).await?.unwrap_or_default()["status"]["conditions"].to_string();
+    assert!(told.contains("its-soup") && told.contains("insecure"), "it says which Secret and key: {told}");
 
     // Beside all of them, a new commit still comes and a live edit still goes.
     let second = stage.repo.commit(&[("app/map.yaml", map("2"))])?;

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::git::GitRepo;
 use plumb_testkit::proxy::FaultProxy;
 use plumb_testkit::{TestNamespace, objects, programs, wait};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -20,6 +21,8 @@ pub(crate) struct Stage {
     pub(crate) repo: GitRepo,
     /// Passed to plumb, besides what every story needs.
     pub(crate) arguments: Vec<String>,
+    /// Does plumb bring its kinds along?
+    pub(crate) installs: bool,
     cache: TempDir,
     plumb: Option<Child>,
     /// The way to the cluster that plumb takes, if not the straight one.
@@ -45,6 +48,7 @@ impl Stage {
             place,
             repo: GitRepo::new()?,
             arguments: Vec::new(),
+            installs: true,
             cache: TempDir::new()?,
             plumb: None,
             detour,
@@ -78,47 +82,63 @@ impl Stage {
 
     /// Starts plumb. It ends with this process, however this process ends: its standard input closes.
     pub(crate) fn start_plumb(&mut self) -> Result<()> {
+        let kubeconfig = self.detour.as_deref().unwrap_or(self.place.kubeconfig());
+        self.plumb = Some(self.spawn(kubeconfig, self.cache.path())?);
+        Ok(())
+    }
+
+    /// Starts one more plumb beside it, as another user.
+    pub(crate) async fn start_another(&self, name: &str) -> Result<Another> {
+        let cache = TempDir::new()?;
+        let (user, kubeconfig) = self.user(name, cache.path()).await?;
+        let child = self.spawn(&kubeconfig, cache.path())?;
+        Ok(Another { child, cache, user })
+    }
+
+    fn spawn(&self, kubeconfig: &Path, cache: &Path) -> Result<Child> {
         let tools = programs()?;
-        let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
+        Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["run", "--until-stdin-closes", "--namespace", self.place.name()])
+            .args(self.installs.then_some("--install"))
             // Many run at the same time.
             .args(["--metrics-address=127.0.0.1:0", "--web-address=127.0.0.1:0"])
             .args(&self.arguments)
             .arg("--kubeconfig")
-            .arg(self.detour.as_deref().unwrap_or(self.place.kubeconfig()))
+            .arg(kubeconfig)
             .arg("--cache-dir")
-            .arg(self.cache.path())
+            .arg(cache)
             .env("PATH", path_with(tools.path_additions().iter().map(AsRef::as_ref)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(
-                std::fs::File::options()
-                    .create(true)
-                    .append(true)
-                    .open(self.cache.path().join("plumb.log"))?,
-            )
+            .stderr(std::fs::File::options().create(true).append(true).open(cache.join("plumb.log"))?)
             .spawn()
-            .context("start plumb")?;
-        self.plumb = Some(child);
-        Ok(())
+            .context("start plumb")
     }
 
     /// From its next start on, plumb is a user of its own, which the audit log tells from everybody else.
     pub(crate) async fn give_plumb_a_name(&mut self) -> Result<String> {
+        let (user, kubeconfig) = self.user("plumb", self.cache.path()).await?;
+        self.detour = Some(kubeconfig);
+        Ok(user)
+    }
+
+    /// A user who may do everything: its name as the audit log has it, and its kubeconfig.
+    async fn user(&self, name: &str, folder: &Path) -> Result<(String, PathBuf)> {
         let namespace = self.place.name().to_owned();
-        let account = objects::service_account("plumb");
+        let account = objects::service_account(name);
         self.place.apply(&account).await?;
         self.place
             .apply(&json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-                "metadata": {"name": format!("plumb-{namespace}")},
+                "metadata": {"name": format!("{name}-{namespace}")},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-                "subjects": [{"kind": "ServiceAccount", "name": "plumb", "namespace": namespace}],
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
             }))
             .await?;
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-            "metadata": {"name": "plumb-token", "annotations": {"kubernetes.io/service-account.name": "plumb"}},
+            "metadata": {"name": format!("{name}-token"),
+                         "annotations": {"kubernetes.io/service-account.name": name}},
         });
         self.place.apply(&secret).await?;
         let filled =
@@ -137,10 +157,9 @@ impl Stage {
             "contexts": [{"name": "plumb", "context": {"cluster": "plumb", "user": "plumb"}}],
             "users": [{"name": "plumb", "user": {"token": token}}],
         });
-        let kubeconfig = self.cache.path().join("plumb.kubeconfig");
+        let kubeconfig = folder.join("plumb.kubeconfig");
         std::fs::write(&kubeconfig, config.to_string())?;
-        self.detour = Some(kubeconfig);
-        Ok(format!("system:serviceaccount:{namespace}:plumb"))
+        Ok((format!("system:serviceaccount:{namespace}:{name}"), kubeconfig))
     }
 
     /// Takes the lease of a plumb that is known to be dead, so that the next one need not wait for its end.
@@ -193,7 +212,7 @@ impl Stage {
     /// Asks plumb to stop, and waits until it has.
     pub(crate) fn stop_plumb(&mut self) -> Result<ExitStatus> {
         let mut child = self.plumb.take().context("plumb does not run")?;
-        let pid = rustix::process::Pid::from_child(&child);
+        let pid = Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).context("ask plumb to stop")?;
         child.wait().context("wait for plumb")
     }
@@ -211,15 +230,12 @@ impl Stage {
 
     /// Where plumb listens, as its log says it.
     pub(crate) async fn address(&self, side: &str) -> Result<SocketAddr> {
-        let find = || -> Option<SocketAddr> {
-            let log = self.log().ok()?;
-            let line = log.lines().find(|line| line.contains("listening") && line.contains(side))?;
-            line.split("address=").nth(1)?.trim_matches('"').trim().trim_matches('"').parse().ok()
-        };
-        let what = format!("plumb listens for {side}");
-        let found =
-            wait::until_seen(Duration::from_secs(30), &what, async || find(), Option::is_some).await?;
-        found.context("it does not listen")
+        address(self.cache.path(), side).await
+    }
+
+    /// The process that plumb is.
+    pub(crate) fn pid(&self) -> Result<Pid> {
+        Ok(Pid::from_child(self.plumb.as_ref().context("plumb does not run")?))
     }
 
     /// An Application of the repository's folder `app`, changed as the story wants it.
@@ -285,6 +301,46 @@ impl Stage {
         self.place.wait(application, "the refresh was answered", done).await?;
         Ok(())
     }
+}
+
+/// One more plumb of the same namespace.
+pub(crate) struct Another {
+    child: Child,
+    cache: TempDir,
+    /// Its user, as the audit log has it.
+    pub(crate) user: String,
+}
+
+impl Another {
+    /// Everything that it has said so far.
+    pub(crate) fn log(&self) -> Result<String> {
+        std::fs::read_to_string(self.cache.path().join("plumb.log")).context("read plumb's log")
+    }
+
+    /// Where it listens, as its log says it.
+    pub(crate) async fn address(&self, side: &str) -> Result<SocketAddr> {
+        address(self.cache.path(), side).await
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "only what is printed by the macro belongs to the test")]
+impl Drop for Another {
+    fn drop(&mut self) {
+        println!("the other plumb's log:\n{}", self.log().unwrap_or_default());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn address(cache: &Path, side: &str) -> Result<SocketAddr> {
+    let find = || -> Option<SocketAddr> {
+        let log = std::fs::read_to_string(cache.join("plumb.log")).ok()?;
+        let line = log.lines().find(|line| line.contains("listening") && line.contains(side))?;
+        line.split("address=").nth(1)?.trim_matches('"').trim().trim_matches('"').parse().ok()
+    };
+    let what = format!("plumb listens for {side}");
+    let found = wait::until_seen(Duration::from_secs(30), &what, async || find(), Option::is_some).await?;
+    found.context("it does not listen")
 }
 
 #[expect(clippy::print_stdout, reason = "only what is printed by the macro belongs to the test")]

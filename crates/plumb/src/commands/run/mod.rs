@@ -41,9 +41,10 @@ pub(crate) struct Args {
     /// The kustomize program.
     #[arg(long, env = "PLUMB_KUSTOMIZE", default_value = "kustomize")]
     kustomize: PathBuf,
-    /// How many apps are looked at at the same time.
-    #[arg(long, default_value_t = 24)]
-    workers: usize,
+    /// How many apps are looked at at the same time. Default: the setting `controller.status.processors` in
+    /// argocd-cmd-params-cm, or 24.
+    #[arg(long)]
+    workers: Option<usize>,
     /// How often Git is asked where no webhook tells, in seconds; 0 never. Default: the setting
     /// `timeout.reconciliation` in argocd-cm.
     #[arg(long)]
@@ -148,7 +149,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         kustomize: config::find_program(args.kustomize),
         jsonnet: config::jsonnet_command(),
         identity: config::identity(),
-        workers: args.workers.max(1),
+        workers: args.workers.map(|workers| workers.max(1)),
         poll: args.poll_seconds.map(Duration::from_secs),
         events: args.events,
         beside_others: args.beside_other_controllers,

@@ -1,0 +1,150 @@
+//! Two plumbs of one namespace: one works, the other waits, and never do both write.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::audit::{self, AuditEvent};
+use plumb_testkit::objects::{self, Trouble};
+use plumb_testkit::wait;
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::interrupted::let_go;
+use crate::outside::{get, metric, tell_push};
+use crate::stage::{Another, Stage};
+
+/// A leader that froze is waited for until its lease has run out.
+const TAKEOVER: Duration = Duration::from_secs(60);
+
+fn lease() -> Value {
+    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"}})
+}
+
+fn phase(app: &Value) -> &str {
+    app["status"]["operationState"]["phase"].as_str().unwrap_or_default()
+}
+
+fn automated(app: &mut Value) {
+    app["spec"]["syncPolicy"] = json!({"automated": {"prune": true, "selfHeal": true}});
+}
+
+/// A leader and one that waits; where the latter tells how it is.
+async fn two() -> Result<(Stage, String, Another, SocketAddr)> {
+    let mut stage = Stage::bare().await?;
+    let leader = stage.give_plumb_a_name().await?;
+    stage.begin().await?;
+    let held =
+        |lease: &Value| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty());
+    stage.place.wait(&lease(), "is held", held).await?;
+    let standby = stage.start_another("standby").await?;
+    let inside = standby.address("metrics and health").await?;
+    until_it_says(inside, "standing by: another process leads").await?;
+    Ok((stage, leader, standby, inside))
+}
+
+async fn until_it_says(inside: SocketAddr, words: &str) -> Result<()> {
+    let says = async || get(inside, "/readyz").await.ok();
+    let what = format!("it says `{words}`");
+    wait::until_seen(TAKEOVER, &what, says, |said| *said == Some((200, format!("{words}\n")))).await?;
+    Ok(())
+}
+
+/// What a user wrote after the log had this length, but for what `--install` brings at each start.
+fn writes(stage: &Stage, user: &str, after: u64) -> Result<Vec<AuditEvent>> {
+    let all = audit::read_after(&stage.place.cluster().audit_log(), after)?;
+    let installed = ["customresourcedefinitions", "namespaces", "appprojects"];
+    let is_installed = |event: &AuditEvent| {
+        event.object_ref.as_ref().is_some_and(|object| installed.contains(&object.resource.as_str()))
+    };
+    Ok(all
+        .into_iter()
+        .filter(|event| event.user.username == user && event.is_write() && !is_installed(event))
+        .collect())
+}
+
+#[tokio::test]
+async fn a_standby_waits_passes_pushes_on_and_takes_over_what_was_under_way() -> Result<()> {
+    let (mut stage, _, standby, inside) = two().await?;
+    let hook = objects::annotated(
+        objects::troubled(objects::job("migrate"), Trouble::Hold),
+        "argocd.argoproj.io/hook",
+        "PreSync",
+    );
+    let conf = objects::config_map("conf", &[("a", "1")]);
+    let beside = |value: &str| objects::manifests(&[objects::config_map("beside", &[("a", value)])]);
+    stage.repo.commit(&[
+        ("app/all.yaml", objects::manifests(&[hook.clone(), conf.clone()])),
+        ("beside/map.yaml", beside("1")),
+    ])?;
+    let app = stage.application("migrates", automated).await?;
+    let other = stage
+        .application("beside", |app| {
+            app["spec"]["source"]["path"] = json!("beside");
+            automated(app);
+        })
+        .await?;
+    let job = stage.place.wait(&hook, "runs", |_| true).await?;
+    let running = stage.place.wait(&app, "is under way", |app| phase(app) == "Running").await?;
+    stage.until_sync(&other, "Synced").await?;
+
+    // The world may reach the one that waits: the one that works hears of it.
+    let web = standby.address("webhooks").await?;
+    let commit = stage.repo.commit(&[("beside/map.yaml", beside("2"))])?;
+    assert_eq!(tell_push(web, &stage.repo.url(), None).await?, 200);
+    let is_there = |app: &Value| {
+        app["status"]["sync"]["status"] == "Synced" && app["status"]["sync"]["revision"] == commit.as_str()
+    };
+    stage.place.wait(&other, "is at the commit that was pushed", is_there).await?;
+    let wrote = writes(&stage, &standby.user, 0)?;
+    let is_request = |event: &AuditEvent| {
+        event.object_ref.as_ref().is_some_and(|object| object.resource == "applications")
+    };
+    ensure!(wrote.iter().all(is_request) && !wrote.is_empty(), "only requests to look: {wrote:#?}");
+    let (_, numbers) = get(inside, "/metrics").await?;
+    assert_eq!(metric(&numbers, "plumb_leader", &[]), Some("plumb_leader 0"));
+
+    stage.kill_plumb()?;
+    until_it_says(inside, "leading").await?;
+    ensure!(standby.log()?.contains("has ended without giving it back"), "by proof, not by waiting");
+    let_go(&stage, "migrate").await?;
+    let ended = stage.place.wait(&app, "has ended", |app| phase(app) == "Succeeded").await?;
+    let (before, after) = (&running["status"]["operationState"], &ended["status"]["operationState"]);
+    assert_eq!(after["startedAt"], before["startedAt"], "it is the same operation");
+    assert_eq!(after["retryCount"], json!(null), "at its first try");
+    let again = stage.place.get(&hook).await?.context("the hook is gone")?;
+    assert_eq!(again["metadata"]["uid"], job["metadata"]["uid"], "the hook ran once");
+    ensure!(stage.place.get(&conf).await?.is_some());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
+    let (mut stage, leader, standby, inside) = two().await?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let app = stage.application("frozen", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    ensure!(!writes(&stage, &leader, 0)?.is_empty(), "the leader works");
+
+    kill_process(stage.pid()?, Signal::STOP).context("freeze the leader")?;
+    // What it would do at once when it wakes, if it were allowed to.
+    stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
+    stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
+    until_it_says(inside, "leading").await?;
+    ensure!(!standby.log()?.contains("has ended without giving it back"), "it has not ended");
+    let now_holds = stage.place.get(&lease()).await?.unwrap_or_default();
+    let woken_at = std::fs::metadata(stage.place.cluster().audit_log())?.len();
+    stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited again"}})).await?;
+    kill_process(stage.pid()?, Signal::CONT).context("wake the leader")?;
+    let status = stage.wait_for_plumb()?;
+    ensure!(stage.log()?.contains("another instance leads now"), "it says why it ended: {status}");
+
+    stage.place.wait(&map, "is put back by the other", |map| map["data"]["a"] == "1").await?;
+    let late = writes(&stage, &leader, woken_at)?;
+    ensure!(late.is_empty(), "it wrote without the lease: {late:#?}");
+    ensure!(!writes(&stage, &standby.user, woken_at)?.is_empty(), "the audit log has the other's writes");
+    let still_holds = stage.place.get(&lease()).await?.unwrap_or_default();
+    assert_eq!(still_holds["spec"]["holderIdentity"], now_holds["spec"]["holderIdentity"]);
+    Ok(())
+}
