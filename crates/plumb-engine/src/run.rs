@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
 use plumb_core::object::ObjectKey;
 use plumb_kube::{ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveStore};
+use plumb_render::sandbox::FileIsolation;
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -138,7 +139,7 @@ async fn lead(
 ) -> Result<Ended, StartError> {
     handle.enter(Stage::Filling);
     let metrics = handle.metrics();
-    let sources = sources(options, &metrics)?;
+    let sources = Arc::new(sources(options, &metrics)?);
     let world = World::default();
     load_settings(client, &options.namespace, &world).await;
     let store = LiveStore::start(client.clone(), live_options(&world, ClusterRef::IN_CLUSTER_SERVER));
@@ -251,6 +252,9 @@ fn sources(options: &Options, metrics: &Arc<Metrics>) -> Result<Sources, StartEr
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
     };
+    if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
+        warn!("the kernel has no Landlock: tools are held by inspection only, and plugins are refused");
+    }
     Sources::new(&directory, renderer, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }
