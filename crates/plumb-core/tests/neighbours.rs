@@ -28,7 +28,7 @@ fn judged(desired: Option<&Manifest>, live: &Manifest, facts: Facts<'_>) -> Verd
         key: key(),
         manifest: manifest.clone(),
         options: ObjectOptions::default(),
-        origin: Some(Origin { source: 0, file: "apps/shop.yaml".to_owned(), line: 7 }),
+        origin: Some(Origin { source: 0, file: "apps/shop.yaml".to_owned(), line: 7, verbatim: true }),
     });
     let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
     let outcome = judge(&Evidence {

@@ -50,7 +50,7 @@ impl Run<'_> {
         let gathered = self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await;
         let hooks: Result<&[DesiredHook], &str> = match &gathered {
             Ok(gathered) => Ok(&gathered.desired.get().hooks),
-            Err(error) => Err(error),
+            Err(why) => Err(why.message()),
         };
         let mark = OperationMark {
             started_at: application.metadata.deletion_timestamp.unwrap_or(self.now),

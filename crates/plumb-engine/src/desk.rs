@@ -31,7 +31,7 @@ use crate::project::Ground;
 use crate::queue::Look;
 use crate::run::{StartError, load_settings};
 use crate::seats::Seats;
-use crate::sources::{Gathered, Glance, Sources, overrides};
+use crate::sources::{Gathered, Glance, Patience, Sources, overrides};
 use crate::verdicts::Verdicts;
 use crate::world::World;
 
@@ -111,7 +111,7 @@ pub struct DeskOptions {
 /// A place to look at one app from.
 pub struct Desk {
     options: DeskOptions,
-    sources: Sources,
+    sources: Arc<Sources>,
     world: World,
     home: Arc<Cluster>,
 }
@@ -134,17 +134,18 @@ impl Desk {
         let store = LiveStore::start(client.clone(), live);
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, Seats::new(1));
-        Ok(Self { options, sources, world, home: Arc::new(home) })
+        Ok(Self { options, sources: Arc::new(sources), world, home: Arc::new(home) })
     }
 
     /// What the app's sources ask for.
     pub async fn gather(&self, application: &Application, wanted: &Wanted<'_>) -> Result<Sheet, DeskError> {
         let (app, ground) = self.stand(application)?;
-        let glance = Glance { look: Look::GitNow, since: Instant::now() };
+        let glance = Glance { look: Look::GitNow, since: Instant::now(), patience: Patience::Endless };
         let (manifests, revisions) = match wanted {
             Wanted::Followed => {
                 let gathered = self.sources.gather(application, &app, &ground, glance, None).await;
-                return Ok(Sheet { gathered: gathered.map_err(DeskError::Render)? });
+                let gathered = gathered.map_err(|why| DeskError::Render(why.message().to_owned()))?;
+                return Ok(Sheet { gathered });
             }
             Wanted::Revisions(revisions) => (Vec::new(), *revisions),
             Wanted::Checkout { root, path } => {

@@ -29,7 +29,7 @@ use crate::registry::{Brief, Known, Registry};
 use crate::reports::Reports;
 use crate::seats::Seats;
 use crate::settings::Settings;
-use crate::sources::Sources;
+use crate::sources::{Answered, Sources};
 use crate::tally::Tally;
 use crate::updates::Updates;
 use crate::witness::WitnessPlace;
@@ -111,7 +111,7 @@ pub(crate) struct Engine {
     pub(crate) commits: Commits,
     pub(crate) memories: Memories,
     pub(crate) queue: Queue,
-    pub(crate) sources: Sources,
+    pub(crate) sources: Arc<Sources>,
     pub(crate) world: World,
     pub(crate) reports: Reports,
     pub(crate) testimonies: Testimonies,
@@ -172,6 +172,16 @@ impl Engine {
     /// The seats of one cluster that is not ours: never all workers.
     pub(crate) fn seats(&self) -> Seats {
         Seats::new(self.n_workers / 2)
+    }
+
+    /// Asks for a run for the same reason once the servers of the app's sources have answered.
+    pub(crate) fn come_back(&self, answered: Answered, app: &AppId, trigger: Trigger) {
+        let (queue, app) = (self.queue.clone(), app.clone());
+        tokio::spawn(async move {
+            // However it ended, the next run finds out what there is.
+            let _ = answered.await;
+            queue.push(app, Trigger { gave_way: true, ..trigger });
+        });
     }
 
     /// Asks for a run of every app.

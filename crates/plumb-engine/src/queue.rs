@@ -33,12 +33,14 @@ pub struct Trigger {
     pub at: Instant,
     /// Does it tell of a change? A poll does not, nor does a time that has come.
     pub is_news: bool,
+    /// Did a run for it give way to others once, since servers took long? It does so only once.
+    pub gave_way: bool,
 }
 
 impl Trigger {
     /// A trigger whose reason arises now.
     pub fn new(look: Look, reason: &'static str) -> Self {
-        Self { look, reason, at: Instant::now(), is_news: true }
+        Self { look, reason, at: Instant::now(), is_news: true, gave_way: false }
     }
 
     /// Time to ask Git, though nobody told of a change.
@@ -57,7 +59,12 @@ impl Trigger {
         // Looks at the cluster alone do not make what Git said any older.
         let asks_git = |trigger: &Self| trigger.look > Look::Live;
         let at = [self, other].into_iter().filter(asks_git).map(|trigger| trigger.at).max();
-        Self { at: at.unwrap_or(farther.at), is_news: self.is_news || other.is_news, ..farther }
+        Self {
+            at: at.unwrap_or(farther.at),
+            is_news: self.is_news || other.is_news,
+            gave_way: self.gave_way && other.gave_way,
+            ..farther
+        }
     }
 }
 

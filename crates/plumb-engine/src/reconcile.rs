@@ -32,7 +32,7 @@ use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
 use crate::recall::recall_runs;
 use crate::registry::{Known, RefreshRequest};
-use crate::sources::{Gathered, Glance, Kept};
+use crate::sources::{Gathered, Glance, Kept, NotGathered, Patience};
 use crate::write::{Conditions, StatusDraft};
 pub(crate) use start::is_by_person;
 use start::last_operation;
@@ -49,23 +49,30 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
         return;
     };
     let look = known.requested_refresh().map_or(job.trigger.look, |asked| asked.max(job.trigger.look));
+    let trigger = Trigger { look, ..job.trigger };
     let labels = engine.labels_of(&known);
     engine.metrics.triggers.increment([job.trigger.reason]);
     let _measured = engine.metrics.run(&labels);
     let now = Timestamp::now();
-    let glance = Glance { look, since: job.trigger.at };
+    let glance = glance(&trigger);
     let refresh = known.refresh_request();
     let conditions = Conditions::default();
-    let mut run = Run { engine, known, look, glance, now, refresh, conditions, hooks: None };
+    let mut run = Run { engine, known, look, trigger, glance, now, refresh, conditions, hooks: None };
     ON_BEHALF.scope(labels.clone(), run.go(&mut memory)).await;
     debug!(app = %job.app, trigger = job.trigger.reason, look = ?look, "reconciled");
+}
+
+/// How far Git is looked at for this reason. A run gives way to others once; after that it waits.
+fn glance(trigger: &Trigger) -> Glance {
+    let patience = if trigger.gave_way { Patience::Endless } else { Patience::Short };
+    Glance { look: trigger.look, since: trigger.at, patience }
 }
 
 /// Was all well at the last run, did nothing happen since, and does Git still say what it said? Whatever else could
 /// change the verdict on an app wakes it by itself. This is what an app costs most of the time, so nothing is
 /// unpacked for it.
 async fn has_no_news(engine: &Engine, job: &Job, memory: &mut Memory) -> bool {
-    let Trigger { look, at, is_news, .. } = job.trigger;
+    let Trigger { look, is_news, .. } = job.trigger;
     let was_at_rest = std::mem::take(&mut memory.at_rest);
     let is_told = is_news || look > Look::Git || memory.health.is_due(Timestamp::now());
     let Some(kept) = memory.gathered.as_ref().filter(|_| was_at_rest && !is_told) else { return false };
@@ -80,8 +87,14 @@ async fn has_no_news(engine: &Engine, job: &Job, memory: &mut Memory) -> bool {
         return false;
     }
     let Ok(ground) = engine.ground(app) else { return false };
-    let glance = Glance { look, since: at };
-    memory.at_rest = engine.sources.is_current(&application.spec, app, &ground, glance, kept).await;
+    let glance = glance(&job.trigger);
+    match engine.sources.is_current(&application.spec, app, &ground, glance, kept).await {
+        Ok(is_current) => memory.at_rest = is_current,
+        Err(answered) => {
+            engine.come_back(answered, &job.app, job.trigger);
+            memory.at_rest = true;
+        }
+    }
     memory.at_rest
 }
 
@@ -90,6 +103,7 @@ pub(crate) struct Run<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) known: Arc<Known>,
     pub(crate) look: Look,
+    trigger: Trigger,
     pub(crate) glance: Glance,
     pub(crate) now: Timestamp,
     /// The request that this run answers.
@@ -133,11 +147,21 @@ impl Run<'_> {
 
     async fn live_on(&mut self, application: &Application, app: &App, ground: &Ground, memory: &mut Memory) {
         // client: Git and the renderers
-        let shown = self.gather(application, app, ground, memory).await;
+        let mut shown = self.gather(application, app, ground, memory).await;
+        if let Err(NotGathered::Waiting(answered)) = shown {
+            self.engine.come_back(answered, &app.id, self.trigger);
+            // A sync under way goes on with what is known; all else can wait for the answer.
+            if memory.operation.is_none() {
+                return;
+            }
+            self.refresh = None;
+            self.glance.look = Look::Live;
+            shown = self.gather(application, app, ground, memory).await;
+        }
         let gathered = match &shown {
             Ok(gathered) => Arc::clone(gathered),
-            Err(message) => {
-                self.conditions.add("ComparisonError", message.clone());
+            Err(why) => {
+                self.conditions.add("ComparisonError", why.message().to_owned());
                 // A sync under way has what it needs: Git may be away until it has ended.
                 let under_way = memory.operation.as_ref().and_then(|active| active.gathered.clone());
                 let Some(gathered) = under_way else {
@@ -267,7 +291,7 @@ impl Run<'_> {
         app: &App,
         ground: &Ground,
         memory: &mut Memory,
-    ) -> Result<Arc<Gathered>, String> {
+    ) -> Result<Arc<Gathered>, NotGathered> {
         let known = memory.gathered.as_ref().and_then(Kept::wake);
         let gathered =
             self.engine.sources.gather(application, app, ground, self.glance, known.as_ref()).await?;

@@ -11,6 +11,7 @@ use plumb_core::app::ClusterRef;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::install::default_project;
 use plumb_kube::{ClusterClient, Connection, Fence, Gate, LeaseKeeper, LeaseOptions, LiveStore, OwnWrite};
+use plumb_render::sandbox::FileIsolation;
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -146,7 +147,7 @@ async fn lead(
     let world = World::default();
     load_settings(client, &options.namespace, &world).await;
     let settings = world.settings();
-    let sources = sources(options, settings.start, &metrics)?;
+    let sources = Arc::new(sources(options, settings.start, &metrics)?);
     let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
     let store = LiveStore::start(client.clone(), live_options(&world, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
@@ -279,6 +280,9 @@ fn sources(
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
     };
+    if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
+        warn!("the kernel has no Landlock: tools are held by inspection only, and plugins are refused");
+    }
     Sources::new(&directory, renderer, settings, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

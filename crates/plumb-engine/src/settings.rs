@@ -25,7 +25,9 @@ use plumb_crd::settings::{
 };
 use plumb_git::{RepoAccess, Secret, SshAccess, TlsAccess};
 use plumb_lua::{Limits, Scripts};
-use plumb_render::{ChartRepository, KustomizeVersion, Plugin, PluginDiscovery, RenderSettings};
+use plumb_render::{
+    ChartRepository, ClientCertificate, KustomizeVersion, Plugin, PluginDiscovery, RenderSettings,
+};
 
 /// The settings as one run sees them.
 #[derive(Debug)]
@@ -188,7 +190,10 @@ impl Settings {
             },
             without_effect: wire::without_effect(map("argocd-cm"), map("argocd-cmd-params-cm")),
             filter: KindFilter::new(&settings.exclusions, &settings.inclusions),
-            render: Arc::new(render_settings(&settings, plugins)),
+            render: Arc::new(RenderSettings {
+                allow_unconfined_plugins: allow_unconfined_plugins(map("argocd-cm"), &mut problems),
+                ..render_settings(&settings, plugins)
+            }),
             ignore: ignore_rules(&settings),
             known_types: settings.customizations.known_types().into(),
             compare_options: CompareOptions {
@@ -412,6 +417,24 @@ fn heal_limits(
     }
 }
 
+/// May plugins run where the kernel cannot keep them from the files of others?
+const UNCONFINED_PLUGINS: &str = "plumb.plugins.allow-unconfined";
+
+/// A typo never lets anything out.
+fn allow_unconfined_plugins(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> bool {
+    match map.get(UNCONFINED_PLUGINS).map(|text| text.trim()) {
+        Some("true") => true,
+        None | Some("" | "false") => false,
+        Some(text) => {
+            problems.push(SettingsProblem {
+                place: format!("argocd-cm {UNCONFINED_PLUGINS}"),
+                reason: format!("`{text}` is not `true` or `false`"),
+            });
+            false
+        }
+    }
+}
+
 /// Days that deleted objects can be brought back.
 const TOMBSTONE_DAYS: &str = "plumb.tombstones.days";
 
@@ -461,6 +484,14 @@ impl Settings {
             pass_credentials: false,
             insecure: found.as_ref().is_some_and(|found| found.insecure),
             ca: self.certificate(url),
+            client: credentials.and_then(|credentials| credentials.tls_client.as_ref()).map(|tls| {
+                ClientCertificate { certificate: tls.certificate.clone(), key: tls.key.expose().to_owned() }
+            }),
+            proxy: found
+                .as_ref()
+                .and_then(|found| found.proxy.as_ref())
+                .map(|proxy| proxy.expose().to_owned()),
+            no_proxy: found.as_ref().and_then(|found| found.no_proxy.clone()),
             plain_http: found.as_ref().is_some_and(|found| found.insecure_oci_force_http),
         }
     }
@@ -603,6 +634,94 @@ mod tests {
         assert_eq!(options(Some("true"), ""), Some(true));
         assert_eq!(options(Some("true"), "ServerSideDiff=false"), Some(false));
         assert_eq!(options(None, "ServerSideDiff=true"), Some(true));
+    }
+
+    #[test]
+    fn only_a_clear_word_lets_plugins_run_unconfined() {
+        let allowed = |text: &str| read(&[(UNCONFINED_PLUGINS, text)]).0.render.allow_unconfined_plugins;
+        assert!(allowed("true"));
+        assert!(!allowed("false"));
+        let (settings, problems) = read(&[(UNCONFINED_PLUGINS, "yes")]);
+        assert!(!settings.render.allow_unconfined_plugins);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(!Settings::default().render.allow_unconfined_plugins);
+    }
+
+    /// What Argo CD's Secrets and `ConfigMaps` hold reaches those who speak to servers.
+    #[test]
+    fn keys_and_certificates_reach_repositories_and_charts() {
+        let secret = |kind: &str, pairs: &[(&str, &str)]| {
+            let labels = [("argocd.argoproj.io/secret-type".to_owned(), kind.to_owned())].into();
+            let metadata = plumb_crd::Metadata { labels, ..plumb_crd::Metadata::default() };
+            let values =
+                pairs.iter().map(|(key, text)| ((*key).to_owned(), SecretText::new(*text))).collect();
+            SecretData::new(metadata, values)
+        };
+        let config = |pairs: &[(&str, &str)]| -> ConfigData {
+            pairs.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()
+        };
+        let source = SettingsSource {
+            config_maps: BTreeMap::from([
+                ("argocd-ssh-known-hosts-cm".to_owned(), config(&[("ssh_known_hosts", "host line")])),
+                ("argocd-tls-certs-cm".to_owned(), config(&[("git.example.com", "the authority")])),
+            ]),
+            secrets: BTreeMap::from([
+                (
+                    "template".to_owned(),
+                    secret(
+                        "repo-creds",
+                        &[
+                            ("url", "https://git.example.com"),
+                            ("tlsClientCertData", "certificate"),
+                            ("tlsClientCertKey", "key"),
+                            ("proxy", "http://proxy"),
+                        ],
+                    ),
+                ),
+                (
+                    "charts".to_owned(),
+                    secret("repository", &[("url", "https://git.example.com/charts"), ("type", "helm")]),
+                ),
+                (
+                    "keys".to_owned(),
+                    secret(
+                        "repository",
+                        &[("url", "git@ssh.example.com:org/r.git"), ("sshPrivateKey", "pem")],
+                    ),
+                ),
+                (
+                    "careless".to_owned(),
+                    secret("repository", &[("url", "git@old.example.com:r"), ("insecure", "true")]),
+                ),
+                (
+                    "half".to_owned(),
+                    secret(
+                        "repository",
+                        &[("url", "https://half.example.com/r"), ("tlsClientCertData", "certificate")],
+                    ),
+                ),
+            ]),
+        };
+        let (settings, problems) = Settings::read(&source, 1);
+        let git = settings.access("https://git.example.com/r", "default");
+        assert_eq!(git.tls.ca.as_deref(), Some("the authority"));
+        assert_eq!(git.tls.client_certificate.as_deref(), Some("certificate"));
+        assert_eq!(git.tls.client_key.as_ref().map(Secret::expose), Some("key"));
+        assert_eq!(git.ssh.known_hosts, "host line");
+        for url in ["https://git.example.com/other", "https://git.example.com/charts"] {
+            let charts = settings.chart_repository(url, "default");
+            assert_eq!(charts.ca.as_deref(), Some("the authority"), "{url}");
+            let client = charts.client.expect(url);
+            assert_eq!((client.certificate.as_str(), client.key.as_str()), ("certificate", "key"), "{url}");
+            assert_eq!(charts.proxy.as_deref(), Some("http://proxy"), "{url}");
+        }
+        let ssh = settings.access("ssh://git@ssh.example.com/org/r", "default").ssh;
+        assert_eq!((ssh.private_key.as_ref().map(Secret::expose), ssh.ignore_host_key), (Some("pem"), false));
+        assert!(settings.access("git@old.example.com:r.git", "default").ssh.ignore_host_key);
+        // A certificate without its key would be left out, and the server would say something else.
+        let reason = settings.broken_repository("https://half.example.com/r").unwrap();
+        assert!(reason.contains("tlsClientCertKey"), "{reason}");
+        assert_eq!(problems.len(), 1, "{problems:?}");
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
         ];
         let objects = objects.map(|manifest| {
             let key = manifest.key().unwrap();
-            let origin = Some(Origin { source: 0, file: "a.yaml".to_owned(), line: 3 });
+            let origin = Some(Origin { source: 0, file: "a.yaml".to_owned(), line: 3, verbatim: true });
             let options = ObjectOptions { replace: true, ..ObjectOptions::default() };
             (key.clone(), DesiredObject { key, manifest, options, origin })
         });

@@ -2,6 +2,7 @@
 
 mod paths;
 mod resolve;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -32,7 +33,9 @@ use crate::project::Ground;
 use crate::queue::Look;
 use crate::settings::StartSettings;
 use crate::shelf::Shelf;
-use resolve::Resolved;
+use resolve::{Reach, Resolved};
+use waiting::Late;
+pub(crate) use waiting::{Answered, NotGathered, Patience};
 
 /// What Git asks for at one moment.
 #[derive(Debug)]
@@ -111,6 +114,8 @@ pub(crate) struct Glance {
     pub(crate) look: Look,
     /// What servers were asked after this moment need not be asked again.
     pub(crate) since: Instant,
+    /// Are others waiting who would rather go on?
+    pub(crate) patience: Patience,
 }
 
 /// Repositories and renderers, for all apps.
@@ -120,6 +125,8 @@ pub(crate) struct Sources {
     renderer: Arc<Renderer>,
     /// How many renderings may run.
     at_once: Semaphore,
+    /// Servers that somebody waits for.
+    late: Late,
     cached: AtomicU64,
     fresh: AtomicU64,
 }
@@ -150,6 +157,7 @@ impl Sources {
             charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
             at_once: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
+            late: Late::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
         })
@@ -165,19 +173,19 @@ impl Sources {
 
     /// What the app's own sources ask for. `known` is what was gathered before.
     pub(crate) async fn gather(
-        &self,
+        self: &Arc<Self>,
         application: &Application,
         app: &App,
         ground: &Ground,
         glance: Glance,
         known: Option<&Arc<Gathered>>,
-    ) -> Result<Arc<Gathered>, String> {
+    ) -> Result<Arc<Gathered>, NotGathered> {
         let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
         let known = known.filter(|known| *known.basis == basis);
         if let Some(known) = known.filter(|_| glance.look == Look::Live) {
             return Ok(Arc::clone(known));
         }
-        let resolved = self.resolve(ground, &basis.sources, &[], glance.look, glance.since).await?;
+        let resolved = self.resolve_or_give_way(ground, &basis.sources, glance).await?;
         if let Some(known) = known.filter(|_| glance.look != Look::Hard) {
             if known.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
                 return Ok(Arc::clone(known));
@@ -188,25 +196,28 @@ impl Sources {
         }
         // A hard look also shows whether the same commit still renders the same.
         let freshness = if glance.look == Look::Hard { Freshness::Renewed } else { Freshness::Cached };
-        self.build(app, ground, basis, resolved, freshness, glance.since).await.map(Arc::new)
+        let built = self.build(app, ground, basis, resolved, freshness, glance.since).await;
+        built.map(Arc::new).map_err(NotGathered::Failed)
     }
 
     /// Would gathering again give what is kept, without rendering anything?
     pub(crate) async fn is_current(
-        &self,
+        self: &Arc<Self>,
         spec: &wire::ApplicationSpec,
         app: &App,
         ground: &Ground,
         glance: Glance,
         kept: &Kept,
-    ) -> bool {
+    ) -> Result<bool, Answered> {
         let basis = basis(app, ground, &app.sources, written_sources(spec));
         if *kept.basis != basis {
-            return false;
+            return Ok(false);
         }
-        let resolved = self.resolve(ground, &basis.sources, &[], glance.look, glance.since).await;
-        resolved
-            .is_ok_and(|resolved| kept.revisions.iter().eq(resolved.iter().map(|source| &source.revision)))
+        match self.resolve_or_give_way(ground, &basis.sources, glance).await {
+            Ok(resolved) => Ok(kept.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
+            Err(NotGathered::Failed(_)) => Ok(false),
+            Err(NotGathered::Waiting(answered)) => Err(answered),
+        }
     }
 
     /// What an operation syncs that is not what the app shows: another revision, other sources, objects that
@@ -240,7 +251,8 @@ impl Sources {
             return Ok(Arc::new(Gathered::new(basis, revisions.to_vec(), Vec::new(), false, desired)));
         }
         let now = Instant::now();
-        let resolved = self.resolve(ground, &basis.sources, revisions, Look::GitNow, now).await?;
+        let reach = Reach::of(ground);
+        let resolved = self.resolve(&reach, &basis.sources, revisions, Look::GitNow, now).await?;
         self.build(app, ground, basis, resolved, Freshness::Cached, now).await.map(Arc::new)
     }
 
@@ -254,7 +266,8 @@ impl Sources {
     ) -> Result<Gathered, String> {
         let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
         let now = Instant::now();
-        let resolved = self.resolve(ground, &basis.sources, revisions, Look::Live, now).await?;
+        let reach = Reach::of(ground);
+        let resolved = self.resolve(&reach, &basis.sources, revisions, Look::Live, now).await?;
         self.build(app, ground, basis, resolved, Freshness::Cached, now).await
     }
 
@@ -268,10 +281,11 @@ impl Sources {
     ) -> Option<Arc<Complete<DesiredSet>>> {
         tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
         let now = Instant::now();
+        let reach = Reach::of(ground);
         for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
             let basis = Basis::clone(&gathered.basis);
             let resolved =
-                self.resolve(ground, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
+                self.resolve(&reach, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
             if let Ok(again) = self.build(app, ground, basis, resolved, freshness, now).await {
                 return Some(again.desired);
             }

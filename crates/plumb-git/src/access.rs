@@ -165,8 +165,9 @@ impl RepoAccess {
     }
 
     fn ssh_command(&self, scratch: &Path, environment: &mut Environment) -> std::io::Result<()> {
-        let mut command =
-            String::from("ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes -o ConnectTimeout=15");
+        let mut command = String::from(
+            "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes -o ConnectTimeout=15 -o ServerAliveInterval=15",
+        );
         if self.ssh.ignore_host_key {
             command.push_str(" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null");
         } else {
@@ -176,11 +177,16 @@ impl RepoAccess {
             );
             command.push_str(&quoted(&known_hosts));
         }
-        if let Some(key) = &self.ssh.private_key {
-            // ssh refuses a key file without its final line break.
-            let text = format!("{}\n", key.expose().trim_end());
-            command.push_str(" -i ");
-            command.push_str(&quoted(&private_file(scratch, "key", &text)?));
+        // The keys of the account that plumb runs under are nobody's credentials, wherever ssh would find them.
+        command.push_str(" -o IdentityAgent=none");
+        match &self.ssh.private_key {
+            Some(key) => {
+                // ssh refuses a key file without its final line break.
+                let text = format!("{}\n", key.expose().trim_end());
+                command.push_str(" -i ");
+                command.push_str(&quoted(&private_file(scratch, "key", &text)?));
+            }
+            None => command.push_str(" -o IdentityFile=none"),
         }
         environment.set("GIT_SSH_COMMAND", &command);
         environment.set("GIT_SSH_VARIANT", "ssh");

@@ -14,6 +14,9 @@ use crate::access::Environment;
 pub struct GitLimits {
     /// Longest time for one command.
     pub timeout: Duration,
+    /// Longest time for fetching objects: a large repository takes its time, and a server that only stalls is
+    /// noticed earlier.
+    pub fetch_timeout: Duration,
     /// Most bytes that are read from its output (a list of refs).
     pub max_output: usize,
     /// Largest file that it may write (a pack).
@@ -24,7 +27,13 @@ pub struct GitLimits {
 
 impl Default for GitLimits {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(90), max_output: 64 << 20, max_file: 8 << 30, max_blob: 64 << 20 }
+        Self {
+            timeout: Duration::from_secs(90),
+            fetch_timeout: Duration::from_mins(15),
+            max_output: 64 << 20,
+            max_file: 8 << 30,
+            max_blob: 64 << 20,
+        }
     }
 }
 
@@ -79,6 +88,8 @@ pub enum CommandError {
 pub(crate) struct Git<'a> {
     pub(crate) program: &'a Path,
     pub(crate) limits: &'a GitLimits,
+    /// Longest time for this command.
+    pub(crate) timeout: Duration,
     /// Empty directory, used as home.
     pub(crate) home: PathBuf,
     pub(crate) environment: Environment,
@@ -95,12 +106,12 @@ impl Git<'_> {
         directory: &Path,
         arguments: &[S],
     ) -> Result<Vec<u8>, CommandError> {
-        let secrets = self.secrets.clone();
+        let (secrets, home) = (self.secrets.clone(), self.home.clone());
         let finished = self.finish(directory, arguments).await?;
         if finished.code == Some(0) {
             return Ok(finished.output);
         }
-        let message = last_words(&String::from_utf8_lossy(&finished.errors), &secrets);
+        let message = last_words(&String::from_utf8_lossy(&finished.errors), &home, &secrets);
         Err(CommandError::Failed { command: name_of(arguments), code: finished.code, message })
     }
 
@@ -145,10 +156,10 @@ impl Git<'_> {
             }
             Ok::<_, std::io::Error>((output, errors, Some(child.wait().await?)))
         };
-        let outcome = tokio::time::timeout(self.limits.timeout, work).await;
+        let outcome = tokio::time::timeout(self.timeout, work).await;
         drop(group);
         let Ok(outcome) = outcome else {
-            return Err(CommandError::Timeout { command, timeout: self.limits.timeout });
+            return Err(CommandError::Timeout { command, timeout: self.timeout });
         };
         let (output, errors, status) = outcome.map_err(io)?;
         let Some(status) = status else { return Err(CommandError::Output { command, limit }) };
@@ -223,8 +234,11 @@ async fn read_limited<R: tokio::io::AsyncRead + Unpin>(
     Ok((bytes, over))
 }
 
-/// The end of what git said, in one line, with secrets starred out.
-fn last_words(text: &str, secrets: &[String]) -> String {
+/// The end of what git said, in one line, with secrets starred out and without the paths of private files, which
+/// are gone by then.
+fn last_words(text: &str, home: &Path, secrets: &[String]) -> String {
+    let private = home.parent().map(|directory| format!("{}/", directory.display()));
+    let text = private.map_or_else(|| text.to_owned(), |directory| text.replace(&directory, ""));
     let mut lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:")).collect();
     if lines.len() > 6 {

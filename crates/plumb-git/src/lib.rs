@@ -5,6 +5,7 @@
 //! URLs, revisions and everything inside a repository are hostile input.
 
 mod access;
+mod advice;
 mod command;
 mod mirror;
 mod refs;

@@ -452,12 +452,20 @@ impl Mirror {
             }
             Found::Prefix(prefix) => {
                 let prefix = gix::hash::Prefix::from_hex(&prefix).map_err(|_| not_found())?;
-                match local.objects.lookup_prefix(prefix, None) {
-                    Ok(Some(Ok(id))) => id,
-                    Ok(Some(Err(()))) => {
-                        return Err(ResolveError::Ambiguous { revision: revision(), repository });
-                    }
-                    Ok(None) | Err(_) => return Err(not_found()),
+                let mut found = std::collections::HashSet::new();
+                local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| not_found())?;
+                // In a large repository seven digits are the start of many files, too: only commits count, as
+                // for git itself. What is none is told below.
+                let is_commit = |id: &&gix::ObjectId| {
+                    let header = local.try_find_header(**id).ok().flatten();
+                    header.is_some_and(|header| header.kind() == gix::objs::Kind::Commit)
+                };
+                let commits: Vec<_> = found.iter().filter(is_commit).collect();
+                match (commits.as_slice(), found.iter().next()) {
+                    ([commit], _) => **commit,
+                    ([], Some(other)) => *other,
+                    ([], None) => return Err(not_found()),
+                    _ => return Err(ResolveError::Ambiguous { revision: revision(), repository }),
                 }
             }
         };

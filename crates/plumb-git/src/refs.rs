@@ -164,7 +164,10 @@ impl RefTable {
         if let Some(tag) = constraint.newest(tags()) {
             return Ok(Some(format!("refs/tags/{prefix}{tag}")));
         }
-        // `*` can also be no branch name, so nothing else can be meant.
+        // Branches are called `1.x`, too. As in Argo CD a tag that satisfies the constraint comes first.
+        if self.by_name(revision).is_some() && spec.tag_prefix.is_none() {
+            return Ok(None);
+        }
         let versions: Vec<&str> = tags().filter(|tag| Version::parse(tag).is_some()).collect();
         let newest = Constraint::parse(">=0-0").and_then(|any| any.newest(versions.iter().copied()));
         Err(ResolveError::NoVersion {
@@ -234,6 +237,8 @@ mod tests {
                 ("refs/tags/web-1.2.0", '7'),
                 ("refs/tags/nightly", '8'),
                 ("refs/pull/7/head", '9'),
+                ("refs/heads/1.x", 'b'),
+                ("refs/heads/4.x", 'c'),
             ]
             .into_iter()
             .map(|(name, digit)| (name.to_owned(), hash(digit)))
@@ -270,6 +275,8 @@ mod tests {
             ("abcdef1", "prefix abcdef1"),
             ("ABCDEF1", "prefix abcdef1"),
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"),
+            ("1.x", "4"),
+            ("4.x", "c"),
             ("3.x", "none of the 3 version tags of repo satisfies `3.x`; the newest is `v2.0.0-rc.1`"),
             ("v9.9.9", "revision `v9.9.9` is no branch, tag or commit of repo"),
             ("master", "revision `master` is no branch, tag or commit of repo; did you mean main?"),

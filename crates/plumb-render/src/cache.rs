@@ -19,7 +19,7 @@ use crate::SourceType;
 use crate::local::hex;
 
 /// Changes when results of earlier versions must not be used.
-pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 1");
+pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 2");
 
 /// Results on disk.
 pub(crate) struct Cache {
@@ -33,7 +33,7 @@ pub(crate) struct Cache {
 #[derive(Serialize, Deserialize)]
 struct Stored {
     source_type: String,
-    manifests: Vec<(Value, Option<(String, usize)>)>,
+    manifests: Vec<(Value, Option<(String, usize, bool)>)>,
 }
 
 impl Cache {
@@ -61,7 +61,7 @@ impl Cache {
             .into_iter()
             .map(|(value, origin)| RenderedManifest {
                 value,
-                origin: origin.map(|(file, line)| Origin { source, file, line }),
+                origin: origin.map(|(file, line, verbatim)| Origin { source, file, line, verbatim }),
             })
             .collect();
         Some((SourceType::from_name(&stored.source_type)?, manifests))
@@ -74,7 +74,8 @@ impl Cache {
             manifests: manifests
                 .iter()
                 .map(|manifest| {
-                    let origin = manifest.origin.as_ref().map(|origin| (origin.file.clone(), origin.line));
+                    let origin = manifest.origin.as_ref();
+                    let origin = origin.map(|origin| (origin.file.clone(), origin.line, origin.verbatim));
                     (manifest.value.clone(), origin)
                 })
                 .collect(),
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     fn manifests(text: &str) -> Vec<RenderedManifest> {
-        let origin = Some(Origin { source: 3, file: "a.yaml".to_owned(), line: 7 });
+        let origin = Some(Origin { source: 3, file: "a.yaml".to_owned(), line: 7, verbatim: true });
         vec![RenderedManifest { value: json!({"kind": "X", "text": text}), origin }]
     }
 
@@ -172,7 +173,10 @@ mod tests {
         let (source_type, found) = cache(directory.path(), 1 << 20).read(&key, 5).unwrap();
         assert_eq!(source_type, SourceType::Helm);
         assert_eq!(found[0].value, manifests("x")[0].value);
-        assert_eq!(found[0].origin, Some(Origin { source: 5, file: "a.yaml".to_owned(), line: 7 }));
+        assert_eq!(
+            found[0].origin,
+            Some(Origin { source: 5, file: "a.yaml".to_owned(), line: 7, verbatim: true })
+        );
         assert!(cache(directory.path(), 1 << 20).read(&"cd".repeat(32), 0).is_none());
     }
 

@@ -3,8 +3,10 @@
 //! Repositories over HTTP are read here; for OCI registries the real program does it. What is fetched is checked
 //! against the index's digest, unpacked in memory under limits, and kept by version on disk.
 
+mod advice;
 mod archive;
 mod dependencies;
+mod download;
 mod index;
 mod kept;
 mod oci;
@@ -12,7 +14,7 @@ mod oci;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use plumb_core::project::shown_repo_url;
 use plumb_core::version::{Constraint, Version};
@@ -25,6 +27,7 @@ use crate::leftovers;
 use crate::local::hex;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::{Limits, MemoryFiles, Tools};
+use download::get;
 use index::{Index, IndexError};
 use kept::{ArchiveName, Archives, is_digest};
 
@@ -43,8 +46,23 @@ pub struct ChartRepository {
     pub insecure: bool,
     /// Certificates (PEM) to trust besides the system's.
     pub ca: Option<String>,
+    /// The certificate that is shown to a server that asks for one.
+    pub client: Option<ClientCertificate>,
+    /// Proxy for http(s); may contain a password.
+    pub proxy: Option<String>,
+    /// Hosts that are reached without the proxy, separated by commas.
+    pub no_proxy: Option<String>,
     /// Speak plain HTTP to an OCI registry.
     pub plain_http: bool,
+}
+
+/// A client certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct ClientCertificate {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
 }
 
 impl std::fmt::Debug for ChartRepository {
@@ -58,7 +76,10 @@ impl ChartRepository {
     /// same.
     fn identity(&self) -> String {
         let part = |text: &Option<String>| text.clone().unwrap_or_default();
-        let text = format!("{}\0{}\0{}", self.url, part(&self.username), part(&self.password));
+        let mut text = format!("{}\0{}\0{}", self.url, part(&self.username), part(&self.password));
+        if let Some(client) = &self.client {
+            text = format!("{text}\0{}\0{}", client.certificate, client.key);
+        }
         hex(&Sha256::digest(text))
     }
 
@@ -91,10 +112,12 @@ pub enum ChartError {
         version: String,
     },
     /// The server could not be reached, or said no.
-    #[error("fetch {what}; check the address, the network and the credentials")]
+    #[error("fetch {what}; {advice}")]
     Http {
         /// What was fetched.
         what: String,
+        /// What to do about it.
+        advice: String,
         /// Why it failed, without credentials.
         #[source]
         source: reqwest::Error,
@@ -154,10 +177,12 @@ pub enum ChartError {
         source: ArchiveError,
     },
     /// Helm could not pull from the registry.
-    #[error("pull chart `{name}` {version} from {repository}")]
+    #[error("pull chart `{name}` {version} from {repository}; {advice}")]
     Pull {
         /// Where.
         repository: String,
+        /// What to do about it.
+        advice: String,
         /// Name of the chart.
         name: String,
         /// Its version.
@@ -207,7 +232,8 @@ type IndexSlot = tokio::sync::Mutex<Option<(Instant, Arc<Index>)>>;
 
 const MAX_INDEX: usize = 128 << 20;
 const MAX_ARCHIVE: usize = 64 << 20;
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// So many bytes of archives are kept.
+const MAX_KEPT: u64 = 1 << 30;
 
 impl Charts {
     /// Uses, or makes, a directory for archives; everything in it is a cache.
@@ -217,7 +243,7 @@ impl Charts {
         let directory = directory.canonicalize()?;
         Ok(Self {
             _in_use: leftovers::enter(&directory).ok(),
-            archives: Arc::new(Archives { directory, limits }),
+            archives: Arc::new(Archives { directory, limits, max_bytes: MAX_KEPT }),
             tools: tools.located(),
             sandbox: Sandbox::detect(),
             indexes: Mutex::default(),
@@ -432,45 +458,6 @@ fn index_address(repository: &ChartRepository) -> Result<reqwest::Url, ChartErro
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.join("index.yaml").map_err(|_| bad())
-}
-
-/// One download, under a limit. Credentials go to the repository's own host only, and not along redirects.
-async fn get(
-    repository: &ChartRepository,
-    address: reqwest::Url,
-    base: &reqwest::Url,
-    limit: usize,
-    what: &str,
-) -> Result<Vec<u8>, ChartError> {
-    let failed =
-        |source: reqwest::Error| ChartError::Http { what: what.to_owned(), source: source.without_url() };
-    let mut builder = reqwest::Client::builder()
-        .timeout(TIMEOUT)
-        .redirect(reqwest::redirect::Policy::limited(5))
-        .referer(false)
-        .tls_danger_accept_invalid_certs(repository.insecure);
-    if let Some(ca) = &repository.ca {
-        let certificates = reqwest::Certificate::from_pem_bundle(ca.as_bytes()).map_err(failed)?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    let client = builder.build().map_err(failed)?;
-    let same_host = (address.scheme(), address.host_str(), address.port_or_known_default())
-        == (base.scheme(), base.host_str(), base.port_or_known_default());
-    let mut request = client.get(address);
-    if let Some(username) = &repository.username
-        && (same_host || repository.pass_credentials)
-    {
-        request = request.basic_auth(username, repository.password.as_deref());
-    }
-    let mut response = request.send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(failed)? {
-        if bytes.len() + chunk.len() > limit {
-            return Err(ChartError::TooLarge { what: what.to_owned(), limit });
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 /// Names as Helm allows them, with the slashes that registries have; versions and constraints.

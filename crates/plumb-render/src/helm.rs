@@ -29,7 +29,7 @@ pub(crate) struct HelmPlan {
     skip_crds: bool,
     skip_tests: bool,
     skip_schema_validation: bool,
-    /// Charts that `charts/` lacks: name, and where their files are in the set.
+    /// Charts that `charts/` lacks: the directory there, and where their files are in the set.
     dependencies: Vec<(String, SourceFile)>,
 }
 
@@ -122,7 +122,9 @@ fn dependencies(
     limits: &Limits,
 ) -> Result<Vec<(String, SourceFile)>, RenderError> {
     let mut found = Vec::new();
-    for dependency in charts::missing_dependencies(request.files.as_ref(), chart, limits)? {
+    for (index, dependency) in
+        charts::missing_dependencies(request.files.as_ref(), chart, limits)?.into_iter().enumerate()
+    {
         let name = dependency.name.clone();
         let definition = chart.child("Chart.yaml");
         let refused = |reason: String| RenderError::Refused { file: definition.clone(), reason };
@@ -134,7 +136,7 @@ fn dependencies(
             SourceFile { source: String::new(), path }
         } else if let Some(fetched) = request.chart_dependencies.get(&dependency) {
             // A name that no reference of an Application can have.
-            let source = format!("chart {name}");
+            let source = format!("chart {name} {index}");
             set.add_source(&source, std::sync::Arc::clone(fetched));
             SourceFile { source, path: RepoPath::root() }
         } else {
@@ -144,7 +146,8 @@ fn dependencies(
             )));
         };
         set.add(&file.source, &file.path, &format!("dependency `{name}`"))?;
-        found.push((name, file));
+        // Two versions of one chart need two directories; to Helm their names mean nothing.
+        found.push((format!("{name}-{index}"), file));
     }
     Ok(found)
 }
@@ -339,7 +342,7 @@ impl Origins {
     fn at(&self, line: usize) -> Option<Origin> {
         let index = self.comments.partition_point(|(at, _)| *at <= line).checked_sub(1)?;
         let (_, file) = self.comments.get(index)?;
-        Some(Origin { source: self.source, file: file.clone(), line: 1 })
+        Some(Origin { source: self.source, file: file.clone(), line: 1, verbatim: false })
     }
 }
 

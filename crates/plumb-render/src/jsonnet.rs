@@ -129,7 +129,7 @@ impl JsonnetPlan {
 
 /// An object is one manifest, a list is many.
 fn manifests(value: Value, file: &RepoPath, source: usize) -> Vec<RenderedManifest> {
-    let origin = Origin { source, file: file.as_str().to_owned(), line: 1 };
+    let origin = Origin { source, file: file.as_str().to_owned(), line: 1, verbatim: false };
     let values = match value {
         Value::Array(items) => items,
         Value::Null => Vec::new(),

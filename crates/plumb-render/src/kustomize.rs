@@ -2,6 +2,7 @@
 
 mod edit;
 mod inspect;
+mod origins;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::helm::plain_version;
 use crate::readset::ReadSet;
 use crate::sandbox::{Run, Workshop, flag};
 use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, Tools, export, helm, parse};
+use origins::{Clues, Documents};
 
 /// An overlay with everything that Kustomize is given, settled before anything runs.
 pub(crate) struct KustomizePlan {
@@ -27,6 +29,8 @@ pub(crate) struct KustomizePlan {
     network: bool,
     /// What inflated charts get to see of the cluster.
     helm_flags: Vec<String>,
+    /// Where its objects come from.
+    clues: Clues,
 }
 
 /// Options of the settings that would let a repository run programs. They are refused whoever sets them.
@@ -82,7 +86,9 @@ pub(crate) fn plan(
         set.add("", &RepoPath::root(), "the repository")?;
     }
     let helm_flags = helm_flags(request, options, &build_options);
-    let found = inspect::walk(&roots, set, settings.allow_network, limits)?;
+    let mut found = inspect::walk(&roots, set, settings.allow_network, limits)?;
+    found.clues.prefixes.extend(options.name_prefix.clone());
+    found.clues.suffixes.extend(options.name_suffix.clone());
     Ok(KustomizePlan {
         overlay: overlay.clone(),
         program,
@@ -96,6 +102,7 @@ pub(crate) fn plan(
             .collect(),
         network: settings.allow_network && found.uses_network,
         helm_flags,
+        clues: found.clues,
     })
 }
 
@@ -166,6 +173,7 @@ impl KustomizePlan {
     /// Runs Kustomize on the files of the set.
     pub(crate) fn render(
         &self,
+        request: &RenderRequest,
         set: &ReadSet,
         workshop: &Workshop<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
@@ -206,6 +214,11 @@ impl KustomizePlan {
             arguments.extend(self.helm_flags.iter().map(OsString::from));
         }
         let output = run(&repository, arguments, "kustomize build")?;
-        parse::tool_output(&output, "kustomize build", limits, |_| None)
+        let mut manifests = parse::tool_output(&output, "kustomize build", limits, |_| None)?;
+        let documents = Documents::read(&self.clues, request.files.as_ref(), limits);
+        for manifest in &mut manifests {
+            manifest.origin = documents.origin_of(&manifest.value, request.index);
+        }
+        Ok(manifests)
     }
 }

@@ -25,7 +25,8 @@ pub mod sandbox;
 
 pub use build_env::BuildEnvironment;
 pub use charts::{
-    ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, missing_dependencies,
+    ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate,
+    missing_dependencies,
 };
 pub use detect::SourceType;
 pub use error::RenderError;

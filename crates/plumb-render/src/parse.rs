@@ -21,7 +21,12 @@ pub(crate) fn yaml_documents(
         .filter(|document| !document.value.is_null())
         .map(|document| RenderedManifest {
             value: document.value,
-            origin: Some(Origin { source, file: file.as_str().to_owned(), line: document.line }),
+            origin: Some(Origin {
+                source,
+                file: file.as_str().to_owned(),
+                line: document.line,
+                verbatim: true,
+            }),
         })
         .collect())
 }
@@ -50,6 +55,6 @@ pub(crate) fn json_document(
 ) -> Result<RenderedManifest, RenderError> {
     let value: Value = serde_json::from_slice(text)
         .map_err(|source| RenderError::Json { file: file.to_string(), source })?;
-    let origin = Some(Origin { source, file: file.as_str().to_owned(), line: 1 });
+    let origin = Some(Origin { source, file: file.as_str().to_owned(), line: 1, verbatim: true });
     Ok(RenderedManifest { value, origin })
 }

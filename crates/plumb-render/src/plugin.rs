@@ -14,8 +14,11 @@ use serde_json::{Map, Value, json};
 
 use crate::readset::ReadSet;
 use crate::request::{Plugin, PluginDiscovery, locate};
-use crate::sandbox::{Run, Workshop};
-use crate::{BuildEnvironment, RenderError, RenderRequest, export, parse};
+use crate::sandbox::{FileIsolation, Run, Workshop};
+use crate::{BuildEnvironment, RenderError, RenderRequest, RenderSettings, export, parse};
+
+/// The setting that lets plugins run where nothing confines them.
+const UNCONFINED: &str = "plumb.plugins.allow-unconfined";
 
 /// A plugin and what it is given.
 pub(crate) struct PluginPlan {
@@ -174,6 +177,29 @@ fn variable_name(name: &str) -> String {
 }
 
 impl PluginPlan {
+    /// A plugin reads what it likes, so nothing but the kernel can keep it from the files of others. Where the
+    /// kernel does not, it takes an administrator's word.
+    pub(crate) fn check_confinement(
+        &self,
+        files: FileIsolation,
+        settings: &RenderSettings,
+    ) -> Result<(), RenderError> {
+        match files {
+            FileIsolation::Landlock => Ok(()),
+            FileIsolation::InspectionOnly if settings.allow_unconfined_plugins => Ok(()),
+            FileIsolation::InspectionOnly => Err(RenderError::Option {
+                option: "plugin",
+                reason: format!(
+                    "plugin `{}` is not run: this system's kernel has no Landlock, so that nothing would keep what the \
+                     repository makes it do from the files of plumb and of other apps; run plumb on Linux 5.13 or \
+                     later with Landlock enabled, or set `{UNCONFINED}: \"true\"` in argocd-cm if everyone who can \
+                     write to the repositories may read them",
+                    self.name
+                ),
+            }),
+        }
+    }
+
     /// Everything but the files, for the key of the cache.
     pub(crate) fn parameters(&self) -> String {
         format!("{:?}", (&self.name, &self.directory, &self.plugin, &self.environment))

@@ -35,16 +35,19 @@ pub struct RendererConfig {
     pub limits: Limits,
     /// How many bytes of results are kept.
     pub cache_bytes: u64,
+    /// What holds the programs.
+    pub sandbox: Sandbox,
 }
 
 impl RendererConfig {
-    /// Programs from the usual places, usual limits, 1 GiB of results.
+    /// Programs from the usual places, usual limits, 1 GiB of results, and the sandbox that the system allows.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
             tools: Tools::default(),
             limits: Limits::default(),
             cache_bytes: 1 << 30,
+            sandbox: Sandbox::detect(),
         }
     }
 }
@@ -96,7 +99,7 @@ enum Plan {
 }
 
 impl Renderer {
-    /// Makes the directories and finds out what the system allows.
+    /// Makes the directories.
     pub fn new(config: RendererConfig) -> std::io::Result<Self> {
         let scratch = config.directory.join("scratch");
         std::fs::create_dir_all(&scratch)?;
@@ -107,7 +110,7 @@ impl Renderer {
             cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
             tools: config.tools.located(),
             limits: config.limits,
-            sandbox: Sandbox::detect(),
+            sandbox: config.sandbox,
         })
     }
 
@@ -203,7 +206,9 @@ impl Renderer {
                     Some(SourceTool::Plugin(options)) => options,
                     _ => PluginOptions::default(),
                 };
-                plugin::plan(request, path, &options, &environment, set).map(Plan::Plugin)
+                let plan = plugin::plan(request, path, &options, &environment, set)?;
+                plan.check_confinement(self.sandbox.file_isolation(), &request.settings)?;
+                Ok(Plan::Plugin(plan))
             }
         }
     }
@@ -225,7 +230,7 @@ impl Renderer {
         match plan {
             Plan::Directory(plan) => plan.render(request, set, &workshop),
             Plan::Helm(plan) => plan.render(request, set, &workshop),
-            Plan::Kustomize(plan) => plan.render(set, &workshop),
+            Plan::Kustomize(plan) => plan.render(request, set, &workshop),
             Plan::Plugin(plan) => plan.render(set, &workshop),
         }
     }

@@ -86,6 +86,8 @@ pub struct RenderSettings {
     pub allow_network: bool,
     /// Declared plugins, by name.
     pub plugins: BTreeMap<String, Plugin>,
+    /// `plumb.plugins.allow-unconfined`: may plugins run where the kernel cannot keep them from the files of others?
+    pub allow_unconfined_plugins: bool,
 }
 
 /// A version of Kustomize that an Application can ask for.
@@ -130,6 +132,7 @@ impl Default for RenderSettings {
             kustomize_versions: BTreeMap::new(),
             allow_network: false,
             plugins: BTreeMap::new(),
+            allow_unconfined_plugins: false,
         }
     }
 }

@@ -118,6 +118,13 @@ impl Sandbox {
         Self { isolation, files }
     }
 
+    /// The same, as if the kernel kept tools from files in this way. It cannot give what the kernel does not have:
+    /// then no tool starts.
+    #[must_use]
+    pub fn with_file_isolation(self, files: FileIsolation) -> Self {
+        Self { files, ..self }
+    }
+
     /// What keeps tools from files that are not theirs, here.
     pub fn file_isolation(&self) -> FileIsolation {
         self.files
@@ -155,8 +162,11 @@ impl Sandbox {
         // The rules stay with the thread, so it must be one that ends.
         let spawned = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                confine::confine_thread(&programs, run.scratch, run.network)
+                let is_confined = confine::confine_thread(&programs, run.scratch, run.network)
                     .map_err(|error| error.to_string())?;
+                if !is_confined {
+                    return Err("the kernel does not confine it".to_owned());
+                }
                 command.spawn().map_err(|error| error.to_string())
             });
             thread.join()

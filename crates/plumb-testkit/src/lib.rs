@@ -6,6 +6,7 @@
 //! - `TestNamespace`: a fresh namespace in the one cluster of a test run, with everything a test
 //!   does to objects in it, and waiting on facts instead of time.
 //! - `line`: a line to an API server that can be cut, below TLS.
+//! - `ssh`, `https`: servers that repositories and charts are fetched from, with keys and certificates.
 //! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
 //! This crate speaks to the people who write tests, so its errors are `anyhow`'s: nobody
@@ -14,6 +15,11 @@
 pub mod cluster;
 pub mod git;
 pub mod objects;
+
+#[cfg(feature = "servers")]
+pub mod https;
+#[cfg(feature = "servers")]
+pub mod ssh;
 
 #[cfg(feature = "client")]
 pub mod audit;

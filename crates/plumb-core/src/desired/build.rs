@@ -69,12 +69,15 @@ fn manifests(
     problems: &mut Vec<DesiredProblem>,
 ) -> Vec<(Manifest, Option<Origin>)> {
     let mut found = Vec::with_capacity(rendered.len());
-    for RenderedManifest { value, origin } in rendered {
+    for RenderedManifest { value, mut origin } in rendered {
         // A stack, not recursion: lists may be nested as deep as the input likes.
         let mut waiting = vec![value];
         while let Some(value) = waiting.pop() {
             match list_items(value) {
-                Ok(items) => waiting.extend(items.into_iter().rev()),
+                Ok(items) => {
+                    origin = origin.map(|origin| Origin { verbatim: false, ..origin });
+                    waiting.extend(items.into_iter().rev());
+                }
                 Err(Value::Null) => {}
                 Err(value) => match Manifest::new(value) {
                     Ok(manifest) => found.push((manifest, origin.clone())),

@@ -39,6 +39,9 @@ pub struct Origin {
     pub file: String,
     /// First line of the document, from 1.
     pub line: usize,
+    /// Does the object stand there as it is? Then a patch of the object is a patch of the document. A template, a
+    /// list, or a base that an overlay changes, is another text.
+    pub verbatim: bool,
 }
 
 /// One hook. Hooks are not compared, they run.

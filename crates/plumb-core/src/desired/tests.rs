@@ -47,7 +47,7 @@ impl Settings {
 }
 
 fn at(line: usize) -> Origin {
-    Origin { source: 0, file: "all.yaml".to_owned(), line }
+    Origin { source: 0, file: "all.yaml".to_owned(), line, verbatim: true }
 }
 
 fn build_all(values: Vec<serde_json::Value>) -> DesiredSet {

@@ -169,8 +169,17 @@ fn document_patch(evidence: &Evidence<'_>, operations: Option<Vec<Value>>) -> Op
     let operations = operations.filter(|operations| !operations.is_empty())?;
     let desired = evidence.desired?;
     let place = match &desired.origin {
-        Some(origin) => format!("the document at line {} of {}", origin.line, origin.file),
-        None => format!("the rendered {} {}", desired.manifest.kind(), evidence.key.name),
+        Some(origin) if origin.verbatim => {
+            format!("the document at line {} of {}", origin.line, origin.file)
+        }
+        made_from => {
+            let place = made_from.as_ref().map(|origin| match origin.line {
+                1 => format!(", which is made from {}", origin.file),
+                line => format!(", which is made from line {line} of {}", origin.file),
+            });
+            let place = place.unwrap_or_default();
+            format!("the rendered {} {}{place}", desired.manifest.kind(), evidence.key.name)
+        }
     };
     let lines: Vec<String> = operations.iter().map(|operation| format!("- {operation}\n")).collect();
     bounded(format!("# JSON patch of {place}\n{}", lines.concat()))

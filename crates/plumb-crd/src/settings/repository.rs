@@ -101,7 +101,12 @@ impl Credentials {
 
     fn read(secret: &SecretData) -> Result<Self, String> {
         let get = |key: &str| secret.get(key).cloned();
-        let tls_client = secret.text("tlsClientCertData").zip(get("tlsClientCertKey"));
+        let tls_client = match (secret.text("tlsClientCertData"), get("tlsClientCertKey")) {
+            (Some(certificate), Some(key)) => Some(TlsClient { certificate, key }),
+            (None, None) => None,
+            (Some(_), None) => return Err("tlsClientCertKey: missing beside tlsClientCertData".to_owned()),
+            (None, Some(_)) => return Err("tlsClientCertData: missing beside tlsClientCertKey".to_owned()),
+        };
         let github_app = match (secret.number("githubAppID")?, get("githubAppPrivateKey")) {
             (Some(id), Some(private_key)) => Some(GithubApp {
                 id,
@@ -116,7 +121,7 @@ impl Credentials {
             password: get("password"),
             bearer_token: get("bearerToken"),
             ssh_private_key: get("sshPrivateKey"),
-            tls_client: tls_client.map(|(certificate, key)| TlsClient { certificate, key }),
+            tls_client,
             github_app,
             gcp_service_account_key: get("gcpServiceAccountKey"),
             force_basic_auth: secret.bool("forceHttpBasicAuth")?,

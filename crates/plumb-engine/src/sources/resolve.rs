@@ -14,6 +14,7 @@ use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFil
 use super::{Sources, chain};
 use crate::project::Ground;
 use crate::queue::Look;
+use crate::settings::Settings;
 
 /// One source and what it means now.
 pub(super) struct Resolved {
@@ -53,11 +54,24 @@ impl Resolved {
     }
 }
 
+/// What it takes to speak with servers on behalf of an app.
+#[derive(Clone)]
+pub(super) struct Reach {
+    project: Arc<Project>,
+    settings: Arc<Settings>,
+}
+
+impl Reach {
+    pub(super) fn of(ground: &Ground) -> Self {
+        Self { project: Arc::clone(&ground.project), settings: Arc::clone(&ground.settings) }
+    }
+}
+
 impl Sources {
     /// The commit, or the version, of each source. `pinned` revisions win over what the sources say.
     pub(super) async fn resolve(
         &self,
-        ground: &Ground,
+        reach: &Reach,
         sources: &[(Source, ApplicationSource)],
         pinned: &[String],
         look: Look,
@@ -65,11 +79,10 @@ impl Sources {
     ) -> Result<Vec<Resolved>, String> {
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
-            if let Some(reason) = ground.settings.broken_repository(&source.repo_url) {
+            if let Some(reason) = reach.settings.broken_repository(&source.repo_url) {
                 return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
             }
-            if let Some(reason) =
-                ground.settings.unusable_credentials(&source.repo_url, ground.project.name())
+            if let Some(reason) = reach.settings.unusable_credentials(&source.repo_url, reach.project.name())
             {
                 return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
             }
@@ -78,9 +91,9 @@ impl Sources {
                 Some((url, name)) => {
                     let asked = pinned.or(source.target_revision.as_ref());
                     let version = asked.map_or("*", String::as_str);
-                    self.chart(ground, source, (&url, &name, version), look, since).await?
+                    self.chart(reach, source, (&url, &name, version), look, since).await?
                 }
-                None => self.commit(ground, source, pinned, look, since).await?,
+                None => self.commit(reach, source, pinned, look, since).await?,
             };
             resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, place });
         }
@@ -90,14 +103,14 @@ impl Sources {
 
     async fn chart(
         &self,
-        ground: &Ground,
+        reach: &Reach,
         source: &Source,
         (url, name, version): (&str, &str, &str),
         look: Look,
         since: Instant,
     ) -> Result<(String, Place), String> {
         let version = if version.is_empty() { "*" } else { version };
-        let mut repository = ground.settings.chart_repository(url, ground.project.name());
+        let mut repository = reach.settings.chart_repository(url, reach.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
@@ -108,14 +121,14 @@ impl Sources {
 
     async fn commit(
         &self,
-        ground: &Ground,
+        reach: &Reach,
         source: &Source,
         pinned: Option<&String>,
         look: Look,
         since: Instant,
     ) -> Result<(String, Place), String> {
         let url = RepoUrl::parse(&source.repo_url).map_err(|error| chain(&error))?;
-        let access = ground.access(&source.repo_url);
+        let access = reach.settings.access(&source.repo_url, reach.project.name());
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
             None => RevisionSpec::of(source),
@@ -127,8 +140,8 @@ impl Sources {
         }
         let (mirror, commit) =
             self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| chain(&error))?;
-        if let Some(rule) = ground.project.signatures(&source.repo_url) {
-            let keys = Arc::clone(&ground.settings.gpg_keys);
+        if let Some(rule) = reach.project.signatures(&source.repo_url) {
+            let keys = Arc::clone(&reach.settings.gpg_keys);
             let keyring = self.mirrors.keyring(&keys).await.map_err(|error| chain(&error))?;
             let policy = SignaturePolicy {
                 keys: rule.keys.clone(),

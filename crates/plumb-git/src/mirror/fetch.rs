@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
 use super::disk::{self, State};
 use super::{Fetched, Mirrors, Slot};
 use crate::access::{Environment, hex};
+use crate::advice::advice;
 use crate::command::Git;
 use crate::{CommandError, RepoAccess, RepoUrl, Transport};
 
@@ -27,10 +28,12 @@ pub enum FetchError {
         reason: &'static str,
     },
     /// The server could not be asked for its refs.
-    #[error("ask {repository} for its refs; check its address, the network and the credentials")]
+    #[error("ask {repository} for its refs; {advice}")]
     Refs {
         /// Which one.
         repository: String,
+        /// What to do about it.
+        advice: String,
         /// What git said.
         #[source]
         source: CommandError,
@@ -227,7 +230,11 @@ impl Mirrors {
         let began = Instant::now();
         let output = self.git(url, access, directory, &["ls-remote", "--symref", "--", url.as_str()]).await;
         self.asked(url, "ls-remote", began, output.is_ok());
-        let output = output.map_err(|source| FetchError::Refs { repository: url.to_string(), source })?;
+        let output = output.map_err(|source| FetchError::Refs {
+            repository: url.to_string(),
+            advice: advice(url, access, &source),
+            source,
+        })?;
         Ok(parse_advertised(&String::from_utf8_lossy(&output)))
     }
 
@@ -272,7 +279,8 @@ impl Mirrors {
         }
         self.requests.fetch.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
-        let fetched = self.git(url, access, repository, &arguments).await;
+        let timeout = self.options.limits.fetch_timeout;
+        let fetched = self.git_within(timeout, url, access, repository, &arguments).await;
         self.asked(url, "fetch", began, fetched.is_ok());
         fetched.map_err(failed)?;
         // Cheap unless there is something to do; never fatal.
@@ -307,6 +315,7 @@ impl Mirrors {
         let git = Git {
             program: &self.options.program,
             limits: &self.options.limits,
+            timeout: self.options.limits.timeout,
             home: home.path().to_owned(),
             environment,
             protocols: "",
@@ -321,6 +330,7 @@ impl Mirrors {
         let git = Git {
             program: Path::new("gpg"),
             limits: &self.options.limits,
+            timeout: self.options.limits.timeout,
             home: home.to_owned(),
             environment: Environment::default(),
             protocols: "",
@@ -335,6 +345,17 @@ impl Mirrors {
 
     async fn git<S: AsRef<std::ffi::OsStr>>(
         &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        directory: &Path,
+        arguments: &[S],
+    ) -> Result<Vec<u8>, CommandError> {
+        self.git_within(self.options.limits.timeout, url, access, directory, arguments).await
+    }
+
+    async fn git_within<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        timeout: Duration,
         url: &RepoUrl,
         access: &RepoAccess,
         directory: &Path,
@@ -360,6 +381,7 @@ impl Mirrors {
         let git = Git {
             program: &self.options.program,
             limits: &self.options.limits,
+            timeout,
             home,
             environment,
             protocols: match url.transport() {

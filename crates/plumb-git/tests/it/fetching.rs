@@ -106,6 +106,32 @@ async fn every_form_of_revision_resolves() {
     assert!(matches!(missing, ResolveOrFetchError::Resolve(ResolveError::NotFound { .. })), "{missing}");
 }
 
+/// In a large repository the first digits of a commit are those of some file, too.
+#[tokio::test]
+async fn the_start_of_a_hash_means_a_commit_before_anything_else() {
+    let repository = Repository::new();
+    // The hashes of these two begin with the same seven digits.
+    repository.write("a", "1400\n");
+    repository.commit("a file");
+    repository.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
+    let text = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor t <t@example.com> 1000000000 +0000\n\
+                committer t <t@example.com> 1000000000 +0000\n\n31884\n";
+    let file = repository.path().join("../commit");
+    std::fs::write(&file, text).unwrap();
+    let commit = repository.git(&["hash-object", "-w", "-t", "commit", file.to_str().unwrap()]);
+    repository.git(&["branch", "other", &commit]);
+    let blob = repository.git(&["rev-parse", "HEAD:a"]);
+    assert_eq!(commit[..7], blob[..7]);
+    let (mirrors, url) = (repository.mirrors(), repository.url());
+    let resolve = async |revision: &str| {
+        let resolved = mirrors.resolve(&url, &anonymous(), &RevisionSpec::new(revision)).await;
+        resolved.map(|(_, commit)| commit.to_string()).map_err(|error| error.to_string())
+    };
+    assert_eq!(resolve(&commit[..7]).await, Ok(commit.clone()));
+    let error = resolve(&blob[..12]).await.unwrap_err();
+    assert!(error.contains("is not a commit"), "{error}");
+}
+
 #[tokio::test]
 async fn a_commit_that_no_branch_contains_is_fetched_by_itself() {
     let repository = Repository::new();

@@ -26,7 +26,8 @@ pub(crate) fn whole(error: &dyn std::error::Error) -> String {
 }
 
 pub(crate) fn quick(repository: &Repository) -> Mirrors {
-    let limits = GitLimits { timeout: Duration::from_secs(2), ..GitLimits::default() };
+    let short = Duration::from_secs(2);
+    let limits = GitLimits { timeout: short, fetch_timeout: short, ..GitLimits::default() };
     Mirrors::new(repository.cache(), GitOptions { limits, ..GitOptions::default() }).unwrap()
 }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod credentials;
+#[cfg(test)]
 mod fetching;
 #[cfg(test)]
 mod hostile;

@@ -1,5 +1,7 @@
 //! Charts that a chart depends on and does not bring along.
 
+use std::collections::BTreeMap;
+
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, read_following};
 use plumb_core::yaml;
 use serde_json::Value;
@@ -8,6 +10,9 @@ use crate::{Limits, RenderError};
 
 /// Each may be a request to a server.
 const MAX_DEPENDENCIES: usize = 200;
+
+/// Each may be a file that is read.
+const MAX_VENDORED: usize = 2_000;
 
 /// A dependency that `charts/` lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,18 +64,33 @@ pub fn missing_dependencies(
         None => read_yaml(files, &chart.child("requirements.lock"), limits)?,
     };
     let locked = lock.as_ref().map(dependencies).unwrap_or_default();
-    let present = vendored(files, chart)?;
-    Ok(declared
-        .into_iter()
-        .filter(|dependency| !present.iter().any(|file| is_archive_of(file, &dependency.name)))
-        .map(|dependency| {
-            let pinned = locked
-                .iter()
-                .find(|pinned| pinned.name == dependency.name)
-                .map(|pinned| pinned.version.clone());
-            ChartDependency { version: pinned.unwrap_or(dependency.version), ..dependency }
-        })
-        .collect())
+    let present = vendored(files, chart, limits)?;
+    // One chart may be there twice, in two versions under two aliases: the lock has them in the same order.
+    let mut n_seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for dependency in &declared {
+        let nth = n_seen.entry(&dependency.name).or_default();
+        let pinned = locked.iter().filter(|pinned| pinned.name == dependency.name).nth(*nth);
+        *nth += 1;
+        if present.iter().any(|chart| chart.is(&dependency.name)) {
+            continue;
+        }
+        let version = pinned.map_or_else(|| dependency.version.clone(), |pinned| pinned.version.clone());
+        missing.push(ChartDependency { version, ..dependency.clone() });
+    }
+    Ok(missing)
+}
+
+/// An entry of `charts/`: its name, and for a directory the name of the chart in it.
+struct Vendored {
+    file: String,
+    chart: Option<String>,
+}
+
+impl Vendored {
+    fn is(&self, name: &str) -> bool {
+        self.chart.as_deref() == Some(name) || is_archive_of(&self.file, name)
+    }
 }
 
 /// `name` as a directory, or `name-1.2.3.tgz`.
@@ -81,16 +101,27 @@ fn is_archive_of(file: &str, name: &str) -> bool {
         )
 }
 
-fn vendored(files: &dyn SourceFiles, chart: &RepoPath) -> Result<Vec<String>, RenderError> {
+fn vendored(
+    files: &dyn SourceFiles,
+    chart: &RepoPath,
+    limits: &Limits,
+) -> Result<Vec<Vendored>, RenderError> {
     let directory = chart.child("charts");
-    match follow(files, &directory) {
+    let entries = match follow(files, &directory) {
         Ok((real, EntryKind::Directory)) => {
-            let entries = files.list(&real).map_err(RenderError::read(format!("`{directory}`")))?;
-            Ok(entries.into_iter().map(|entry| entry.name).collect())
+            files.list(&real).map_err(RenderError::read(format!("`{directory}`")))?
         }
-        Ok(_) | Err(SourceError::NotFound { .. }) => Ok(Vec::new()),
-        Err(source) => Err(RenderError::Read { what: format!("`{directory}`"), source }),
-    }
+        Ok(_) | Err(SourceError::NotFound { .. }) => return Ok(Vec::new()),
+        Err(source) => return Err(RenderError::Read { what: format!("`{directory}`"), source }),
+    };
+    let vendored = entries.into_iter().take(MAX_VENDORED).map(|entry| {
+        // To Helm the chart's own word counts, whatever its directory is called. What cannot be read it tells best.
+        let definition = directory.child(&entry.name).child("Chart.yaml");
+        let definition = read_yaml(files, &definition, limits).ok().flatten();
+        let chart = definition.and_then(|chart| Some(chart.get("name")?.as_str()?.to_owned()));
+        Vendored { file: entry.name, chart }
+    });
+    Ok(vendored.collect())
 }
 
 fn dependencies(value: &Value) -> Vec<ChartDependency> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumb_core::source::{RepoPath, SourceFiles as _};
 
-use super::{ArchiveName, Chart, ChartError, ChartRepository, Charts, archive};
+use super::{ArchiveName, Chart, ChartError, ChartRepository, Charts, advice, archive};
 use crate::helm;
 use crate::sandbox::{Run, Scratch, flag};
 
@@ -48,6 +48,21 @@ impl Charts {
                 std::fs::write(&path, ca).map_err(cache)?;
                 arguments.push(flag("ca-file", path));
             }
+            if let Some(client) = &repository.client {
+                for (name, file, text) in [
+                    ("cert-file", "client.pem", &client.certificate),
+                    ("key-file", "client.key", &client.key),
+                ] {
+                    let path = scratch.path().join(file);
+                    private_file(&path, text).map_err(cache)?;
+                    arguments.push(flag(name, path));
+                }
+            }
+            if let Some(proxy) = &repository.proxy {
+                let names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+                environment.extend(names.map(|name| (name.into(), proxy.into())));
+                environment.push(("NO_PROXY".into(), repository.no_proxy.clone().unwrap_or_default().into()));
+            }
             let run = Run {
                 program: &tools.helm,
                 arguments,
@@ -60,6 +75,7 @@ impl Charts {
             };
             sandbox.run(&run).map_err(|source| ChartError::Pull {
                 repository: repository.shown(),
+                advice: advice::of_pull(&repository, &source),
                 name: name.clone(),
                 version: version.clone(),
                 source,
@@ -82,8 +98,6 @@ impl Charts {
 /// Docker's form of stored credentials, which Helm reads.
 fn login(repository: &ChartRepository, scratch: &Path) -> std::io::Result<OsString> {
     use base64::Engine as _;
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
     let path = scratch.join("registry.json");
     let address = repository.shown();
     let host = address.trim_start_matches("oci://").split('/').next().unwrap_or_default();
@@ -92,9 +106,16 @@ fn login(repository: &ChartRepository, scratch: &Path) -> std::io::Result<OsStri
         let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
         config = serde_json::json!({"auths": {host: {"auth": pair}}});
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    file.write_all(config.to_string().as_bytes())?;
+    private_file(&path, &config.to_string())?;
     Ok(path.into())
+}
+
+/// A file that nobody else can read.
+fn private_file(path: &Path, content: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content.as_bytes())
 }
 
 fn chart_version(chart: &[u8]) -> Option<String> {

@@ -10,6 +10,7 @@ use plumb_core::yaml;
 use serde_json::{Value, json};
 
 use crate::detect::KUSTOMIZATION_FILES;
+use crate::kustomize::origins::Clues;
 use crate::readset::ReadSet;
 use crate::{Limits, RenderError};
 
@@ -20,6 +21,8 @@ pub(super) struct Findings {
     pub(super) uses_revision: bool,
     /// A base is remote.
     pub(super) uses_network: bool,
+    /// Where objects come from.
+    pub(super) clues: Clues,
 }
 
 /// So many overlays may one app consist of.
@@ -149,6 +152,9 @@ impl Overlay<'_> {
                 }
             }
         }
+        let text = |field: &str| kustomization.get(field).and_then(Value::as_str).map(str::to_owned);
+        self.findings.clues.prefixes.extend(text("namePrefix"));
+        self.findings.clues.suffixes.extend(text("nameSuffix"));
         for field in ["replacements", "patchesJson6902"] {
             for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
                 if let Some(Value::String(text)) = item.get("path") {
@@ -261,7 +267,10 @@ impl Overlay<'_> {
         }
         let path = self.directory.join(text).map_err(|error| self.refused(format!("`{field}`: {error}")))?;
         match follow(self.files, &path) {
-            Ok((_, kind)) => {
+            Ok((real, kind)) => {
+                if kind != EntryKind::Directory && field == "resources" && !self.holds_plugins {
+                    self.findings.clues.files.insert(real);
+                }
                 if kind == EntryKind::Directory || !path.is_within(self.directory) {
                     let holds_plugins = self.holds_plugins || PLUGIN_LISTS.contains(&field);
                     self.outside.push((path, holds_plugins));

@@ -368,7 +368,8 @@ mod programs {
         let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
         let generate = ["sh", "-c", script].map(str::to_owned).to_vec();
         let plugins = [("p".to_owned(), Plugin { generate, ..Plugin::default() })].into();
-        request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+        request.settings =
+            Arc::new(RenderSettings { plugins, allow_unconfined_plugins: true, ..RenderSettings::default() });
         let rendered = workbench.renderer.render(&request, Freshness::Cached).unwrap();
         let data = &rendered.manifests[0].value["data"];
         assert_eq!((data["preload"].as_str(), data["param"].as_str()), (Some("/tmp/evil.so"), Some("kept")));
@@ -386,7 +387,8 @@ mod programs {
         let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
         let plugins =
             [("p".to_owned(), Plugin { generate: vec!["true".to_owned()], ..Plugin::default() })].into();
-        request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+        request.settings =
+            Arc::new(RenderSettings { plugins, allow_unconfined_plugins: true, ..RenderSettings::default() });
         fails_with(&workbench, &request, &["plugin generate", "too long"]);
     }
 }

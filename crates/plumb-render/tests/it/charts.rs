@@ -11,6 +11,7 @@ use base64::Engine as _;
 use plumb_core::app::{DirectoryOptions, SourceTool};
 use plumb_core::source::{RepoPath, SourceFiles};
 use plumb_render::{ChartRepository, Charts, Freshness, Limits};
+use plumb_testkit::https::{Authority, HttpResponse, HttpsServer};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -18,7 +19,7 @@ use crate::workbench::{Workbench, has, names, tools};
 
 /// What the server gives, and who asked for what.
 #[derive(Default)]
-struct Shelf {
+pub(crate) struct Shelf {
     files: BTreeMap<String, (String, Vec<u8>)>,
     /// `user:password` that it wants to see.
     credentials: Option<String>,
@@ -26,12 +27,32 @@ struct Shelf {
 }
 
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     shelf: Arc<Mutex<Shelf>>,
-    host: String,
+    pub(crate) host: String,
 }
 
 impl Server {
+    /// One that talks TLS, and only to clients with a certificate.
+    pub(crate) fn over_tls(servers: &Authority, clients: &Authority) -> Self {
+        let shelf: Arc<Mutex<Shelf>> = Arc::default();
+        let given = Arc::clone(&shelf);
+        let server = HttpsServer::start(servers, Some(clients), move |request| {
+            let mut shelf = given.lock().unwrap();
+            shelf.requests.push(request.path.clone());
+            let Some((kind, content)) = shelf.files.get(&request.path).cloned() else {
+                let status = if request.path == "/v2/" { "200 OK" } else { "404 Not Found" };
+                return HttpResponse::status(status);
+            };
+            let headers = vec![
+                ("Content-Type".to_owned(), kind),
+                ("Docker-Content-Digest".to_owned(), format!("sha256:{}", digest(&content))),
+            ];
+            HttpResponse { headers, body: content, ..HttpResponse::status("200 OK") }
+        });
+        Self { shelf, host: server.unwrap().address().to_string() }
+    }
+
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -52,7 +73,7 @@ impl Server {
     }
 
     /// An index of `web` with these versions, and their archives.
-    fn offer(&self, charts: &[(&str, &[u8])]) {
+    pub(crate) fn offer(&self, charts: &[(&str, &[u8])]) {
         let mut index = "apiVersion: v1\nentries:\n  web:\n".to_owned();
         for (version, archive) in charts {
             let digest = digest(archive);
@@ -69,7 +90,7 @@ impl Server {
         ChartRepository { url: format!("http://{}/charts", self.host), ..ChartRepository::default() }
     }
 
-    fn requests(&self, what: &str) -> usize {
+    pub(crate) fn requests(&self, what: &str) -> usize {
         self.shelf.lock().unwrap().requests.iter().filter(|path| path.contains(what)).count()
     }
 }
@@ -150,7 +171,7 @@ fn raw_archive(fill: impl FnOnce(&mut tar::Builder<flate2::write::GzEncoder<Vec<
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-fn chart(version: &str) -> Vec<u8> {
+pub(crate) fn chart(version: &str) -> Vec<u8> {
     archive(&[
         ("Chart.yaml", &format!("apiVersion: v2\nname: web\nversion: {version}\n")),
         ("values.yaml", "greeting: hello\n"),
@@ -162,18 +183,18 @@ fn chart(version: &str) -> Vec<u8> {
     ])
 }
 
-struct Kept {
+pub(crate) struct Kept {
     _directory: tempfile::TempDir,
-    charts: Charts,
+    pub(crate) charts: Charts,
 }
 
-fn charts() -> Kept {
+pub(crate) fn charts() -> Kept {
     let directory = tempfile::tempdir().unwrap();
     let charts = Charts::new(directory.path().join("charts"), tools(), Limits::default()).unwrap();
     Kept { _directory: directory, charts }
 }
 
-fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -417,7 +438,7 @@ fn registry(server: &Server, password: &str) -> ChartRepository {
 }
 
 /// `web` in two versions, as a registry has them.
-fn fill_registry(server: &Server) {
+pub(crate) fn fill_registry(server: &Server) {
     for version in ["1.0.0", "1.1.0"] {
         let (archive, config) =
             (chart(version), format!("{{\"name\":\"web\",\"version\":\"{version}\",\"apiVersion\":\"v2\"}}"));
@@ -447,6 +468,64 @@ fn fill_registry(server: &Server) {
         "application/json",
         r#"{"name":"charts/web","tags":["1.0.0","1.1.0"]}"#,
     );
+}
+
+#[test]
+fn charts_that_are_there_are_not_fetched_whatever_their_directory_is_called() {
+    let dependency = |name: &str| {
+        format!("- {{name: {name}, version: 1.0.0, repository: \"https://charts.example.com\"}}\n")
+    };
+    let definition = format!(
+        "apiVersion: v2\nname: outer\nversion: 0.1.0\ndependencies:\n{}{}{}{}",
+        dependency("here"),
+        dependency("renamed"),
+        dependency("packed"),
+        dependency("missing")
+    );
+    let workbench = Workbench::new(&[
+        ("outer/Chart.yaml", &definition),
+        ("outer/charts/here/Chart.yaml", "apiVersion: v2\nname: here\nversion: 1.0.0\n"),
+        ("outer/charts/other-1.0.0/Chart.yaml", "apiVersion: v2\nname: renamed\nversion: 1.0.0\n"),
+        ("outer/charts/packed-1.0.0.tgz", "x"),
+        ("outer/charts/README.md", "x"),
+    ]);
+    let missing = workbench.renderer.missing_dependencies(&workbench.request("outer", None)).unwrap();
+    let missing: Vec<&str> = missing.iter().map(|dependency| dependency.name.as_str()).collect();
+    assert_eq!(missing, ["missing"]);
+}
+
+#[tokio::test]
+async fn a_chart_renders_with_two_versions_of_one_chart() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let server = Server::start();
+    server.offer(&[("1.0.0", &chart("1.0.0")), ("1.3.0", &chart("1.3.0")), ("2.0.0", &chart("2.0.0"))]);
+    let host = &server.host;
+    let entry = |version: &str, rest: &str| {
+        format!("- {{name: web, version: {version}, repository: \"http://{host}/charts\"{rest}}}\n")
+    };
+    let definition = format!(
+        "apiVersion: v2\nname: outer\nversion: 0.1.0\ndependencies:\n{}{}",
+        entry("^1.0", ", alias: old"),
+        entry("^2.0", ", alias: new")
+    );
+    let lock = format!("dependencies:\n{}{}", entry("1.0.0", ""), entry("2.0.0", ""));
+    let workbench = Workbench::new(&[("outer/Chart.yaml", &definition), ("outer/Chart.lock", &lock)]);
+    let mut request = workbench.request("outer", None);
+    let kept = charts();
+    for dependency in workbench.renderer.missing_dependencies(&request).unwrap() {
+        let repository = ChartRepository { url: dependency.repository.clone(), ..ChartRepository::default() };
+        let fetched =
+            kept.charts.fetch(&repository, &dependency.name, &dependency.version, Instant::now()).await;
+        request.chart_dependencies.insert(dependency, fetched.unwrap().files);
+    }
+    let rendered = workbench.renderer.render(&request, Freshness::Cached);
+    let rendered = rendered.unwrap_or_else(|error| panic!("{}", error.full_message()));
+    let mut versions: Vec<_> =
+        rendered.manifests.iter().map(|manifest| manifest.value["data"]["version"].to_string()).collect();
+    versions.sort();
+    assert_eq!(versions, ["\"1.0.0\"", "\"2.0.0\""]);
 }
 
 #[tokio::test]

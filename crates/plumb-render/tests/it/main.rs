@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod charts;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod origins;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]

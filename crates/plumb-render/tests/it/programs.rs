@@ -10,6 +10,11 @@ use serde_json::json;
 
 use crate::workbench::{Workbench, names};
 
+/// Plugins run here also where the kernel cannot confine them.
+fn anywhere() -> RenderSettings {
+    RenderSettings { allow_unconfined_plugins: true, ..RenderSettings::default() }
+}
+
 fn variable(name: &str, value: &str, code: bool) -> JsonnetVariable {
     JsonnetVariable { name: name.to_owned(), value: value.to_owned(), code }
 }
@@ -82,8 +87,7 @@ fn plugins_get_their_environment_and_parameters() {
         generate: ["sh", "script.sh"].map(str::to_owned).to_vec(),
         discover: PluginDiscovery::FileName("*.conf".to_owned()),
     };
-    let settings =
-        RenderSettings { plugins: [("mine".to_owned(), plugin)].into(), ..RenderSettings::default() };
+    let settings = RenderSettings { plugins: [("mine".to_owned(), plugin)].into(), ..anywhere() };
     let parameter = |name: &str, value| PluginParameter { name: name.to_owned(), value: Some(value) };
     let options = PluginOptions {
         name: None,
@@ -124,7 +128,7 @@ fn a_plugins_result_is_kept_until_its_program_changes_or_it_is_renewed() {
     let plugins = [("mine".to_owned(), Plugin { generate, ..Plugin::default() })].into();
     let options = PluginOptions { name: Some("mine".to_owned()), ..PluginOptions::default() };
     let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
-    request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+    request.settings = Arc::new(RenderSettings { plugins, ..anywhere() });
     let render = |freshness| {
         let rendered = workbench.renderer.render(&request, freshness);
         rendered.unwrap_or_else(|error| panic!("{}", error.full_message()))

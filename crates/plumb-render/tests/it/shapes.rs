@@ -8,7 +8,7 @@ use crate::parity::{by_hand, by_plumb};
 use crate::workbench::{Workbench, has, tools};
 
 /// The directories below one of `testdata`.
-fn directories(of: &str) -> Vec<PathBuf> {
+pub(crate) fn directories(of: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(of);
     let mut found: Vec<PathBuf> = std::fs::read_dir(root)
         .unwrap()
@@ -21,7 +21,7 @@ fn directories(of: &str) -> Vec<PathBuf> {
 }
 
 /// Copies a directory into the workbench's source.
-fn copy(workbench: &Workbench, from: &Path, to: &str) {
+pub(crate) fn copy(workbench: &Workbench, from: &Path, to: &str) {
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let name = format!("{to}/{}", path.file_name().unwrap().to_str().unwrap());

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use plumb_testkit::{objects, programs};
@@ -179,5 +180,31 @@ async fn what_is_not_whole_deletes_nothing_and_says_why() -> Result<()> {
     let live = stage.until_sync(&app, "Unknown").await?;
     let message = live["status"]["conditions"][0]["message"].as_str().unwrap_or_default();
     assert!(message.contains("is not signed"), "{message}");
+    Ok(())
+}
+
+/// A server that takes connections and never answers. More apps than there are workers wait for it.
+#[tokio::test]
+async fn a_server_that_never_answers_keeps_nobody_else_waiting() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(&[config_map("good")]))])?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let dead = format!("http://{}/repo.git", listener.local_addr()?);
+    let (held, n_held) = std::sync::mpsc::channel();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| drop(held.send(stream))));
+    for n in 0..40 {
+        let source = |app: &mut Value| app["spec"]["source"]["repoURL"] = json!(dead);
+        stage.application(&format!("dead-{n}"), source).await?;
+    }
+    // They are being waited for.
+    let first = n_held.recv_timeout(Duration::from_secs(60))?;
+    let started = Instant::now();
+    let automated = |app: &mut Value| app["spec"]["syncPolicy"] = json!({"automated": {}});
+    let good = stage.application("good", automated).await?;
+    stage.until_sync(&good, "Synced").await?;
+    let took = started.elapsed();
+    drop(first);
+    // Asking for refs ends after 90 seconds: whoever waited for that has waited for longer.
+    ensure!(took < Duration::from_secs(60), "the good app waited for {took:?}");
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Plugins that break out, hang or flood.
 
+use plumb_render::PluginDiscovery;
+use plumb_render::sandbox::FileIsolation;
+
 use super::*;
 
 fn plugin(script: &str) -> (Workbench, plumb_render::RenderRequest) {
@@ -8,7 +11,9 @@ fn plugin(script: &str) -> (Workbench, plumb_render::RenderRequest) {
     let mut request = workbench.request("app", Some(SourceTool::Plugin(options)));
     let generate = ["sh", "-c", script].map(str::to_owned).to_vec();
     let plugins = [("evil".to_owned(), Plugin { generate, ..Plugin::default() })].into();
-    request.settings = Arc::new(RenderSettings { plugins, ..RenderSettings::default() });
+    // Whatever else is wrong with them must show also where the kernel cannot confine them.
+    request.settings =
+        Arc::new(RenderSettings { plugins, allow_unconfined_plugins: true, ..RenderSettings::default() });
     (workbench, request)
 }
 
@@ -83,4 +88,41 @@ fn a_plugin_touches_no_file_but_its_own() {
 fn a_plugin_that_prints_without_end() {
     let (workbench, request) = plugin("yes 'a: b'");
     fails_with(&workbench, &request, &["plugin generate", "printed more than"]);
+}
+
+/// Where the kernel cannot confine it, a plugin could read whatever plumb can.
+#[test]
+fn a_plugin_that_nothing_confines_is_not_run() {
+    let workbench = Workbench::with_config(&[("app/a.yaml", GOOD)], |config| {
+        config.sandbox = config.sandbox.clone().with_file_isolation(FileIsolation::InspectionOnly);
+    });
+    let marker = workbench.directory.path().join("ran");
+    let generate =
+        vec!["sh".to_owned(), "-c".to_owned(), format!("echo x > {}; cat a.yaml", marker.display())];
+    let plugin =
+        Plugin { generate, discover: PluginDiscovery::FileName("*.yaml".to_owned()), ..Plugin::default() };
+    let plugins: std::collections::BTreeMap<_, _> = [("evil".to_owned(), plugin)].into();
+    let named = PluginOptions { name: Some("evil".to_owned()), ..PluginOptions::default() };
+    // Named by the source, or claiming it by a file.
+    for tool in [Some(SourceTool::Plugin(named)), None] {
+        let mut request = workbench.request("app", tool);
+        request.settings = Arc::new(RenderSettings { plugins: plugins.clone(), ..RenderSettings::default() });
+        let error = workbench.renderer.render(&request, Freshness::Cached).unwrap_err().full_message();
+        for word in ["plugin `evil` is not run", "Landlock", "plumb.plugins.allow-unconfined"] {
+            assert!(error.contains(word), "{error}");
+        }
+        assert!(!marker.exists(), "it ran");
+    }
+    let mut request = workbench.request("app", None);
+    request.settings =
+        Arc::new(RenderSettings { plugins, allow_unconfined_plugins: true, ..RenderSettings::default() });
+    let rendered = workbench.renderer.render(&request, Freshness::Cached).unwrap();
+    assert_eq!(names(&rendered), ["ConfigMap/good"]);
+    assert!(marker.exists(), "an administrator's word lets it run");
+    // What was rendered while it was allowed is not given out when it no longer is.
+    request.settings = Arc::new(RenderSettings {
+        allow_unconfined_plugins: false,
+        ..RenderSettings::clone(&request.settings)
+    });
+    assert!(workbench.renderer.render(&request, Freshness::Cached).is_err());
 }
