@@ -101,6 +101,8 @@ impl AppNamespaces {
 /// Everything that runs share.
 pub(crate) struct Engine {
     pub(crate) options: Options,
+    /// Since when nobody had looked at the apps when this process began to; `None` if that is not known.
+    pub(crate) away_since: Option<jiff::Timestamp>,
     pub(crate) home: Arc<Cluster>,
     pub(crate) fleet: Fleet,
     pub(crate) app_namespaces: AppNamespaces,

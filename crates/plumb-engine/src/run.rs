@@ -107,11 +107,12 @@ pub async fn run(
     }
     info!("leading");
     let fence = lease.fence();
+    let mut away_since = lease.last_renewed();
     let mut ended = Ok(Ended::StartAgain);
     while matches!(ended, Ok(Ended::StartAgain)) {
         // Somebody may have come while we waited.
         ended = match refuse_beside_others(&client, &options).await {
-            Ok(()) => lead(&client, &options, &handle, &fence, &mut stop).await,
+            Ok(()) => lead(&client, &options, &handle, &fence, away_since.take(), &mut stop).await,
             Err(error) => Err(error),
         };
     }
@@ -134,6 +135,7 @@ async fn lead(
     options: &Options,
     handle: &Handle,
     fence: &Fence,
+    away_since: Option<Timestamp>,
     stop: &mut Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Ended, StartError> {
     handle.enter(Stage::Filling);
@@ -151,6 +153,7 @@ async fn lead(
     let queue = Queue::default();
     let engine = Arc::new(Engine {
         options: options.clone(),
+        away_since,
         home,
         fleet,
         app_namespaces,
