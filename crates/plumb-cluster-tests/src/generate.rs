@@ -13,7 +13,7 @@ const DEEPEST: usize = 14;
 const MOST_FIELDS: usize = 500;
 
 /// Fields that are not Git's to set, or that the generator leaves to the skeleton.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 12] = [
     "metadata",
     "status",
     "managedFields",
@@ -28,8 +28,6 @@ const LEFT_OUT: [&str; 13] = [
     "runtimeClassName",
     "volumeAttributesClassName",
     "schedulingGates",
-    // Dropped from inside a list that is replaced as a whole; beside an edit of that list nothing tells why.
-    "nodeAllocatableResourceMappings",
 ];
 
 /// Fields of one type or kind that would disturb the cluster, or that only its own component sets.
@@ -82,15 +80,31 @@ pub fn resolve<'a>(kind: &'a Kind, schema: &'a Value) -> Resolved<'a> {
 /// The schema of a place in an object.
 pub fn schema_at<'a>(kind: &'a Kind, path: &[Segment]) -> Option<Resolved<'a>> {
     let root = Resolved { schema: &kind.schemas[&kind.schema], type_name: Some(&kind.schema) };
-    path.iter().try_fold(root, |at, segment| {
-        let next = match segment {
-            Segment::Field(name) => match at.schema["properties"].get(name.as_str()) {
-                Some(property) => property,
-                None => at.schema.get("additionalProperties").filter(|values| values.is_object())?,
-            },
-            Segment::Index(_) => at.schema.get("items")?,
-        };
-        Some(resolve(kind, next))
+    path.iter().try_fold(root, |at, segment| Some(resolve(kind, step(at, segment)?)))
+}
+
+/// What a schema says about one step, references not followed.
+fn step<'a>(at: Resolved<'a>, segment: &Segment) -> Option<&'a Value> {
+    match segment {
+        Segment::Field(name) => match at.schema["properties"].get(name.as_str()) {
+            Some(property) => Some(property),
+            None => at.schema.get("additionalProperties").filter(|values| values.is_object()),
+        },
+        Segment::Index(_) => at.schema.get("items"),
+    }
+}
+
+/// Is this place merged piece by piece when it is applied, and everything around it too? What others put into it
+/// is theirs then.
+pub fn is_merged(kind: &Kind, path: &[Segment]) -> bool {
+    (1..=path.len()).all(|length| {
+        let Some((last, before)) = path.get(..length).and_then(<[Segment]>::split_last) else { return false };
+        let Some(place) = schema_at(kind, before).and_then(|at| step(at, last)) else { return false };
+        let behind = resolve(kind, place).schema;
+        let says = |key: &str, value: &str| place[key] == value || behind[key] == value;
+        let is_list = says("type", "array");
+        let is_merged_list = says("x-kubernetes-list-type", "map") || says("x-kubernetes-list-type", "set");
+        !says("x-kubernetes-map-type", "atomic") && (!is_list || is_merged_list)
     })
 }
 

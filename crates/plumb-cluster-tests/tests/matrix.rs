@@ -12,18 +12,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt as _};
 use plumb_cluster_tests::bench::{Bench, Judged, Memory, desired};
+use plumb_cluster_tests::change;
+use plumb_cluster_tests::generate::{Generator, is_merged};
 use plumb_cluster_tests::kinds::{self, Kind};
 use plumb_cluster_tests::random::Random;
 use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
 use plumb_cluster_tests::server::{Answer, Effect, Server};
 use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
-use plumb_cluster_tests::{change, generate::Generator};
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{Finding, Verdict, VerdictStatus};
 use plumb_core::object::{FieldPath, Segment};
 use plumb_testkit::TestNamespace;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::RwLock;
 
 /// Who changes fields: a person, whose edits always count.
@@ -250,7 +251,8 @@ impl Matrix<'_> {
         self.server.patch(tried.kind, tried.wanted.manifest.value(), SOMEBODY, patch, Effect::DryRun).await
     }
 
-    /// The state after a change must be red, by the fields that were touched and no others.
+    /// The state after a change must be red, by the fields that were touched and no others. What Git leaves empty and
+    /// is merged piece by piece is not Git's: what somebody puts there is told, and does not count.
     async fn changed(
         &self,
         tried: Tried<'_>,
@@ -267,7 +269,9 @@ impl Matrix<'_> {
                     None => continue,
                 },
             };
-            let expected = change::touched(tried.own, tried.live, &after);
+            let touched = change::touched(tried.own, tried.live, &after);
+            let (unclaimed, expected): (Vec<FieldPath>, Vec<FieldPath>) =
+                touched.into_iter().partition(|field| tried.is_left_to_others(field));
             let fields: Vec<&FieldPath> = verdict
                 .findings
                 .iter()
@@ -284,10 +288,19 @@ impl Matrix<'_> {
                 .filter(|named| !expected.iter().any(|field| is_about(named, field)))
                 .map(ToString::to_string)
                 .collect();
+            let untold: Vec<String> = unclaimed
+                .iter()
+                .filter(|field| {
+                    let tells = |finding: &Finding| finding.fields.iter().any(|named| is_about(named, field));
+                    !verdict.findings.iter().any(|finding| !finding.counts && tells(finding))
+                })
+                .map(ToString::to_string)
+                .collect();
             let is_red = verdict.status == VerdictStatus::OutOfSync;
-            if !is_red || !missed.is_empty() || !foreign.is_empty() {
+            let is_right = is_red != expected.is_empty();
+            if !is_right || !missed.is_empty() || !foreign.is_empty() || !untold.is_empty() {
                 problems.push(format!(
-                    "{said} {memory:?}: {:?}, not named {missed:?}, named too {foreign:?}; {}",
+                    "{said} {memory:?}: {:?}, not named {missed:?}, named too {foreign:?}, not told {untold:?}; {}",
                     verdict.status,
                     noted(&verdict)
                 ));
@@ -333,6 +346,17 @@ struct Tried<'a> {
     /// The fields that Git sets.
     own: &'a [Vec<Segment>],
     turn: &'a RwLock<()>,
+}
+
+impl Tried<'_> {
+    /// Does Git write something empty here that is merged piece by piece?
+    fn is_left_to_others(&self, field: &FieldPath) -> bool {
+        let is_empty = |value: &Value| {
+            value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+        };
+        field.find(self.wanted.manifest.value()).is_some_and(is_empty)
+            && is_merged(self.kind, field.segments())
+    }
 }
 
 /// Identity and marks are not content.

@@ -105,7 +105,7 @@ fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous
         mutators: &mutators,
         heals: &heals,
         finished: (object["finished"] == true).then_some(FinishedRun {
-            at: now,
+            at: Some(now),
             succeeded: true,
             same_desired: true,
         }),

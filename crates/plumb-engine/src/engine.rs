@@ -103,6 +103,8 @@ pub(crate) struct Engine {
     pub(crate) options: Options,
     /// How many apps are looked at at the same time.
     pub(crate) n_workers: usize,
+    /// Since when nobody had looked at the apps when this process began to; `None` if that is not known.
+    pub(crate) away_since: Option<jiff::Timestamp>,
     pub(crate) home: Arc<Cluster>,
     pub(crate) fleet: Fleet,
     pub(crate) app_namespaces: AppNamespaces,

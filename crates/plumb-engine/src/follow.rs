@@ -313,7 +313,7 @@ fn note_finished(engine: &Engine, cluster: &Cluster, app: &AppId, change: &Chang
             .as_ref()
             .and_then(|set| set.get().objects.get(&key))
             .map(|object| Fingerprint::of(&object.manifest));
-        memory.finished.insert(key, Finished { at, succeeded, desired });
+        memory.finished.insert(key, Finished { at: Some(at), succeeded, desired });
     };
     if let Ok(mut free) = memory.try_lock() {
         return note(&mut free);

@@ -36,7 +36,7 @@ pub(crate) struct Memory {
     pub(crate) recalled: Recalled,
     /// Heals, for the tug of war.
     pub(crate) ledger: HealLedger,
-    /// Jobs that were seen to finish.
+    /// Jobs that are known to have finished.
     pub(crate) finished: HashMap<ObjectKey, Finished>,
     /// The verdicts of the last look, as long as they hold.
     pub(crate) verdicts: Verdicts,
@@ -145,10 +145,11 @@ pub(crate) enum AttemptResult {
     Failed,
 }
 
-/// A run that was seen to finish.
+/// A run that is known to have finished.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
-    pub(crate) at: Timestamp,
+    /// When; `None` where nobody was there to see it.
+    pub(crate) at: Option<Timestamp>,
     pub(crate) succeeded: bool,
     /// Fingerprint of what Git asked for when it ran; `None` if it is not known.
     pub(crate) desired: Option<Fingerprint>,

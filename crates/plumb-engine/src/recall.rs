@@ -1,6 +1,6 @@
 //! After a start nothing is remembered of what was applied. The cluster tells it: the last operation's results,
 //! and the last successful sync, whose commit can be rendered again. Which Jobs have run and gone, the last report
-//! tells, and for a while the cluster's events.
+//! tells, and for a while the cluster's events; after that, that they were there when an earlier process last looked.
 //!
 //! What was applied is what tells an edit from a commit that was not synced yet. An object that Git asks for now
 //! exactly as at the last full sync was what Git asks then: whatever differs since was changed in the cluster.
@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::App;
 use plumb_core::drift::{DriftClass, Finding, VerdictStatus};
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_crd::Application;
 use plumb_crd::application as wire;
 use plumb_kube::{ClusterClient, Selection};
+use serde_json::Value;
 use tracing::debug;
 
 use crate::compare::Compared;
@@ -22,6 +23,9 @@ use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Finished, Memory}
 use crate::project::Ground;
 use crate::reconcile::Run;
 use crate::sources::Gathered;
+
+/// How long an API server keeps events, unless it is told otherwise.
+const EVENTS_LAST: SignedDuration = SignedDuration::from_hours(1);
 
 impl Run<'_> {
     /// Recalls what the last operation applied, if it synced what Git asks now. This needs no rendering.
@@ -93,7 +97,8 @@ impl Run<'_> {
         recalled
     }
 
-    /// Recalls the Jobs that ran to their end and were collected while nobody looked: the cluster's events tell.
+    /// Recalls the Jobs that ran to their end and were collected while nobody looked: the cluster's events tell, and
+    /// where they are gone too, the last status.
     /// Says whether there are any. Asked once after a start.
     pub(crate) async fn recall_unseen_runs(
         &self,
@@ -107,6 +112,7 @@ impl Run<'_> {
         }
         let Some(last) = application.status.history.last() else { return false };
         let since = last.deploy_started_at.unwrap_or(last.deployed_at);
+        let away = self.engine.away_since.map(|since| self.now.duration_since(since));
         let mut recalled = false;
         for verdict in compared.verdicts.values() {
             let (key, desired) = (&verdict.key, compared.gathered.desired.get().objects.get(&verdict.key));
@@ -123,13 +129,43 @@ impl Run<'_> {
             if !(is_gone && asks_to_be_collected && was_applied) || memory.finished.contains_key(key) {
                 continue;
             }
-            if let Some(at) = completion(&ground.cluster.client, key).await.filter(|at| *at >= since) {
-                let run = Finished { at, succeeded: true, desired: Some(fingerprint) };
+            let seen = completion(&ground.cluster.client, key).await.filter(|at| *at >= since);
+            let of_job = |entry: &&wire::ResourceStatus| {
+                (&entry.group, &entry.kind, &entry.name) == (&key.group, &key.kind, &key.name)
+                    && entry.namespace == key.namespace_or_empty()
+            };
+            let last_word = application.status.resources.iter().find(of_job);
+            if seen.is_some() || ended_unseen(last_word, &desired.manifest, away) {
+                let run = Finished { at: seen, succeeded: true, desired: Some(fingerprint) };
                 memory.finished.insert(key.clone(), run);
                 recalled = true;
             }
         }
         recalled
+    }
+}
+
+/// Did a Job that is gone end while nobody was there, and so long ago that no event tells of it? `last_word` is what an
+/// earlier process said of it, in the Application's status: it has to be that the Job was there. If it said that the
+/// Job had ended well, that is that. Otherwise the Job has to have had the time: one that asks to be collected a day
+/// after its end and is gone after two hours was deleted by somebody. What remains is the usual end of a Job, and to run
+/// it again because *plumb* was away would be plumb's mistake.
+fn ended_unseen(
+    last_word: Option<&wire::ResourceStatus>,
+    desired: &Manifest,
+    away: Option<SignedDuration>,
+) -> bool {
+    let Some(last_word) = last_word.filter(|entry| entry.status == "Synced") else { return false };
+    let field = |pointer: &str| desired.value().pointer(pointer);
+    match last_word.health.as_ref().map(|health| health.status.as_str()) {
+        Some("Healthy") => true,
+        Some("Progressing") | None => {
+            let ttl = field("/spec/ttlSecondsAfterFinished").and_then(Value::as_i64);
+            let is_held = field("/spec/suspend").and_then(Value::as_bool) == Some(true);
+            let had_time = |ttl| away > Some(EVENTS_LAST.max(SignedDuration::from_secs(ttl)));
+            !is_held && ttl.is_some_and(had_time)
+        }
+        Some(_) => false,
     }
 }
 
@@ -162,18 +198,21 @@ fn is_job(key: &ObjectKey) -> bool {
 /// from is what was applied last; where that is not known, a Job that is gone is missing.
 pub(crate) fn recall_runs(memory: &mut Memory) {
     for (key, attempt) in &memory.attempts {
-        let Some(at) = reported_run(&memory.findings, key) else { continue };
+        let Some(run) = reported_run(&memory.findings, key) else { continue };
         if matches!(attempt.result, AttemptResult::Applied) {
-            let run = Finished { at, succeeded: true, desired: Some(attempt.desired) };
+            let run = Finished { at: run.since, succeeded: true, desired: Some(attempt.desired) };
             memory.finished.entry(key.clone()).or_insert(run);
         }
     }
 }
 
-/// When a Job of Git's ran to its end, if findings say that it did.
-fn reported_run(findings: &BTreeMap<ObjectKey, Arc<[Finding]>>, key: &ObjectKey) -> Option<Timestamp> {
+/// What says that a Job of Git's ran to its end, if anything does.
+fn reported_run<'f>(
+    findings: &'f BTreeMap<ObjectKey, Arc<[Finding]>>,
+    key: &ObjectKey,
+) -> Option<&'f Finding> {
     let found = findings.get(key).filter(|_| is_job(key))?;
-    found.iter().find(|finding| finding.class == DriftClass::HookResidue)?.since
+    found.iter().find(|finding| finding.class == DriftClass::HookResidue)
 }
 
 fn applied(desired: Fingerprint) -> AttemptRecord {
@@ -233,7 +272,7 @@ mod tests {
     fn a_job_that_a_report_calls_collected_has_run_if_it_is_known_what_was_applied() {
         let residue = DriftClass::HookResidue;
         let run = run_of("Job", residue, Some(AttemptResult::Applied)).unwrap();
-        assert!(run.succeeded && run.at == Timestamp::UNIX_EPOCH);
+        assert!(run.succeeded && run.at == Some(Timestamp::UNIX_EPOCH));
         assert_eq!(run.desired, Some(Fingerprint::of_value(&json!({"kind": "Job"}))));
         for (kind, class, result) in [
             ("Job", residue, None),
@@ -242,6 +281,47 @@ mod tests {
             ("CronJob", residue, Some(AttemptResult::Applied)),
         ] {
             assert!(run_of(kind, class, result.clone()).is_none(), "{kind} {class:?} {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_ended_unseen_was_there_and_had_the_time() {
+        let hours = |hours| Some(SignedDuration::from_hours(hours));
+        for (ttl, status, health, away, expected) in [
+            (60, "Synced", None, hours(2), true),
+            (60, "Synced", Some("Progressing"), hours(2), true),
+            (60, "Synced", Some("Healthy"), None, true),
+            // Events would tell.
+            (60, "Synced", None, Some(SignedDuration::from_mins(50)), false),
+            // It would still be there.
+            (86_400, "Synced", None, hours(2), false),
+            (86_400, "Synced", None, hours(25), true),
+            // It was missing already, had failed, or had not begun.
+            (60, "OutOfSync", None, hours(2), false),
+            (60, "Synced", Some("Degraded"), hours(2), false),
+            (60, "Synced", Some("Suspended"), hours(2), false),
+            // Nobody knows since when nobody looks.
+            (60, "Synced", None, None, false),
+        ] {
+            let said = health.map(|status: &str| wire::HealthStatus {
+                status: status.to_owned(),
+                ..wire::HealthStatus::default()
+            });
+            let last_word = wire::ResourceStatus {
+                status: status.to_owned(),
+                health: said,
+                ..wire::ResourceStatus::default()
+            };
+            let job = |suspend: bool| {
+                let spec = json!({"ttlSecondsAfterFinished": ttl, "suspend": suspend});
+                Manifest::new(json!({"apiVersion": "batch/v1", "kind": "Job", "spec": spec})).unwrap()
+            };
+            let case = format!("{ttl} {status} {health:?} {away:?}");
+            assert_eq!(ended_unseen(Some(&last_word), &job(false), away), expected, "{case}");
+            assert!(!ended_unseen(None, &job(false), away), "{case}");
+            if health.is_none() {
+                assert!(!ended_unseen(Some(&last_word), &job(true), away), "held: {case}");
+            }
         }
     }
 }

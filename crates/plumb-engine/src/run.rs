@@ -113,11 +113,12 @@ pub async fn run(
     }
     info!("leading");
     let fence = lease.fence();
+    let mut away_since = lease.last_renewed();
     let mut ended = Ok(Ended::StartAgain);
     while matches!(ended, Ok(Ended::StartAgain)) {
         // Somebody may have come while we waited.
         ended = match refuse_beside_others(&client, &options).await {
-            Ok(()) => lead(&client, &options, &handle, &fence, &mut stop).await,
+            Ok(()) => lead(&client, &options, &handle, &fence, away_since.take(), &mut stop).await,
             Err(error) => Err(error),
         };
     }
@@ -140,6 +141,7 @@ async fn lead(
     options: &Options,
     handle: &Handle,
     fence: &Fence,
+    away_since: Option<Timestamp>,
     stop: &mut Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Ended, StartError> {
     handle.enter(Stage::Filling);
@@ -161,6 +163,7 @@ async fn lead(
     let engine = Arc::new(Engine {
         options: options.clone(),
         n_workers,
+        away_since,
         home,
         fleet,
         app_namespaces,

@@ -4,6 +4,7 @@
 //! whole duration *by its own clock* (two machines' clocks need not agree). The fence closes at a deadline that
 //! lies well before that moment, so a holder that cannot renew stops writing before anyone else begins.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::Method;
@@ -121,6 +122,7 @@ impl Fence {
 /// the task running.
 pub struct LeaseKeeper {
     leadership: watch::Receiver<Leadership>,
+    last_renewed: Arc<OnceLock<Timestamp>>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -141,9 +143,11 @@ impl LeaseKeeper {
         let (sender, leadership) = watch::channel(Leadership::Waiting { holder: None });
         let (stop, stopped) = watch::channel(false);
         let is_gone = Box::new(is_gone);
-        let keeper = Keeper { client, options, leadership: sender, seen: None, is_gone };
+        let last_renewed = Arc::new(OnceLock::new());
+        let found = Arc::clone(&last_renewed);
+        let keeper = Keeper { client, options, leadership: sender, last_renewed: found, seen: None, is_gone };
         let task = tokio::spawn(keeper.run(stopped));
-        Self { leadership, stop, task }
+        Self { leadership, last_renewed, stop, task }
     }
 
     /// The fence that this Lease opens and closes.
@@ -163,6 +167,12 @@ impl LeaseKeeper {
         let _ = leadership.wait_for(|state| matches!(state, Leadership::Leading { .. })).await;
     }
 
+    /// When another holder last renewed the Lease before it first became ours, by that holder's clock; `None` if
+    /// nobody is known to have held it.
+    pub fn last_renewed(&self) -> Option<Timestamp> {
+        self.last_renewed.get().copied()
+    }
+
     /// Closes the fence and gives the Lease back, so that the next holder need not wait.
     pub async fn release(self) {
         let _ = self.stop.send(true);
@@ -179,6 +189,8 @@ struct Keeper {
     client: ClusterClient,
     options: LeaseOptions,
     leadership: watch::Sender<Leadership>,
+    /// When the holder before us last renewed.
+    last_renewed: Arc<OnceLock<Timestamp>>,
     /// The state of the Lease that we saw last, and since when it is the same.
     seen: Option<(String, Instant)>,
     /// Is a holder proved to have ended?
@@ -263,8 +275,14 @@ impl Keeper {
         if !free {
             return Ok(Look::Other { holder });
         }
+        let renewed = lease.spec.renew_time.as_deref().and_then(|time| time.parse().ok());
         let next = self.next(Some(lease));
-        Self::outcome(self.replace(&next).await, before)
+        let outcome = Self::outcome(self.replace(&next).await, before);
+        if let (Ok(Look::Held { .. }), Some(renewed)) = (&outcome, renewed) {
+            // The first time counts: what follows are renewals of our own.
+            let _ = self.last_renewed.set(renewed);
+        }
+        outcome
     }
 
     /// A write that came second is no failure: somebody else was faster.

@@ -21,6 +21,7 @@ use plumb_core::version::{Constraint, Version};
 use sha2::{Digest as _, Sha256};
 
 pub use archive::ArchiveError;
+pub(crate) use archive::unpack;
 pub use dependencies::{ChartDependency, missing_dependencies};
 
 use crate::leftovers;

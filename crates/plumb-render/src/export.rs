@@ -35,9 +35,17 @@ pub(crate) fn export_directory(
     limits: &Limits,
 ) -> Result<(), RenderError> {
     let Some(files) = set.files(&from.source) else { return Ok(()) };
-    let beneath = Beneath { files: files.as_ref(), root: &from.path };
-    let mut writer = Writer::new(&beneath, target, limits);
-    writer.write(&RepoPath::root(), &RepoPath::root(), &mut Vec::new())
+    export_files(&Beneath { files: files.as_ref(), root: &from.path }, target, limits)
+}
+
+/// Writes all files below `target`.
+pub(crate) fn export_files(
+    files: &dyn SourceFiles,
+    target: &Path,
+    limits: &Limits,
+) -> Result<(), RenderError> {
+    let root = RepoPath::root();
+    Writer::new(files, target, limits).write(&root, &root, &mut Vec::new())
 }
 
 /// A directory of a source, seen as a source of its own.

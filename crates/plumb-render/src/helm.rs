@@ -1,5 +1,6 @@
 //! Helm charts, by the real program.
 
+pub(crate) mod now;
 mod values;
 
 use std::ffi::OsString;
@@ -179,13 +180,15 @@ impl HelmPlan {
             let target = scratch.repository().join(self.chart.as_str()).join("charts").join(dependency);
             export::export_directory(set, from, &target, limits)?;
         }
+        let chart = scratch.repository().join(self.chart.as_str());
+        workshop.clock.set_in_charts(&chart, limits)?;
         for name in request.refs.keys() {
             export::export(set, name, &source_root(scratch.path(), name), limits)?;
         }
         let run = Run {
             program: &workshop.tools.helm,
             arguments: self.arguments(&scratch)?,
-            directory: &scratch.repository().join(self.chart.as_str()),
+            directory: &chart,
             environment: environment(scratch.path()),
             helper: None,
             scratch: scratch.path(),

@@ -181,6 +181,7 @@ impl KustomizePlan {
         let scratch = workshop.scratch()?;
         let repository = scratch.repository();
         export::export(set, "", &repository, limits)?;
+        workshop.clock.set_in_charts(&repository, limits)?;
         let overlay = repository.join(self.overlay.as_str());
         let run = |directory: &std::path::Path, arguments: Vec<OsString>, tool: &'static str| {
             let mut environment = helm::environment(scratch.path());

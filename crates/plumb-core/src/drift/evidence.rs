@@ -58,7 +58,7 @@ pub struct Facts<'a> {
     pub heals: &'a [HealRecord],
     /// When a tug of war is called one.
     pub heal_limit: HealLimit,
-    /// The run of a Job or hook that was seen to finish.
+    /// The run of a Job or hook that is known to have finished.
     pub finished: Option<FinishedRun>,
     /// Could rendering the same commit again give something else? `false` for plain files.
     pub render_may_vary: bool,
@@ -162,11 +162,11 @@ impl Default for HealLimit {
     }
 }
 
-/// A run that was seen to finish.
+/// A run that is known to have finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedRun {
-    /// When.
-    pub at: Timestamp,
+    /// When; `None` where nobody was there to see it.
+    pub at: Option<Timestamp>,
     /// Well?
     pub succeeded: bool,
     /// Was it made from exactly what Git asks now?

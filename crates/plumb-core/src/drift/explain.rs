@@ -158,7 +158,11 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     {
         return Some(unstable);
     }
-    if edit.is_none() && is_perhaps_dropped(case, difference) {
+    let is_doubtful = match &edit {
+        None => is_perhaps_dropped(case, difference),
+        Some(_) => is_perhaps_dropped_beside_edit(case, difference),
+    };
+    if is_doubtful {
         match case.predict(difference) {
             Prediction::Asked => return None,
             Prediction::Unchanged => return Some(dropped(case, difference)),
@@ -200,6 +204,15 @@ fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
         && !case.is_secret
         && matches!(case.facts().previous, Previous::Same)
         && case.remover().0.is_none()
+}
+
+/// The same inside a list or map that is replaced as a whole and that somebody else wrote last. The record says who
+/// wrote the whole of it, not what it was before, so what lacks here was taken out by them, or was never there.
+fn is_perhaps_dropped_beside_edit(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    let may_be_dropped = case.is_built_in() && !case.is_secret;
+    difference.change == Change::Missing
+        && difference.whole.is_some()
+        && (may_be_dropped || !case.facts().mutators.is_empty())
 }
 
 /// Would a matching policy take it away again (or reorder it)? Without one there is nothing to ask.

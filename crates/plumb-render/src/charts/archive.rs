@@ -37,7 +37,7 @@ const MAX_UNPACKED: u64 = 128 << 20;
 const MAX_PATH: usize = 1024;
 
 /// The files of the archive's single directory.
-pub(super) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
+pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
     let format = |error: std::io::Error| ArchiveError::Format(error.to_string());
     let bytes = limits.export_bytes.min(MAX_UNPACKED);
     let too_large = || ArchiveError::TooLarge { files: limits.export_files, bytes };

@@ -1,18 +1,22 @@
 //! The time that a tool sees.
 //!
 //! A program cannot be given another clock without the rights of an administrator. But what it prints of the time is
-//! the time of its zone, and its zone is a file that `TZ` names: one in which it is more than a year later.
+//! the time of its zone, and its zone is a file that `TZ` names: one in which it is more than a year later. What a
+//! chart's template prints in a zone of its own choice is moved in the template.
 
 use std::ffi::OsString;
 use std::path::Path;
+
+use crate::helm::now;
+use crate::{Limits, RenderError};
 
 /// Which time templates print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// That of the machine, in UTC.
     Real,
-    /// Another year, month, day, hour, minute and second. What is printed in a zone that the template names, and
-    /// the seconds since 1970, are those of the machine all the same.
+    /// Another year, month, day, hour, minute and second. What a program other than Helm prints in a zone that it
+    /// names, and the seconds since 1970 there, are those of the machine all the same.
     Moved,
 }
 
@@ -28,6 +32,14 @@ impl Clock {
         match self {
             Self::Real => Ok(()),
             Self::Moved => std::fs::write(scratch.join(FILE), zone_file()),
+        }
+    }
+
+    /// Sets the clock of the charts at a directory of it and below, once they are written there.
+    pub(crate) fn set_in_charts(self, directory: &Path, limits: &Limits) -> Result<(), RenderError> {
+        match self {
+            Self::Real => Ok(()),
+            Self::Moved => now::move_ahead(directory, AHEAD, limits),
         }
     }
 }

@@ -106,15 +106,24 @@ fn a_chart_that_prints_the_date_prints_another_one_on_another_day() {
         return;
     }
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stamped}\ndata:\n  fixed: text\n  \
-               day: {{ now | date \"2006-01-02\" | quote }}\n  year: {{ now.Year | quote }}\n";
-    let workbench = Workbench::new(&[CHART[0], ("chart/templates/cm.yaml", map)]);
+               day: {{ now | date \"2006-01-02\" | quote }}\n  year: {{ now.Year | quote }}\n  \
+               zone: {{ dateInZone \"2006-01-02\" now \"UTC\" | quote }}\n  utc: {{ now.UTC.Month | quote }}\n  \
+               named: {{ include \"day\" . | quote }}\n  text: \"{{ \"now\" }}\"\n";
+    let helper = "{{- define \"day\" }}{{ htmlDateInZone now \"UTC\" }}{{ end }}";
+    let workbench = Workbench::new(&[
+        CHART[0],
+        ("chart/templates/cm.yaml", map),
+        ("chart/templates/parts/_day.tpl", helper),
+    ]);
     let data = |freshness| {
         let rendered = workbench.renderer.render(&workbench.request("chart", None), freshness).unwrap();
         rendered.manifests[0].value["data"].clone()
     };
     let (first, moved) = (data(Freshness::Cached), data(Freshness::AnotherDay));
-    assert_eq!(first["fixed"], moved["fixed"]);
-    for field in ["day", "year"] {
+    for field in ["fixed", "text"] {
+        assert_eq!(first[field], moved[field], "{field}");
+    }
+    for field in ["day", "year", "zone", "utc", "named"] {
         assert_ne!(first[field], moved[field], "{field}");
     }
     assert_eq!(data(Freshness::Cached), first, "what was rendered on another day is not kept");

@@ -169,6 +169,15 @@ impl Stage {
         self.place.delete(&lease).await
     }
 
+    /// Makes it look as if plumb, which does not run, had ended so long ago.
+    pub(crate) async fn age_lease(&self, by: jiff::SignedDuration) -> Result<()> {
+        let lease =
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"}});
+        let then = format!("{:.6}", jiff::Timestamp::now().saturating_sub(by)?);
+        self.place.patch_as("a-story", &lease, &json!({"spec": {"renewTime": then}})).await?;
+        Ok(())
+    }
+
     /// Runs a command as a person would, and returns what it answered. Fails unless the command succeeds.
     pub(crate) fn plumb(&self, words: &[&str]) -> Result<String> {
         let output = Command::new(env!("CARGO_BIN_EXE_plumb"))

@@ -20,20 +20,21 @@ pub(in crate::drift) fn left_over(live: &Manifest) -> Option<Explained> {
     })
 }
 
-/// A Job that asked to be deleted after its run, was seen to finish, and is gone.
+/// A Job that asked to be deleted after its run, is known to have finished, and is gone.
 pub(in crate::drift) fn collected(evidence: &Evidence<'_>, desired: &Manifest) -> Option<Explained> {
     let finished = evidence.facts.finished.filter(|run| run.succeeded && run.same_desired)?;
     let ttl = desired.value().pointer("/spec/ttlSecondsAfterFinished").and_then(Value::as_i64)?;
-    let mut explained = Explained::new(
-        DriftClass::HookResidue,
-        FieldPath::root(),
-        false,
-        format!(
-            "it ran to its end at {} and was collected {ttl} s later, as `ttlSecondsAfterFinished` asks; it runs again only when Git changes it",
-            finished.at
+    let why = match finished.at {
+        Some(at) => format!(
+            "it ran to its end at {at} and was collected {ttl} s later, as `ttlSecondsAfterFinished` asks"
         ),
-    );
-    explained.since = Some(finished.at);
+        None => format!(
+            "it was there when plumb was last at work, and is gone since; plumb was away for longer than the cluster keeps its events and than the {ttl} s after which it asks to be collected, so it is taken to have run"
+        ),
+    };
+    let evidence = format!("{why}; it runs again only when Git changes it");
+    let mut explained = Explained::new(DriftClass::HookResidue, FieldPath::root(), false, evidence);
+    explained.since = finished.at;
     Some(explained)
 }
 

@@ -116,6 +116,50 @@ async fn a_job_that_ran_while_plumb_was_away_does_not_run_again_and_one_that_was
     Ok(())
 }
 
+#[tokio::test]
+async fn a_job_that_ran_during_a_long_absence_does_not_run_again_if_it_had_the_time() -> Result<()> {
+    let mut stage = Stage::set().await?;
+    let held = |name: &str, ttl: u64| {
+        let job = objects::troubled(objects::job(name), Trouble::Hold);
+        objects::with(job, "/spec/ttlSecondsAfterFinished", json!(ttl))
+    };
+    let (ran, deleted) = (held("ran", 0), held("deleted", 86_400));
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[ran.clone(), deleted.clone()]))])?;
+    let app = stage.application("long-away", healing).await?;
+    stage.until_sync(&app, "Synced").await?;
+    for job in [&ran, &deleted] {
+        stage.place.wait(job, "is at work", |job| job["status"]["active"] == 1).await?;
+    }
+    let is_done = |app: &Value| app["status"]["operationState"]["phase"] == "Succeeded";
+    stage.place.wait(&app, "has synced", is_done).await?;
+
+    stage.kill_plumb()?;
+    let before = stage.place.get(&deleted).await?.unwrap_or_default();
+    stage.place.delete(&deleted).await?;
+    let_go(&stage, "ran").await?;
+    stage.place.wait_gone(&ran).await?;
+    stage.place.wait_gone(&deleted).await?;
+    // Two hours later: the cluster has forgotten its events, and the lease is as old.
+    let events = stage.place.list("v1", "Event", "").await?;
+    for event in events.values().filter(|event| event["involvedObject"]["kind"] == "Job") {
+        stage.place.delete(event).await?;
+    }
+    stage.age_lease(jiff::SignedDuration::from_hours(2)).await?;
+    stage.start_plumb()?;
+    // It cannot have been collected yet, so somebody deleted it.
+    let is_new = |job: &Value| job["metadata"]["uid"] != before["metadata"]["uid"];
+    stage.place.wait(&deleted, "runs again", is_new).await?;
+    expect_at_once(&stage, &app, "Synced", &["Job/ran HookResidue"]).await?;
+    assert!(stage.place.get(&ran).await?.is_none(), "it does not run again");
+
+    // What was once taken to have run has run after the next start too.
+    stage.kill_plumb()?;
+    stage.start_plumb()?;
+    expect(&stage, &app, "Synced", &["Job/ran HookResidue"]).await?;
+    assert!(stage.place.get(&ran).await?.is_none(), "it does not run again");
+    Ok(())
+}
+
 /// Lets the pods of a Job end that is held.
 async fn let_go(stage: &Stage, job: &str) -> Result<()> {
     let of_job = format!("job-name={job}");
