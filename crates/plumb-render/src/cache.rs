@@ -33,8 +33,11 @@ pub(crate) struct Cache {
 #[derive(Serialize, Deserialize)]
 struct Stored {
     source_type: String,
-    manifests: Vec<(Value, Option<(String, usize, bool)>)>,
+    manifests: Vec<(Value, Option<StoredOrigin>)>,
 }
+
+/// File, line, and whether the object stands there as it is.
+type StoredOrigin = (String, usize, bool);
 
 impl Cache {
     pub(crate) fn new(directory: PathBuf, max_bytes: u64) -> std::io::Result<Self> {

@@ -190,7 +190,7 @@ pub enum ChartError {
         version: String,
         /// Why not.
         #[source]
-        source: SandboxError,
+        source: Box<SandboxError>,
     },
     /// The cache directory is not usable.
     #[error("keep chart `{name}`: {reason}")]

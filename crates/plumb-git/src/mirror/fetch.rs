@@ -36,7 +36,7 @@ pub enum FetchError {
         advice: String,
         /// What git said.
         #[source]
-        source: CommandError,
+        source: Box<CommandError>,
     },
     /// The objects could not be fetched.
     #[error("fetch {repository}")]
@@ -233,7 +233,7 @@ impl Mirrors {
         let output = output.map_err(|source| FetchError::Refs {
             repository: url.to_string(),
             advice: advice(url, access, &source),
-            source,
+            source: Box::new(source),
         })?;
         Ok(parse_advertised(&String::from_utf8_lossy(&output)))
     }

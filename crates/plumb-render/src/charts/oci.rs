@@ -78,7 +78,7 @@ impl Charts {
                 advice: advice::of_pull(&repository, &source),
                 name: name.clone(),
                 version: version.clone(),
-                source,
+                source: Box::new(source),
             })?;
             let pulled = std::fs::read_dir(&target).map_err(cache)?.flatten().next();
             let path = pulled.map(|entry| entry.path()).unwrap_or_default();
