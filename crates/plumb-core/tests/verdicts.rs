@@ -286,6 +286,9 @@ fn schemas() -> SchemaSet {
             "volumeClaimTemplates": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object",
                 "properties": {"metadata": metadata, "spec": {"type": "object", "properties": {"size": text}}}}}}},
         "io.k8s.api.apps.v1.StatefulSet": kind("apps", "v1", "StatefulSet", spec("io.k8s.api.apps.v1.StatefulSetSpec")),
+        "io.k8s.api.core.v1.ServiceSpec": {"type": "object", "properties": {"clusterIP": text,
+            "clusterIPs": {"type": "array", "x-kubernetes-list-type": "atomic", "items": text}}},
+        "io.k8s.api.core.v1.Service": kind("", "v1", "Service", spec("io.k8s.api.core.v1.ServiceSpec")),
         "io.k8s.api.core.v1.ConfigMap": kind("", "v1", "ConfigMap", json!({"data": texts})),
         "io.k8s.api.core.v1.ServiceAccount": kind("", "v1", "ServiceAccount", json!({"imagePullSecrets":
             {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "properties": {"name": text}}}})),
@@ -646,6 +649,88 @@ fn a_choice_that_forbids_the_default_of_the_former_one_can_be_applied() {
         ! Behind /spec/updateStrategy/rollingUpdate /spec/updateStrategy/type
         SchemaDefault /spec/updateStrategy/rollingUpdate/partition"]],
     );
+}
+
+#[test]
+fn an_edited_strategy_takes_the_options_of_its_type_with_it() {
+    let strategy = |fields: Value| json!({"f:spec": {"f:updateStrategy": fields}});
+    let live = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
+    let edited = |owned: Value| {
+        Scene::new(
+            "apps/v1 StatefulSet",
+            json!({"spec": {"replicas": 1, "updateStrategy": {"type": "OnDelete"}}}),
+            json!({"spec": {"replicas": 1, "updateStrategy": live}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:replicas": {}}}))
+        .by("kubectl-edit Update 2", strategy(owned))
+    };
+    let with_options = json!({"f:type": {}, "f:rollingUpdate": {".": {}, "f:partition": {}}});
+    let scene = edited(with_options);
+    let moved = scene.verdict().advice.managed_fields.unwrap().to_string();
+    assert!(moved.contains("f:rollingUpdate"), "{moved}");
+    check(
+        scene,
+        expect![[r"
+        ! LiveEdit /spec/updateStrategy/type by kubectl-edit
+        UnclaimedAddition /spec/updateStrategy/rollingUpdate/partition by kubectl-edit"]],
+    );
+    assert!(edited(json!({"f:type": {}})).verdict().advice.managed_fields.is_none());
+}
+
+#[test]
+fn replicas_that_git_leaves_open_are_somebodys_where_they_are_not_the_default() {
+    let scaled = |replicas: i64| {
+        let live = json!({"spec": {"replicas": replicas, "template": {}}});
+        Scene::new("apps/v1 Deployment", json!({"spec": {"template": {}}}), live)
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:template": {}}}))
+    };
+    check(scaled(1), expect!["SchemaDefault /spec/replicas"]);
+    check(scaled(3), expect!["UnclaimedAddition /spec/replicas"]);
+    check(scaled(3).autoscaler("web"), expect!["ControllerOwned /spec/replicas"]);
+    let mut strict = scaled(3);
+    strict.strict = true;
+    assert!(strict.verdict().advice.managed_fields.is_some(), "so that an apply takes it back");
+    check(strict, expect!["! UnclaimedAddition /spec/replicas"]);
+}
+
+#[test]
+fn a_refusal_names_what_git_writes() {
+    let service = |address: &str| json!({"spec": {"clusterIP": address}});
+    let scene = Scene::new(
+        "v1 Service",
+        service("10.0.0.7"),
+        json!({"spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:spec": {"f:clusterIP": {}}}))
+    .applied_before(service("None"))
+    .refused(
+        422,
+        "Service \"x\" is invalid: spec.clusterIPs[0]: Invalid value: may not change once set",
+        &[
+            ("FieldValueInvalid", "spec.clusterIPs[0]", "may not change once set"),
+            ("FieldValueInvalid", "<nil>", "some validation rules were not checked"),
+        ],
+    );
+    check(
+        scene,
+        expect![[r"
+        ! Blocked /spec/clusterIP
+        SchemaDefault /spec/clusterIPs"]],
+    );
+    let container = |image: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}});
+    let scene = Scene::new("apps/v1 Deployment", container(json!(["a"])), container(json!("a:1")))
+        .by("argocd-controller Apply 1", json!({}))
+        .applied_before(container(json!("a:1")))
+        .refused(
+            422,
+            "failed to create typed patch object",
+            &[(
+                "FieldValueTypeInvalid",
+                "spec.template.spec.containers[name=\"c\"].image",
+                "expected string, got &value.valueUnstructured",
+            )],
+        );
+    check(scene, expect!["! Blocked /spec/template/spec/containers/0/image"]);
 }
 
 #[test]

@@ -384,8 +384,6 @@ fn mistyped(message: &str) -> ApiFailure {
         .lines()
         .filter_map(|line| {
             let (field, problem) = line.trim().strip_prefix('.')?.split_once(": ")?;
-            // An item is named by its keys there (`containers[name="c"]`), which is no position.
-            let field = field.split_once('[').map_or(field, |(list, _)| list);
             Some(FailureCause {
                 reason: "FieldValueTypeInvalid".to_owned(),
                 message: problem.to_owned(),
@@ -409,7 +407,7 @@ mod tests {
         );
         assert_eq!(failure.code, 422);
         let fields: Vec<&str> = failure.causes.iter().map(|cause| cause.field.as_str()).collect();
-        assert_eq!(fields, ["spec.replicas", "spec.template.spec.containers"]);
+        assert_eq!(fields, ["spec.replicas", "spec.template.spec.containers[name=\"c\"].image"]);
         assert_eq!(failure.causes[0].message, "expected numeric (int or float), got string");
     }
 }

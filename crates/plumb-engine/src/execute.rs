@@ -133,7 +133,10 @@ impl Executor<'_> {
                 let knowledge = (self.knowledge)(key);
                 let manifest = self.prepared(key, &object.manifest, &knowledge);
                 let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
-                if *migrate && !*dry_run {
+                // Whoever writes the whole object over takes nothing over: what left Git goes by itself, and a record
+                // that only an apply would fill again would be lost.
+                let is_whole = matches!(how, HowToApply::Replace | HowToApply::Recreate);
+                if *migrate && !*dry_run && !is_whole {
                     self.migrate(key, &knowledge).await?;
                 }
                 self.write_patiently(key, &manifest, manner, &knowledge).await?

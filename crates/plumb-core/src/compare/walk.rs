@@ -1,5 +1,6 @@
 //! The typed walk of what Git asks over what the cluster holds.
 
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use super::value::{Relation, is_zero, relate};
 use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
 use crate::normalize::is_kept_metadata;
 use crate::object::{FieldPath, Segment};
-use crate::schema::{Field, KindSchema, ListType, Schema, ServerFill, Shape, server_fill};
+use crate::schema::{Field, KindSchema, ListType, Schema, ServerFill, Shape};
 
 /// One step of the walk. A list item may stand at different places on the two sides.
 #[derive(Clone, Copy, Debug)]
@@ -83,48 +84,44 @@ impl<'a> Walk<'a> {
         live: &'a Map<String, Value>,
         skipped: impl Fn(&str) -> bool,
     ) {
-        let is_free_map = schema.is_some_and(Schema::is_free_map);
-        for (name, wanted) in desired {
+        for (name, wanted, found) in both(desired, live) {
             if skipped(name) {
                 continue;
             }
             self.steps.push(Step::Field(name));
-            let found = live.get(name);
-            match (schema.map(|schema| schema.field(name)), found) {
-                // What the server stored it also knows, whatever an older document says.
-                (Some(Field::Unknown), None) if !wanted.is_null() => self.unknown(schema, name),
-                (field, found) => {
-                    let schema = match field {
-                        Some(Field::Known(schema)) => Some(schema),
-                        Some(Field::Open | Field::Unknown) | None => None,
-                    };
-                    match found {
-                        _ if wanted.is_null() => self.null(schema, found, live),
-                        Some(found) if !found.is_null() => self.place(schema, wanted, found),
-                        _ => self.missing(schema, wanted, is_free_map),
+            let found = found.filter(|found| !found.is_null());
+            match (wanted, found) {
+                (Some(wanted), found) if !wanted.is_null() => self.field(schema, name, wanted, found),
+                (wanted, found) => {
+                    if wanted.is_some() {
+                        self.null(found);
+                    }
+                    if let Some(found) = found {
+                        self.added_field(schema, name, found, live);
                     }
                 }
             }
             self.steps.pop();
         }
-        for (name, found) in live {
-            let mentioned = desired.get(name).is_some_and(|wanted| !wanted.is_null());
-            if mentioned || found.is_null() || skipped(name) {
-                continue;
-            }
-            self.steps.push(Step::Field(name));
-            self.added_field(schema, name, found, live);
-            self.steps.pop();
+    }
+
+    /// A field that Git sets.
+    fn field(&mut self, parent: Option<Schema<'a>>, name: &str, wanted: &'a Value, found: Option<&'a Value>) {
+        let field = parent.map(|parent| parent.field(name));
+        let schema = match field {
+            Some(Field::Known(schema)) => Some(schema),
+            Some(Field::Open | Field::Unknown) | None => None,
+        };
+        match (field, found) {
+            (_, Some(found)) => self.place(schema, wanted, found),
+            // What the server stored it also knows, whatever an older document says.
+            (Some(Field::Unknown), None) => self.unknown(parent, name),
+            (_, None) => self.missing(schema, wanted, parent.is_some_and(Schema::is_free_map)),
         }
     }
 
     /// Git writes null: the same as leaving it out.
-    fn null(
-        &mut self,
-        _schema: Option<Schema<'a>>,
-        found: Option<&'a Value>,
-        _siblings: &'a Map<String, Value>,
-    ) {
+    fn null(&mut self, found: Option<&'a Value>) {
         // Generators write `creationTimestamp: null` everywhere; nobody needs to hear of it.
         if !matches!(self.steps.last(), Some(Step::Field("creationTimestamp"))) {
             self.forgive(Reason::Null, None, found);
@@ -375,6 +372,26 @@ fn path_of(steps: &[Step<'_>], side: Side) -> FieldPath {
     FieldPath::from(segments)
 }
 
+/// The keys of two maps with their values, in order. Both are sorted, so one pass over both will do.
+fn both<'a>(
+    one: &'a Map<String, Value>,
+    other: &'a Map<String, Value>,
+) -> impl Iterator<Item = (&'a str, Option<&'a Value>, Option<&'a Value>)> {
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (one.peek(), other.peek()) {
+            (Some((one, _)), Some((other, _))) => one.cmp(other),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return None,
+        };
+        let left = if order.is_le() { one.next() } else { None };
+        let right = if order.is_ge() { other.next() } else { None };
+        let (name, _) = left.or(right)?;
+        Some((name.as_str(), left.map(|(_, value)| value), right.map(|(_, value)| value)))
+    })
+}
+
 static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 pub(super) fn known<'a>(schema: Option<Schema<'a>>, name: &str) -> Option<Schema<'a>> {
@@ -401,8 +418,7 @@ fn fill_of(
     {
         return Fill::Schema;
     }
-    let of_type = parent.and_then(Schema::type_name);
-    match of_type.and_then(|of_type| server_fill(of_type, name, found, siblings)) {
+    match parent.and_then(|parent| parent.server_fill(name, found, siblings)) {
         Some(ServerFill::Default) => Fill::BuiltIn,
         Some(ServerFill::Allocated) => Fill::Allocated,
         None => Fill::None,

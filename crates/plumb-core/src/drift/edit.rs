@@ -79,7 +79,8 @@ fn without(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
 /// Operations that make Git say what the cluster has.
 fn as_live(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
     let (desired, live) = (evidence.desired?.manifest.value(), evidence.live?.value());
-    let mut next = desired.clone();
+    // What Git will have when the operations so far are done; needed where one adds something.
+    let mut next: Option<Value> = None;
     let (mut changed, mut removed, mut added) = (Vec::new(), BTreeSet::new(), Vec::new());
     for explained in group {
         match (explained.change, &explained.git) {
@@ -93,7 +94,10 @@ fn as_live(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
                 changed.push(json!({"op": "replace", "path": place.to_string(), "value": value}));
             }
             // What Git does not have: a field, or one more item in a list.
-            _ => added.push(addition(&mut next, live, &explained.field)?),
+            _ => {
+                let next = next.get_or_insert_with(|| desired.clone());
+                added.push(addition(next, live, &explained.field)?);
+            }
         }
     }
     // From the end, so that no operation moves what a later one is about.

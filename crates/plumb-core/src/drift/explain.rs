@@ -333,7 +333,17 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
     if case.owners.is_empty() && addition.fill == Fill::None {
         return Some(unclaimed_addition::nobody(addition, strict));
     }
+    if is_scaled(case, addition) {
+        return controller_owned::scaled_addition(case, addition)
+            .or_else(|| Some(tug_of_war::escalate(case, unclaimed_addition::scaled(addition, strict))));
+    }
     Some(unowned(case, addition))
+}
+
+/// Replicas that are not the default were set by a write through `scale`, which leaves no record where nobody owns
+/// them.
+fn is_scaled(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    case.is_built_in() && addition.fill == Fill::None && is_path(&addition.path, &["spec", "replicas"])
 }
 
 /// Nobody's field: the server's or an admission configuration's.
@@ -397,7 +407,7 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> V
             }));
             found
         }
-        None => blocked::refused(failure, case.is_secret, &unsettled(case, found, ignored)),
+        None => blocked::refused(case, failure, &unsettled(case, found, ignored)),
     }
 }
 

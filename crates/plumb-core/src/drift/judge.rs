@@ -162,7 +162,7 @@ fn judge_missing(evidence: &Evidence<'_>, desired: &DesiredObject, is_secret: bo
     };
     // A namespace or a kind that does not exist yet comes with the sync; that is no refusal of this object.
     match failure.filter(|failure| failure.is_final()) {
-        Some(failure) => explained.extend(blocked::refused(failure, is_secret, &[])),
+        Some(failure) => explained.extend(blocked::refused(&case, failure, &[])),
         None => explained.push(behind::missing(evidence)),
     }
     settle(evidence, Counted, explained)

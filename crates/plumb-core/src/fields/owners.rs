@@ -140,7 +140,18 @@ fn descend<'a, 'v>(
 /// The subtree of the list item at `index`.
 fn item_of<'a>(fields: &'a Map<String, Value>, items: &[Value], index: usize) -> Option<&'a Value> {
     let item = items.get(index)?;
+    // Most lists are keyed by the names of their items alone, so the element can be spelled and looked up.
+    if let Some(name) = item.get("name").and_then(Value::as_str).filter(|name| is_plain(name))
+        && let Some(subtree) = fields.get(format_compact!("k:{{\"name\":\"{name}\"}}").as_str())
+    {
+        return Some(subtree);
+    }
     fields.iter().find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
+}
+
+/// Is it written in JSON as it is?
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 /// Does a path element (`k:{"name":"c"}`, `v:"a"`, `i:0`) mean this list item? A key field that the live item

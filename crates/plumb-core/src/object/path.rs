@@ -25,8 +25,12 @@ impl FieldPath {
     }
 
     /// Reads a place as the API server names it in an error: `spec.template.spec.containers[0].image`. Keys in
-    /// brackets (`annotations[a/b]`) are fields.
+    /// brackets (`annotations[a/b]`) are fields, and so are those of list items (`containers[name="c"]`), which
+    /// [`FieldPath::with_positions`] turns into positions. `<nil>` is no place in particular.
     pub fn from_server(field: &str) -> Self {
+        if field == "<nil>" {
+            return Self::root();
+        }
         let mut segments = Vec::new();
         let mut rest = field;
         while !rest.is_empty() {
@@ -46,6 +50,29 @@ impl FieldPath {
             }
         }
         Self(segments)
+    }
+
+    /// This place with list items that are named by their keys (`name="c"`, `port=80,protocol="TCP"`) given by their
+    /// positions in `value`. A list that has no such item is as far as it goes.
+    #[must_use]
+    pub fn with_positions(&self, value: &Value) -> Self {
+        let mut place = Self::root();
+        let mut inside = Some(value);
+        for segment in &self.0 {
+            let next = match (segment, inside) {
+                (Segment::Field(keys), Some(Value::Array(items))) if keys.contains('=') => {
+                    let Some(at) = items.iter().position(|item| has_keys(item, keys)) else { return place };
+                    Segment::Index(at)
+                }
+                (segment, _) => segment.clone(),
+            };
+            inside = inside.and_then(|value| match &next {
+                Segment::Field(name) => value.get(name.as_str()),
+                Segment::Index(index) => value.get(*index),
+            });
+            place.push(next);
+        }
+        place
     }
 
     /// Reads a JSON pointer. Digits become positions only where the value that is walked later is a list, so
@@ -112,6 +139,15 @@ impl FieldPath {
     }
 }
 
+/// Does a list item have these keys, as the server writes them in an error? One that the item leaves out has its
+/// default, whatever that is.
+fn has_keys(item: &Value, keys: &str) -> bool {
+    keys.split(',').all(|key| {
+        let Some((name, text)) = key.split_once('=') else { return false };
+        item.get(name).is_none_or(|value| value.to_string() == text)
+    })
+}
+
 impl From<Vec<Segment>> for FieldPath {
     fn from(segments: Vec<Segment>) -> Self {
         Self(segments)
@@ -143,8 +179,23 @@ mod tests {
             ("metadata.annotations[a/b.c]", "/metadata/annotations/a~1b.c"),
             ("", ""),
             ("..x", ""),
+            ("<nil>", ""),
         ] {
             assert_eq!(FieldPath::from_server(field).to_string(), expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn items_that_the_server_names_by_their_keys_get_their_positions() {
+        let value = json!({"c": [{"name": "a"}, {"name": "b", "ports": [{"p": 80}, {"p": 81, "q": "UDP"}]}]});
+        for (field, expected) in [
+            ("c[name=\"b\"].ports", "/c/1/ports"),
+            ("c[name=\"b\"].ports[p=81,q=\"UDP\"].x", "/c/1/ports/1/x"),
+            ("c[name=\"b\"].ports[p=80,q=\"TCP\"]", "/c/1/ports/0"),
+            ("c[name=\"z\"].ports", "/c"),
+            ("c[0].ports", "/c/0/ports"),
+        ] {
+            assert_eq!(FieldPath::from_server(field).with_positions(&value).to_string(), expected, "{field}");
         }
     }
 

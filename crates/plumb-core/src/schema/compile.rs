@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
+use super::known_defaults::Fills;
 use super::node::{ListType, Node, NodeId, NodeShape, Scalar};
 use crate::object::GroupVersionKind;
 
@@ -31,7 +32,13 @@ pub(super) struct DocumentKind {
 
 impl Document {
     pub(super) fn node(&self, id: NodeId) -> &Node {
-        static ANY: Node = Node { shape: NodeShape::Any, default: None, type_name: None, embedded: false };
+        static ANY: Node = Node {
+            shape: NodeShape::Any,
+            default: None,
+            type_name: None,
+            fills: Fills::NONE,
+            embedded: false,
+        };
         self.nodes.get(id.0 as usize).unwrap_or(&ANY)
     }
 
@@ -139,6 +146,7 @@ impl<'a> Compiler<'a> {
         self.named.insert(name, id);
         let mut node = self.compile(schema, built_in, 0);
         node.type_name = Some(name.as_str().into());
+        node.fills = Fills::of_type(name);
         if let Some(scalar) = well_known(name) {
             node.shape = NodeShape::Scalar(scalar);
         }
@@ -190,7 +198,7 @@ impl<'a> Compiler<'a> {
         } else {
             self.map_shape(schema, built_in, depth)
         };
-        Node { shape, default, type_name: None, embedded }
+        Node { shape, default, type_name: None, fills: Fills::NONE, embedded }
     }
 
     fn map_shape(&mut self, schema: &'a Value, built_in: bool, depth: usize) -> NodeShape {

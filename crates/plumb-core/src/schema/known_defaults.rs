@@ -14,34 +14,55 @@ pub enum ServerFill {
     Allocated,
 }
 
-/// Is `value` what the API server itself puts into `field` of a built-in type?
-pub fn server_fill(
-    type_name: &str,
-    field: &str,
-    value: &Value,
-    siblings: &Map<String, Value>,
-) -> Option<ServerFill> {
-    let short = type_name.strip_prefix("io.k8s.api.").unwrap_or(type_name);
-    let at = TABLE.binary_search_by(|(of, name, _)| (*of, *name).cmp(&(short, field))).ok()?;
-    let (_, _, fill) = TABLE.get(at)?;
-    let is_default = match fill {
-        Allocated => return Some(ServerFill::Allocated),
-        Text(text) => value.as_str() == Some(text),
-        Number(number) => value.as_i64() == Some(*number),
-        Flag(flag) => value.as_bool() == Some(*flag),
-        Empty => value.as_object().is_some_and(Map::is_empty),
-        AnyOf(texts) => value.as_str().is_some_and(|value| texts.contains(&value)),
-        PullPolicy => value.as_str() == Some(pull_policy(siblings)),
-        Beside(name, with, without) => {
-            value.as_str() == Some(if siblings.contains_key(*name) { with } else { without })
-        }
-        ListOf(texts) => value.as_array().is_some_and(|items| {
-            items.len() == texts.len()
-                && items.iter().zip(*texts).all(|(item, text)| item.as_str() == Some(text))
-        }),
-        Sibling(name) => siblings.get(*name) == Some(value),
-    };
-    is_default.then_some(ServerFill::Default)
+/// What the API server itself puts into the fields of one built-in type. Looked up once, when a schema is compiled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fills(&'static [(&'static str, &'static str, Fill)]);
+
+impl Fills {
+    /// Nothing.
+    pub(super) const NONE: Self = Self(&[]);
+
+    pub(super) fn of_type(type_name: &str) -> Self {
+        let short = type_name.strip_prefix("io.k8s.api.").unwrap_or(type_name);
+        let start = TABLE.partition_point(|(of, _, _)| *of < short);
+        let (_, from_here) = TABLE.split_at(start);
+        let (of_type, _) = from_here.split_at(from_here.partition_point(|(of, _, _)| *of == short));
+        Self(of_type)
+    }
+
+    /// Is `value` what the server puts into `field`?
+    pub(super) fn fill(
+        self,
+        field: &str,
+        value: &Value,
+        siblings: &Map<String, Value>,
+    ) -> Option<ServerFill> {
+        let (_, _, fill) = self.0.iter().find(|(_, name, _)| *name == field)?;
+        fill.is_it(value, siblings)
+    }
+}
+
+impl Fill {
+    fn is_it(&self, value: &Value, siblings: &Map<String, Value>) -> Option<ServerFill> {
+        let is_default = match self {
+            Allocated => return Some(ServerFill::Allocated),
+            Text(text) => value.as_str() == Some(text),
+            Number(number) => value.as_i64() == Some(*number),
+            Flag(flag) => value.as_bool() == Some(*flag),
+            Empty => value.as_object().is_some_and(Map::is_empty),
+            AnyOf(texts) => value.as_str().is_some_and(|value| texts.contains(&value)),
+            PullPolicy => value.as_str() == Some(pull_policy(siblings)),
+            Beside(name, with, without) => {
+                value.as_str() == Some(if siblings.contains_key(*name) { with } else { without })
+            }
+            ListOf(texts) => value.as_array().is_some_and(|items| {
+                items.len() == texts.len()
+                    && items.iter().zip(*texts).all(|(item, text)| item.as_str() == Some(text))
+            }),
+            Sibling(name) => siblings.get(*name) == Some(value),
+        };
+        is_default.then_some(ServerFill::Default)
+    }
 }
 
 /// Images without a tag, or with the tag `latest`, are pulled always.
@@ -247,5 +268,16 @@ mod tests {
     #[test]
     fn the_table_is_sorted() {
         assert!(TABLE.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)));
+    }
+
+    #[test]
+    fn a_type_has_its_own_part_of_the_table() {
+        let n_fills = |name: &str| Fills::of_type(name).0.len();
+        assert_eq!(n_fills("io.k8s.api.core.v1.Container"), 4);
+        assert_eq!(n_fills("io.k8s.api.storage.v1.StorageClass"), 2, "the last one");
+        assert_eq!(n_fills("io.k8s.api.core.v1.Contain"), 0);
+        assert_eq!(n_fills("zebra"), 0);
+        let types: std::collections::BTreeSet<&str> = TABLE.iter().map(|(of, _, _)| *of).collect();
+        assert_eq!(types.into_iter().map(n_fills).sum::<usize>(), TABLE.len());
     }
 }

@@ -12,7 +12,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use known_defaults::{ServerFill, server_fill};
+pub use known_defaults::ServerFill;
 pub use known_types::KnownType;
 pub use node::{Field, ListType, Scalar, Schema, Shape};
 pub use set::{KindSchema, SchemaSet};

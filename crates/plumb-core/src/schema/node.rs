@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::compile::Document;
+use super::known_defaults::{Fills, ServerFill};
 
 /// Position of a node in its document's arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +19,8 @@ pub(super) struct Node {
     pub(super) default: Option<Value>,
     /// The definition's name, such as `io.k8s.api.core.v1.Container`.
     pub(super) type_name: Option<Box<str>>,
+    /// What the server fills into the fields of this type.
+    pub(super) fills: Fills,
     /// An embedded object with its own `apiVersion`, `kind` and `metadata`.
     pub(super) embedded: bool,
 }
@@ -176,6 +179,11 @@ impl<'a> Schema<'a> {
     /// What the server fills in here when the field is absent.
     pub fn default(self) -> Option<&'a Value> {
         self.node().default.as_ref()
+    }
+
+    /// Is `value` what the API server itself puts into this map's field `name`?
+    pub fn server_fill(self, name: &str, value: &Value, siblings: &Map<String, Value>) -> Option<ServerFill> {
+        self.node().fills.fill(name, value, siblings)
     }
 
     /// The definition's name, such as `io.k8s.api.core.v1.Container`.

@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{ApiFailure, DriftClass, Fix, FixKind};
-use crate::object::FieldPath;
+use crate::object::{FieldPath, Segment};
 
 /// Lists in Git that name an item twice: the server refuses to merge them.
 pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Explained> {
@@ -20,10 +20,11 @@ pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Expl
 
 /// The server refuses what Git asks. `differing` are the fields that an apply would change.
 pub(in crate::drift) fn refused(
+    case: &Case<'_>,
     failure: &ApiFailure,
-    is_secret: bool,
     differing: &[FieldPath],
 ) -> Vec<Explained> {
+    let is_secret = case.is_secret;
     // The server quotes values in its messages.
     let message = |text: &str| if is_secret { failure.reason.clone() } else { bounded(text) };
     let (immutable, hint) = if is_immutable(&failure.message) {
@@ -46,13 +47,28 @@ pub(in crate::drift) fn refused(
     };
     let at = |place: FieldPath, text: &str| -> Vec<Explained> {
         let fields = changed_within(&place, text, differing);
-        let fields = if fields.is_empty() { vec![place] } else { fields };
+        let fields = if fields.is_empty() { vec![one_of_many(place, differing)] } else { fields };
         fields.into_iter().map(|field| blocked(field, text)).collect()
     };
     if failure.causes.is_empty() {
         return at(FieldPath::root(), &failure.message);
     }
-    failure.causes.iter().flat_map(|cause| at(FieldPath::from_server(&cause.field), &cause.message)).collect()
+    let place = |field: &str| FieldPath::from_server(field).with_positions(case.desired.value());
+    failure.causes.iter().flat_map(|cause| at(place(&cause.field), &cause.message)).collect()
+}
+
+/// Some fields have a second form for many values, whose first item is the same (`clusterIP`, `clusterIPs`): the server
+/// complains about either, Git writes one.
+fn one_of_many(place: FieldPath, differing: &[FieldPath]) -> FieldPath {
+    let one = match place.segments() {
+        [parents @ .., Segment::Field(many), Segment::Index(0)] => many.strip_suffix('s').map(|one| {
+            let mut segments = parents.to_vec();
+            segments.push(Segment::Field(one.into()));
+            FieldPath::from(segments)
+        }),
+        _ => None,
+    };
+    one.filter(|one| differing.contains(one)).unwrap_or(place)
 }
 
 /// The fields that a refusal is about, where the server names only what they stand in: the `spec` of a `StatefulSet`,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::case::{Case, Explained, is_controller, is_path, is_under, last_field, show, writer};
-use super::super::{DriftClass, Fix, FixKind};
+use super::super::{Autoscaler, DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Change, Difference, Quantity};
 use crate::fields::{Entry, is_control_plane};
 use crate::object::FieldPath;
@@ -48,9 +48,7 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
     if !is_scaled && !is_path(&difference.path, &["spec", "replicas"]) {
         return None;
     }
-    if let Some(autoscaler) =
-        case.facts().autoscalers.iter().find(|autoscaler| autoscaler.kind != "VerticalPodAutoscaler")
-    {
+    if let Some(autoscaler) = case.facts().autoscalers.iter().find(|autoscaler| sets_replicas(autoscaler)) {
         return Some(format!(
             "{} `{}` targets this object and sets its replicas: {}",
             autoscaler.kind,
@@ -182,6 +180,18 @@ pub(in crate::drift) fn addition(
     };
     let evidence = format!("`{}` {why}", writer(entry));
     Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence).by(entry))
+}
+
+/// Replicas that Git leaves open and an autoscaler sets, without a record of it.
+pub(in crate::drift) fn scaled_addition(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
+    let autoscaler = case.facts().autoscalers.iter().find(|autoscaler| sets_replicas(autoscaler))?;
+    let evidence =
+        format!("{} `{}` targets this object and sets its replicas", autoscaler.kind, autoscaler.name);
+    Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence))
+}
+
+fn sets_replicas(autoscaler: &Autoscaler) -> bool {
+    autoscaler.kind != "VerticalPodAutoscaler"
 }
 
 pub(in crate::drift) fn fix(fields: &[String], is_in_git: bool) -> Fix {

@@ -1,9 +1,10 @@
 //! R: someone changed a value that Git sets.
 
-use super::super::case::{Case, Explained, writer};
+use super::super::case::{Case, Explained, last_field, writer};
 use super::super::{DriftClass, Fix, FixKind, Previous};
 use crate::compare::{Addition, Change, Difference};
 use crate::fields::Entry;
+use crate::object::FieldPath;
 
 /// Another writer owns the place, and wrote after our last apply.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -39,8 +40,23 @@ pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry
     .by(entry);
     if difference.change == Change::Extra {
         explained.take.clone_from(&difference.whole);
+    } else {
+        explained.take = options_of_strategy(case, difference, entry);
     }
     explained
+}
+
+/// Who edits the type of a rollout strategy also owns the options that the server filled in for the new type
+/// (`rollingUpdate`), and Git's type forbids them: they go when the edit goes.
+fn options_of_strategy(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Option<FieldPath> {
+    let strategy = difference.path.parent()?;
+    let is_strategy = matches!(last_field(&strategy), Some("strategy" | "updateStrategy"));
+    if !is_strategy || last_field(&difference.path) != Some("type") || !case.is_built_in() {
+        return None;
+    }
+    let options = strategy.field("rollingUpdate");
+    let is_theirs = options.find(case.live.value()).is_some() && entry.owns(&options, case.live.value());
+    (is_theirs && options.find(case.desired.value()).is_none()).then_some(options)
 }
 
 /// What we applied is not ours any more, and nobody's name stands on it. Whoever writes in another version of the

@@ -30,6 +30,22 @@ pub(in crate::drift) fn nobody(addition: &Addition<'_>, strict: bool) -> Explain
     )
 }
 
+/// Replicas that Git leaves open and somebody set: where nobody owns them, the server keeps no record of a write through
+/// `scale`.
+pub(in crate::drift) fn scaled(addition: &Addition<'_>, strict: bool) -> Explained {
+    let mut explained = Explained::new(
+        DriftClass::UnclaimedAddition,
+        addition.path.clone(),
+        strict,
+        format!(
+            "somebody scaled it to {}; Git leaves the replicas open, and the server keeps no record of who",
+            addition.live
+        ),
+    );
+    explained.take = strict.then(|| addition.path.clone());
+    explained
+}
+
 pub(in crate::drift) fn fix(counts: bool) -> Fix {
     let text = if counts {
         "take it into Git, or sync to remove it (`Strict=true` counts additions)"
