@@ -66,7 +66,7 @@ async fn killed_at_any_moment_it_ends_as_git_asks_and_nothing_happens_twice() ->
     }
     println!("{kills} kills in {} rounds", round.0);
 
-    proof::hooks(&stage, &user, &jobs, round).await?;
+    proof::hooks(&stage, &user, &jobs, round)?;
     proof::writes(&stage, &user, round)?;
     proof::tombstones(&stage, round).await?;
     for decoy in &decoys {
