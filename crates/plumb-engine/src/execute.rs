@@ -354,24 +354,34 @@ impl Executor<'_> {
 
     /// Takes our finalizer off; other finalizers stay.
     async fn release_hook(&self, key: &ObjectKey) -> Result<Success, WriteError> {
+        const TRIES: usize = 5;
         let knowledge = (self.knowledge)(key);
-        let Some(live) = &knowledge.live else { return Ok(Success::default()) };
-        let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
-        let Some(finalizers) = finalizers.filter(|list| list.iter().any(|entry| entry == HOOK_FINALIZER))
-        else {
-            return Ok(Success::default());
-        };
-        let kept: Vec<&Value> = finalizers.iter().filter(|entry| *entry != HOOK_FINALIZER).collect();
-        let Some(target) = Target::of(live) else { return Ok(Success::default()) };
-        let patch = Patch::Merge(
-            json!({"metadata": {"finalizers": kept, "resourceVersion": live.resource_version()}}),
-        );
-        let permit = self.permit(key, &knowledge)?;
-        match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
-            Ok(_) => Ok(Success::default()),
-            Err(error) if error.api().is_some_and(ApiError::is_not_found) => Ok(Success::default()),
-            Err(error) => Err(error),
+        let mut known = knowledge.live.clone();
+        let mut last = Ok(Success::default());
+        for _ in 0..TRIES {
+            let Some((live, patch)) = known.as_ref().and_then(|live| Some((live, without_finalizer(live)?)))
+            else {
+                return Ok(Success::default());
+            };
+            let Some(target) = Target::of(live) else { return Ok(Success::default()) };
+            let permit = self.permit(key, &knowledge)?;
+            match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+                Ok(_) => return Ok(Success::default()),
+                Err(error) if error.api().is_some_and(ApiError::is_not_found) => {
+                    return Ok(Success::default());
+                }
+                // The hook's controller wrote its status in between.
+                Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
+                    let fresh =
+                        self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
+                    let fresh = fresh.await?.filter(|fresh| fresh.uid() == live.uid());
+                    known = fresh.map(Arc::new);
+                    last = Err(error);
+                }
+                Err(error) => return Err(error),
+            }
         }
+        last
     }
 
     async fn delete(
@@ -431,6 +441,15 @@ impl Executor<'_> {
             impersonation: self.impersonation.clone(),
         }
     }
+}
+
+/// What takes the hook finalizer off this very state of an object; `None` if it is not there.
+fn without_finalizer(live: &Manifest) -> Option<Patch> {
+    let finalizers = live.value().pointer("/metadata/finalizers")?.as_array()?;
+    let kept: Vec<&Value> = finalizers.iter().filter(|entry| *entry != HOOK_FINALIZER).collect();
+    (kept.len() < finalizers.len()).then(|| {
+        Patch::Merge(json!({"metadata": {"finalizers": kept, "resourceVersion": live.resource_version()}}))
+    })
 }
 
 #[derive(Clone, Copy)]

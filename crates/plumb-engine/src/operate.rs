@@ -432,7 +432,8 @@ impl Run<'_> {
     fn hold(&self, app: &App, ground: &Ground, active: &ActiveOperation) -> Option<String> {
         let pause = app.pause.as_ref().filter(|pause| !is_by_person(active) && pause.holds_at(self.now));
         let paused = pause.map(|pause| format!("paused: {}", pause.reason));
-        paused.or_else(|| ground.operation_window(app, active, self.now))
+        let window = || ground.operation_window(app, active, self.now);
+        paused.or_else(|| window().map(|why| format!("Sync operation blocked by sync window: {why}")))
     }
 
     fn terminate(&self, app: &App, active: &mut ActiveOperation) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use plumb_core::app::Pause;
 use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, since};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
@@ -93,6 +94,11 @@ fn sight(
         } else {
             trouble(around.store, live, health.clone())
         },
+        held: live
+            .annotation(Pause::ANNOTATION)
+            .map(Pause::parse)
+            .filter(|pause| pause.holds_at(around.now))
+            .map(|pause| pause.reason),
         health,
     }
 }

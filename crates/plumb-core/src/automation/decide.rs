@@ -52,8 +52,9 @@ pub struct Item {
     /// Would a sync of just this object change what counts? Not for classes that self-heal leaves alone, not
     /// where a guard keeps the object, not where it is on its way out already.
     pub can_heal: bool,
-    /// Is it still what this app applied from an older revision? After a sync of the newest that means that it was
-    /// left out: held by a person, or not among the objects that somebody chose.
+    /// Is it still what this app applied from an older revision, though the newest asks for something else or does
+    /// not have it? After a sync of the newest that means that it was left out: held by a person, or not among the
+    /// objects that somebody chose.
     pub is_behind: bool,
     /// Another app owns it and no longer renders it: it may be taken over.
     pub moves_here: bool,
@@ -214,7 +215,7 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
         // Not a heal: nobody changed the cluster, it is Git's newest state that has not arrived.
         Some(_) if !automation.self_heal && !heals.behind.is_empty() => SyncStart {
             kind: StartKind::CatchUp,
-            prune: false,
+            prune: automation.prune,
             selected: Some(heals.behind.clone()),
             heal_attempts: 0,
         },
@@ -282,7 +283,7 @@ impl Heals {
             }
             // A fight that was given up is told for as long as it lasts, though nothing can heal it any more.
             let standing = situation.ledger.standing(&item.key, &item.context, &situation.limits, now);
-            let can_heal = item.is_behind || item.can_heal && (may_prune || !item.requires_pruning);
+            let can_heal = (item.is_behind || item.can_heal) && (may_prune || !item.requires_pruning);
             match standing {
                 Standing::Stopped(stopped) => heals.stopped.push(stopped),
                 Standing::Free if can_heal => {

@@ -12,7 +12,8 @@ use crate::sync::OperationPhase;
 ///
 /// Words: `manual`, `prune`, `heal`, `empty`, `busy`, `deleting`, `window`, `paused`, `unknown`; `last=PHASE` (this
 /// revision was tried), `older=PHASE` (another was), `bare=PHASE` (without result), `irrelevant`. Items:
-/// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`.
+/// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`,
+/// `left` (left Git, and the sync left it), `held-left`.
 fn decided(words: &str) -> String {
     decided_with(words, &HealLedger::default(), now())
 }
@@ -27,16 +28,16 @@ fn item(word: &str) -> Option<Item> {
         status,
         requires_pruning,
         can_heal,
-        is_behind: matches!(word, "behind" | "held-behind"),
+        is_behind: matches!(word, "behind" | "held-behind" | "left" | "held-left"),
         moves_here: word == "moved",
-        is_paused: matches!(word, "held" | "held-behind"),
+        is_paused: matches!(word, "held" | "held-behind" | "held-left"),
         context: context("night-scaler"),
     };
     match word {
         "red" | "held" | "moved" => Some(item(Some(SyncCode::OutOfSync), false, true)),
         "fixed" | "behind" | "held-behind" => Some(item(Some(SyncCode::OutOfSync), false, false)),
         "green" => Some(item(Some(SyncCode::Synced), false, false)),
-        "extra" => Some(item(Some(SyncCode::OutOfSync), true, true)),
+        "extra" | "left" | "held-left" => Some(item(Some(SyncCode::OutOfSync), true, true)),
         "hook" => Some(item(None, true, true)),
         _ => None,
     }
@@ -161,6 +162,18 @@ fn what_a_sync_left_out_is_caught_up_with_once_nothing_holds_it() {
     assert_eq!(decided("behind red green last=Succeeded"), "CatchUp behind prune=false attempt=0");
     assert_eq!(decided("heal behind red green last=Succeeded"), "SelfHeal behind,red prune=false attempt=3");
     assert_eq!(decided("behind green last=Failed"), "refuse: Failed last sync attempt to new: it broke");
+    // What left Git meanwhile goes, where the automation prunes at all; what came beside Git is no business of it.
+    assert_eq!(decided("prune held-left green last=Succeeded"), "NoSelfHeal");
+    assert_eq!(decided("prune left green last=Succeeded"), "CatchUp left prune=true attempt=0");
+    assert_eq!(decided("prune left behind green last=Succeeded"), "CatchUp left,behind prune=true attempt=0");
+    assert_eq!(decided("prune extra green last=Succeeded"), "NoSelfHeal");
+    assert_eq!(decided("left green last=Succeeded"), "OnlyPrunes");
+    assert_eq!(decided("left red green last=Succeeded"), "NoSelfHeal");
+    assert_eq!(decided("left behind green last=Succeeded"), "CatchUp behind prune=false attempt=0");
+    assert_eq!(
+        decided("prune left last=Succeeded"),
+        "refuse: Skipping sync attempt to new: auto-sync will wipe out all resources"
+    );
     // Something writes the old state again each time: that is a fight like any other.
     let ledger = HealLedger::default().healed(
         &key("ConfigMap", "behind"),

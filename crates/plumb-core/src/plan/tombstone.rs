@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::app::AppId;
 use crate::object::{Manifest, ObjectKey};
@@ -60,7 +61,44 @@ impl Tombstone {
         if let Some(map) = value.as_object_mut() {
             map.remove("status");
         }
+        match (self.key.group.as_str(), self.key.kind.as_str()) {
+            ("batch", "Job") => drop_generated_selector(&mut value),
+            ("", "PersistentVolumeClaim") => drop_binding(&mut value),
+            _ => {}
+        }
         Manifest::new(value).unwrap_or(manifest)
+    }
+
+    /// The object as it can be created where the cluster has given away what it was given before: the addresses
+    /// of a Service, the volume of a claim. `None` if there is nothing to do without.
+    pub fn restorable_elsewhere(&self) -> Option<Manifest> {
+        let whole = self.restorable();
+        let mut value = whole.clone().into_value();
+        let spec = value.get_mut("spec")?.as_object_mut()?;
+        match (self.key.group.as_str(), self.key.kind.as_str()) {
+            // A Service without an address was asked for: it has none to lose.
+            ("", "Service") if spec.get("clusterIP").is_some_and(|address| address != "None") => {
+                for field in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+                    spec.remove(field);
+                }
+                let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+                for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    port.remove("nodePort");
+                }
+            }
+            ("", "PersistentVolumeClaim") => {
+                spec.remove("volumeName");
+            }
+            _ => {}
+        }
+        Manifest::new(value).ok().filter(|manifest| *manifest != whole)
+    }
+
+    /// The volume that a claim had, if it was one that had one.
+    pub fn volume(&self) -> Option<&str> {
+        let is_claim = self.key.group.is_empty() && self.key.kind == "PersistentVolumeClaim";
+        let name = self.live.value().pointer("/spec/volumeName")?.as_str()?;
+        (is_claim && !name.is_empty()).then_some(name)
     }
 
     /// What restoring the object does not bring back, in words; empty if it comes back whole.
@@ -78,9 +116,44 @@ impl Tombstone {
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 Some("the definition comes back, its instances were deleted with it")
             }
+            ("", "Service") if self.live.value().pointer("/spec/type") == Some(&json!("LoadBalancer")) => {
+                Some("the Service comes back, its load balancer may have another address")
+            }
             ("batch", "Job") => Some("the Job comes back as a new one and runs again"),
             ("", "Pod") => Some("the Pod comes back as a new one"),
             _ => None,
         }
+    }
+}
+
+/// The server makes a Job's selector from its uid, and refuses one that is another's.
+fn drop_generated_selector(job: &mut Value) {
+    const GENERATED: [&str; 4] =
+        ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"];
+    if job.pointer("/spec/manualSelector") == Some(&json!(true)) {
+        return;
+    }
+    if let Some(spec) = job.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("selector");
+    }
+    for labels in ["/metadata/labels", "/spec/template/metadata/labels"] {
+        remove(job, labels, &GENERATED);
+    }
+}
+
+/// A claim that says it is bound, to a volume that knows another claim of its name, is lost. Without the marks it is
+/// bound anew.
+fn drop_binding(claim: &mut Value) {
+    const MARKS: [&str; 3] = [
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "volume.kubernetes.io/selected-node",
+    ];
+    remove(claim, "/metadata/annotations", &MARKS);
+}
+
+fn remove(object: &mut Value, map: &str, keys: &[&str]) {
+    if let Some(map) = object.pointer_mut(map).and_then(Value::as_object_mut) {
+        map.retain(|key, _| !keys.contains(&key.as_str()));
     }
 }

@@ -68,20 +68,12 @@ impl Run<'_, '_> {
         if self.state.progress(step) != Progress::Pending {
             return false;
         }
+        if let Some(skip) = self.held(step) {
+            self.state.record(step, status_of(&skip, step), OperationPhase::Succeeded, skip.to_string());
+            return true;
+        }
         let (status, phase, text) = match &step.action {
-            Action::Skip(skip) => {
-                let status = match skip {
-                    Skip::AlreadyTerminating => Some(ResultCode::Pruned),
-                    Skip::Collected => Some(ResultCode::Synced),
-                    Skip::PruneNotRequested
-                    | Skip::PruneForbidden
-                    | Skip::PruneUnproven(_)
-                    | Skip::HandedOver { .. } => Some(ResultCode::PruneSkipped),
-                    Skip::Paused { .. } if step.stage == Stage::Prunes => Some(ResultCode::PruneSkipped),
-                    Skip::OwnedBy { .. } | Skip::Paused { .. } => None,
-                };
-                (status, OperationPhase::Succeeded, skip.to_string())
-            }
+            Action::Skip(skip) => (status_of(skip, step), OperationPhase::Succeeded, skip.to_string()),
             Action::Unchanged => {
                 let phase =
                     if self.state.plan.dry_run { OperationPhase::Succeeded } else { OperationPhase::Running };
@@ -113,6 +105,20 @@ impl Run<'_, '_> {
         };
         self.state.record(step, status, phase, text);
         true
+    }
+
+    /// Did a person take hold of the object after the plan was made? Then it is left out, as the plan would have.
+    fn held(&self, step: &Step) -> Option<Skip> {
+        match &step.action {
+            Action::Apply { .. } | Action::Prune { .. } => {}
+            Action::Unchanged | Action::CreateNamespace { .. } | Action::RunHook(_) | Action::Skip(_) => {
+                return None;
+            }
+        }
+        match self.sight(step) {
+            Some(Sight::Live(live)) => live.held.clone().map(|why| Skip::Paused { why }),
+            Some(Sight::Gone | Sight::Collected) | None => None,
+        }
     }
 
     /// Sends a step's command, or says what it waits for first.
@@ -244,5 +250,18 @@ impl Run<'_, '_> {
             }
             Some(Sight::Gone | Sight::Collected) | None => false,
         }
+    }
+}
+
+/// The result of a step that is left out.
+fn status_of(skip: &Skip, step: &Step) -> Option<ResultCode> {
+    match skip {
+        Skip::AlreadyTerminating => Some(ResultCode::Pruned),
+        Skip::Collected => Some(ResultCode::Synced),
+        Skip::PruneNotRequested | Skip::PruneForbidden | Skip::PruneUnproven(_) | Skip::HandedOver { .. } => {
+            Some(ResultCode::PruneSkipped)
+        }
+        Skip::Paused { .. } if step.stage == Stage::Prunes => Some(ResultCode::PruneSkipped),
+        Skip::OwnedBy { .. } | Skip::Paused { .. } => None,
     }
 }

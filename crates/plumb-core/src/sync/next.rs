@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::finish::Release;
 use super::message::{self, Wait};
 use super::state::Progress;
-use super::{Command, Observed, OperationPhase, Sight, SyncState};
+use super::{Command, Observed, OperationPhase, ResultCode, Sight, SyncState};
 use crate::health::HealthStatus;
-use crate::plan::{Action, Group, Skip, Stage};
+use crate::plan::{Action, Group, Skip, Stage, Step};
 
 /// What to do now, and how the operation stands.
 #[derive(Clone, Debug)]
@@ -166,13 +166,15 @@ impl Run<'_, '_> {
             match (self.state.progress(step), &step.action) {
                 (Progress::Running, Action::RunHook(_)) => waits.push(Wait::Hook(step)),
                 (Progress::Running, _) if is_multi_step => waits.push(Wait::Health(step)),
-                (Progress::Succeeded, Action::Prune { uid, .. }) => match self.sight(step) {
-                    Some(Sight::Live(live)) if uid.is_none() || live.uid == *uid => {
-                        waits.push(Wait::Deletion(step));
+                (Progress::Succeeded, Action::Prune { uid, .. }) if self.was_pruned(step) => {
+                    match self.sight(step) {
+                        Some(Sight::Live(live)) if uid.is_none() || live.uid == *uid => {
+                            waits.push(Wait::Deletion(step));
+                        }
+                        None => waits.push(Wait::Deletion(step)),
+                        Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {}
                     }
-                    None => waits.push(Wait::Deletion(step)),
-                    Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {}
-                },
+                }
                 (Progress::Succeeded, Action::Skip(Skip::AlreadyTerminating)) => {
                     if matches!(self.sight(step), Some(Sight::Live(live)) if live.terminating) {
                         waits.push(Wait::Deletion(step));
@@ -191,6 +193,11 @@ impl Run<'_, '_> {
         waits
     }
 
+    /// Was it deleted? One that a person took hold of was left out.
+    fn was_pruned(&self, step: &Step) -> bool {
+        self.state.results.get(&step.id).is_some_and(|result| result.status == Some(ResultCode::Pruned))
+    }
+
     /// Stays, unless a newer revision waits and this one is stuck.
     pub(super) fn wait(&mut self, waits: &[Wait<'_>]) -> Verdict {
         if !self.state.in_flight.is_empty() {
@@ -204,7 +211,8 @@ impl Run<'_, '_> {
         let text = message::waiting(waits, self.observed);
         if let Some(newer) = self.observed.newer_revision
             && self.state.plan.automated
-            && is_stuck(waits, self.observed)
+            && waits.iter().any(|wait| is_stuck(wait, self.observed))
+            && !self.a_hook_works()
         {
             self.state.stopping = Some(format!("superseded by {newer}, because this one was {text}"));
             return self.stop();
@@ -212,14 +220,22 @@ impl Run<'_, '_> {
         Verdict::Running(text)
     }
 
+    /// Is a hook at work? It is never cut off, whatever else is waited for.
+    fn a_hook_works(&self) -> bool {
+        let mut hooks = self.state.plan.steps().filter(|step| step.hook().is_some());
+        hooks.any(|step| {
+            self.state.progress(step) == Progress::Running && !is_stuck(&Wait::Hook(step), self.observed)
+        })
+    }
+
     pub(super) fn running_tasks() -> Verdict {
         Verdict::Running("one or more tasks are running".to_owned())
     }
 }
 
-/// Can what is waited for not come about by itself? A hook that still works is never cut off.
-fn is_stuck(waits: &[Wait<'_>], observed: &Observed<'_>) -> bool {
-    let stuck = |wait: &Wait<'_>| match wait {
+/// Can what is waited for not come about by itself?
+fn is_stuck(wait: &Wait<'_>, observed: &Observed<'_>) -> bool {
+    match wait {
         Wait::Confirmation(_) => true,
         Wait::Health(_) | Wait::Hook(_) | Wait::Deletion(_) => wait.live(observed).is_some_and(|live| {
             live.trouble.is_some()
@@ -231,7 +247,5 @@ fn is_stuck(waits: &[Wait<'_>], observed: &Observed<'_>) -> bool {
                     HealthStatus::Healthy | HealthStatus::Progressing => false,
                 })
         }),
-    };
-    let works = |wait: &Wait<'_>| matches!(wait, Wait::Hook(_)) && !stuck(wait);
-    waits.iter().any(stuck) && !waits.iter().any(works)
+    }
 }

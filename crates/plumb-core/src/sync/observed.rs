@@ -59,6 +59,8 @@ pub struct LiveSight {
     pub since: Option<Timestamp>,
     /// What keeps it from getting well, if something is seen to.
     pub trouble: Option<Trouble>,
+    /// Why a person holds it, if somebody does: it is left out of the sync.
+    pub held: Option<String>,
 }
 
 /// What keeps an object from getting well.

@@ -13,6 +13,9 @@ use crate::object::ObjectKey;
 use crate::plan::fixture::{Fixture, time};
 use crate::plan::{LiveFacts, NamespaceFacts, OPERATION_ANNOTATION, ObjectFacts, Owner, Plan, StepId};
 
+/// Why a person holds an object.
+const PAUSED: &str = "until 13:00: migration";
+
 /// One object of the simulated cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SimObject {
@@ -26,6 +29,8 @@ pub(super) struct SimObject {
     pub(super) trouble: Option<String>,
     /// A finalizer of somebody else.
     pub(super) held_by: Option<String>,
+    /// A person holds it.
+    pub(super) paused: bool,
 }
 
 pub(super) struct World {
@@ -78,18 +83,12 @@ impl World {
             next_uid: 1,
             fixture,
         };
-        let live: Vec<(ObjectKey, bool, bool)> = world
-            .fixture
-            .facts
-            .iter()
-            .filter_map(|(key, facts)| {
-                Some((key.clone(), facts.in_sync, facts.live.as_ref()?.manifest.is_terminating()))
-            })
-            .collect();
-        for (key, in_sync, terminating) in live {
+        for (key, facts) in world.fixture.facts.clone() {
+            let Some(live) = &facts.live else { continue };
             let object = SimObject {
-                in_sync,
-                terminating,
+                in_sync: facts.in_sync,
+                terminating: live.manifest.is_terminating(),
+                paused: facts.paused.is_some(),
                 health: has_health(&key).then_some(HealthStatus::Healthy),
                 created: time("2026-11-01T00:00:00Z"),
                 ..world.fresh(&key)
@@ -113,6 +112,7 @@ impl World {
             created: self.now,
             trouble: None,
             held_by: None,
+            paused: false,
         }
     }
 
@@ -157,9 +157,42 @@ impl World {
                 holds_data: was.and_then(|live| live.holds_data.clone()),
             };
             let known = before.cloned().unwrap_or_default();
-            facts.insert(key.clone(), ObjectFacts { live: Some(live), in_sync: object.in_sync, ..known });
+            let paused = object.paused.then(|| PAUSED.to_owned());
+            facts.insert(
+                key.clone(),
+                ObjectFacts { live: Some(live), in_sync: object.in_sync, paused, ..known },
+            );
         }
         facts
+    }
+
+    /// The operation is over and Git has moved on: what lives stays, and the next operation brings something else.
+    pub(super) fn next_commit(&mut self, facts: &str) {
+        let live = self.facts();
+        let mut fixture = Fixture::parse(facts);
+        fixture.mark.started_at = self.now + SignedDuration::from_secs(1);
+        fixture.mark.revision = "fedcba9876543210".to_owned();
+        fixture.namespace.exists |= self.fixture.namespace.exists;
+        fixture.facts = live
+            .into_iter()
+            .map(|(key, facts)| {
+                // Hooks of the new commit are compared with nothing.
+                let live =
+                    facts.live.filter(|_| self.objects.get(&key).is_some_and(|one| one.mark.is_none()));
+                (key, ObjectFacts { live, ..facts })
+            })
+            .collect();
+        for (key, object) in &mut self.objects {
+            // Some of it is as the new commit asks already.
+            object.in_sync &= !fixture.desired.objects.contains_key(key) || object.uid.is_multiple_of(2);
+        }
+        self.now = fixture.mark.started_at;
+        self.approved_at = fixture.approved_at;
+        self.fixture = fixture;
+        (self.newer, self.terminate, self.state) = (None, false, None);
+        (self.recorded, self.phase, self.message) = (Vec::new(), OperationPhase::Running, String::new());
+        self.sent.clear();
+        self.answers.clear();
     }
 
     /// Starts the engine, or starts it again after a crash: everything in its memory is lost.
@@ -357,6 +390,7 @@ impl SimObject {
                 .trouble
                 .clone()
                 .map(|what| Trouble { what, since: Some(time("2026-11-15T11:58:00Z")) }),
+            held: self.paused.then(|| PAUSED.to_owned()),
         }
     }
 }

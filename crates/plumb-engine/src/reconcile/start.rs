@@ -7,14 +7,18 @@ use plumb_core::app::{App, Initiator, Operation};
 use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperation, Situation, StartKind};
 use plumb_core::desired::{DesiredObject, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, Verdict};
+use plumb_core::fields::Owners;
+use plumb_core::object::Manifest;
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus};
 use plumb_core::sync::OperationPhase;
 use plumb_crd::application as wire;
 use plumb_crd::{Application, to_operation};
+use serde_json::Value;
 use tracing::info;
 
 use crate::compare::Compared;
+use crate::execute::FIELD_MANAGER;
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
@@ -80,8 +84,9 @@ impl Run<'_> {
         status: &AppStatus,
         memory: &mut Memory,
     ) -> Option<ActiveOperation> {
+        let left_by = application.status.operation_state.as_deref().and_then(pruned_before);
         let items: Vec<Item> =
-            status.resources.iter().map(|object| self.item(app, compared, object, memory)).collect();
+            status.resources.iter().map(|object| self.item(app, compared, object, left_by, memory)).collect();
         let last = last_operation(application, app);
         let window = ground.window(app, self.now);
         let limits = ground.settings.heal_limits;
@@ -154,7 +159,14 @@ impl Run<'_> {
         }
     }
 
-    fn item(&self, app: &App, compared: &Compared, object: &ObjectStatus, memory: &Memory) -> Item {
+    fn item(
+        &self,
+        app: &App,
+        compared: &Compared,
+        object: &ObjectStatus,
+        left_by: Option<Timestamp>,
+        memory: &Memory,
+    ) -> Item {
         let verdict = compared.verdicts.get(&object.key);
         let live = compared.live.objects.get(&object.key);
         let desired = compared.gathered.desired.get().objects.get(&object.key);
@@ -163,8 +175,9 @@ impl Run<'_> {
         let guarded = options.prune == Some(PruneOption::Never) || app.sync_policy.has("Prune=false");
         let can_heal = match verdict {
             Some(verdict) if verdict.advice.blocked => false,
+            // What is not proven to have left Git is not deleted, and another try would change nothing.
             Some(verdict) if verdict.requires_pruning => {
-                !guarded && !live.is_some_and(|live| live.is_terminating())
+                !guarded && compared.live.complete && !live.is_some_and(|live| live.is_terminating())
             }
             Some(verdict) => is_missing || !verdict.advice.heal.is_empty(),
             None => false,
@@ -175,9 +188,13 @@ impl Run<'_> {
             status: object.status,
             requires_pruning: object.requires_pruning,
             can_heal,
-            is_behind: live.is_some()
-                && verdict.is_some_and(is_left_behind)
-                && desired.is_some_and(|desired| !was_applied(memory, desired)),
+            is_behind: match (live, desired) {
+                (Some(_), Some(desired)) => {
+                    verdict.is_some_and(is_left_behind) && !was_applied(memory, desired)
+                }
+                (Some(live), None) => can_heal && left_by.is_some_and(|left_by| was_left(live, left_by)),
+                (None, _) => false,
+            },
             moves_here: matches!(compared.owners.get(&object.key), Some(Owner::Other { renders: false, .. }))
                 && desired.is_some(),
             is_paused: live.and_then(|live| self.paused(live)).is_some(),
@@ -206,6 +223,22 @@ fn was_applied(memory: &Memory, desired: &DesiredObject) -> bool {
         matches!(attempt.result, AttemptResult::Applied)
             && attempt.desired == Fingerprint::of(&desired.manifest)
     })
+}
+
+/// When the last operation began, if it deleted what had left Git by then. One of chosen objects tells nothing about
+/// the others: they were left out.
+fn pruned_before(last: &wire::OperationState) -> Option<Timestamp> {
+    let sync = last.operation.sync.as_ref()?;
+    (sync.prune || !sync.resources.is_empty()).then_some(last.started_at)
+}
+
+/// Is an object that left Git one of ours from before that operation? Then it was left out of it. What somebody made
+/// or marked since then is a live edit, and self-heal's.
+fn was_left(live: &Manifest, left_by: Timestamp) -> bool {
+    let created = live.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    let created = created.and_then(|text| text.parse::<Timestamp>().ok());
+    created.is_some_and(|created| created < left_by)
+        && Owners::of(live).entries().iter().any(|entry| entry.manager == FIELD_MANAGER)
 }
 
 /// Is everything that Git asks for what was applied last, and has nothing left Git? Then a newer commit changed

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
+use plumb_core::object::ObjectKey;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
-use plumb_kube::{ClusterClient, Selection, WriteError};
+use plumb_kube::{ClusterClient, Selection};
 use serde_json::{Value, json};
 
 use super::app::target;
@@ -156,6 +157,9 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
         match bring_back(&client, tombstone, args.dry_run).await? {
             Restored::Created => context.out.say(&format!("{} is back", tombstone.key)),
             Restored::Tried => context.out.say(&format!("{} can be brought back", tombstone.key)),
+            Restored::CreatedWithout(what) => {
+                context.out.say(&format!("{} is back, without {what}", tombstone.key));
+            }
             Restored::Exists => {
                 context.out.complain(&format!("{} exists: it is left as it is", tombstone.key));
                 code = ExitCode::No;
@@ -177,6 +181,8 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
 
 enum Restored {
     Created,
+    /// Without this, which the cluster does not give again.
+    CreatedWithout(&'static str),
     Tried,
     Exists,
 }
@@ -187,26 +193,48 @@ async fn bring_back(
     dry_run: bool,
 ) -> Result<Restored, CommandError> {
     let what = || format!("bring {} back", tombstone.key);
-    let object = tombstone.restorable();
-    let exists =
-        client.get(&tombstone.key).await.map_err(|error| CommandError::api(what(), error))?.is_some();
-    if exists {
+    let api = |error| CommandError::api(what(), error);
+    if client.get(&tombstone.key).await.map_err(api)?.is_some() {
         return Ok(Restored::Exists);
     }
+    let elsewhere = tombstone.restorable_elsewhere();
+    // A claim on a volume that is gone would wait for it for ever.
+    let is_volume_gone = match tombstone.volume() {
+        Some(volume) => !has_volume(client, volume).await.map_err(api)?,
+        None => false,
+    };
+    let (object, created) = match &elsewhere {
+        Some(elsewhere) if is_volume_gone => {
+            (elsewhere.clone(), Restored::CreatedWithout("its volume, which is gone"))
+        }
+        Some(_) | None => (tombstone.restorable(), Restored::Created),
+    };
     if dry_run {
         let options =
             plumb_kube::ApplyOptions { field_manager: FIELD_MANAGER.to_owned(), ..Default::default() };
-        client.dry_run_apply(&object, &options).await.map_err(|error| CommandError::api(what(), error))?;
+        client.dry_run_apply(&object, &options).await.map_err(api)?;
         return Ok(Restored::Tried);
     }
     let permit = plumb_kube::WritePermit::asked_by_person(tombstone.key.clone());
-    match gate(client).create(&permit, &object, FIELD_MANAGER).await {
-        Ok(_) => Ok(Restored::Created),
-        Err(WriteError::Api(error)) if error.reason() == Some(&plumb_kube::Reason::AlreadyExists) => {
-            Ok(Restored::Exists)
+    let error = match gate(client).create(&permit, &object, FIELD_MANAGER).await {
+        Ok(_) => return Ok(created),
+        Err(error) => error,
+    };
+    match (error.api().and_then(plumb_kube::ApiError::reason), elsewhere) {
+        (Some(plumb_kube::Reason::AlreadyExists), _) => Ok(Restored::Exists),
+        // Its address may be somebody else's by now.
+        (Some(plumb_kube::Reason::Invalid), Some(elsewhere)) => {
+            match gate(client).create(&permit, &elsewhere, FIELD_MANAGER).await {
+                Ok(_) => Ok(Restored::CreatedWithout("its addresses, which are taken")),
+                Err(_) => Err(CommandError::write(what(), error)),
+            }
         }
-        Err(error) => Err(CommandError::write(what(), error)),
+        (_, _) => Err(CommandError::write(what(), error)),
     }
+}
+
+async fn has_volume(client: &ClusterClient, name: &str) -> Result<bool, plumb_kube::ApiError> {
+    Ok(client.get(&ObjectKey::new("", "PersistentVolume", None, name)).await?.is_some())
 }
 
 /// All tombstones, the latest first.

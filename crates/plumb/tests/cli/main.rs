@@ -12,6 +12,7 @@ mod golden;
 mod held;
 mod logs;
 mod offline;
+mod plan;
 mod registry;
 mod seeds;
 mod terminal;

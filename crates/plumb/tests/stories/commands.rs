@@ -47,6 +47,66 @@ async fn what_was_pruned_is_brought_back() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_cannot_come_back_as_it_was_is_said() -> Result<()> {
+    let stage = Stage::set().await?;
+    let name = |base: &str| format!("{base}-{}", stage.place.name());
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name("volume")},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/nowhere"}},
+    });
+    stage.place.apply(&volume).await?;
+    let claim = objects::with(objects::volume_claim("data", "1Gi"), "/spec/storageClassName", json!(""));
+    let claim = objects::with(claim, "/spec/volumeName", volume["metadata"]["name"].clone());
+    let (front, once) = (objects::service("front", 80), objects::job("once"));
+    let all = [claim.clone(), front.clone(), once.clone()];
+    let keep = objects::manifests(&[objects::config_map("keep", &[])]);
+    stage.repo.commit(&[("app/keep.yaml", keep), ("app/all.yaml", objects::manifests(&all))])?;
+    let app = stage.application("lossy", |_| {}).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    stage.plumb(&["app", "sync", "lossy", "--timeout", "60"])?;
+    let bound = |claim: &Value| claim["status"]["phase"] == "Bound";
+    stage.place.wait(&claim, "is bound", bound).await?;
+    let first = stage.place.wait(&once, "has ended", |job| job["status"]["succeeded"] == 1).await?;
+    let address = stage.place.get(&front).await?.unwrap_or_default()["spec"]["clusterIP"].clone();
+
+    stage.repo.remove(&["app/all.yaml"])?;
+    stage.refresh(&app).await?;
+    stage.plumb(&["app", "sync", "lossy", "--prune", "--timeout", "60"])?;
+    for object in &all {
+        stage.place.wait_gone(object).await?;
+    }
+    // Meanwhile the volume goes, and somebody takes the address.
+    stage.place.delete(&volume).await?;
+    stage.place.wait_gone(&volume).await?;
+    let taker = objects::with(objects::service("taker", 80), "/spec/clusterIP", address.clone());
+    stage.place.apply(&taker).await?;
+
+    let mut said = String::new();
+    for id in stage.plumb(&["undo", "list", "lossy", "-o", "name"])?.lines() {
+        said += &stage.plumb_says(&["undo", "restore", id])?;
+    }
+    for words in [
+        "PersistentVolumeClaim",
+        "is back, without its volume, which is gone",
+        "its data only if the volume was kept",
+        "front is back, without its addresses, which are taken",
+        "the Job comes back as a new one and runs again",
+        "deletes it again with its next prune",
+    ] {
+        ensure!(said.contains(words), "{words} is missing in\n{said}");
+    }
+    let again = stage.place.wait(&once, "has run again", |job| job["status"]["succeeded"] == 1).await?;
+    assert_ne!(again["metadata"]["uid"], first["metadata"]["uid"]);
+    // It does: the app still tracks them, and Git does not ask for them.
+    stage.plumb(&["app", "sync", "lossy", "--prune", "--timeout", "60"])?;
+    for object in &all {
+        stage.place.wait_gone(object).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_pause_holds_self_heal_is_told_and_ends_by_itself() -> Result<()> {
     let stage = Stage::set().await?;
     let web = objects::deployment("web", 1);
@@ -111,6 +171,92 @@ async fn what_came_to_git_during_a_pause_arrives_after_it() -> Result<()> {
     let is_new = |live: &Value| live.pointer(IMAGE) == Some(&json!("registry.example/web:2"));
     stage.place.wait(&web(""), "is the new one", is_new).await?;
     stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_left_git_during_a_pause_goes_after_it() -> Result<()> {
+    let stage = Stage::set().await?;
+    let (held, stays) = (objects::config_map("held", &[("a", "1")]), objects::config_map("stays", &[]));
+    stage.repo.commit(&[
+        ("app/held.yaml", objects::manifests(std::slice::from_ref(&held))),
+        ("app/stays.yaml", objects::manifests(std::slice::from_ref(&stays))),
+    ])?;
+    let app = stage
+        .application("late", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.plumb(&["pause", "late", "ConfigMap/held", "--for", "1h", "--reason", "still needed"])?;
+    let revision = stage.repo.remove(&["app/held.yaml"])?;
+    stage.refresh(&app).await?;
+    let was_left = |app: &Value| {
+        let last = &app["status"]["operationState"];
+        let results = last["syncResult"]["resources"].as_array().into_iter().flatten();
+        let mut results = results.filter(|result| result["name"] == "held");
+        phase(app) == "Succeeded"
+            && last["syncResult"]["revision"] == revision.as_str()
+            && results.any(|result| result["status"] == "PruneSkipped")
+    };
+    stage.place.wait(&app, "was synced but for what is held", was_left).await?;
+    // What somebody makes under the app's mark is an edit, and there is no self-heal.
+    let mark = format!("late:/ConfigMap:{}/made", stage.place.name());
+    let made = objects::config_map("made", &[]);
+    stage.place.apply(&objects::annotated(made.clone(), "argocd.argoproj.io/tracking-id", &mark)).await?;
+    let is_seen = |app: &Value| {
+        let mut all = app["status"]["resources"].as_array().into_iter().flatten();
+        all.any(|object| object["name"] == "made" && object["requiresPruning"] == true)
+    };
+    stage.place.wait(&app, "sees what was made", is_seen).await?;
+    ensure!(stage.place.get(&held).await?.is_some(), "a person holds it");
+
+    stage.plumb(&["resume", "late", "ConfigMap/held"])?;
+    stage.place.wait_gone(&held).await?;
+    let list = stage.plumb(&["undo", "list", "late"])?;
+    ensure!(list.contains("held"), "it can be brought back: {list}");
+    stage.refresh(&app).await?;
+    ensure!(stage.place.get(&made).await?.is_some(), "nobody asked for self-heal");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_held_while_a_sync_is_under_way_is_left_out() -> Result<()> {
+    let stage = Stage::set().await?;
+    let wave = |object, wave: &str| objects::annotated(object, "argocd.argoproj.io/sync-wave", wave);
+    let conf = |text: &str| wave(objects::config_map("conf", &[("text", text)]), "1");
+    let beside = |text: &str| wave(objects::config_map("beside", &[("text", text)]), "1");
+    let hook = |object: Value| objects::annotated(object, "argocd.argoproj.io/hook", "PreSync");
+    let commit = |job: Value, text: &str| {
+        stage.repo.commit(&[("app/all.yaml", objects::manifests(&[hook(job), conf(text), beside(text)]))])
+    };
+    commit(objects::job("migrate"), "old")?;
+    let app = stage.application("taken", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+
+    let endless = objects::troubled(objects::job("migrate"), objects::Trouble::Hold);
+    let revision = commit(endless, "new")?;
+    stage.refresh(&app).await?;
+    let pods = stage
+        .place
+        .wait_list("v1", "Pod", "job-name=migrate", "has the hook's pod", |pods| {
+            pods.values().any(|pod| pod["metadata"]["labels"][objects::Trouble::Hold.label()] == "true")
+        })
+        .await?;
+    // The plan was made long ago.
+    stage.plumb(&["pause", "taken", "ConfigMap/conf", "--for", "1h", "--reason", "not this one"])?;
+    for pod in pods.values() {
+        let label = objects::Trouble::Hold.label();
+        stage.place.patch_as("a-person", pod, &json!({"metadata": {"labels": {label: null}}})).await?;
+    }
+    let has_ended = |app: &Value| {
+        phase(app) == "Succeeded"
+            && app["status"]["operationState"]["syncResult"]["revision"] == revision.as_str()
+    };
+    stage.place.wait(&app, "was synced but for what is held", has_ended).await?;
+    stage.place.wait(&beside(""), "is the new one", |live| live["data"]["text"] == "new").await?;
+    let live = stage.place.get(&conf("")).await?.unwrap_or_default();
+    assert_eq!(live["data"]["text"], "old", "a person holds it");
+    stage.plumb(&["resume", "taken", "ConfigMap/conf"])?;
+    stage.place.wait(&conf(""), "is the new one", |live| live["data"]["text"] == "new").await?;
     Ok(())
 }
 

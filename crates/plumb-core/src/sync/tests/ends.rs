@@ -120,6 +120,39 @@ fn a_hook_at_work_is_not_cut_off_by_a_newer_revision() {
 }
 
 #[test]
+fn a_hook_at_work_is_not_cut_off_for_what_waits_beside_it() {
+    check(
+        "
+        sync automated
+        git Job migrate hook=Sync
+        drift Deployment web terminating
+        git ConfigMap after wave=1
+        ",
+        "
+        run
+        Deployment/web stuck
+        newer
+        Job/migrate Healthy
+        run
+        ",
+        &expect![[r#"
+              > apply Sync Job/migrate
+              Running: one or more tasks are running
+            * run
+              Running: waiting for deletion of apps/Deployment/web: it is being deleted (since 2026-11-15T11:59:00Z)
+            * Deployment/web stuck
+              Running: waiting for deletion of apps/Deployment/web: pod web-x2x: ImagePullBackOff (since 2026-11-15T11:58:00Z)
+            * newer
+            * Job/migrate Healthy
+              > release Sync Job/migrate
+              Terminating: superseded by fedcba9, because this one was waiting for deletion of apps/Deployment/web: pod web-x2x: ImagePullBackOff (since 2026-11-15T11:58:00Z)
+            * run
+              Failed: superseded by fedcba9, because this one was waiting for deletion of apps/Deployment/web: pod web-x2x: ImagePullBackOff (since 2026-11-15T11:58:00Z)
+        "#]],
+    );
+}
+
+#[test]
 fn nothing_starts_outside_the_window() {
     check(
         "git ConfigMap a\ngit ConfigMap b wave=1",

@@ -332,3 +332,67 @@ fn a_new_kind_is_given_a_moment_to_be_served() {
         "#]],
     );
 }
+
+#[test]
+fn what_a_person_takes_hold_of_on_the_way_is_left_out() {
+    check(
+        "
+        sync prune
+        git Deployment web
+        drift ConfigMap conf wave=1
+        drift ConfigMap other wave=1
+        live ConfigMap old
+        ",
+        "
+        ConfigMap/conf paused
+        ConfigMap/old paused
+        run
+        Deployment/web Healthy
+        run
+        ",
+        &expect![[r#"
+              > prune Sync ConfigMap/old
+              Running: one or more tasks are running
+            * ConfigMap/conf paused
+            * ConfigMap/old paused
+            * run
+              > apply Sync Deployment/web
+              Running: waiting for healthy state of apps/Deployment/web: Progressing
+            * Deployment/web Healthy
+              > apply Sync ConfigMap/other
+              Running: one or more tasks are running
+            * run
+              Succeeded: successfully synced (all tasks run)
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_applied_is_waited_for_though_a_person_holds_it_since() {
+    check(
+        "
+        git Deployment web
+        git ConfigMap after wave=1
+        ",
+        "
+        run
+        Deployment/web paused
+        crash
+        Deployment/web Healthy
+        run
+        ",
+        &expect![[r#"
+              > apply Sync Deployment/web
+              Running: one or more tasks are running
+            * run
+              Running: waiting for healthy state of apps/Deployment/web: Progressing
+            * Deployment/web paused
+            * crash
+            * Deployment/web Healthy
+              > apply Sync ConfigMap/after
+              Running: one or more tasks are running
+            * run
+              Succeeded: successfully synced (all tasks run)
+        "#]],
+    );
+}

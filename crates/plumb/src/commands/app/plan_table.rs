@@ -1,6 +1,6 @@
 //! The plan of a dry run as a table: what would happen, why, in which wave, and what it would wait for.
 
-use plumb_core::plan::Row;
+use plumb_core::plan::{Row, SyncPhase};
 use plumb_crd::application::{OperationState, ResourceResult};
 
 use crate::output::Output;
@@ -8,7 +8,13 @@ use crate::output::Output;
 /// Prints the plan that a dry run left in its results. What could not be tried says why.
 pub(super) fn show(out: Output, state: &OperationState) {
     let results = state.sync_result.as_ref().map(|result| result.resources.as_slice()).unwrap_or_default();
-    let rows: Vec<Vec<String>> = results.iter().map(row).collect();
+    // Results stand in the order in which they came; a plan is read in the order in which it would happen.
+    let mut in_order: Vec<&ResourceResult> = results.iter().collect();
+    in_order.sort_by_key(|result| {
+        let wave = Row::parts(&result.message).and_then(|[wave, ..]| wave.parse::<i64>().ok());
+        (SyncPhase::from_name(&result.sync_phase), wave.unwrap_or(i64::MAX))
+    });
+    let rows: Vec<Vec<String>> = in_order.into_iter().map(row).collect();
     if rows.is_empty() {
         out.say("nothing to do");
     } else {
