@@ -12,7 +12,7 @@ pub(crate) struct Args {
     /// Do not write: fail if the recording is not what Go says today.
     #[arg(long)]
     check: bool,
-    /// Read random texts with both, too; PLUMB_YAML_TEXTS says how many.
+    /// Read random texts with both, too; `PLUMB_YAML_TEXTS` says how many.
     #[arg(long)]
     random: bool,
 }

@@ -276,13 +276,15 @@ mod tests {
     #[tokio::test]
     async fn the_load_tells_of_runs_that_are_under_way() {
         let queue = Queue::default();
-        ["a", "b", "c"].into_iter().for_each(|name| queue.push(app(name), live()));
+        for name in ["a", "b", "c"] {
+            queue.push(app(name), live());
+        }
         queue.push(app("c"), live());
         let (first, second) = (queue.next().await.unwrap(), queue.next().await.unwrap());
-        let later = Instant::now() + Duration::from_secs(60);
+        let later = Instant::now() + Duration::from_mins(1);
         let load = queue.load(later);
         assert_eq!((load.n_waiting, load.n_added), (1, 3));
-        assert!(load.longest >= Duration::from_secs(60) && load.unfinished >= Duration::from_secs(120));
+        assert!(load.longest >= Duration::from_mins(1) && load.unfinished >= Duration::from_mins(2));
         drop((first, second));
         let load = queue.load(later);
         assert_eq!((load.longest, load.unfinished), (Duration::ZERO, Duration::ZERO));

@@ -144,7 +144,9 @@ impl FieldPath {
 fn has_keys(item: &Value, keys: &str) -> bool {
     keys.split(',').all(|key| {
         let Some((name, text)) = key.split_once('=') else { return false };
-        item.get(name).is_none_or(|value| value.to_string() == text)
+        // As JSON, so that a text has its quotes.
+        let written = item.get(name).map(Value::to_string);
+        written.is_none_or(|written| written == text)
     })
 }
 

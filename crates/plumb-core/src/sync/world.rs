@@ -18,6 +18,7 @@ const PAUSED: &str = "until 13:00: migration";
 
 /// One object of the simulated cluster.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of which any object may have")]
 pub(super) struct SimObject {
     pub(super) uid: u64,
     pub(super) mark: Option<String>,

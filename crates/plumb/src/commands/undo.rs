@@ -216,9 +216,8 @@ async fn bring_back(
         return Ok(Restored::Tried);
     }
     let permit = plumb_kube::WritePermit::asked_by_person(tombstone.key.clone());
-    let error = match gate(client).create(&permit, &object, FIELD_MANAGER).await {
-        Ok(_) => return Ok(created),
-        Err(error) => error,
+    let Err(error) = gate(client).create(&permit, &object, FIELD_MANAGER).await else {
+        return Ok(created);
     };
     match (error.api().and_then(plumb_kube::ApiError::reason), elsewhere) {
         (Some(plumb_kube::Reason::AlreadyExists), _) => Ok(Restored::Exists),

@@ -15,7 +15,7 @@ use crate::outside::{get, metric, tell_push};
 use crate::stage::{Another, Stage};
 
 /// A leader that froze is waited for until its lease has run out.
-const TAKEOVER: Duration = Duration::from_secs(60);
+const TAKEOVER: Duration = Duration::from_mins(1);
 
 fn lease() -> Value {
     json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"}})

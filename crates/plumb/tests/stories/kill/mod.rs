@@ -73,8 +73,8 @@ async fn killed_at_any_moment_it_ends_as_git_asks_and_nothing_happens_twice() ->
         let live = stage.place.get(decoy).await?.context("a decoy is gone")?;
         ensure!(live["metadata"]["resourceVersion"] == decoy["metadata"]["resourceVersion"], "{live}");
     }
-    let moved = stage.place.get(&mover).await?.context("what moved is gone")?;
-    ensure!(moved["metadata"]["uid"] == mover["metadata"]["uid"], "what moved was made anew");
+    let at_the_end = stage.place.get(&mover).await?.context("what moved is gone")?;
+    ensure!(at_the_end["metadata"]["uid"] == mover["metadata"]["uid"], "what moved was made anew");
     Ok(())
 }
 
