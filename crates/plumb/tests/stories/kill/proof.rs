@@ -61,9 +61,10 @@ pub(super) fn hooks(stage: &Stage, user: &str, jobs: &Recording, last: Round) ->
         event.user.username == user
             && event.is_write()
             && event.response_status.is_some_and(|status| status.code == 201)
-            && event.object_ref.as_ref().is_some_and(|object| {
-                object.resource == "jobs" && object.namespace == stage.place.name()
-            })
+            && event
+                .object_ref
+                .as_ref()
+                .is_some_and(|object| object.resource == "jobs" && object.namespace == stage.place.name())
     };
     let made = audit::read(&stage.place.cluster().audit_log(), is_creation)?;
     ensure!(!made.is_empty(), "the audit log has no Job of {user}");
