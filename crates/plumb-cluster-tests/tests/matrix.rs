@@ -271,7 +271,7 @@ impl Matrix<'_> {
             };
             let touched = change::touched(tried.own, tried.live, &after);
             let (unclaimed, expected): (Vec<FieldPath>, Vec<FieldPath>) =
-                touched.into_iter().partition(|field| tried.is_left_to_others(field));
+                touched.into_iter().partition(|field| tried.is_left_to_others(field, &after));
             let fields: Vec<&FieldPath> = verdict
                 .findings
                 .iter()
@@ -349,12 +349,14 @@ struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    /// Does Git write something empty here that is merged piece by piece?
-    fn is_left_to_others(&self, field: &FieldPath) -> bool {
+    /// Does Git write something empty here that is merged piece by piece, and did somebody put something into it?
+    /// That Git has it at all may be a choice (`emptyDir: {}`), so that it is gone counts.
+    fn is_left_to_others(&self, field: &FieldPath, after: &Value) -> bool {
         let is_empty = |value: &Value| {
             value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
         };
         field.find(self.wanted.manifest.value()).is_some_and(is_empty)
+            && field.find(after).is_some()
             && is_merged(self.kind, field.segments())
     }
 }

@@ -233,11 +233,12 @@ fn pruned_before(last: &wire::OperationState) -> Option<Timestamp> {
 }
 
 /// Is an object that left Git one of ours from before that operation? Then it was left out of it. What somebody made
-/// or marked since then is a live edit, and self-heal's.
+/// or marked since then is a live edit, and self-heal's. Both times are of whole seconds, and an app may be made and
+/// synced again within one; whoever else makes an object in that second does not do so in our name.
 fn was_left(live: &Manifest, left_by: Timestamp) -> bool {
     let created = live.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
     let created = created.and_then(|text| text.parse::<Timestamp>().ok());
-    created.is_some_and(|created| created < left_by)
+    created.is_some_and(|created| created <= left_by)
         && Owners::of(live).entries().iter().any(|entry| entry.manager == FIELD_MANAGER)
 }
 
