@@ -229,6 +229,8 @@ impl Stage {
     /// Waits until plumb ends by itself.
     pub(crate) fn wait_for_plumb(&mut self) -> Result<ExitStatus> {
         let mut child = self.plumb.take().context("plumb does not run")?;
+        // Waiting closes the child's standard input, which would ask it to stop: it is held open here.
+        let _open = child.stdin.take();
         child.wait().context("wait for plumb")
     }
 
