@@ -1,9 +1,9 @@
 //! `cargo xtask judge`: any program that judges or measures an engine, against plumb on a real cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use plumb_testkit::cluster::{self, Layout};
 
 use crate::cluster::ensure_programs;
@@ -12,11 +12,12 @@ use crate::plumb::{RunningPlumb, build_plumb};
 /// Builds plumb, starts it on a fresh cluster, and runs a program against it.
 ///
 /// `{kubeconfig}` and `{pid}` in the arguments stand for the cluster's kubeconfig and plumb's process id:
-/// `cargo xtask judge -- python3 judge.py --kubeconfig {kubeconfig} --reports corpus/`
+/// `cargo xtask judge -- python3 judge.py --kubeconfig {kubeconfig} --reports corpus/`. Without a program, that is
+/// what runs, where a folder with a judge and its corpus lies beside the repository (`../shared/judge`).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<String>,
     /// Where plumb's log goes; in the temporary directory unless given.
     #[arg(long)]
@@ -25,6 +26,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let command = if args.command.is_empty() { judge_beside(&root)? } else { args.command.clone() };
     let plumb = build_plumb(&root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let fill = |text: &String| {
         text.replace("{kubeconfig}", &kubeconfig.display().to_string()).replace("{pid}", &pid)
     };
-    let filled: Vec<String> = args.command.iter().map(fill).collect();
+    let filled: Vec<String> = command.iter().map(fill).collect();
     let (program, rest) = filled.split_first().context("no program is named")?;
     let status = Command::new(program)
         .args(rest)
@@ -50,4 +52,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     drop(running);
     let _ = std::fs::remove_dir_all(folder.join("cache"));
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The judge in the folder beside the repository, with its whole corpus and what reports must say.
+fn judge_beside(root: &Path) -> Result<Vec<String>> {
+    let folder = root.join("../shared/judge");
+    let judge = folder.join("judge.py");
+    ensure!(
+        judge.exists(),
+        "there is no judge beside the repository; name a program: `cargo xtask judge -- PROGRAM …`"
+    );
+    let corpus = folder.join("corpus");
+    let words = ["python3", &judge.display().to_string(), "--kubeconfig", "{kubeconfig}", "--reports"];
+    Ok(words.into_iter().map(str::to_owned).chain([corpus.display().to_string()]).collect())
 }
