@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Counts, say};
 use crate::cluster::ensure_programs;
 
-/// How long what was started may take to end after Ctrl-C.
+/// How long what was started may take to end after it was told to.
 const END: Duration = Duration::from_secs(15);
 
 /// `demo --once` ends well, so every planted fault was found as planted.
@@ -20,7 +20,7 @@ pub(super) fn settles(root: &Path) -> Result<Counts> {
     Ok(counted(demo(root).arg("--once").status().context("run the demo")?.success()))
 }
 
-/// `demo` stays when all has settled, is still at work then, and leaves nothing running after Ctrl-C.
+/// `demo` stays when all has settled, is still at work then, and leaves nothing running when it is told to end.
 pub(super) fn stays(root: &Path) -> Result<Counts> {
     let mut running = Running(demo(root).stdout(Stdio::piped()).spawn().context("start the demo")?);
     let lived = running.lived();
@@ -73,21 +73,22 @@ impl Running {
         Ok(kubeconfig)
     }
 
+    /// As Ctrl-C does: no word is said, the process ends where it is. Whoever runs this beside other work may have
+    /// SIGINT itself switched off for everything below.
     fn interrupt(&self) -> Result<()> {
         let pid =
             i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).context("a pid is a small number")?;
         // It may have ended by itself, which has been said.
-        let _ = kill_process(pid, Signal::INT);
+        let _ = kill_process(pid, Signal::TERM);
         Ok(())
     }
 
     /// Is everything gone that it had started? The cluster's directory goes with its last process.
     fn ended(&mut self, kubeconfig: &Path) -> Result<()> {
-        self.0.wait().context("wait for the demo")?;
         let end = Instant::now() + END;
-        while kubeconfig.exists() {
+        while self.0.try_wait()?.is_none() || kubeconfig.exists() {
             if Instant::now() > end {
-                bail!("Ctrl-C left the cluster of {} behind", kubeconfig.display());
+                bail!("the demo, or the cluster of {}, is still there", kubeconfig.display());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
