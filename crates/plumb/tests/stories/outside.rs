@@ -111,8 +111,13 @@ async fn a_push_is_told_counted_and_written_down() -> Result<()> {
         })
         .await?;
 
-    let (code, text) = get(inside, "/metrics").await?;
-    assert_eq!(code, 200);
+    assert_eq!(get(inside, "/metrics").await?.0, 200);
+    // plumb knows what it wrote by the answer; that the watch tells of it too may come after the status.
+    let of_watch = ("argocd_cluster_events_total", &["kind=\"ConfigMap\""]);
+    let is_counted = |text: &String| metric(text, of_watch.0, of_watch.1).is_some();
+    let limit = std::time::Duration::from_secs(30);
+    let text =
+        wait::until_seen(limit, "the watch is counted", async || numbers(inside).await, is_counted).await?;
     let namespace = format!("namespace=\"{}\"", stage.place.name());
     for (name, labels) in [
         (
@@ -138,7 +143,6 @@ async fn a_push_is_told_counted_and_written_down() -> Result<()> {
         ("argocd_cluster_cache_age_seconds", &["server=\"https://kubernetes.default.svc\""]),
         ("argocd_resource_events_processing_count", &["server=\"https://kubernetes.default.svc\""]),
         ("argocd_resource_events_processed_in_batch", &["server=\"https://kubernetes.default.svc\""]),
-        ("argocd_cluster_events_total", &["kind=\"ConfigMap\""]),
         ("argocd_git_request_total", &["request_type=\"ls-remote\""]),
         ("argocd_webhook_requests_total", &["sender=\"github\"", "outcome=\"refused\"} 3"]),
         ("argocd_webhook_requests_total", &["sender=\"github\"", "outcome=\"taken\"} 1"]),
