@@ -125,6 +125,8 @@ pub(crate) struct Engine {
     pub(crate) leaving: Leaving,
     /// Something changed that only a new start takes in.
     pub(crate) start_again: Notify,
+    /// Tells when a burst of runs is over.
+    pub(crate) rest: crate::rest::Rest,
 }
 
 /// After trouble with the API server, an app is looked at again then.

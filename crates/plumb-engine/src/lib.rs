@@ -42,6 +42,7 @@ mod recall;
 mod reconcile;
 mod registry;
 mod reports;
+mod rest;
 mod run;
 mod schemas;
 mod seats;

@@ -33,6 +33,7 @@ use crate::neighbours;
 use crate::poll::poll;
 use crate::queue::Queue;
 use crate::reconcile::reconcile;
+use crate::rest::give_memory_back;
 use crate::seats::Seats;
 use crate::settings::StartSettings;
 use crate::sources::Sources;
@@ -183,6 +184,7 @@ async fn lead(
         outbox,
         leaving: crate::leaving::Leaving::default(),
         start_again: tokio::sync::Notify::new(),
+        rest: crate::rest::Rest::default(),
     });
     handle.working(&engine);
     let mut tasks = JoinSet::new();
@@ -314,6 +316,7 @@ async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers: &mut Join
     tasks.spawn(follow_windows(Arc::clone(engine)));
     tasks.spawn(let_go(Arc::clone(engine)));
     tasks.spawn(sweep(Arc::clone(engine)));
+    tasks.spawn(give_memory_back(Arc::clone(engine)));
     for _ in 0..engine.n_workers {
         workers.spawn(work(Arc::clone(engine)));
     }
@@ -328,6 +331,7 @@ async fn work(engine: Arc<Engine>) {
         if run.catch_unwind().await.is_err() {
             error!(app = %job.app, "a run was cut off by a defect of plumb; the app is looked at again with the next event or poll");
         }
+        engine.rest.note_run();
     }
 }
 

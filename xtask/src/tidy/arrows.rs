@@ -16,7 +16,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-render", &["plumb-core"]),
     ("plumb-kube", &["plumb-core"]),
     ("plumb-lua", &["plumb-core"]),
-    ("plumb-engine", &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua"]),
+    ("plumb-heap", &[]),
+    (
+        "plumb-engine",
+        &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua", "plumb-heap"],
+    ),
     ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine"]),
     (
         "plumb",
