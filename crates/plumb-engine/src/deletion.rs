@@ -79,12 +79,14 @@ impl Run<'_> {
             objects: &objects,
             live_complete: snapshot.live.complete,
             sights: &sights,
+            failed_before: &memory.failed_hooks,
             options: &AppOptions::parse(&app.sync_policy.options),
             itself: &itself,
             approved_at: approved_at(application),
             is_destination_known: true,
         });
         info!(app = %app.id, commands = step.commands.len(), message = %step.message, "deleting");
+        memory.failed_hooks.extend(step.failed_hooks.iter().cloned());
         let mut error = step.error.clone();
         if let Err(failed) = self.carry_out_deletion(app, ground, &objects, &step.commands, memory).await {
             error = Some(failed);
@@ -96,6 +98,8 @@ impl Run<'_> {
                 self.engine.tell(&self.known, application, happening);
             }
             self.conditions.add("DeletionError", error.clone());
+        } else if let Some(earlier) = &step.earlier_error {
+            self.conditions.add("DeletionError", earlier.clone());
         }
         if let Some(key) = &step.unconfirmed {
             let name = &app.id.name;

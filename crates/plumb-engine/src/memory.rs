@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     pub(crate) pause_ends: Option<Timestamp>,
     /// When its deletion is looked at again, if no event comes before.
     pub(crate) deletion_look: Option<Instant>,
+    /// Hooks that failed in its deletion, and how.
+    pub(crate) failed_hooks: BTreeMap<ObjectKey, String>,
     /// What the operation under way has written.
     pub(crate) written: Written,
     /// An operation that has ended and is not written down yet.

@@ -269,10 +269,11 @@ impl Run<'_> {
             && active.record.phase.is_completed()
         {
             // A dry run tells the plan: what would happen, why, in which wave, and what it would wait for.
-            for result in active.record.results.iter_mut().filter(|result| !result.phase.is_failed()) {
-                if let Some(row) = row_of(state.plan(), &result.id) {
-                    result.message = row.text();
-                }
+            for result in &mut active.record.results {
+                let Some(row) = row_of(state.plan(), &result.id) else { continue };
+                let is_refused = result.phase.is_failed();
+                let row = if is_refused { row.refused(std::mem::take(&mut result.message)) } else { row };
+                result.message = row.text();
             }
         }
         if active.record.phase.is_completed() {

@@ -41,6 +41,12 @@ impl Row {
         Some([wave, action, why, waits_for])
     }
 
+    /// The same row for what was tried and refused.
+    #[must_use]
+    pub fn refused(self, why: String) -> Self {
+        Self { action: "refused".to_owned(), why, waits_for: "-".to_owned(), ..self }
+    }
+
     /// The columns.
     pub fn cells(&self) -> [&str; 6] {
         [&self.phase, &self.wave, &self.action, &self.object, &self.why, &self.waits_for]

@@ -91,7 +91,8 @@ async fn a_dry_run_prints_what_would_happen_and_changes_nothing() -> Result<()> 
     let (rows, code) = plan(&bench, "--prune")?;
     assert_eq!((rows.len(), code), (asked.len() + 1, 1), "{rows:#?}");
     let refused = rows.iter().find(|row| row.contains("Service front")).cloned().unwrap_or_default();
-    assert!(refused.contains("SyncFailed") && refused.contains("must be between 1 and 65535"), "{refused}");
+    assert!(refused.starts_with("Sync 0 refused Service front"), "{refused}");
+    assert!(refused.contains("must be between 1 and 65535"), "{refused}");
 
     let live = bench.place.get(&conf("")).await?.unwrap_or_default();
     assert_eq!(live["data"]["text"], "old", "a dry run changes nothing");

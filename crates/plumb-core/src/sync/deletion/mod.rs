@@ -76,6 +76,8 @@ pub struct Deletion<'a> {
     pub live_complete: bool,
     /// The hooks' objects as the cluster holds them; a key that is not here is not known yet.
     pub sights: &'a BTreeMap<ObjectKey, Sight>,
+    /// Hooks that failed in this deletion, and how: [`DeletionStep::failed_hooks`] of earlier steps.
+    pub failed_before: &'a BTreeMap<ObjectKey, String>,
     /// The spec's sync options.
     pub options: &'a AppOptions,
     /// The Application itself: an app of apps may contain itself.
@@ -95,8 +97,13 @@ pub struct DeletionStep {
     pub drop_finalizers: Vec<&'static str>,
     /// What is waited for, in words.
     pub message: String,
-    /// For the `DeletionError` condition; `None` clears it.
+    /// Why it does not go on.
     pub error: Option<String>,
+    /// What failed before and is tried again now. The `DeletionError` condition says it until it went well: one that
+    /// comes and goes with every try is missed by whoever looks in between.
+    pub earlier_error: Option<String>,
+    /// Hooks that have failed now, and how.
+    pub failed_hooks: Vec<(ObjectKey, String)>,
     /// An object that a person has to confirm the deletion of first.
     pub unconfirmed: Option<ObjectKey>,
     /// Objects that stay, each with its reason.
@@ -232,7 +239,8 @@ fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'static str)
                 HookState::Running => waits.push(key),
                 HookState::Failed(why) => {
                     waits.push(key);
-                    step.error = Some(format!("{phase:?} hook {key} failed and is run again: {why}"));
+                    step.error = Some(failure(phase, key, &why));
+                    step.failed_hooks.push((key.clone(), why));
                     if !live.terminating {
                         step.commands
                             .push(DeletionCommand::DeleteHook { key: key.clone(), uid: live.uid.clone() });
@@ -245,7 +253,15 @@ fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'static str)
         [] => step.drop_finalizers.push(finalizer),
         [first, ..] => step.message = format!("waiting for completion of {phase:?} hook {first}"),
     }
+    step.earlier_error = waits
+        .iter()
+        .find_map(|key| deletion.failed_before.get(*key).map(|why| failure(phase, key, why)))
+        .filter(|_| step.error.is_none());
     step
+}
+
+fn failure(phase: HookPhase, key: &ObjectKey, why: &str) -> String {
+    format!("{phase:?} hook {key} failed and is run again: {why}")
 }
 
 enum HookState {

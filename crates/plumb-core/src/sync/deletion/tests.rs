@@ -16,6 +16,7 @@ struct Story {
     finalizers: Vec<String>,
     options: AppOptions,
     sights: BTreeMap<ObjectKey, Sight>,
+    failed_before: BTreeMap<ObjectKey, String>,
     hooks_known: bool,
     is_destination_known: bool,
     live_complete: bool,
@@ -33,6 +34,7 @@ impl Story {
             finalizers: finalizers.iter().map(|finalizer| (*finalizer).to_owned()).collect(),
             options: AppOptions::default(),
             sights,
+            failed_before: BTreeMap::new(),
             hooks_known: true,
             is_destination_known: true,
             live_complete: true,
@@ -52,12 +54,14 @@ impl Story {
                 objects: &self.fixture.facts,
                 live_complete: self.live_complete,
                 sights: &self.sights,
+                failed_before: &self.failed_before,
                 options: &self.options,
                 itself: &itself,
                 approved_at: self.approved_at,
                 is_destination_known: self.is_destination_known,
             });
             self.tell(&step);
+            self.failed_before.extend(step.failed_hooks.iter().cloned());
             for command in &step.commands {
                 self.carry_out(command);
             }
@@ -84,6 +88,7 @@ impl Story {
         lines.extend(step.drop_finalizers.iter().map(|finalizer| format!("drop {finalizer}")));
         lines.extend((!step.message.is_empty()).then(|| step.message.clone()));
         lines.extend(step.error.iter().map(|error| format!("error: {error}")));
+        lines.extend(step.earlier_error.iter().map(|error| format!("error, from before: {error}")));
         self.out.push_str(&lines.join("\n"));
         self.out.push_str(if lines.is_empty() { "-\n" } else { "\n-\n" });
     }
@@ -339,8 +344,10 @@ fn hooks_run_before_and_after() {
         -
         create hook batch/Job prod/pre
         waiting for completion of PreDelete hook batch/Job prod/pre
+        error, from before: PreDelete hook batch/Job prod/pre failed and is run again: exit code 1
         -
         waiting for completion of PreDelete hook batch/Job prod/pre
+        error, from before: PreDelete hook batch/Job prod/pre failed and is run again: exit code 1
         -
         create hook batch/Job prod/pre2
         waiting for completion of PreDelete hook batch/Job prod/pre2
