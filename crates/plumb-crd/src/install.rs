@@ -13,11 +13,13 @@ pub struct InstallOptions {
     pub image: String,
     /// How many run; one works, the others stand by.
     pub replicas: u32,
+    /// With the project `default`?
+    pub project: bool,
 }
 
 impl Default for InstallOptions {
     fn default() -> Self {
-        Self { namespace: "argocd".to_owned(), image: "plumb:latest".to_owned(), replicas: 2 }
+        Self { namespace: "argocd".to_owned(), image: "plumb:latest".to_owned(), replicas: 2, project: true }
     }
 }
 
@@ -31,8 +33,7 @@ pub const WEB_PORT: u16 = 8080;
 /// missed after a restart.
 pub const HOME: &str = "/home/plumb";
 
-/// A whole installation in the cluster, but for the project `default`: that is an object of a kind which is defined here,
-/// and `kubectl apply` knows no kind before it has applied its definition. Nor may it be written over where it is there.
+/// A whole installation in the cluster. The project `default` comes last: it is of a kind that is defined here.
 pub fn install(options: &InstallOptions) -> Vec<Value> {
     let mut objects = crds();
     objects.push(namespace(&options.namespace));
@@ -41,14 +42,7 @@ pub fn install(options: &InstallOptions) -> Vec<Value> {
     objects.extend(services(options));
     objects.push(disruption_budget(options));
     objects.push(deployment(options));
-    objects
-}
-
-/// What a process outside the cluster needs: definitions, namespace, default project.
-pub fn install_for_laptop(control_plane_namespace: &str) -> Vec<Value> {
-    let mut objects = crds();
-    objects.push(namespace(control_plane_namespace));
-    objects.push(default_project(control_plane_namespace));
+    objects.extend(options.project.then(|| default_project(&options.namespace)));
     objects
 }
 
@@ -260,13 +254,17 @@ mod tests {
                 "Service plumb-metrics",
                 "PodDisruptionBudget plumb",
                 "Deployment plumb",
+                "AppProject default",
             ]
         );
     }
 
     #[test]
-    fn nothing_is_of_a_kind_that_is_only_defined_beside_it() {
-        let objects = install(&InstallOptions::default());
+    fn but_for_the_project_nothing_is_of_a_kind_that_is_only_defined_beside_it() {
+        let everything = install(&InstallOptions::default());
+        assert_eq!(everything.last(), Some(&default_project("argocd")), "after its definition");
+        let objects = install(&InstallOptions { project: false, ..InstallOptions::default() });
+        assert_eq!(everything.len(), objects.len() + 1);
         let defined: Vec<&Value> = objects.iter().map(|object| &object["spec"]["names"]["kind"]).collect();
         for object in &objects {
             assert!(!defined.contains(&&object["kind"]), "kubectl refuses {}", object["kind"]);
@@ -279,6 +277,7 @@ mod tests {
             namespace: "gitops".to_owned(),
             image: "example/plumb:1".to_owned(),
             replicas: 3,
+            project: true,
         };
         let objects = install(&options);
         assert!(!Value::from(objects.clone()).to_string().contains("\"argocd\",\"namespace\""));
@@ -311,7 +310,8 @@ mod tests {
                 .assert_eq(&crate::yaml::to_yaml(&crd));
         }
         // The definitions have their own files: `kubectl apply --server-side -f crds -f install.yaml`.
-        let mut objects = install(&InstallOptions::default());
+        // So is the project left out: plumb makes it.
+        let mut objects = install(&InstallOptions { project: false, ..InstallOptions::default() });
         objects.retain(|object| object["kind"] != "CustomResourceDefinition");
         let rest = crate::yaml::to_yaml_documents(&objects);
         expect_file!["../../../manifests/install.yaml"].assert_eq(&rest);

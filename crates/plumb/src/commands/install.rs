@@ -11,15 +11,19 @@ use crate::exit::ExitCode;
 
 /// Print (or apply) what plumb needs in a cluster.
 ///
-/// CRDs, namespace, permissions and the Deployment, as YAML: `plumb install | kubectl apply --server-side -f -`
+/// CRDs, namespace, permissions, the Deployment and the project `default`, as YAML. `plumb install --apply` sends it in the
+/// order that the cluster needs, and leaves a project that is there as it is.
 ///
-/// The project `default` is made by plumb itself when it starts and there is none (with --apply, at once); one that is
-/// there stays as it is.
+/// kubectl knows a kind only once its definition is there, so the first time leave the project out: plumb makes it when it
+/// starts. `plumb install --without-project | kubectl apply --server-side -f -`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Apply instead of print.
     #[arg(long)]
     apply: bool,
+    /// Leave the project `default` out.
+    #[arg(long, conflicts_with = "apply")]
+    without_project: bool,
     /// Image of the Deployment.
     #[arg(long, default_value = concat!("plumb:", env!("CARGO_PKG_VERSION")))]
     image: String,
@@ -29,6 +33,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let options = InstallOptions {
         namespace: context.namespace().to_owned(),
         image: args.image.clone(),
+        // One that is there may permit less, and is not written over.
+        project: !args.apply && !args.without_project,
         ..InstallOptions::default()
     };
     let objects = install::install(&options);

@@ -32,6 +32,8 @@ fn kubectl(stage: &Stage, words: &[&str], text: &str) -> Result<String> {
 async fn what_is_printed_is_applied_by_kubectl_and_keeps_to_the_strictest_rules() -> Result<()> {
     let stage = Stage::bare().await?;
     let printed = stage.plumb(&["install", "--image", "registry.example/plumb:1"])?;
+    let without = stage.plumb(&["install", "--image", "registry.example/plumb:1", "--without-project"])?;
+    ensure!(printed.starts_with(&without) && !without.contains("\nkind: AppProject"), "{without}");
     // Everything, definitions included, in the server's eyes; without effect on the other tests of this cluster.
     for words in [&["apply", "--dry-run=server"][..], &["apply", "--dry-run=server", "--server-side"]] {
         let said = kubectl(&stage, words, &printed)?;
@@ -41,6 +43,7 @@ async fn what_is_printed_is_applied_by_kubectl_and_keeps_to_the_strictest_rules(
     let rest = documents.collect::<Vec<_>>().join("\n---\n");
     let first = kubectl(&stage, &["apply"], &rest)?;
     ensure!(first.contains("deployment.apps/plumb created"), "{first}");
+    ensure!(first.contains("appproject.argoproj.io/default created"), "{first}");
     let again = kubectl(&stage, &["apply"], &rest)?;
     // kubectl sends the selector of a disruption budget every time: its type says that it is replaced as a whole.
     let is_settled =
