@@ -41,6 +41,7 @@ struct Scene {
     strict: bool,
     /// Ignored, with the server asked about every object all the same.
     ignored: Option<&'static str>,
+    ignored_by_jq: Option<&'static str>,
     last_applied: Option<Value>,
 }
 
@@ -59,6 +60,7 @@ impl Scene {
             heals: Vec::new(),
             strict: false,
             ignored: None,
+            ignored_by_jq: None,
             last_applied: None,
         }
     }
@@ -160,11 +162,19 @@ impl Scene {
         };
         let before = self.before.as_ref().map(|fields| manifest(object(fields, Vec::new())));
         let live = manifest(live);
-        let rules = self.ignored.map(|pointer| IgnoreRule {
+        let by_pointer = self.ignored.map(|pointer| IgnoreRule {
+            group: "*".to_owned(),
             kind: "*".to_owned(),
             json_pointers: vec![pointer.to_owned()],
             ..IgnoreRule::default()
         });
+        let by_jq = self.ignored_by_jq.map(|expression| IgnoreRule {
+            group: "*".to_owned(),
+            kind: "*".to_owned(),
+            jq_path_expressions: vec![expression.to_owned()],
+            ..IgnoreRule::default()
+        });
+        let rules = by_pointer.into_iter().chain(by_jq);
         let (schemas, (rules, _)) = (schemas(), IgnoreRules::compile(rules));
         let mut evidence = Evidence {
             key: &key,
@@ -265,12 +275,27 @@ fn schemas() -> SchemaSet {
         json!({"type": "object", "properties": properties,
             "x-kubernetes-group-version-kind": [{"group": group, "version": version, "kind": kind}]})
     };
+    let list_of_texts = json!({"type": "array", "items": text, "x-kubernetes-list-type": "atomic"});
+    let role = json!({
+        "aggregationRule": {"type": "object", "properties": {
+            "clusterRoleSelectors": {"type": "array", "items": selector, "x-kubernetes-list-type": "atomic"}}},
+        "rules": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object",
+            "properties": {"verbs": list_of_texts, "resources": list_of_texts}}}});
+    let thing = json!({"spec": {"type": "object", "properties": {
+            "note": text, "every": text, "cpu": text, "workers": {"type": "integer"},
+            "tags": {"type": "array", "items": text, "x-kubernetes-list-type": "set"},
+            "args": {"type": "array", "items": text},
+            "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": {"type": "object", "properties": {"name": text, "port": {"type": "integer"}}}},
+            "steps": {"type": "array", "items": {"type": "object", "properties": {"name": text}}},
+            "target": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
+                "name": text, "options": {"type": "object", "properties": {"deep": texts}}}}}}});
     let spec = |name: &str| json!({"spec": {"$ref": format!("#/components/schemas/{name}")}});
     SchemaSet::from_openapi([&json!({"components": {"schemas": {
         "io.k8s.api.core.v1.Container": {"type": "object", "properties": {
             "name": text, "image": text, "imagePullPolicy": text,
             "args": {"type": "array", "items": text, "x-kubernetes-list-type": "atomic"},
-            "securityContext": {"type": "object", "properties": {"privileged": {"type": "boolean"}}}}},
+            "securityContext": {"type": "object", "properties": {"privileged": {"type": "boolean"}, "other": texts}}}},
         "io.k8s.api.core.v1.PodSpec": {"type": "object", "properties": {
             "nodeName": text, "containers": containers}},
         "io.k8s.api.apps.v1.DeploymentSpec": {"type": "object", "properties": {
@@ -289,6 +314,7 @@ fn schemas() -> SchemaSet {
         "io.k8s.api.core.v1.ServiceSpec": {"type": "object", "properties": {"clusterIP": text,
             "clusterIPs": {"type": "array", "x-kubernetes-list-type": "atomic", "items": text}}},
         "io.k8s.api.core.v1.Service": kind("", "v1", "Service", spec("io.k8s.api.core.v1.ServiceSpec")),
+        "io.k8s.api.rbac.v1.ClusterRole": kind("rbac.authorization.k8s.io", "v1", "ClusterRole", role),
         "io.k8s.api.core.v1.ConfigMap": kind("", "v1", "ConfigMap", json!({"data": texts})),
         "io.k8s.api.core.v1.ServiceAccount": kind("", "v1", "ServiceAccount", json!({"imagePullSecrets":
             {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "properties": {"name": text}}}})),
@@ -306,15 +332,7 @@ fn schemas() -> SchemaSet {
             "roleRef": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"name": text, "kind": text}},
             "subjects": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object",
                 "properties": {"kind": text, "name": text}}}})),
-        "example.v1.Thing": kind("example.io", "v1", "Thing", json!({"spec": {"type": "object", "properties": {
-            "note": text, "every": text, "cpu": text, "workers": {"type": "integer"},
-            "tags": {"type": "array", "items": text, "x-kubernetes-list-type": "set"},
-            "args": {"type": "array", "items": text},
-            "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-                "items": {"type": "object", "properties": {"name": text, "port": {"type": "integer"}}}},
-            "steps": {"type": "array", "items": {"type": "object", "properties": {"name": text}}},
-            "target": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
-                "name": text, "options": {"type": "object", "properties": {"deep": texts}}}}}}}))
+        "example.v1.Thing": kind("example.io", "v1", "Thing", thing)
     }}})])
 }
 
@@ -842,4 +860,172 @@ fn an_addition_that_strict_takes_away_again_and_again_is_a_tug_of_war() {
     check(scene(4), expect!["! UnclaimedAddition /data/extra by shop-operator"]);
     check(scene(5), expect!["! TugOfWar /data/extra by shop-operator"]);
     assert!(scene(5).verdict().advice.heal.is_empty());
+}
+
+#[test]
+fn the_rules_of_an_aggregated_role_are_its_controllers_whoever_wrote_them_last() {
+    let gets = |verb: &str| json!([{"verbs": [verb], "resources": ["pods"]}]);
+    let scene = |aggregation: Value, writer: &'static str| {
+        let role = |verb: &str| {
+            let mut role = json!({"rules": gets(verb)});
+            if !aggregation.is_null() {
+                role["aggregationRule"] = aggregation.clone();
+            }
+            role
+        };
+        Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role("get"), role("list"))
+            .by("argocd-controller Apply 1", json!({"f:aggregationRule": {}}))
+            .by(writer, json!({"f:rules": {}}))
+    };
+    let aggregation = json!({"clusterRoleSelectors": [{"matchLabels": {"to": "x"}}]});
+    check(
+        scene(aggregation.clone(), "clusterrole-aggregation-controller Apply 2"),
+        expect!["ControllerOwned /rules/0/verbs/0 by clusterrole-aggregation-controller"],
+    );
+    check(scene(aggregation, "kubectl-edit Update 2"), expect!["ControllerOwned /rules/0/verbs/0"]);
+    check(
+        scene(Value::Null, "kubectl-edit Update 2"),
+        expect!["! LiveEdit /rules/0/verbs/0 by kubectl-edit"],
+    );
+}
+
+#[test]
+fn an_empty_list_that_the_server_shows_as_null_is_no_part_of_an_edit_beside_it() {
+    let rules = |verb: &str, resources: Value| json!({"rules": [{"verbs": [verb], "resources": resources}]});
+    let scene = |answer: Value| {
+        Scene::new(
+            "rbac.authorization.k8s.io/v1 ClusterRole",
+            rules("get", json!([])),
+            rules("list", Value::Null),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {}}))
+        .by("kubectl-edit Update 2", json!({"f:rules": {}}))
+        .server_makes(rules("get", answer))
+    };
+    check(
+        scene(Value::Null),
+        expect![[r"
+            ! LiveEdit /rules/0/verbs/0 by kubectl-edit
+            PhantomDefault /rules/0/resources"]],
+    );
+}
+
+#[test]
+fn another_choice_where_only_one_may_stand_goes_when_gits_comes_back() {
+    let place = "spec.template.spec.containers[0].securityContext";
+    let spec = |context: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "securityContext": context}]}}}});
+    let owned = |field: &str| json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:securityContext": {field: {}}}}}}}});
+    let scene = |writer: &'static str| {
+        Scene::new(
+            "apps/v1 Deployment",
+            spec(json!({"privileged": true})),
+            spec(json!({"other": {"a": "1"}})),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(writer, owned("f:other"))
+        .refused(
+            422,
+            "invalid",
+            &[
+                ("FieldValueForbidden", &format!("{place}.other"), "may not specify more than 1 type"),
+                ("FieldValueNotFound", "spec.template.spec.containers[0].name", "Not found"),
+            ],
+        )
+    };
+    let edited = scene("kubectl-edit Update 2").verdict();
+    let counted: Vec<String> = edited
+        .findings
+        .iter()
+        .filter(|finding| finding.counts)
+        .map(|finding| format!("{} {}", finding.class, finding.fields.len()))
+        .collect();
+    assert!(!counted.iter().any(|line| line.starts_with("Blocked")), "{counted:?}");
+    assert!(edited.advice.managed_fields.is_some(), "the other choice is taken over, so that it goes");
+}
+
+#[test]
+fn a_refusal_of_what_a_sync_would_not_send_blocks_nothing() {
+    let claim = |size: &str| json!({"spec": {"cpu": size}});
+    let scene = |manager: &'static str| {
+        Scene::new("example.io/v1 Thing", claim("4"), claim("9"))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:cpu": {}}}))
+            .refused(422, "only grows", &[("FieldValueInvalid", "spec.cpu", "only grows")])
+    };
+    let mut grown = scene("kube-controller-manager Update 2");
+    grown.ignored = Some("/spec/note");
+    check(grown, expect!["ControllerOwned /spec/cpu by kube-controller-manager"]);
+    let mut edited = scene("kubectl-edit Update 2");
+    edited.ignored = Some("/spec/note");
+    assert!(said(&edited).contains("the server refuses it: only grows"), "{}", said(&edited));
+}
+
+#[test]
+fn an_autoscaler_that_was_switched_off_excuses_nothing() {
+    let scene = |live: i64, writer: &'static str| {
+        Scene::new(
+            "apps/v1 Deployment",
+            json!({"spec": {"replicas": 3}}),
+            json!({"spec": {"replicas": live}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(writer, json!({"f:spec": {"f:replicas": {}}}))
+        .autoscaler("web")
+    };
+    check(scene(5, "kubectl Update 2 scale"), expect!["ControllerOwned /spec/replicas by kubectl"]);
+    check(scene(0, "kubectl Update 2 scale"), expect!["! LiveEdit /spec/replicas by kubectl"]);
+    check(
+        scene(0, "kube-controller-manager Update 2 scale"),
+        expect!["ControllerOwned /spec/replicas by kube-controller-manager"],
+    );
+}
+
+#[test]
+fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
+    let scene = |writer: &'static str, ours: Value| {
+        Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "2"}}))
+            .by("argocd-controller Apply 5", json!({"f:data": ours}))
+            .by(writer, json!({"f:data": {"f:a": {}, "f:b": {}}}))
+            .applied_before(json!({"data": {"a": "1", "b": "2"}}))
+    };
+    let (both, one) = (json!({"f:a": {}, "f:b": {}}), json!({"f:a": {}}));
+    check(scene("bootstrap Apply 1", both.clone()), expect!["! StaleOwnership /data/b by bootstrap"]);
+    assert!(scene("bootstrap Apply 1", both.clone()).verdict().advice.managed_fields.is_some());
+    // Git never had it, or the other one wrote it after us.
+    check(scene("bootstrap Apply 1", one), expect!["UnclaimedAddition /data/b by bootstrap"]);
+    check(scene("bootstrap Apply 9", both), expect!["UnclaimedAddition /data/b by bootstrap"]);
+}
+
+#[test]
+fn an_ignored_item_hides_nothing_of_gits() {
+    let role = |names: &[&str]| {
+        let rules: Vec<Value> =
+            names.iter().map(|name| json!({"resources": [name], "verbs": ["get"]})).collect();
+        json!({"rules": rules})
+    };
+    let scene = |live: &[&str], ignored: &'static str| {
+        let mut scene = Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role(&["a"]), role(live))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-edit Update 2", json!({"f:rules": {}}));
+        scene.ignored_by_jq = Some(ignored);
+        scene
+    };
+    let leases = r#".rules[] | select(.resources == ["x"])"#;
+    check(scene(&["x", "a"], leases), expect![""]);
+    check(scene(&["a", "x"], leases), expect![""]);
+    check(scene(&["x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
+    check(scene(&["x", "b"], leases), expect!["! LiveEdit /rules/0/resources/0 /rules/1 by kubectl-edit"]);
+}
+
+#[test]
+fn a_refusal_of_gits_own_value_takes_nothing_of_others_away() {
+    let spec = |fields: Value| json!({"spec": fields});
+    let scene =
+        Scene::new("example.io/v1 Thing", spec(json!({"every": "wrong"})), spec(json!({"note": "theirs"})))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("an-operator Update 2", json!({"f:spec": {"f:note": {}}}))
+            .applied_before(json!({"spec": {}}))
+            .refused(422, "invalid", &[("FieldValueInvalid", "spec.every", "must be a duration")]);
+    assert!(scene.verdict().advice.managed_fields.is_none());
+    assert!(said(&scene).contains("the server refuses it: must be a duration"), "{}", said(&scene));
 }

@@ -11,7 +11,7 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{Complete, DesiredSet, ObjectOptions, Propagation, PruneOption};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
-use plumb_core::normalize::{keep_live, manifest_to_apply, unknown_fields};
+use plumb_core::normalize::{keep_ignored, keep_live, manifest_to_apply, unknown_fields};
 use plumb_core::object::{FieldPath, Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
@@ -169,14 +169,12 @@ impl Executor<'_> {
         let manifest = manifest_to_apply(manifest, self.schemas);
         match &knowledge.live {
             Some(live) => {
-                let ignored = if self.respect_ignore {
-                    self.rules.of(key, Some(&manifest), Some(live)).live
-                } else {
-                    Vec::new()
-                };
-                let kept: Vec<FieldPath> =
-                    knowledge.advice.keep_live.iter().cloned().chain(ignored).collect();
-                keep_live(&manifest, live, &kept, self.schemas)
+                let kept = keep_live(&manifest, live, &knowledge.advice.keep_live, self.schemas);
+                if !self.respect_ignore {
+                    return kept;
+                }
+                let ignored = self.rules.of(key, Some(&manifest), Some(live));
+                keep_ignored(&kept, live, &ignored, self.schemas)
             }
             None => manifest,
         }

@@ -1,5 +1,7 @@
 //! One class for every difference between what Git asks and what the cluster holds.
 
+use serde_json::Value;
+
 use super::case::{Case, Explained, Prediction, is_path, is_under, last_field};
 use super::classes::{
     admission_mutated, behind, blocked, controller_owned, equivalent_value, live_edit, phantom_default,
@@ -11,7 +13,7 @@ use super::{ApiFailure, Previous};
 use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero};
 use crate::fields::is_control_plane;
 use crate::ignore::Ignored;
-use crate::normalize::{is_kept_annotation, is_kept_label, respelled_keys};
+use crate::normalize::{is_item_without_key, is_kept_annotation, is_kept_label, respelled_keys};
 use crate::object::{FieldPath, Manifest};
 use crate::tracking::{INSTALLATION_ANNOTATION, TRACKING_ANNOTATION};
 
@@ -41,7 +43,13 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
             found.extend(explain_addition(case, addition, strict));
         }
     }
-    found.extend(explain_refusal(case, &found, &ignored));
+    match live_edit::switched(case) {
+        Some(choices) => {
+            found.retain(|known| !choices.iter().any(|choice| choice.field == known.field));
+            found.extend(choices);
+        }
+        None => found.extend(explain_refusal(case, &found, &ignored)),
+    }
     let options = case.evidence.options;
     match case.evidence.answers.dry_run {
         None if options.server_side_diff == Some(true) => case.ask(Question::DryRun),
@@ -60,7 +68,63 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
 }
 
 fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &FieldPath) -> bool {
-    !ignored.is_empty() && ignored.covers(live, desired, &case.owners)
+    if ignored.is_empty() {
+        return false;
+    }
+    match IgnoredItems::around(case, ignored, live) {
+        Some(items) => items.leave_the_same || items.other_rules.covers(live, desired, &case.owners),
+        None => ignored.covers(live, desired, &case.owners),
+    }
+}
+
+/// Whole items of a list without keys that the rules ignore. Items are compared by their positions, so each of them moves
+/// those behind it: only without them can Git's list be held against the cluster's.
+struct IgnoredItems {
+    /// Are the items that are left as Git asks?
+    leave_the_same: bool,
+    /// The rules that are not about whole items of this list.
+    other_rules: Ignored,
+}
+
+impl IgnoredItems {
+    /// Those of the list that this place is in.
+    fn around(case: &Case<'_>, ignored: &Ignored, place: &FieldPath) -> Option<Self> {
+        let schema = case.kind.map(|kind| kind.root);
+        let (desired, live) = (case.desired.value(), case.live.value());
+        let list = ignored.live.iter().chain(&ignored.desired).find_map(|rule| {
+            let list = rule.parent()?;
+            let is_item = [desired, live].iter().any(|object| is_item_without_key(rule, object, schema));
+            (is_item && place.starts_with(&list) && *place != list).then_some(list)
+        })?;
+        let is_of_list = |rule: &FieldPath| rule.parent().as_ref() == Some(&list);
+        let left = |rules: &[FieldPath], object: &Value| -> Vec<Value> {
+            let items = list.find(object).and_then(Value::as_array).into_iter().flatten().enumerate();
+            let is_named = |index: usize| {
+                rules.iter().any(|rule| *rule == list.index(index) || *rule == list.field(index.to_string()))
+            };
+            items.filter(|(index, _)| !is_named(*index)).map(|(_, item)| item.clone()).collect()
+        };
+        let (asked, found) = (left(&ignored.desired, desired), left(&ignored.live, live));
+        let leave_the_same = asked.len() == found.len()
+            && asked.iter().zip(&found).all(|(asked, found)| has_all(found, asked));
+        let mut other_rules = ignored.clone();
+        other_rules.live.retain(|rule| !is_of_list(rule));
+        other_rules.desired.retain(|rule| !is_of_list(rule));
+        Some(Self { leave_the_same, other_rules })
+    }
+}
+
+/// Does a value have everything that is asked of it? It may have more.
+fn has_all(live: &Value, asked: &Value) -> bool {
+    match (live, asked) {
+        (Value::Object(live), Value::Object(asked)) => {
+            asked.iter().all(|(name, asked)| live.get(name).is_some_and(|live| has_all(live, asked)))
+        }
+        (Value::Array(live), Value::Array(asked)) => {
+            live.len() == asked.len() && live.iter().zip(asked).all(|(live, asked)| has_all(live, asked))
+        }
+        (live, asked) => live == asked,
+    }
 }
 
 /// A tracking mark.
@@ -119,8 +183,11 @@ fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<
             case.ask(Question::DryRun);
             None
         }
+        // The server writes null for an empty list whose field it never leaves out.
         Some(DryRun::Object(object)) => match difference.desired_path.find(object.value()) {
-            None => Some(phantom_default::dropped_by_server(difference.desired_path.clone())),
+            None | Some(Value::Null) => {
+                Some(phantom_default::dropped_by_server(difference.desired_path.clone()))
+            }
             Some(_) => explain_difference(case, difference),
         },
         Some(DryRun::Refused(failure)) if failure.is_final() => None,
@@ -282,6 +349,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
+        if let Some(stale) = stale_ownership::shared(case, addition, entry) {
+            return Some(stale);
+        }
         if addition.whole.is_some() {
             if git_changed(case, place)? {
                 return match case.predict_addition(addition) {
@@ -390,25 +460,47 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> V
     if !failure.is_final() || is_beside_edited_key(failure, found) {
         return Vec::new();
     }
-    match forbidden_leftovers(case, failure) {
-        Some(leftovers) => {
-            let fields = case.comparison.differences.iter().filter(|difference| !is_aside(&difference.path));
-            let mut found: Vec<Explained> =
-                fields.map(|difference| behind::difference(case, difference)).collect();
-            found.extend(leftovers.into_iter().map(|path| {
-                let mut explained = Explained::new(
-                    super::DriftClass::Behind,
-                    path.clone(),
-                    true,
-                    format!("{path} was filled in for Git's former choice, and the new one forbids it"),
-                );
-                explained.take = Some(path);
-                explained
-            }));
-            found
-        }
-        None => blocked::refused(case, failure, &unsettled(case, found, ignored)),
+    if let Some(leftovers) = forbidden_leftovers(case, failure) {
+        let fields = case.comparison.differences.iter().filter(|difference| !is_aside(&difference.path));
+        let mut found: Vec<Explained> =
+            fields.map(|difference| behind::difference(case, difference)).collect();
+        found.extend(leftovers.into_iter().map(|path| {
+            let mut explained = Explained::new(
+                super::DriftClass::Behind,
+                path.clone(),
+                true,
+                format!("{path} was filled in for Git's former choice, and the new one forbids it"),
+            );
+            explained.take = Some(path);
+            explained
+        }));
+        return found;
     }
+    let unsettled = unsettled(case, found, ignored);
+    if unsettled.is_empty() && is_all_kept(case, found, ignored) {
+        return Vec::new();
+    }
+    blocked::refused(case, failure, &unsettled)
+}
+
+/// Does an apply leave everything that differs as it is (a controller's field, a value that is rendered anew each time)?
+/// Then what the server refused is not what a sync would send.
+fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool {
+    let mut differences = case
+        .comparison
+        .differences
+        .iter()
+        .filter(|difference| {
+            !is_aside(&difference.path)
+                && !is_ignored(case, ignored, &difference.path, &difference.desired_path)
+        })
+        .peekable();
+    let is_kept = |path: &FieldPath| {
+        found.iter().any(|known| known.keep.as_ref().is_some_and(|kept| path.starts_with(kept)))
+    };
+    differences.peek().is_some()
+        && !found.iter().any(|known| known.counts)
+        && differences.all(|difference| is_kept(&difference.path))
 }
 
 /// What an apply would have to change, and no finding names yet.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ignore::Ignored;
 use crate::object::{FieldPath, Manifest};
 use crate::schema::SchemaSet;
 
@@ -66,6 +67,43 @@ fn kept_places_have_the_live_value() {
         keep_live(&desired, &live, &places, &schemas).into_value()["spec"],
         json!({"replicas": 5, "list": [2, 1], "c": [{"name": "b", "v": 2}], "deep": {"x": 1}})
     );
+}
+
+#[test]
+fn ignored_items_stand_beside_gits_and_take_no_place() {
+    let one = |name: &str| json!({"resources": [name]});
+    let role = |names: &[&str], managers: Value| {
+        let rules: Vec<Value> = names.iter().map(|name| one(name)).collect();
+        manifest(json!({"apiVersion": "v1", "kind": "Role",
+            "metadata": {"name": "r", "managedFields": managers}, "rules": rules, "spec": {"x": names.len()}}))
+    };
+    let items = |indexes: &[usize]| -> Vec<FieldPath> {
+        indexes.iter().map(|index| FieldPath::root().field("rules").index(*index)).collect()
+    };
+    let check =
+        |git: &[&str], live: &[&str], ignored_git: &[usize], ignored_live: &[usize], expected: &[&str]| {
+            let ignored =
+                Ignored { desired: items(ignored_git), live: items(ignored_live), ..Ignored::default() };
+            let (git, live) = (role(git, json!([])), role(live, json!([])));
+            let kept = keep_ignored(&git, &live, &ignored, &SchemaSet::default());
+            let rules: Vec<&Value> = kept.value()["rules"].as_array().unwrap().iter().collect();
+            let expected: Vec<Value> = expected.iter().map(|name| one(name)).collect();
+            assert_eq!(rules, expected.iter().collect::<Vec<_>>());
+        };
+    check(&["a"], &["x", "a"], &[], &[0], &["x", "a"]);
+    check(&["a"], &["x"], &[], &[0], &["x", "a"]);
+    check(&["a", "x", "b"], &["a", "b"], &[1], &[], &["a", "b"]);
+    check(&["x1", "a"], &["x2", "a"], &[0], &[0], &["x2", "a"]);
+
+    // What a manager owns stays as it has it; what it owns and Git does not have is not taken in.
+    let theirs =
+        json!([{"manager": "tuner", "operation": "Update", "fieldsV1": {"f:spec": {"f:x": {}, "f:y": {}}}}]);
+    let mut live = role(&["a", "b"], theirs).into_value();
+    live["spec"]["y"] = json!(1);
+    let ignored = Ignored { managers: vec!["tuner".to_owned()], ..Ignored::default() };
+    let kept = keep_ignored(&role(&["a"], json!([])), &manifest(live), &ignored, &SchemaSet::default());
+    assert_eq!(kept.value()["spec"], json!({"x": 2}));
+    assert_eq!(kept.value()["rules"], json!([one("a")]));
 }
 
 #[test]

@@ -29,6 +29,18 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
                 .keeping(place.clone()),
         );
     }
+    // Whoever else writes there is overwritten in a moment.
+    if is_aggregated(case, difference) && entry.is_some_and(|entry| !is_controller(entry)) {
+        let why = format!(
+            "clusterrole-aggregation-controller fills the rules of an aggregated ClusterRole, whoever wrote them last: {}",
+            case.values(difference)
+        );
+        return Some(
+            Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+                .of(difference)
+                .keeping(place.clone()),
+        );
+    }
     let entry = entry.filter(|entry| is_controller(entry))?;
     let why = reason(case, difference, place, entry)?;
     let evidence = format!("`{}` {why}", writer(entry));
@@ -48,7 +60,8 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
     if !is_scaled && !is_path(&difference.path, &["spec", "replicas"]) {
         return None;
     }
-    if let Some(autoscaler) = case.facts().autoscalers.iter().find(|autoscaler| sets_replicas(autoscaler)) {
+    let autoscaler = case.facts().autoscalers.iter().find(|autoscaler| sets_replicas(autoscaler));
+    if let Some(autoscaler) = autoscaler.filter(|_| !is_switched_off(case, difference, entry)) {
         return Some(format!(
             "{} `{}` targets this object and sets its replicas: {}",
             autoscaler.kind,
@@ -68,15 +81,25 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
     ))
 }
 
+/// A `HorizontalPodAutoscaler` leaves an object alone that somebody scaled to zero: that is how it is switched off. It
+/// does not decide then, and Git asks for more.
+fn is_switched_off(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> bool {
+    let is_zero = |value: Option<&Value>| value.and_then(Value::as_i64) == Some(0);
+    let by_autoscaler = entry.is_some_and(|entry| is_control_plane(entry.manager));
+    let mut autoscalers = case.facts().autoscalers.iter().filter(|autoscaler| sets_replicas(autoscaler));
+    is_zero(difference.live)
+        && !is_zero(difference.desired)
+        && !by_autoscaler
+        && autoscalers.all(|autoscaler| autoscaler.kind == "HorizontalPodAutoscaler")
+}
+
 fn reason(
     case: &Case<'_>,
     difference: &Difference<'_>,
     place: &FieldPath,
     entry: &Entry<'_>,
 ) -> Option<String> {
-    let aggregated =
-        case.desired.kind() == "ClusterRole" && case.desired.value().get("aggregationRule").is_some();
-    if aggregated && is_under(&difference.path, &["rules"]) {
+    if is_aggregated(case, difference) {
         return Some("fills the rules of an aggregated ClusterRole".to_owned());
     }
     if last_field(&difference.path) == Some("caBundle") {
@@ -114,6 +137,13 @@ fn reason(
         )),
         Change::Order | Change::Extra | Change::Value | Change::Missing | Change::ItemMissing => None,
     }
+}
+
+/// Is it in the rules of a `ClusterRole` that is put together from others?
+fn is_aggregated(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    case.desired.kind() == "ClusterRole"
+        && case.desired.value().get("aggregationRule").is_some_and(|rule| !rule.is_null())
+        && is_under(&difference.path, &["rules"])
 }
 
 /// Taints that follow a node's conditions are put beside Git's: by admission when the node is made, by the

@@ -1,6 +1,7 @@
 //! R: someone changed a value that Git sets.
 
 use super::super::case::{Case, Explained, last_field, writer};
+use super::super::evidence::DryRun;
 use super::super::{DriftClass, Fix, FixKind, Previous};
 use crate::compare::{Addition, Change, Difference};
 use crate::fields::Entry;
@@ -128,6 +129,63 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
         let entry = case.other_writer(&addition.path)?;
         (same_list && same_field && case.is_after_ours(entry)).then_some((addition, entry))
     })
+}
+
+/// Where only one of several fields may stand (`value` or `valueFrom`, `httpGet` or `tcpSocket`, the types of a volume),
+/// somebody chose another than Git. The server refuses both side by side, so theirs goes when Git's comes back.
+/// `None` unless that explains all of the refusal.
+pub(in crate::drift) fn switched(case: &Case<'_>) -> Option<Vec<Explained>> {
+    let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return None };
+    if !failure.is_final() || failure.causes.is_empty() {
+        return None;
+    }
+    let mut choices: Vec<Explained> = Vec::new();
+    // What refers to an item that is refused (a mount to its volume) is not found; that follows from the rest.
+    for cause in failure.causes.iter().filter(|cause| cause.reason != "FieldValueNotFound") {
+        let is_clash = matches!(cause.reason.as_str(), "FieldValueForbidden" | "FieldValueInvalid")
+            && !super::blocked::is_immutable(&cause.message);
+        // The server names their field, or Git's own and that there may be only one.
+        let named = FieldPath::from_server(&cause.field);
+        let is_only_one = cause.message.contains("more than 1");
+        let parent = named.parent().filter(|_| is_clash)?;
+        let missing: Vec<&Difference<'_>> = case
+            .comparison
+            .differences
+            .iter()
+            .filter(|difference| {
+                difference.change == Change::Missing
+                    && difference.path != parent
+                    && difference.path.starts_with(&parent)
+            })
+            .collect();
+        let beside: Vec<Explained> = case
+            .comparison
+            .additions
+            .iter()
+            .filter_map(|addition| {
+                // The whole of what they chose, where only leaves of it were found.
+                let depth = parent.segments().len() + 1;
+                let chosen = FieldPath::from(addition.path.segments().get(..depth)?.to_vec());
+                let is_beside = chosen.starts_with(&parent)
+                    && chosen.find(case.desired.value()).is_none()
+                    && (chosen == named || is_only_one);
+                let entry = case.other_writer(&addition.path).filter(|entry| case.is_after_ours(entry))?;
+                let why = format!("`{}` chose {chosen} instead of what Git has", writer(entry));
+                let choice = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);
+                let mut choice = choice.by(entry);
+                choice.take = Some(chosen);
+                is_beside.then_some(choice)
+            })
+            .collect();
+        let theirs = case.comparison.additions.iter().filter(|addition| addition.path.starts_with(&parent));
+        let mut theirs = theirs.filter_map(|addition| case.other_writer(&addition.path));
+        let entry = theirs.next().filter(|_| !missing.is_empty() && !beside.is_empty())?;
+        let beside = missing.into_iter().map(|difference| edit(case, difference, entry)).chain(beside);
+        let is_new = |choice: &Explained| !choices.iter().any(|known| known.field == choice.field);
+        let beside: Vec<Explained> = beside.filter(is_new).collect();
+        choices.extend(beside);
+    }
+    (!choices.is_empty()).then_some(choices)
 }
 
 /// The item that took the place of Git's: it goes when Git's comes back.
