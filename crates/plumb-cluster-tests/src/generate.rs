@@ -108,6 +108,13 @@ pub fn is_merged(kind: &Kind, path: &[Segment]) -> bool {
     })
 }
 
+/// Does the schema leave open what stands here?
+pub fn is_open(kind: &Kind, path: &[Segment]) -> bool {
+    schema_at(kind, path).is_some_and(|at| {
+        ["type", "properties", "oneOf", "anyOf"].iter().all(|key| at.schema.get(*key).is_none())
+    })
+}
+
 impl<'a> Generator<'a> {
     /// A generator of objects of this kind. The same seed makes the same objects.
     pub fn new(kind: &'a Kind, seed: u64, richness: usize) -> Self {

@@ -69,14 +69,19 @@ pub struct Kinds {
     pub schemas: SchemaSet,
 }
 
-/// Asks the server for all kinds whose objects can be read and applied.
-pub async fn discover(server: &Server) -> Result<Kinds> {
+/// Asks the server for all kinds whose objects can be read and applied: Kubernetes' own, and those of this group. Other
+/// groups belong to tests that run beside this one, or ended a moment ago; they come and go between two requests.
+pub async fn discover(server: &Server, group: &str) -> Result<Kinds> {
     let index = server.get("/openapi/v3").await?.object("the index of schemas")?;
     let documents: BTreeSet<&String> = index["paths"]
         .as_object()
         .into_iter()
         .flat_map(serde_json::Map::keys)
-        .filter(|path| *path == "api/v1" || path.split('/').count() == 3 && path.starts_with("apis/"))
+        .filter(|path| match path.split('/').collect::<Vec<_>>()[..] {
+            ["api", "v1"] => true,
+            ["apis", of, _] => of == group || !of.contains('.') || of.ends_with(".k8s.io"),
+            _ => false,
+        })
         .collect();
     let mut all = Vec::new();
     let mut schemas = SchemaSet::default();

@@ -66,12 +66,19 @@ impl Server {
         body: Option<&Value>,
     ) -> Result<Answer> {
         let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::CONTENT_TYPE, content_type)
-            .body(Body::from(body))?;
-        let answer = self.client.send(request).await.with_context(|| path.to_owned())?;
+        let send = async || {
+            let request = Request::builder()
+                .method(method.clone())
+                .uri(path)
+                .header(http::header::CONTENT_TYPE, content_type)
+                .body(Body::from(body.clone()))?;
+            self.client.send(request).await.with_context(|| path.to_owned())
+        };
+        // A connection that rested may be closed by the server just now; nothing was asked on it then.
+        let answer = match send().await {
+            Ok(answer) => answer,
+            Err(_) => send().await?,
+        };
         let code = answer.status();
         let bytes = answer.into_body().collect().await.with_context(|| path.to_owned())?.to_bytes();
         Ok(Answer { code, body: serde_json::from_slice(&bytes).unwrap_or_default() })

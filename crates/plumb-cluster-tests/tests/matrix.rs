@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt as _};
 use plumb_cluster_tests::bench::{Bench, Judged, Memory, desired};
 use plumb_cluster_tests::change;
-use plumb_cluster_tests::generate::{Generator, is_merged};
+use plumb_cluster_tests::generate::{Generator, is_merged, is_open};
 use plumb_cluster_tests::kinds::{self, Kind};
 use plumb_cluster_tests::random::Random;
 use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
@@ -72,7 +72,7 @@ async fn every_field_of_every_kind() -> Result<()> {
     let server = Server::new(place.client());
     let skeletons = Skeletons::read()?;
     skeletons.install(&place, &server).await?;
-    let kinds = kinds::discover(&server).await?;
+    let kinds = kinds::discover(&server, &skeletons.group).await?;
     let full = setting("PLUMB_MATRIX").as_deref() == Some("full");
     let extent = if full { Extent { rich: 6, fields: None } } else { Extent { rich: 1, fields: Some(3) } };
     let only = setting("PLUMB_MATRIX_KIND").unwrap_or_default();
@@ -84,12 +84,7 @@ async fn every_field_of_every_kind() -> Result<()> {
         extent,
         counts: Counts::default(),
     };
-    let walks = kinds
-        .all
-        .iter()
-        .filter(|kind| kind.is_built_in() || kind.gvk.group == skeletons.group)
-        .filter(|kind| kind.name().contains(&only))
-        .map(|kind| matrix.kind(kind));
+    let walks = kinds.all.iter().filter(|kind| kind.name().contains(&only)).map(|kind| matrix.kind(kind));
     let found: Vec<Result<Vec<String>>> = stream::iter(walks).buffer_unordered(8).collect().await;
     let mut problems = Vec::new();
     for found in found {
@@ -269,7 +264,9 @@ impl Matrix<'_> {
                     None => continue,
                 },
             };
-            let touched = change::touched(tried.own, tried.live, &after);
+            let mut touched = change::touched(tried.own, tried.live, &after);
+            touched
+                .retain(|field| !tried.is_controllers(field, &after) && !tried.asks_nothing(field, &after));
             let (unclaimed, expected): (Vec<FieldPath>, Vec<FieldPath>) =
                 touched.into_iter().partition(|field| tried.is_left_to_others(field, &after));
             let fields: Vec<&FieldPath> = verdict
@@ -357,7 +354,28 @@ impl Tried<'_> {
         };
         field.find(self.wanted.manifest.value()).is_some_and(is_empty)
             && field.find(after).is_some()
-            && is_merged(self.kind, field.segments())
+            && (is_merged(self.kind, field.segments()) || is_open(self.kind, field.segments()))
+    }
+
+    /// Does Git write an empty list here, and is there nothing? A controller may have put something there before.
+    fn asks_nothing(&self, field: &FieldPath, after: &Value) -> bool {
+        self.kind.is_built_in()
+            && field.find(self.wanted.manifest.value()) == Some(&json!([]))
+            && field.find(after).is_none_or(|value| value.is_null() || *value == json!([]))
+    }
+
+    /// Is it a place that the control plane fills at any time? The rules of an aggregated role change with every other
+    /// role, and the taints of a node that Git gives none with the node's state.
+    fn is_controllers(&self, field: &FieldPath, after: &Value) -> bool {
+        let git = self.wanted.manifest.value();
+        let is_in = |place: &str| field.starts_with(&FieldPath::from_pointer(place));
+        let by_state =
+            |taint: &Value| taint["key"].as_str().is_some_and(|key| key.starts_with("node.kubernetes.io/"));
+        let taints = after["spec"]["taints"].as_array();
+        (git.get("aggregationRule").is_some() && is_in("/rules"))
+            || (git["spec"]["taints"] == json!([])
+                && is_in("/spec/taints")
+                && taints.is_some_and(|taints| taints.iter().all(by_state)))
     }
 }
 

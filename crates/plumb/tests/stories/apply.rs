@@ -269,3 +269,50 @@ async fn a_namespace_on_its_way_out_is_named_and_waited_for() -> Result<()> {
     ensure!(made.is_some(), "the namespace is back, and the Service in it");
     Ok(())
 }
+
+#[tokio::test]
+async fn what_was_replaced_is_judged_by_its_fields_as_if_it_had_been_applied() -> Result<()> {
+    let stage = Stage::set().await?;
+    let conf = |data: &[(&str, &str)]| option(objects::config_map("conf", data), "Replace=true");
+    let web = |image: &str| {
+        let web = objects::deployment("web", 1);
+        option(objects::with(web, "/spec/template/spec/containers/0/image", json!(image)), "Replace=true")
+    };
+    let first = [conf(&[("a", "1"), ("b", "2")]), web("registry.example/web:1")];
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&first))])?;
+    let app =
+        stage.application("replaced", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    // A field that left Git goes with the whole object that is put in its place.
+    let second = [conf(&[("a", "2")]), web("registry.example/web:2")];
+    let synced = sync(&stage, &app, &second).await?;
+    assert_eq!(phase(&synced), "Succeeded", "{}", message(&synced));
+    let live = stage.place.get(&conf(&[])).await?.unwrap_or_default();
+    assert_eq!(live["data"], json!({"a": "2"}));
+
+    // Additions, defaults and what a controller fills in are nobody's fault.
+    stage.place.patch_as("an-operator", &conf(&[]), &json!({"data": {"extra": "1"}})).await?;
+    let addition = stage.finding(&app, "ConfigMap", "conf", "UnclaimedAddition").await?;
+    assert_eq!((&addition["fields"], &addition["counts"]), (&json!(["/data/extra"]), &json!(false)));
+    stage.until_sync(&app, "Synced").await?;
+
+    // Edits count, by their field and with their author.
+    stage.place.patch_as("kubectl-edit", &conf(&[]), &json!({"data": {"a": "3"}})).await?;
+    stage.place.patch_as("kubectl-scale", &web(""), &json!({"spec": {"replicas": 2}})).await?;
+    for (kind, name, field, actor) in [
+        ("ConfigMap", "conf", "/data/a", "kubectl-edit"),
+        ("Deployment", "web", "/spec/replicas", "kubectl-scale"),
+    ] {
+        let finding = stage.finding(&app, kind, name, "LiveEdit").await?;
+        assert_eq!((&finding["fields"], &finding["actor"]), (&json!([field]), &json!(actor)), "{kind}");
+    }
+    stage.until_sync(&app, "OutOfSync").await?;
+
+    // A sync puts Git's word in the place of both, additions included.
+    stage.plumb(&["app", "sync", "replaced"])?;
+    let as_in_git = |live: &Value| live["data"] == json!({"a": "2"});
+    stage.place.wait(&conf(&[]), "is as Git has it", as_in_git).await?;
+    stage.place.wait(&web(""), "is as Git has it", |live| live["spec"]["replicas"] == 1).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
