@@ -6,6 +6,7 @@
 
 mod cost;
 mod floor;
+mod least;
 mod phases;
 mod table;
 mod workload;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::Bench;
 use crate::cost::Cost;
 use crate::floor::{self, Floor};
+use crate::least;
 use crate::workload::{self, FLOOR_NAMESPACE, NAMESPACE};
 
 /// How long a phase may take before the engine is called stuck.
@@ -29,6 +30,8 @@ pub(crate) struct Figures {
     pub(crate) upgrade_floor: Floor,
     /// That of the changed objects alone.
     pub(crate) upgrade_floor_of_changed: Floor,
+    /// Those, the requests for a look, the rollouts and a status for each app: what no engine can leave out.
+    pub(crate) upgrade_least: Duration,
     pub(crate) upgrade: Cost,
     pub(crate) heal: Cost,
     /// From the live edit to the event that takes it back, sorted.
@@ -53,6 +56,8 @@ pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
     let idle = idle(bench).await?;
     let changed = workload::upgraded(all_objects(bench, "55m"));
     let upgrade_floor_of_changed = floor::measure(bench, changed).await?;
+    let upgrade_least = least::measure(bench, "57m").await?;
+    tokio::time::sleep(QUIET).await;
     let upgrade_floor = floor::measure(bench, all_objects(bench, "60m")).await?;
     let upgrade = upgrade(bench).await?;
     tokio::time::sleep(QUIET).await;
@@ -65,6 +70,7 @@ pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
         idle,
         upgrade_floor,
         upgrade_floor_of_changed,
+        upgrade_least,
         upgrade,
         heal,
         heals,
@@ -76,7 +82,7 @@ fn all_objects(bench: &Bench, cpu: &str) -> Vec<Value> {
     (0..bench.args.apps).flat_map(|app| workload::objects_of(app, cpu)).collect()
 }
 
-fn applications(bench: &Bench) -> Api<DynamicObject> {
+pub(crate) fn applications(bench: &Bench) -> Api<DynamicObject> {
     let any = objects::application("", "", "", "");
     floor::api(&bench.client, &bench.args.namespace, &any)
 }
@@ -128,12 +134,17 @@ async fn idle(bench: &Bench) -> Result<Cost> {
     running.done()
 }
 
+/// Asks for a look at an app.
+pub(crate) fn refresh() -> Value {
+    json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
+}
+
 /// One commit changes every app; each is asked to look, as a webhook would.
 async fn upgrade(bench: &Bench) -> Result<Cost> {
     let api = applications(bench);
     let commit = bench.repo.commit(&workload::files(bench.args.apps, "60m"))?;
     let running = bench.meter.start()?;
-    let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
+    let patch = refresh();
     let ask = stream::iter(0..bench.args.apps)
         .map(|app| {
             let (api, patch) = (api.clone(), &patch);

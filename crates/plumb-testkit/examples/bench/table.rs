@@ -60,6 +60,14 @@ pub(crate) fn print(figures: &Figures, n_apps: usize) -> Result<()> {
         figures.upgrade.took.as_secs_f64() / changed.written.as_secs_f64(),
         seconds(changed.rolled_out)
     )?;
+    writeln!(
+        out,
+        "The least of the upgrade, whatever engine does it (looks asked for, changes applied and rolled out, a status each): {}; plumb \
+         takes {:.1} times as long, and {:.1} times the floor is the least.",
+        seconds(figures.upgrade_least),
+        figures.upgrade.took.as_secs_f64() / figures.upgrade_least.as_secs_f64(),
+        figures.upgrade_least.as_secs_f64() / figures.upgrade_floor.written.as_secs_f64(),
+    )?;
     Ok(())
 }
 
