@@ -500,7 +500,7 @@ fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool 
     };
     differences.peek().is_some()
         && !found.iter().any(|known| known.counts)
-        && differences.all(|difference| is_kept(&difference.path))
+        && differences.all(|difference| is_kept(&difference.path) && !is_of_other_shape(difference))
 }
 
 /// What an apply would have to change, and no finding names yet.
