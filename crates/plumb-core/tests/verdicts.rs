@@ -1015,6 +1015,14 @@ fn an_ignored_item_hides_nothing_of_gits() {
     check(scene(&["a", "x"], leases), expect![""]);
     check(scene(&["x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
     check(scene(&["x", "b"], leases), expect!["! LiveEdit /rules/0/resources/0 /rules/1 by kubectl-edit"]);
+    // An ignored item behind an edited one is not named; nor is one that the rules name on both sides.
+    check(scene(&["b", "x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
+    let mut named =
+        Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role(&["a", "b"]), role(&["c", "d"]))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-edit Update 2", json!({"f:rules": {}}));
+    named.ignored = Some("/rules/0");
+    check(named, expect!["! LiveEdit /rules/1/resources/0 by kubectl-edit"]);
 }
 
 #[test]

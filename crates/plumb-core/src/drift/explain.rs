@@ -72,7 +72,14 @@ fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &Fi
         return false;
     }
     match IgnoredItems::around(case, ignored, live) {
-        Some(items) => items.leave_the_same || items.other_rules.covers(live, desired, &case.owners),
+        Some(items) => {
+            // What stands beside Git's items hides none of them.
+            let is_extra = ignored.covers_live(live) && desired.find(case.desired.value()).is_none();
+            items.leave_the_same
+                || is_extra
+                || ignored.covers_both(live, desired)
+                || items.other_rules.covers(live, desired, &case.owners)
+        }
         None => ignored.covers(live, desired, &case.owners),
     }
 }

@@ -142,6 +142,16 @@ impl Ignored {
         *self == Self::default()
     }
 
+    /// Do rules cover this place on both sides?
+    pub fn covers_both(&self, live: &FieldPath, desired: &FieldPath) -> bool {
+        self.covers_live(live) && self.desired.iter().any(|rule| is_inside(desired, rule))
+    }
+
+    /// Does a rule for the live side cover this place?
+    pub fn covers_live(&self, live: &FieldPath) -> bool {
+        self.live.iter().any(|rule| is_inside(live, rule))
+    }
+
     /// Does a rule cover this place? `live` and `desired` are its positions on the two sides.
     pub fn covers(&self, live: &FieldPath, desired: &FieldPath, owners: &Owners<'_>) -> bool {
         self.live.iter().any(|rule| is_inside(live, rule))

@@ -1,5 +1,7 @@
 //! What is sent to the server.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::kept::{is_kept_annotation, is_kept_metadata};
@@ -117,22 +119,18 @@ pub fn keep_ignored(desired: &Manifest, live: &Manifest, ignored: &Ignored, sche
     let is_item = |place: &&FieldPath| is_item_without_key(place, live.value(), schema);
     let (items, mut places): (Vec<&FieldPath>, Vec<&FieldPath>) = ignored.live.iter().partition(is_item);
     let mut value = desired.value().clone();
-    let mut gone: Vec<&FieldPath> = ignored.desired.iter().collect();
-    gone.retain(|place| is_item_without_key(place, desired.value(), schema));
-    gone.sort();
-    for place in gone.into_iter().rev() {
-        if let (Some(list), Some(index)) = (list_of(&mut value, place), position(place))
-            && index < list.len()
-        {
+    let gone = ignored.desired.iter().filter(|place| is_item_without_key(place, desired.value(), schema));
+    // Several rules may name one item, in either spelling, and each item goes and comes once.
+    let gone: BTreeSet<(FieldPath, usize)> = gone.filter_map(list_and_position).collect();
+    for (list, index) in gone.into_iter().rev() {
+        if let Some(list) = list_at(&mut value, &list).filter(|list| index < list.len()) {
             list.remove(index);
         }
     }
-    let mut items = items;
-    items.sort();
-    items.dedup();
-    for place in items {
-        let item = place.find(live.value());
-        if let (Some(list), Some(index), Some(item)) = (list_of(&mut value, place), position(place), item) {
+    let items: BTreeSet<(FieldPath, usize)> = items.into_iter().filter_map(list_and_position).collect();
+    for (list, index) in items {
+        let item = list.find(live.value()).and_then(|list| list.get(index));
+        if let (Some(list), Some(item)) = (list_at(&mut value, &list), item) {
             list.insert(index.min(list.len()), item.clone());
         }
     }
@@ -174,13 +172,12 @@ fn index_of(segment: &Segment) -> Option<usize> {
     }
 }
 
-fn position(place: &FieldPath) -> Option<usize> {
-    index_of(place.segments().last()?)
+fn list_and_position(item: &FieldPath) -> Option<(FieldPath, usize)> {
+    Some((item.parent()?, index_of(item.segments().last()?)?))
 }
 
-fn list_of<'v>(value: &'v mut Value, item: &FieldPath) -> Option<&'v mut Vec<Value>> {
-    let (_, parents) = item.segments().split_last()?;
-    let list = parents.iter().try_fold(value, |value, segment| match segment {
+fn list_at<'v>(value: &'v mut Value, list: &FieldPath) -> Option<&'v mut Vec<Value>> {
+    let list = list.segments().iter().try_fold(value, |value, segment| match segment {
         Segment::Field(name) => value.get_mut(name.as_str()),
         Segment::Index(_) => None,
     });

@@ -94,6 +94,7 @@ fn ignored_items_stand_beside_gits_and_take_no_place() {
     check(&["a"], &["x"], &[], &[0], &["x", "a"]);
     check(&["a", "x", "b"], &["a", "b"], &[1], &[], &["a", "b"]);
     check(&["x1", "a"], &["x2", "a"], &[0], &[0], &["x2", "a"]);
+    check(&["x", "a"], &["a", "x"], &[0, 0], &[1, 1], &["a", "x"]);
 
     // What a manager owns stays as it has it; what it owns and Git does not have is not taken in.
     let theirs =

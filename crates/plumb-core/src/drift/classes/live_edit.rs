@@ -177,9 +177,7 @@ pub(in crate::drift) fn switched(case: &Case<'_>) -> Option<Vec<Explained>> {
                 is_beside.then_some(choice)
             })
             .collect();
-        let theirs = case.comparison.additions.iter().filter(|addition| addition.path.starts_with(&parent));
-        let mut theirs = theirs.filter_map(|addition| case.other_writer(&addition.path));
-        let entry = theirs.next().filter(|_| !missing.is_empty() && !beside.is_empty())?;
+        let entry = case.other_writer(&beside.first()?.field).filter(|_| !missing.is_empty())?;
         let beside = missing.into_iter().map(|difference| edit(case, difference, entry)).chain(beside);
         let is_new = |choice: &Explained| !choices.iter().any(|known| known.field == choice.field);
         let beside: Vec<Explained> = beside.filter(is_new).collect();
