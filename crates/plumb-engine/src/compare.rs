@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_core::app::App;
-use plumb_core::desired::ObjectOptions;
+use plumb_core::desired::{DesiredSet, ObjectOptions};
 use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealRecord, LiveOwner, Verdict};
 use plumb_core::health::{Health, HealthStatus};
 use plumb_core::ignore::IgnoreRules;
@@ -107,7 +107,11 @@ impl Comparison<'_> {
             live,
         };
         let mutators = admission::mutators(&self.cluster.store);
-        let cases = self.cases(memory, &mutators, &mut compared);
+        // Where a sync follows anyway, nobody reads who removed what before.
+        let before = memory.before.as_ref().filter(|_| self.doubt == Doubt::Ask);
+        let before = before.and_then(|before| before.shelf.set());
+        let before = before.as_ref().map(|before| before.get());
+        let cases = self.cases(memory, &mutators, &mut compared, before);
         if self.ask_again {
             memory.verdicts.ask_again();
         }
@@ -192,6 +196,7 @@ impl Comparison<'_> {
         memory: &Memory,
         mutators: &[Arc<Manifest>],
         compared: &mut Compared,
+        before: Option<&DesiredSet>,
     ) -> BTreeMap<ObjectKey, Case> {
         let desired = self.gathered.desired.get();
         let unreadable: BTreeSet<&ObjectKey> = compared.unreadable.iter().map(|(key, _)| key).collect();
@@ -213,7 +218,7 @@ impl Comparison<'_> {
                 compared.shared.insert(key.clone(), with);
             }
             let fingerprint = Fingerprint::of(&object.manifest);
-            let (previous, attempt) = past(memory, key, fingerprint, self.gathered);
+            let (previous, attempt) = past(memory, key, fingerprint, self.gathered, before);
             let finished = memory.finished.get(key).map(|run| FinishedRun {
                 at: run.at,
                 succeeded: run.succeeded,
@@ -312,6 +317,7 @@ fn past(
     key: &ObjectKey,
     desired: Fingerprint,
     gathered: &Gathered,
+    before: Option<&DesiredSet>,
 ) -> (PreviousApply, PastAttempt) {
     match memory.attempts.get(key) {
         None => (PreviousApply::Unknown, PastAttempt::None),
@@ -322,7 +328,12 @@ fn past(
         {
             (PreviousApply::Rerendered, PastAttempt::None)
         }
-        Some(record) if record.desired != desired => (PreviousApply::Changed, PastAttempt::None),
+        Some(record) if record.desired != desired => {
+            let before = before.filter(|_| matches!(record.result, AttemptResult::Applied));
+            let before = before.and_then(|before| before.objects.get(key)).map(|object| &object.manifest);
+            let before = before.filter(|before| Fingerprint::of(before) == record.desired);
+            (PreviousApply::Changed(before.cloned().map(Box::new)), PastAttempt::None)
+        }
         Some(record) => match &record.result {
             AttemptResult::Applied => (PreviousApply::Same, PastAttempt::Applied),
             AttemptResult::Refused(failure) => {

@@ -276,7 +276,7 @@ impl Desk {
                 desired: wanted,
                 live,
                 owner,
-                previous,
+                previous: previous.clone(),
                 attempt: if previous == PreviousApply::Same {
                     PastAttempt::Applied
                 } else {
@@ -358,7 +358,7 @@ fn previous(application: &Application, revisions: &[String]) -> PreviousApply {
     match (revisions, applied) {
         ([], _) => PreviousApply::Unknown,
         (asked, applied) if asked == applied => PreviousApply::Same,
-        _ => PreviousApply::Changed,
+        _ => PreviousApply::Changed(None),
     }
 }
 

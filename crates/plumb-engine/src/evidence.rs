@@ -84,7 +84,7 @@ impl Case {
     fn is_plain_change(&self) -> bool {
         let managers = self.live.as_ref().and_then(|live| live.value().pointer("/metadata/managedFields"));
         let managers = managers.and_then(serde_json::Value::as_array);
-        self.previous == PreviousApply::Changed
+        matches!(self.previous, PreviousApply::Changed(_))
             && managers.is_some_and(|entries| {
                 entries.iter().all(|entry| {
                     entry["subresource"].as_str().is_some_and(|subresource| !subresource.is_empty())
@@ -95,12 +95,13 @@ impl Case {
 }
 
 /// What plumb applied last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum PreviousApply {
     #[default]
     Unknown,
     Same,
-    Changed,
+    /// Something else: what, if it is known.
+    Changed(Option<Box<Manifest>>),
     /// From the same commit, by the same tools, and yet something else.
     Rerendered,
 }
@@ -285,10 +286,10 @@ impl Bench<'_, '_> {
             facts: Facts {
                 app: self.instance,
                 owner: case.owner.clone(),
-                previous: match case.previous {
+                previous: match &case.previous {
                     PreviousApply::Unknown => Previous::Unknown,
                     PreviousApply::Same => Previous::Same,
-                    PreviousApply::Changed => Previous::Changed(None),
+                    PreviousApply::Changed(previous) => Previous::Changed(previous.as_deref()),
                     PreviousApply::Rerendered => Previous::Rerendered,
                 },
                 attempt: match &case.attempt {

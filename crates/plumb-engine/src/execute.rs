@@ -11,7 +11,7 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{Complete, DesiredSet, ObjectOptions, Propagation, PruneOption};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
-use plumb_core::normalize::{keep_ignored, keep_live, manifest_to_apply, unknown_fields};
+use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
 use plumb_core::object::{FieldPath, Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
@@ -169,6 +169,7 @@ impl Executor<'_> {
         let manifest = manifest_to_apply(manifest, self.schemas);
         match &knowledge.live {
             Some(live) => {
+                let manifest = leave_out(&manifest, &knowledge.advice.leave_out);
                 let kept = keep_live(&manifest, live, &knowledge.advice.keep_live, self.schemas);
                 if !self.respect_ignore {
                     return kept;

@@ -28,6 +28,8 @@ use crate::verdicts::Verdicts;
 pub(crate) struct Memory {
     /// What Git asked for at the last look.
     pub(crate) gathered: Option<Arc<Kept>>,
+    /// What it asked for before that, as long as that may be what the cluster has.
+    pub(crate) before: Option<Arc<Kept>>,
     /// Did the last run find everything as Git asks, with nothing left to do or to say?
     pub(crate) at_rest: bool,
     /// What was tried, object by object.

@@ -40,15 +40,19 @@ impl Run<'_> {
             return;
         }
         for object in gathered.desired.get().objects.values() {
-            let synced = result.resources.iter().any(|entry| {
-                entry.status == "Synced"
-                    && (&entry.group, &entry.kind, &entry.name)
-                        == (&object.key.group, &object.key.kind, &object.key.name)
+            let entry = result.resources.iter().find(|entry| {
+                (&entry.group, &entry.kind, &entry.name)
+                    == (&object.key.group, &object.key.kind, &object.key.name)
                     && entry.namespace == object.key.namespace_or_empty()
             });
-            if synced {
-                memory.attempts.insert(object.key.clone(), applied(Fingerprint::of(&object.manifest)));
-            }
+            let result = match entry.map(|entry| entry.status.as_str()) {
+                Some("Synced") => AttemptResult::Applied,
+                // Why not, the server says again.
+                Some("SyncFailed") => AttemptResult::Failed,
+                Some(_) | None => continue,
+            };
+            let record = AttemptRecord { result, ..applied(Fingerprint::of(&object.manifest)) };
+            memory.attempts.insert(object.key.clone(), record);
         }
     }
 
@@ -85,6 +89,7 @@ impl Run<'_> {
                 return false;
             }
         };
+        memory.before.get_or_insert_with(|| then.kept());
         let mut recalled = false;
         for object in then.desired.get().objects.values() {
             let attempts = &mut memory.attempts;

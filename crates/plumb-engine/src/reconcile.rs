@@ -19,6 +19,7 @@ use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::drift::{Finding, VerdictStatus};
 use plumb_core::object::ObjectKey;
 use plumb_core::status::{AppStatus, SyncCode};
+use plumb_core::sync::OperationPhase;
 use plumb_crd::Application;
 use tracing::debug;
 
@@ -212,6 +213,9 @@ impl Run<'_> {
                 // client: the steps of the sync
                 self.operate(application, app, ground, &compared, &mut active, memory).await;
                 let written = active.state.is_some();
+                if active.record.phase == OperationPhase::Succeeded {
+                    memory.before = None;
+                }
                 if active.record.phase.is_completed() {
                     ended = Some(Ended::new(active, Timestamp::now()));
                 } else {
@@ -269,6 +273,7 @@ impl Run<'_> {
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
         }
         if memory.at_rest {
+            memory.before = None;
             memory.shrink();
         }
     }
@@ -296,7 +301,8 @@ impl Run<'_> {
         let gathered =
             self.engine.sources.gather(application, app, ground, self.glance, known.as_ref()).await?;
         if known.is_none_or(|known| !Arc::ptr_eq(&known, &gathered)) {
-            memory.gathered = Some(gathered.kept());
+            let before = memory.gathered.replace(gathered.kept());
+            memory.before = memory.before.take().or(before);
         }
         Ok(gathered)
     }

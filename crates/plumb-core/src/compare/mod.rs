@@ -5,6 +5,7 @@ mod duration;
 mod lists;
 mod nearest;
 mod quantity;
+mod twin;
 mod value;
 mod walk;
 
@@ -14,6 +15,7 @@ mod tests;
 use serde_json::Value;
 
 pub use quantity::Quantity;
+pub(crate) use twin::twin;
 pub use value::Spelling;
 pub(crate) use value::{is_zero, reprinted};
 pub use walk::Aside;

@@ -395,10 +395,7 @@ fn both<'a>(
 static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 pub(super) fn known<'a>(schema: Option<Schema<'a>>, name: &str) -> Option<Schema<'a>> {
-    match schema?.field(name) {
-        Field::Known(schema) => Some(schema),
-        Field::Open | Field::Unknown => None,
-    }
+    schema?.known(name)
 }
 
 fn is_keyed(schema: Option<Schema<'_>>) -> bool {

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::DriftClass;
 use super::evidence::{DryRun, Evidence, Facts, Question, SecondRender};
-use crate::compare::{Addition, Aside, Change, Comparison, Difference, compare};
+use super::{DriftClass, Previous};
+use crate::compare::{Addition, Aside, Change, Comparison, Difference, compare, twin};
 use crate::fields::{Entry, Owners, is_controller_by_name, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
-use crate::schema::KindSchema;
+use crate::schema::{KindSchema, ListType, Shape};
 use crate::witness::Note;
 
 /// One difference with its class.
@@ -32,6 +32,8 @@ pub(super) struct Explained {
     pub(super) counts: bool,
     /// The place whose live value an apply must keep.
     pub(super) keep: Option<FieldPath>,
+    /// The place of Git's object that an apply must leave out.
+    pub(super) leave_out: Option<FieldPath>,
     /// The place whose ownership an apply must take over first.
     pub(super) take: Option<FieldPath>,
     /// More to say in the fix: a known name, an error.
@@ -55,6 +57,7 @@ impl Explained {
             evidence: evidence.into(),
             counts,
             keep: None,
+            leave_out: None,
             take: None,
             hint: None,
         }
@@ -71,6 +74,11 @@ impl Explained {
         self.change = Some(difference.change);
         self.git = difference.desired.map(|_| difference.desired_path.clone());
         self
+    }
+
+    /// Does an apply leave it as the cluster has it?
+    pub(super) fn is_kept(&self) -> bool {
+        self.keep.is_some() || self.leave_out.is_some()
     }
 
     pub(super) fn keeping(mut self, place: FieldPath) -> Self {
@@ -200,6 +208,24 @@ impl<'a> Case<'a> {
         entries.max_by_key(|entry| entry.time_text)
     }
 
+    /// Did Git ask for the same when we applied last?
+    pub(super) fn was_asked(&self, difference: &Difference<'_>) -> bool {
+        match self.facts().previous {
+            Previous::Same => true,
+            Previous::Changed(Some(previous)) => {
+                difference.desired.is_some()
+                    && self.asked_in(previous, &difference.desired_path) == difference.desired
+            }
+            Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => false,
+        }
+    }
+
+    /// What an earlier manifest asks for in this place of Git's.
+    pub(super) fn asked_in<'m>(&self, earlier: &'m Manifest, place: &FieldPath) -> Option<&'m Value> {
+        let schema = self.kind.map(|kind| kind.root);
+        twin(place, self.desired.value(), earlier.value(), schema)?.find(earlier.value())
+    }
+
     /// Do we own this place, by server-side or an earlier client-side apply?
     pub(super) fn is_ours(&self, place: &FieldPath) -> bool {
         self.owners.of_place(place).any(Entry::is_ours)
@@ -216,7 +242,7 @@ impl<'a> Case<'a> {
         match &difference.whole {
             None => ours.names(&difference.path, self.live.value()),
             Some(whole) => {
-                matches!(self.facts().previous, super::Previous::Same)
+                matches!(self.facts().previous, Previous::Same)
                     && ours.owns(whole, self.live.value())
                     && self.owners.of_place(whole).all(Entry::is_ours)
             }
@@ -294,6 +320,21 @@ impl<'a> Case<'a> {
             Some(SecondRender::Object(Some(second))) => {
                 Some(place.find(second.value()) != place.find(self.desired.value()))
             }
+        }
+    }
+
+    /// The fields by which the items of a list are told apart, where it has such keys. The place may be of either side.
+    pub(super) fn keys_of(&self, list: &FieldPath) -> Option<&'a [String]> {
+        let schema = list.segments().iter().try_fold(self.kind?.root, |schema, segment| match segment {
+            Segment::Field(name) => schema.known(name),
+            Segment::Index(_) => match schema.shape() {
+                Shape::List { items, .. } => Some(items),
+                Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
+            },
+        });
+        match schema?.shape() {
+            Shape::List { list_type: ListType::Map(keys), .. } => Some(keys),
+            Shape::List { .. } | Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
         }
     }
 

@@ -9,11 +9,12 @@ use super::classes::{
     unexplained, unstable_render,
 };
 use super::evidence::{DryRun, Question};
+use super::ignored::is_ignored;
 use super::{ApiFailure, Previous};
-use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero};
+use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero, twin};
 use crate::fields::is_control_plane;
 use crate::ignore::Ignored;
-use crate::normalize::{is_item_without_key, is_kept_annotation, is_kept_label, respelled_keys};
+use crate::normalize::{is_kept_annotation, is_kept_label, respelled_keys};
 use crate::object::{FieldPath, Manifest};
 use crate::tracking::{INSTALLATION_ANNOTATION, TRACKING_ANNOTATION};
 
@@ -65,73 +66,6 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
         !(explained.counts && is_ignored(case, &ignored, &explained.field, &explained.field))
     });
     found
-}
-
-fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &FieldPath) -> bool {
-    if ignored.is_empty() {
-        return false;
-    }
-    match IgnoredItems::around(case, ignored, live) {
-        Some(items) => {
-            // What stands beside Git's items hides none of them.
-            let is_extra = ignored.covers_live(live) && desired.find(case.desired.value()).is_none();
-            items.leave_the_same
-                || is_extra
-                || ignored.covers_both(live, desired)
-                || items.other_rules.covers(live, desired, &case.owners)
-        }
-        None => ignored.covers(live, desired, &case.owners),
-    }
-}
-
-/// Whole items of a list without keys that the rules ignore. Items are compared by their positions, so each of them moves
-/// those behind it: only without them can Git's list be held against the cluster's.
-struct IgnoredItems {
-    /// Are the items that are left as Git asks?
-    leave_the_same: bool,
-    /// The rules that are not about whole items of this list.
-    other_rules: Ignored,
-}
-
-impl IgnoredItems {
-    /// Those of the list that this place is in.
-    fn around(case: &Case<'_>, ignored: &Ignored, place: &FieldPath) -> Option<Self> {
-        let schema = case.kind.map(|kind| kind.root);
-        let (desired, live) = (case.desired.value(), case.live.value());
-        let list = ignored.live.iter().chain(&ignored.desired).find_map(|rule| {
-            let list = rule.parent()?;
-            let is_item = [desired, live].iter().any(|object| is_item_without_key(rule, object, schema));
-            (is_item && place.starts_with(&list) && *place != list).then_some(list)
-        })?;
-        let is_of_list = |rule: &FieldPath| rule.parent().as_ref() == Some(&list);
-        let left = |rules: &[FieldPath], object: &Value| -> Vec<Value> {
-            let items = list.find(object).and_then(Value::as_array).into_iter().flatten().enumerate();
-            let is_named = |index: usize| {
-                rules.iter().any(|rule| *rule == list.index(index) || *rule == list.field(index.to_string()))
-            };
-            items.filter(|(index, _)| !is_named(*index)).map(|(_, item)| item.clone()).collect()
-        };
-        let (asked, found) = (left(&ignored.desired, desired), left(&ignored.live, live));
-        let leave_the_same = asked.len() == found.len()
-            && asked.iter().zip(&found).all(|(asked, found)| has_all(found, asked));
-        let mut other_rules = ignored.clone();
-        other_rules.live.retain(|rule| !is_of_list(rule));
-        other_rules.desired.retain(|rule| !is_of_list(rule));
-        Some(Self { leave_the_same, other_rules })
-    }
-}
-
-/// Does a value have everything that is asked of it? It may have more.
-fn has_all(live: &Value, asked: &Value) -> bool {
-    match (live, asked) {
-        (Value::Object(live), Value::Object(asked)) => {
-            asked.iter().all(|(name, asked)| live.get(name).is_some_and(|live| has_all(live, asked)))
-        }
-        (Value::Array(live), Value::Array(asked)) => {
-            live.len() == asked.len() && live.iter().zip(asked).all(|(live, asked)| has_all(live, asked))
-        }
-        (live, asked) => live == asked,
-    }
 }
 
 /// A tracking mark.
@@ -256,6 +190,7 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     if case.owners.is_empty() {
         return Some(match case.facts().previous {
             Previous::Changed(_) => behind::difference(case, difference),
+            Previous::Rerendered if difference.live.is_none() => behind::difference(case, difference),
             Previous::Rerendered => unstable_render::since_applied(difference),
             Previous::Unknown | Previous::Same => {
                 tug_of_war::escalate(case, unexplained::difference(case, difference))
@@ -276,7 +211,7 @@ fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     difference.change == Change::Missing
         && case.is_built_in()
         && !case.is_secret
-        && matches!(case.facts().previous, Previous::Same)
+        && case.was_asked(difference)
         && case.remover().0.is_none()
 }
 
@@ -307,7 +242,7 @@ fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
 
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let same = matches!(case.facts().previous, Previous::Same);
+    let same = case.was_asked(difference);
     let rerendered = matches!(case.facts().previous, Previous::Rerendered);
     let is_there = difference.change != Change::ItemMissing;
     match case.predict(difference) {
@@ -400,6 +335,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             return Some(stale);
         }
     } else if case.is_ours(place) && !matches!(case.facts().previous, Previous::Same) {
+        if let Some(held) = unstable_render::held(case, addition) {
+            return Some(held);
+        }
         return match case.predict_addition(addition) {
             Prediction::Asked | Prediction::Refused => None,
             Prediction::Unchanged => Some(unowned(case, addition)),
@@ -434,12 +372,16 @@ fn unowned(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
 /// was applied before tells, if it is known.
 fn perhaps_dropped(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     match case.facts().previous {
-        Previous::Changed(Some(previous)) if addition.path.find(previous.value()).is_some() => {
-            behind::dropped(addition)
-        }
+        Previous::Changed(Some(previous)) if had(case, previous, addition) => behind::dropped(addition),
         Previous::Changed(Some(_)) | Previous::Same => unowned(case, addition),
         Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => unexplained::addition(addition),
     }
+}
+
+fn had(case: &Case<'_>, previous: &Manifest, addition: &Addition<'_>) -> bool {
+    let schema = case.kind.map(|kind| kind.root);
+    let place = twin(&addition.path, case.live.value(), previous.value(), schema);
+    place.is_some_and(|place| place.find(previous.value()).is_some())
 }
 
 /// Metadata that the cluster's controllers write beside a status.
@@ -454,7 +396,10 @@ fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
     match case.facts().previous {
         Previous::Unknown | Previous::Same | Previous::Rerendered => Some(false),
         Previous::Changed(Some(previous)) => {
-            Some(place.find(previous.value()) != place.find(case.desired.value()))
+            let schema = case.kind.map(|kind| kind.root);
+            let (live, desired) = (case.live.value(), case.desired.value());
+            let place = twin(place, live, desired, schema);
+            Some(place.is_none_or(|place| case.asked_in(previous, &place) != place.find(desired)))
         }
         // Each render of an unstable chart is another object; that says nothing about this place.
         Previous::Changed(None) => case.is_unstable(&FieldPath::root()).map(|unstable| !unstable),
@@ -502,12 +447,15 @@ fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool 
                 && !is_ignored(case, ignored, &difference.path, &difference.desired_path)
         })
         .peekable();
-    let is_kept = |path: &FieldPath| {
-        found.iter().any(|known| known.keep.as_ref().is_some_and(|kept| path.starts_with(kept)))
+    let is_kept = |difference: &Difference<'_>| {
+        found.iter().any(|known| {
+            known.keep.as_ref().is_some_and(|kept| difference.path.starts_with(kept))
+                || known.leave_out.as_ref() == Some(&difference.desired_path)
+        })
     };
     differences.peek().is_some()
         && !found.iter().any(|known| known.counts)
-        && differences.all(|difference| is_kept(&difference.path) && !is_of_other_shape(difference))
+        && differences.all(|difference| is_kept(difference) && !is_of_other_shape(difference))
 }
 
 /// What an apply would have to change, and no finding names yet.

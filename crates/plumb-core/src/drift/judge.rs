@@ -234,7 +234,7 @@ fn settle(evidence: &Evidence<'_>, basis: Basis, explained: Vec<Explained>) -> O
 /// What writing the object should look like.
 fn advice(explained: &[Explained]) -> ApplyAdvice {
     let mut advice = ApplyAdvice::default();
-    for explained in explained.iter().filter(|explained| explained.counts || explained.keep.is_some()) {
+    for explained in explained.iter().filter(|explained| explained.counts || explained.is_kept()) {
         match explained.class {
             DriftClass::LiveEdit
             | DriftClass::StaleOwnership
@@ -258,8 +258,9 @@ fn advice(explained: &[Explained]) -> ApplyAdvice {
             | DriftClass::TugOfWar => {}
         }
         advice.keep_live.extend(explained.keep.clone());
+        advice.leave_out.extend(explained.leave_out.clone());
     }
-    for paths in [&mut advice.heal, &mut advice.keep_live] {
+    for paths in [&mut advice.heal, &mut advice.keep_live, &mut advice.leave_out] {
         paths.sort();
         paths.dedup();
     }

@@ -86,6 +86,9 @@ pub struct ApplyAdvice {
     /// Fields whose live value an apply keeps ([`keep_live`](crate::normalize::keep_live)): a controller's,
     /// or what each render makes anew.
     pub keep_live: Vec<FieldPath>,
+    /// Fields of Git's object that an apply leaves out ([`leave_out`](crate::normalize::leave_out)): the cluster has
+    /// something that stands for them.
+    pub leave_out: Vec<FieldPath>,
     /// `metadata.managedFields` to write before the apply, so that what left Git really goes.
     pub managed_fields: Option<Value>,
     /// Applying cannot succeed until a person acts.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Entry;
 use crate::object::{FieldPath, Manifest, Segment};
-use crate::schema::{Field, ListType, Schema, Shape};
+use crate::schema::{ListType, Schema, Shape};
 use crate::tracking::FIELD_MANAGER;
 
 /// What is to be taken over.
@@ -157,10 +157,7 @@ fn step<'a>(value: &'a Value, segment: &Segment) -> Option<&'a Value> {
 fn child_schema<'a>(schema: Option<Schema<'a>>, segment: &Segment) -> Option<Schema<'a>> {
     match (schema?.shape(), segment) {
         (Shape::List { items, .. }, Segment::Index(_)) => Some(items),
-        (_, Segment::Field(name)) => match schema?.field(name) {
-            Field::Known(schema) => Some(schema),
-            Field::Open | Field::Unknown => None,
-        },
+        (_, Segment::Field(name)) => schema?.known(name),
         (_, Segment::Index(_)) => None,
     }
 }

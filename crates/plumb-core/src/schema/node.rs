@@ -142,6 +142,14 @@ impl<'a> Schema<'a> {
         }
     }
 
+    /// The schema of the key `name` of a map, where it is declared.
+    pub fn known(self, name: &str) -> Option<Self> {
+        match self.field(name) {
+            Field::Known(schema) => Some(schema),
+            Field::Open | Field::Unknown => None,
+        }
+    }
+
     /// The key `name` of a map.
     pub fn field(self, name: &str) -> Field<'a> {
         match &self.node().shape {

@@ -1,6 +1,6 @@
 //! `plumb install`
 
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::{Manifest, ObjectKey, has_all};
 use plumb_crd::install::{self, InstallOptions};
 use plumb_kube::{ApplyOptions, ClusterClient, FieldValidation, WritePermit};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
         let found =
             client.get(&key).await.map_err(|error| CommandError::api(format!("look for {key}"), error))?;
         let is_ours = key.name.ends_with(".plumb.dev");
-        let is_there = found.is_some_and(|found| !is_ours || holds(found.value(), &object));
+        let is_there = found.is_some_and(|found| !is_ours || has_all(found.value(), &object));
         if !is_there {
             missing.push(object);
         }
@@ -87,19 +87,6 @@ async fn make_default_project(
         apply_all(client, &[project], tell).await?;
     }
     Ok(())
-}
-
-/// Does an object have everything that is asked of it? It may have more: defaults, status, marks of others.
-fn holds(live: &Value, asked: &Value) -> bool {
-    match (live, asked) {
-        (Value::Object(live), Value::Object(asked)) => {
-            asked.iter().all(|(key, asked)| live.get(key).is_some_and(|live| holds(live, asked)))
-        }
-        (Value::Array(live), Value::Array(asked)) => {
-            live.len() == asked.len() && live.iter().zip(asked).all(|(live, asked)| holds(live, asked))
-        }
-        (live, asked) => live == asked,
-    }
 }
 
 /// A CRD that was just applied is served a moment later.
@@ -148,27 +135,4 @@ async fn apply_all(
 
 fn manifest(object: &Value) -> Result<Manifest, CommandError> {
     Manifest::new(object.clone()).map_err(|error| CommandError::because("build what is installed", error))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn defaults_and_marks_of_others_are_no_reason_to_write() {
-        let asked = json!({"spec": {"versions": [{"name": "v1"}]}});
-        for (live, expected) in [
-            (
-                json!({"spec": {"versions": [{"name": "v1", "served": true}], "scope": "Cluster"}, "status": {}}),
-                true,
-            ),
-            (json!({"spec": {"versions": [{"name": "v2"}]}}), false),
-            (json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2"}]}}), false),
-            (json!({"spec": {}}), false),
-        ] {
-            assert_eq!(holds(&live, &asked), expected, "{live}");
-        }
-    }
 }

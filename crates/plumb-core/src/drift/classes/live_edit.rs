@@ -20,8 +20,10 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
 fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
     match case.facts().previous {
         Previous::Same => true,
-        Previous::Changed(Some(previous)) => match difference.desired_path.find(previous.value()) {
+        Previous::Changed(Some(previous)) => match case.asked_in(previous, &difference.desired_path) {
             Some(before) if Some(before) == difference.desired => true,
+            // Whoever wrote put back what Git asked for then: nothing of theirs is left.
+            Some(before) if Some(before) == difference.live => false,
             Some(_) => case.is_after_ours(entry),
             None => false,
         },
@@ -72,16 +74,8 @@ pub(in crate::drift) fn nameless(case: &Case<'_>, difference: &Difference<'_>) -
 /// Something that Git asked for, that we applied, and that is gone or in another order. Nobody's name is left
 /// on what is not there.
 pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
-    let unchanged_in_git = match case.facts().previous {
-        Previous::Same => true,
-        Previous::Changed(Some(previous)) => {
-            difference.desired.is_some()
-                && difference.desired_path.find(previous.value()) == difference.desired
-        }
-        Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => false,
-    };
     let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
-    if !is_gone || !(unchanged_in_git || edited_key(case, difference).is_some()) {
+    if !is_gone || !(case.was_asked(difference) || edited_key(case, difference).is_some()) {
         return None;
     }
     if let Some((_, entry)) = edited_key(case, difference) {

@@ -1,12 +1,16 @@
 //! G: the same commit renders differently each time.
 
 use super::super::case::{Case, Explained};
+use super::super::made_up::{stand_in, stands_for};
 use super::super::{DriftClass, Fix, FixKind};
-use crate::compare::Difference;
+use crate::compare::{Addition, Change, Difference};
 use crate::object::FieldPath;
 
 /// The second render of the same commit has another value here. `None` with a question noted, or no such case.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    if difference.whole.is_none() && matches!(difference.change, Change::Missing | Change::ItemMissing) {
+        return made_up_key(case, difference);
+    }
     let place = difference.whole.as_ref().unwrap_or(&difference.desired_path);
     let unstable = case.is_unstable(&difference.desired_path)? || case.is_unstable(place)?;
     unstable.then(|| {
@@ -18,6 +22,26 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         )
         .keeping(difference.whole.clone().unwrap_or_else(|| difference.path.clone()))
     })
+}
+
+/// What the cluster lacks is not there under this key: the chart makes up another at each rendering. Only the value made
+/// up anew is no reason to do without it.
+fn made_up_key(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let held = stand_in(case, difference)?;
+    let place = &difference.desired_path;
+    let why =
+        format!("the chart makes up the key of {place} at each rendering; the cluster has it as {held}");
+    let mut explained = Explained::new(DriftClass::UnstableRender, place.clone(), false, why);
+    explained.leave_out = Some(place.clone());
+    Some(explained)
+}
+
+/// What an earlier rendering called by another key than this one.
+pub(in crate::drift) fn held(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
+    let asked = stands_for(case, addition)?;
+    let place = &addition.path;
+    let why = format!("the key of {place} was made up by an earlier rendering; this one calls it {asked}");
+    Some(Explained::new(DriftClass::UnstableRender, place.clone(), false, why).keeping(place.clone()))
 }
 
 /// What was applied came from the same commit, and nobody wrote here since: only the rendering can have changed. A

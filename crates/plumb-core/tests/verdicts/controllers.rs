@@ -1,0 +1,157 @@
+//! What controllers and autoscalers write.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, check, thing};
+
+#[test]
+fn who_widens_a_list_must_be_known_for_a_controller() {
+    let binding = |manager: &'static str| {
+        let (one, two) = (json!({"kind": "User", "name": "a"}), json!({"kind": "User", "name": "b"}));
+        Scene::new(
+            "rbac.authorization.k8s.io/v1 RoleBinding",
+            json!({"subjects": [one]}),
+            json!({"subjects": [one, two]}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:roleRef": {}}))
+        .by(manager, json!({"f:subjects": {}}))
+    };
+    check(binding("someone Update 2"), expect!["! LiveEdit /subjects/1 by someone"]);
+    check(binding("deploy-script Update 2"), expect!["! LiveEdit /subjects/1 by deploy-script"]);
+    check(binding("team-operator Update 2"), expect!["ControllerOwned /subjects/1 by team-operator"]);
+    // Whoever writes the status of an object is its controller.
+    check(
+        binding("shopd Update 2").by("shopd Update 2 status", json!({"f:status": {"f:ready": {}}})),
+        expect!["ControllerOwned /subjects/1 by shopd"],
+    );
+    let args = |manager: &'static str| {
+        thing(json!({"args": ["a", "b"]}), json!({"args": ["b", "a"]}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:args": {}}}))
+    };
+    check(args("someone Update 2"), expect!["! LiveEdit /spec/args by someone"]);
+    check(args("queue-controller Update 2"), expect!["ControllerOwned /spec/args by queue-controller"]);
+
+    let replicas = |manager: &'static str| {
+        Scene::new("apps/v1 Deployment", json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 3}}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:replicas": {}}}))
+    };
+    check(replicas("someone Update 2 scale"), expect!["! LiveEdit /spec/replicas by someone"]);
+    check(
+        replicas("queue-autoscaler Update 2 scale"),
+        expect!["ControllerOwned /spec/replicas by queue-autoscaler"],
+    );
+    check(
+        replicas("someone Update 2 scale").autoscaler("web"),
+        expect!["ControllerOwned /spec/replicas by someone"],
+    );
+}
+
+#[test]
+fn a_value_that_a_controller_prints_in_its_own_way_is_the_same() {
+    let reprinted = |field: &str, git: &str, live: &str, manager: &'static str| {
+        let (ours, mut theirs) = (json!({"f:metadata": {"f:labels": {}}}), json!({"f:spec": {}}));
+        theirs["f:spec"][format!("f:{field}")] = json!({});
+        thing(json!({field: git}), json!({field: live}))
+            .by("argocd-controller Apply 1", ours)
+            .by(manager, theirs)
+    };
+    for (git, live) in [
+        ("8760h", "8760h0m0s"),
+        ("8760h0m0s", "8760h"),
+        ("60s", "1m"),
+        ("0.5s", "500ms"),
+        ("0.5", "500m"),
+        ("500m", "0.5"),
+        ("1Gi", "1024Mi"),
+    ] {
+        let verdict = reprinted("every", git, live, "parcel-operator Update 2").verdict();
+        assert_eq!(verdict.findings[0].class.name(), "EquivalentValue", "{git} {live}");
+    }
+    for (git, live) in [("60s", "2m"), ("0.5", "600m"), ("1.0", "1"), ("1h", "one hour")] {
+        let verdict = reprinted("every", git, live, "parcel-operator Update 2").verdict();
+        assert_eq!(verdict.findings[0].class.name(), "LiveEdit", "{git} {live}");
+    }
+    // A person means what they write, and a text that is just a text means itself.
+    check(
+        reprinted("every", "60s", "1m", "kubectl-edit Update 2"),
+        expect!["! LiveEdit /spec/every by kubectl-edit"],
+    );
+    let owner = json!({"f:metadata": {"f:labels": {}}});
+    check(
+        thing(json!({"args": ["60s"]}), json!({"args": ["1m"]}))
+            .by("argocd-controller Apply 1", owner.clone())
+            .by("parcel-operator Update 2", json!({"f:spec": {"f:args": {}}})),
+        expect!["! LiveEdit /spec/args/0 by parcel-operator"],
+    );
+    check(
+        Scene::new("v1 ConfigMap", json!({"data": {"every": "60s"}}), json!({"data": {"every": "1m0s"}}))
+            .by("argocd-controller Apply 1", owner)
+            .by("parcel-operator Update 2", json!({"f:data": {"f:every": {}}})),
+        expect!["! LiveEdit /data/every by parcel-operator"],
+    );
+}
+
+#[test]
+fn a_custom_resource_may_be_scaled_at_another_field() {
+    let scaled = |manager: &'static str| {
+        thing(json!({"workers": 1}), json!({"workers": 3}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(manager, json!({"f:spec": {"f:workers": {}}}))
+    };
+    check(
+        scaled("kube-controller-manager Update 2 scale").autoscaler("web"),
+        expect!["ControllerOwned /spec/workers by kube-controller-manager"],
+    );
+    check(scaled("kubectl Update 2 scale"), expect!["! LiveEdit /spec/workers by kubectl"]);
+    check(scaled("kubectl Update 2").autoscaler("web"), expect!["! LiveEdit /spec/workers by kubectl"]);
+}
+
+#[test]
+fn the_rules_of_an_aggregated_role_are_its_controllers_whoever_wrote_them_last() {
+    let gets = |verb: &str| json!([{"verbs": [verb], "resources": ["pods"]}]);
+    let scene = |aggregation: Value, writer: &'static str| {
+        let role = |verb: &str| {
+            let mut role = json!({"rules": gets(verb)});
+            if !aggregation.is_null() {
+                role["aggregationRule"] = aggregation.clone();
+            }
+            role
+        };
+        Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role("get"), role("list"))
+            .by("argocd-controller Apply 1", json!({"f:aggregationRule": {}}))
+            .by(writer, json!({"f:rules": {}}))
+    };
+    let aggregation = json!({"clusterRoleSelectors": [{"matchLabels": {"to": "x"}}]});
+    check(
+        scene(aggregation.clone(), "clusterrole-aggregation-controller Apply 2"),
+        expect!["ControllerOwned /rules/0/verbs/0 by clusterrole-aggregation-controller"],
+    );
+    check(scene(aggregation, "kubectl-edit Update 2"), expect!["ControllerOwned /rules/0/verbs/0"]);
+    check(
+        scene(Value::Null, "kubectl-edit Update 2"),
+        expect!["! LiveEdit /rules/0/verbs/0 by kubectl-edit"],
+    );
+}
+
+#[test]
+fn an_autoscaler_that_was_switched_off_excuses_nothing() {
+    let scene = |live: i64, writer: &'static str| {
+        Scene::new(
+            "apps/v1 Deployment",
+            json!({"spec": {"replicas": 3}}),
+            json!({"spec": {"replicas": live}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(writer, json!({"f:spec": {"f:replicas": {}}}))
+        .autoscaler("web")
+    };
+    check(scene(5, "kubectl Update 2 scale"), expect!["ControllerOwned /spec/replicas by kubectl"]);
+    check(scene(0, "kubectl Update 2 scale"), expect!["! LiveEdit /spec/replicas by kubectl"]);
+    check(
+        scene(0, "kube-controller-manager Update 2 scale"),
+        expect!["ControllerOwned /spec/replicas by kube-controller-manager"],
+    );
+}

@@ -1,0 +1,286 @@
+//! What somebody changed, added or took away.
+
+use expect_test::expect;
+use plumb_core::drift::HealRecord;
+use plumb_core::object::FieldPath;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, check, config, thing};
+
+#[test]
+fn a_key_more_in_a_map_that_is_one_value_is_an_edit() {
+    let network = |git: Value, live: Value, owned: Value| {
+        Scene::new("networking.k8s.io/v1 NetworkPolicy", json!({"spec": git}), json!({"spec": live}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-patch Update 2", json!({"f:spec": owned}))
+    };
+    check(
+        network(
+            json!({"podSelector": {}}),
+            json!({"podSelector": {"matchLabels": {"x": "y"}}}),
+            json!({"f:podSelector": {}}),
+        ),
+        expect!["! LiveEdit /spec/podSelector/matchLabels/x by kubectl-patch"],
+    );
+    check(
+        network(
+            json!({"ingress": [{"from": [{"podSelector": {}}]}]}),
+            json!({"ingress": [{"from": [{"podSelector": {"matchLabels": {"x": "y"}}, "note": "z"}]}]}),
+            json!({"f:ingress": {}}),
+        ),
+        expect![[r"
+            ! LiveEdit /spec/ingress/0/from/0/podSelector/matchLabels/x by kubectl-patch
+            UnclaimedAddition /spec/ingress/0/from/0/note by kubectl-patch"]],
+    );
+    check(
+        thing(
+            json!({"target": {"name": "a", "options": {"deep": {}}}}),
+            json!({"target": {"name": "a", "options": {"deep": {"x": "y"}}}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by("kubectl-patch Update 2", json!({"f:spec": {"f:target": {}}})),
+        expect!["! LiveEdit /spec/target/options/deep/x by kubectl-patch"],
+    );
+    // What would be there after an apply too was filled in, though whoever changed something beside it owns it.
+    let filled = json!({"target": {"name": "b", "options": {"deep": {"x": "y"}}}});
+    check(
+        thing(json!({"target": {"name": "a", "options": {"deep": {}}}}), filled)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-patch Update 2", json!({"f:spec": {"f:target": {}}}))
+            .server_makes(json!({"spec": {"target": {"name": "a", "options": {"deep": {"x": "y"}}}}})),
+        expect![[r"
+            ! LiveEdit /spec/target/name by kubectl-patch
+            SchemaDefault /spec/target/options/deep/x"]],
+    );
+}
+
+#[test]
+fn an_edited_strategy_takes_the_options_of_its_type_with_it() {
+    let strategy = |fields: Value| json!({"f:spec": {"f:updateStrategy": fields}});
+    let live = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
+    let edited = |owned: Value| {
+        Scene::new(
+            "apps/v1 StatefulSet",
+            json!({"spec": {"replicas": 1, "updateStrategy": {"type": "OnDelete"}}}),
+            json!({"spec": {"replicas": 1, "updateStrategy": live}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:replicas": {}}}))
+        .by("kubectl-edit Update 2", strategy(owned))
+    };
+    let with_options = json!({"f:type": {}, "f:rollingUpdate": {".": {}, "f:partition": {}}});
+    let scene = edited(with_options);
+    let moved = scene.verdict().advice.managed_fields.unwrap().to_string();
+    assert!(moved.contains("f:rollingUpdate"), "{moved}");
+    check(
+        scene,
+        expect![[r"
+        ! LiveEdit /spec/updateStrategy/type by kubectl-edit
+        UnclaimedAddition /spec/updateStrategy/rollingUpdate/partition by kubectl-edit"]],
+    );
+    assert!(edited(json!({"f:type": {}})).verdict().advice.managed_fields.is_none());
+}
+
+#[test]
+fn what_was_applied_and_is_not_ours_any_more_was_edited() {
+    let elsewhere = || {
+        thing(json!({"note": "a"}), json!({"note": "b"}))
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:every": {}}}))
+            .server_makes(json!({"spec": {"note": "a"}}))
+    };
+    check(elsewhere(), expect!["! LiveEdit /spec/note"]);
+    check(
+        elsewhere().by("kubectl-edit Update 2 example.io/v2", json!({"f:spec": {"f:notes": {}}})),
+        expect!["! LiveEdit /spec/note by kubectl-edit"],
+    );
+}
+
+#[test]
+fn a_client_side_apply_within_the_second_of_ours_came_after_it() {
+    let note = json!({"f:spec": {"f:note": {}}});
+    let tie = |git: Value, live: Value| {
+        thing(git, live)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-client-side-apply Update 1", note.clone())
+    };
+    check(
+        tie(json!({"note": "a"}), json!({"note": "b"})),
+        expect!["! LiveEdit /spec/note by kubectl-client-side-apply"],
+    );
+    // What Git does not have was there before: it must not live on because the two were quick.
+    check(
+        tie(json!({}), json!({"note": "b"})),
+        expect!["! StaleOwnership /spec/note by kubectl-client-side-apply"],
+    );
+}
+
+#[test]
+fn another_choice_where_only_one_may_stand_goes_when_gits_comes_back() {
+    let place = "spec.template.spec.containers[0].securityContext";
+    let spec = |context: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "securityContext": context}]}}}});
+    let owned = |field: &str| json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:securityContext": {field: {}}}}}}}});
+    let scene = |writer: &'static str| {
+        Scene::new(
+            "apps/v1 Deployment",
+            spec(json!({"privileged": true})),
+            spec(json!({"other": {"a": "1"}})),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(writer, owned("f:other"))
+        .refused(
+            422,
+            "invalid",
+            &[
+                ("FieldValueForbidden", &format!("{place}.other"), "may not specify more than 1 type"),
+                ("FieldValueNotFound", "spec.template.spec.containers[0].name", "Not found"),
+            ],
+        )
+    };
+    let edited = scene("kubectl-edit Update 2").verdict();
+    let counted: Vec<String> = edited
+        .findings
+        .iter()
+        .filter(|finding| finding.counts)
+        .map(|finding| format!("{} {}", finding.class, finding.fields.len()))
+        .collect();
+    assert!(!counted.iter().any(|line| line.starts_with("Blocked")), "{counted:?}");
+    assert!(edited.advice.managed_fields.is_some(), "the other choice is taken over, so that it goes");
+}
+
+#[test]
+fn an_empty_list_that_the_server_shows_as_null_is_no_part_of_an_edit_beside_it() {
+    let rules = |verb: &str, resources: Value| json!({"rules": [{"verbs": [verb], "resources": resources}]});
+    let scene = |answer: Value| {
+        Scene::new(
+            "rbac.authorization.k8s.io/v1 ClusterRole",
+            rules("get", json!([])),
+            rules("list", Value::Null),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {}}))
+        .by("kubectl-edit Update 2", json!({"f:rules": {}}))
+        .server_makes(rules("get", answer))
+    };
+    check(
+        scene(Value::Null),
+        expect![[r"
+            ! LiveEdit /rules/0/verbs/0 by kubectl-edit
+            PhantomDefault /rules/0/resources"]],
+    );
+}
+
+#[test]
+fn an_ignored_item_hides_nothing_of_gits() {
+    let role = |names: &[&str]| {
+        let rules: Vec<Value> =
+            names.iter().map(|name| json!({"resources": [name], "verbs": ["get"]})).collect();
+        json!({"rules": rules})
+    };
+    let scene = |live: &[&str], ignored: &'static str| {
+        let mut scene = Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role(&["a"]), role(live))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-edit Update 2", json!({"f:rules": {}}));
+        scene.ignored_by_jq = Some(ignored);
+        scene
+    };
+    let leases = r#".rules[] | select(.resources == ["x"])"#;
+    check(scene(&["x", "a"], leases), expect![""]);
+    check(scene(&["a", "x"], leases), expect![""]);
+    check(scene(&["x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
+    check(scene(&["x", "b"], leases), expect!["! LiveEdit /rules/0/resources/0 /rules/1 by kubectl-edit"]);
+    // An ignored item behind an edited one is not named; nor is one that the rules name on both sides.
+    check(scene(&["b", "x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
+    let mut named =
+        Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role(&["a", "b"]), role(&["c", "d"]))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-edit Update 2", json!({"f:rules": {}}));
+    named.ignored = Some("/rules/0");
+    check(named, expect!["! LiveEdit /rules/1/resources/0 by kubectl-edit"]);
+}
+
+#[test]
+fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
+    let scene = |writer: &'static str, ours: Value| {
+        Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "2"}}))
+            .by("argocd-controller Apply 5", json!({"f:data": ours}))
+            .by(writer, json!({"f:data": {"f:a": {}, "f:b": {}}}))
+            .applied_before(json!({"data": {"a": "1", "b": "2"}}))
+    };
+    let (both, one) = (json!({"f:a": {}, "f:b": {}}), json!({"f:a": {}}));
+    check(scene("bootstrap Apply 1", both.clone()), expect!["! StaleOwnership /data/b by bootstrap"]);
+    assert!(scene("bootstrap Apply 1", both.clone()).verdict().advice.managed_fields.is_some());
+    // Git never had it, or the other one wrote it after us.
+    check(scene("bootstrap Apply 1", one), expect!["UnclaimedAddition /data/b by bootstrap"]);
+    check(scene("bootstrap Apply 9", both), expect!["UnclaimedAddition /data/b by bootstrap"]);
+}
+
+#[test]
+fn an_addition_that_strict_takes_away_again_and_again_is_a_tug_of_war() {
+    let scene = |rounds: usize| {
+        let mut scene = config(json!({"level": "1"}), json!({"level": "1", "extra": "x"}))
+            .by("shop-operator Update 2", json!({"f:data": {"f:extra": {}}}))
+            .strict();
+        scene.heals.push(HealRecord {
+            field: FieldPath::from_pointer("/data/extra"),
+            healed_at: vec!["2026-02-01T00:00:00Z".parse().unwrap(); rounds],
+            stopped: false,
+        });
+        scene
+    };
+    check(scene(4), expect!["! UnclaimedAddition /data/extra by shop-operator"]);
+    check(scene(5), expect!["! TugOfWar /data/extra by shop-operator"]);
+    assert!(scene(5).verdict().advice.heal.is_empty());
+}
+
+#[test]
+fn replicas_that_git_leaves_open_are_somebodys_where_they_are_not_the_default() {
+    let scaled = |replicas: i64| {
+        let live = json!({"spec": {"replicas": replicas, "template": {}}});
+        Scene::new("apps/v1 Deployment", json!({"spec": {"template": {}}}), live)
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:template": {}}}))
+    };
+    check(scaled(1), expect!["SchemaDefault /spec/replicas"]);
+    check(scaled(3), expect!["UnclaimedAddition /spec/replicas"]);
+    check(scaled(3).autoscaler("web"), expect!["ControllerOwned /spec/replicas"]);
+    let mut strict = scaled(3);
+    strict.strict = true;
+    assert!(strict.verdict().advice.managed_fields.is_some(), "so that an apply takes it back");
+    check(strict, expect!["! UnclaimedAddition /spec/replicas"]);
+}
+
+#[test]
+fn what_somebody_took_away_beside_a_change_of_gits_was_taken_away() {
+    let of = |level: &str| json!({"data": {"level": level, "other": "1"}});
+    let scene = Scene::new("v1 ConfigMap", of("2"), json!({"data": {"level": "1"}}))
+        .by("argocd-controller Apply 1", json!({"f:data": {"f:level": {}}}))
+        .applied_before(of("1"))
+        .server_makes(of("2"));
+    check(scene, expect![[r"
+        ! LiveEdit /data/other
+        ! Behind /data/level"]]);
+}
+
+#[test]
+fn an_edit_that_was_put_back_is_no_edit_of_what_git_changes_then() {
+    let scene = |live: &str| {
+        config(json!({"level": "2"}), json!({"level": live}))
+            .by("kubectl-edit Update 2", json!({"f:data": {"f:level": {}}}))
+            .applied_before(json!({"data": {"level": "1"}}))
+            .server_makes(json!({"data": {"level": "2"}}))
+    };
+    check(scene("1"), expect!["! Behind /data/level"]);
+    check(scene("7"), expect!["! LiveEdit /data/level by kubectl-edit"]);
+}
+
+#[test]
+fn an_item_is_the_same_wherever_git_puts_it() {
+    let web = json!({"name": "web", "port": 80});
+    let scene = thing(
+        json!({"ports": [{"name": "new", "port": 1}, web]}),
+        json!({"ports": [{"name": "old", "port": 2}]}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:spec": {"f:ports": {}}}))
+    .applied_before(json!({"spec": {"ports": [web, {"name": "old", "port": 2}]}}))
+    .server_makes(json!({"spec": {"ports": [{"name": "new", "port": 1}, web]}}));
+    check(scene, expect![[r"
+        ! LiveEdit /spec/ports/1
+        ! Behind /spec/ports/0"]]);
+}

@@ -1,0 +1,126 @@
+//! What a chart makes up at each rendering.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, check};
+
+/// A `ConfigMap` whose keys were all applied by us.
+fn keys(git: Value, second: Value, live: Value) -> Scene {
+    let owned: serde_json::Map<String, Value> =
+        live.as_object().unwrap().keys().map(|key| (format!("f:{key}"), json!({}))).collect();
+    Scene::new("v1 ConfigMap", json!({"data": git}), json!({"data": live}))
+        .by("argocd-controller Apply 1", json!({"f:data": owned}))
+        .rendered_again(json!({"data": second}))
+        .applied_before(json!({"data": live}))
+        .server_makes(json!({"data": git}))
+}
+
+fn kept(scene: &Scene) -> [Vec<String>; 2] {
+    let advice = scene.verdict().advice;
+    [advice.keep_live, advice.leave_out].map(|places| places.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_key_that_each_rendering_makes_up_stands_for_the_one_before() {
+    let scene = || {
+        let git = json!({"a": "1", "run-x7f9a": "go"});
+        keys(git, json!({"a": "1", "run-11ab2": "go"}), json!({"a": "1", "run-zz9pq": "go"}))
+    };
+    check(scene(), expect!["UnstableRender /data/run-x7f9a /data/run-zz9pq"]);
+    // A sync for another reason leaves the one that is there, and brings no second.
+    assert_eq!(kept(&scene()), [["/data/run-zz9pq"], ["/data/run-x7f9a"]]);
+    // The first one ever, or one that somebody took away, has to come.
+    let live = json!({"a": "1"});
+    let git = json!({"a": "1", "run-x7f9a": "go"});
+    check(keys(git, json!({"a": "1", "run-11ab2": "go"}), live), expect!["! Behind /data/run-x7f9a"]);
+}
+
+#[test]
+fn a_key_that_git_dropped_stands_for_nothing() {
+    let git = json!({"run-x7f9a": "go"});
+    let second = json!({"run-11ab2": "go"});
+    // A name of another build.
+    let live = json!({"run-zz9pq": "go", "settings": "old"});
+    let scene = keys(git.clone(), second.clone(), live);
+    check(scene, expect!["! Behind /data/settings\nUnstableRender /data/run-x7f9a /data/run-zz9pq"]);
+    // Of two that are built alike nobody knows which one Git dropped.
+    let live = json!({"run-zz9pq": "go", "run-final": "old"});
+    let scene = keys(git, second, live);
+    check(scene, expect!["! Behind /data/run-final /data/run-x7f9a /data/run-zz9pq"]);
+    // Where nothing is made up, what is not asked for any more goes, and what is asked for comes.
+    let scene = keys(json!({"b": "1"}), json!({"b": "1"}), json!({"a": "1"}));
+    check(scene, expect!["! Behind /data/a /data/b"]);
+}
+
+#[test]
+fn a_value_that_is_made_up_has_to_be_there() {
+    let scene = |live: Value| keys(json!({"password": "x7"}), json!({"password": "11"}), live);
+    check(scene(json!({"password": "zz"})), expect!["UnstableRender /data/password"]);
+    check(scene(json!({})), expect!["! Behind /data/password"]);
+}
+
+#[test]
+fn an_item_whose_key_is_made_up_stands_for_the_one_before() {
+    let ports = |name: &str| json!({"ports": [{"name": "web", "port": 80}, {"name": name, "port": 81}]});
+    let owned =
+        |name: &str| json!({format!("k:{{\"name\":\"{name}\"}}"): {".": {}, "f:name": {}, "f:port": {}}});
+    let scene = |live: Value, mine: Value| {
+        Scene::new("example.io/v1 Thing", json!({"spec": ports("p-x7f9a")}), json!({"spec": live}))
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:ports": mine}}))
+            .rendered_again(json!({"spec": ports("p-11ab2")}))
+            .applied_before(json!({"spec": ports("p-zz9pq")}))
+            .server_makes(json!({"spec": ports("p-x7f9a")}))
+    };
+    let mine = || {
+        let mut mine = owned("web");
+        mine.as_object_mut().unwrap().extend(owned("p-zz9pq").as_object().unwrap().clone());
+        mine
+    };
+    check(scene(ports("p-zz9pq"), mine()), expect!["UnstableRender /spec/ports/1"]);
+    assert_eq!(kept(&scene(ports("p-zz9pq"), mine())), [["/spec/ports/1"], ["/spec/ports/1"]]);
+    // An item of a name that never changes has to be there, whatever else in it is made up.
+    let gone = Scene::new(
+        "example.io/v1 Thing",
+        json!({"spec": {"ports": [{"name": "web", "port": 80}]}}),
+        json!({"spec": {"ports": []}}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:spec": {"f:ports": {}}}))
+    .rendered_again(json!({"spec": {"ports": [{"name": "web", "port": 8080}]}}));
+    check(gone, expect!["! LiveEdit /spec/ports/0"]);
+}
+
+/// A chart that prints the day: two renderings within a day are the same, and yet the commit never stands still.
+fn days(editor: Option<&'static str>) -> Scene {
+    let of = |day: &str| json!({"data": {"day": day}});
+    let ours = if editor.is_some() { json!({}) } else { json!({"f:day": {}}) };
+    let mut scene = Scene::new("v1 ConfigMap", of("16"), of("15"))
+        .by("argocd-controller Apply 1", json!({"f:data": ours}))
+        .rendered_again(of("16"))
+        .applied_before(of("15"))
+        .server_makes(of("16"));
+    if let Some(editor) = editor {
+        scene = scene.by(editor, json!({"f:data": {"f:day": {}}}));
+    }
+    scene
+}
+
+#[test]
+fn what_was_applied_from_the_same_commit_is_no_step_behind_git() {
+    let scene = || days(None).of_the_same_commit();
+    check(scene(), expect!["UnstableRender /data/day"]);
+    // A sync for another reason leaves the day alone.
+    assert_eq!(kept(&scene()), [vec!["/data/day".to_owned()], vec![]]);
+    // Another commit is a step ahead, and an edit is an edit all the same.
+    check(days(None), expect!["! Behind /data/day"]);
+    let edited = days(Some("kubectl-edit Update 2")).of_the_same_commit();
+    check(edited, expect!["! LiveEdit /data/day by kubectl-edit"]);
+}
+
+#[test]
+fn a_day_may_be_a_key_too() {
+    let of = |day: &str| json!({day: "x"});
+    let scene = || keys(of("2026-11-17"), of("2026-11-17"), of("2026-11-16"));
+    check(scene().of_the_same_commit(), expect!["UnstableRender /data/2026-11-16 /data/2026-11-17"]);
+    check(scene(), expect!["! Behind /data/2026-11-16 /data/2026-11-17"]);
+}

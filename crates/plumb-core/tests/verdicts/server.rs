@@ -1,0 +1,142 @@
+//! What the server and its policies choose.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::scene::{Answer, Scene, check, config, thing};
+
+#[test]
+fn a_server_that_cannot_be_asked_proves_no_admission() {
+    let scene = || config(json!({"level": "2"}), json!({"level": "1"})).policy("mirror");
+    check(scene(), expect!["! Unexplained /data/level"]);
+    check(scene().refused(503, "try again later", &[]), expect!["! Unexplained /data/level"]);
+    check(
+        scene().server_makes(json!({"data": {"level": "1"}})),
+        expect!["AdmissionMutated /data/level by MutatingAdmissionPolicy `mirror`"],
+    );
+    // What may have left Git is not called the server's because the server is silent.
+    let dropped = || {
+        thing(json!({"steps": [{"name": "a"}]}), json!({"steps": [{"name": "a", "policy": "x"}]}))
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:steps": {}}}))
+    };
+    check(
+        dropped().applied_before(json!({"spec": {"steps": [{"name": "a", "policy": "x"}]}})),
+        expect!["! Behind /spec/steps/0/policy"],
+    );
+    check(
+        dropped().applied_before(json!({"spec": {"steps": [{"name": "a"}], "note": "x"}})),
+        expect!["SchemaDefault /spec/steps/0/policy"],
+    );
+    check(dropped().after_restart(), expect!["! Unexplained /spec/steps/0/policy"]);
+}
+
+#[test]
+fn what_the_server_chooses_is_looked_at_like_anything_else() {
+    let ingress = || {
+        Scene::new(
+            "networking.k8s.io/v1 Ingress",
+            json!({"spec": {"tls": []}}),
+            json!({"spec": {"tls": [], "ingressClassName": "public"}}),
+        )
+    };
+    let ours = json!({"f:spec": {"f:tls": {}}});
+    let class = json!({"f:spec": {"f:ingressClassName": {}}});
+    check(
+        ingress().by("argocd-controller Apply 1", ours.clone()),
+        expect!["SchemaDefault /spec/ingressClassName"],
+    );
+    let patched = || {
+        ingress().by("argocd-controller Apply 1", ours.clone()).by("kubectl-patch Update 2", class.clone())
+    };
+    check(patched(), expect!["UnclaimedAddition /spec/ingressClassName by kubectl-patch"]);
+    check(patched().strict(), expect!["! UnclaimedAddition /spec/ingressClassName by kubectl-patch"]);
+    check(
+        ingress()
+            .by("argocd-controller Apply 1", json!({"f:spec": {"f:tls": {}, "f:ingressClassName": {}}}))
+            .applied_before(json!({"spec": {"tls": [], "ingressClassName": "public"}}))
+            .server_makes(json!({"spec": {"tls": []}})),
+        expect!["! Behind /spec/ingressClassName"],
+    );
+    // The control plane's choice is a default like the server's, and so is one without a record.
+    check(
+        ingress()
+            .by("argocd-controller Apply 1", ours.clone())
+            .by("kube-controller-manager Update 2", class.clone()),
+        expect!["SchemaDefault /spec/ingressClassName by kube-controller-manager"],
+    );
+    check(ingress().strict(), expect!["SchemaDefault /spec/ingressClassName"]);
+    let mut left = ingress()
+        .by("argocd-controller Apply 2", ours.clone())
+        .by("kubectl-client-side-apply Update 1", class.clone());
+    left.last_applied = Some(json!({"spec": {"tls": [], "ingressClassName": "public"}}));
+    check(left, expect!["! StaleOwnership /spec/ingressClassName by kubectl-client-side-apply"]);
+
+    let pod = |image: &str, policy: &str| {
+        let containers = json!([{"name": "c", "image": image}]);
+        let filled = json!([{"name": "c", "image": image, "imagePullPolicy": policy}]);
+        let spec = |containers: &Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        let owned = json!({"f:spec": {"f:template": {"f:spec": {"f:containers":
+            {"k:{\"name\":\"c\"}": {"f:imagePullPolicy": {}}}}}}});
+        Scene::new("apps/v1 Deployment", spec(&containers), spec(&filled))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kubectl-patch Update 2", owned)
+    };
+    let place = "/spec/template/spec/containers/0/imagePullPolicy";
+    for (image, policy, is_default) in [
+        ("nginx:1", "IfNotPresent", true),
+        ("nginx:1", "Always", false),
+        ("nginx", "Always", true),
+        ("nginx:latest", "Always", true),
+        ("host:5000/nginx", "Always", true),
+        ("host:5000/nginx:1", "IfNotPresent", true),
+        ("nginx@sha256:0", "IfNotPresent", true),
+        ("nginx:latest", "Never", false),
+    ] {
+        let verdict = pod(image, policy).verdict();
+        let [finding] = &*verdict.findings else { panic!("{:?}", verdict.findings) };
+        assert_eq!(finding.fields[0].to_string(), place);
+        let class = if is_default { "SchemaDefault" } else { "UnclaimedAddition" };
+        assert_eq!(finding.class.name(), class, "{image} {policy}");
+    }
+}
+
+#[test]
+fn what_a_policy_takes_away_is_the_policys() {
+    let ours = json!({"f:spec": {"f:note": {}, "f:args": {}, "f:tags": {"v:\"a\"": {}},
+        "f:ports": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}}}}});
+    let stripped = |git: Value, live: Value| {
+        thing(git, live.clone())
+            .by("argocd-controller Apply 1", ours.clone())
+            .policy("strip")
+            .server_makes(json!({"spec": live}))
+    };
+    check(
+        stripped(json!({"ports": [{"name": "a"}, {"name": "b"}]}), json!({"ports": [{"name": "a"}]})),
+        expect!["AdmissionMutated /spec/ports/1 by MutatingAdmissionPolicy `strip`"],
+    );
+    check(
+        stripped(json!({"tags": ["a", "b"]}), json!({"tags": ["a"]})),
+        expect!["AdmissionMutated /spec/tags/1 by MutatingAdmissionPolicy `strip`"],
+    );
+    check(
+        stripped(json!({"args": ["a", "b"]}), json!({"args": ["a"]})),
+        expect!["AdmissionMutated /spec/args/1 by MutatingAdmissionPolicy `strip`"],
+    );
+    check(
+        stripped(json!({"args": ["a", "b"]}), json!({"args": ["b", "a"]})),
+        expect!["AdmissionMutated /spec/args by MutatingAdmissionPolicy `strip`"],
+    );
+    check(
+        stripped(json!({"note": "x"}), json!({})),
+        expect!["AdmissionMutated /spec/note by MutatingAdmissionPolicy `strip`"],
+    );
+    // The policy is there, and yet it was somebody else: an apply would bring it back.
+    check(
+        stripped(json!({"args": ["a", "b"]}), json!({"args": ["a"]}))
+            .server_makes(json!({"spec": {"args": ["a", "b"]}})),
+        expect!["! LiveEdit /spec/args/1"],
+    );
+    let mut unasked = stripped(json!({"tags": ["a", "b"]}), json!({"tags": ["a"]}));
+    unasked.answer = Answer::Unavailable;
+    check(unasked, expect!["! LiveEdit /spec/tags/1"]);
+}
