@@ -1,5 +1,7 @@
 //! What controllers and autoscalers write.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -153,5 +155,37 @@ fn an_autoscaler_that_was_switched_off_excuses_nothing() {
     check(
         scene(0, "kube-controller-manager Update 2 scale"),
         expect!["ControllerOwned /spec/replicas by kube-controller-manager"],
+    );
+}
+
+#[test]
+fn who_replaces_gits_own_certificates_must_be_known_for_a_controller() {
+    let pem = |text: &str| STANDARD.encode(format!("-----BEGIN CERTIFICATE-----\n{text}\n"));
+    let scene = |git: &str, writer: &'static str| {
+        let of = |bundle: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"caBundle": bundle}}]});
+        let theirs = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});
+        Scene::new(
+            "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+            of(git),
+            of(&pem("live")),
+        )
+        .by("argocd-controller Apply 1", json!({}))
+        .by(writer, theirs)
+    };
+    check(
+        scene("Cg==", "certs Update 2"),
+        expect!["ControllerOwned /webhooks/0/clientConfig/caBundle by certs"],
+    );
+    check(
+        scene(&pem("git"), "certs Update 2"),
+        expect!["! LiveEdit /webhooks/0/clientConfig/caBundle by certs"],
+    );
+    check(
+        scene(&pem("git"), "cert-manager-cainjector Update 2"),
+        expect!["ControllerOwned /webhooks/0/clientConfig/caBundle by cert-manager-cainjector"],
+    );
+    check(
+        scene("Cg==", "kubectl-edit Update 2"),
+        expect!["! LiveEdit /webhooks/0/clientConfig/caBundle by kubectl-edit"],
     );
 }

@@ -253,9 +253,12 @@ fn what_somebody_took_away_beside_a_change_of_gits_was_taken_away() {
         .by("argocd-controller Apply 1", json!({"f:data": {"f:level": {}}}))
         .applied_before(of("1"))
         .server_makes(of("2"));
-    check(scene, expect![[r"
+    check(
+        scene,
+        expect![[r"
         ! LiveEdit /data/other
-        ! Behind /data/level"]]);
+        ! Behind /data/level"]],
+    );
 }
 
 #[test]
@@ -280,7 +283,10 @@ fn an_item_is_the_same_wherever_git_puts_it() {
     .by("argocd-controller Apply 1", json!({"f:spec": {"f:ports": {}}}))
     .applied_before(json!({"spec": {"ports": [web, {"name": "old", "port": 2}]}}))
     .server_makes(json!({"spec": {"ports": [{"name": "new", "port": 1}, web]}}));
-    check(scene, expect![[r"
+    check(
+        scene,
+        expect![[r"
         ! LiveEdit /spec/ports/1
-        ! Behind /spec/ports/0"]]);
+        ! Behind /spec/ports/0"]],
+    );
 }

@@ -350,6 +350,10 @@ fn schemas() -> SchemaSet {
             "roleRef": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"name": text, "kind": text}},
             "subjects": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object",
                 "properties": {"kind": text, "name": text}}}})),
+        "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration": kind("admissionregistration.k8s.io", "v1",
+            "ValidatingWebhookConfiguration", json!({"webhooks": {"type": "array", "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"], "items": {"type": "object", "properties": {"name": text,
+                    "clientConfig": {"type": "object", "properties": {"caBundle": text}}}}}})),
         "example.v1.Thing": kind("example.io", "v1", "Thing", thing)
     }}})])
 }

@@ -1,5 +1,7 @@
 //! I: a controller owns the field for good reason.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::super::case::{Case, Explained, is_controller, is_path, is_under, last_field, show, writer};
@@ -102,7 +104,7 @@ fn reason(
     if is_aggregated(case, difference) {
         return Some("fills the rules of an aggregated ClusterRole".to_owned());
     }
-    if last_field(&difference.path) == Some("caBundle") {
+    if is_injected_bundle(case, difference, entry) {
         return Some("injects the CA bundle".to_owned());
     }
     if is_resized_container(case, difference) {
@@ -137,6 +139,15 @@ fn reason(
         )),
         Change::Order | Change::Extra | Change::Value | Change::Missing | Change::ItemMissing => None,
     }
+}
+
+/// Where Git has only a placeholder, somebody has to put the certificates in, whatever his name. Those of Git's own are
+/// replaced by a controller, or by somebody who should not.
+fn is_injected_bundle(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
+    let bundle = difference.desired.and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
+    let has_certificate =
+        bundle.is_some_and(|bundle| String::from_utf8_lossy(&bundle).contains("-----BEGIN"));
+    last_field(&difference.path) == Some("caBundle") && (!has_certificate || case.is_shown_controller(entry))
 }
 
 /// Is it in the rules of a `ClusterRole` that is put together from others?
