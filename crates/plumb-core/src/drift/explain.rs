@@ -331,6 +331,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         }));
     }
     if let Some(entry) = stale_ownership::owner(case, addition) {
+        if unclaimed_addition::was_seen(case, addition, entry) {
+            return Some(unclaimed_addition::addition(addition, entry, strict));
+        }
         if let Some(stale) = stale_ownership::addition(case, addition, entry) {
             return Some(stale);
         }

@@ -290,3 +290,20 @@ fn an_item_is_the_same_wherever_git_puts_it() {
         ! Behind /spec/ports/0"]],
     );
 }
+
+#[test]
+fn what_somebody_added_is_no_leftover_after_our_next_apply() {
+    let scene = |ours: &'static str| {
+        let live = json!({"data": {"level": "1", "added": "x"}});
+        Scene::new("v1 ConfigMap", json!({"data": {"level": "1"}}), live)
+            .by(ours, json!({"f:data": {"f:level": {}}}))
+            .by("kubectl Apply 2", json!({"f:data": {"f:added": {}}}))
+    };
+    let before = scene("argocd-controller Apply 1");
+    check(scene("argocd-controller Apply 1"), expect!["UnclaimedAddition /data/added by kubectl"]);
+    let mut after = scene("argocd-controller Apply 3");
+    after.earlier = before.verdict().findings.to_vec();
+    check(after, expect!["UnclaimedAddition /data/added by kubectl"]);
+    // Nobody saw it come: it was there before this app's first apply.
+    check(scene("argocd-controller Apply 3"), expect!["! StaleOwnership /data/added by kubectl"]);
+}

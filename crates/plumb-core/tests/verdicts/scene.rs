@@ -4,8 +4,8 @@ use expect_test::Expect;
 use plumb_core::app::{CompareOptions, IgnoreRule};
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, ApiFailure, Attempt, Autoscaler, DryRun, Evidence, Facts, FailureCause, HealRecord, Mutator,
-    Outcome, Previous, Question, SecondRender, Verdict, judge,
+    Answers, ApiFailure, Attempt, Autoscaler, DryRun, Evidence, Facts, FailureCause, Finding, HealRecord,
+    Mutator, Outcome, Previous, Question, SecondRender, Verdict, judge,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{Manifest, ObjectKey};
@@ -39,6 +39,8 @@ pub(crate) struct Scene {
     mutators: Vec<Mutator>,
     autoscalers: Vec<Autoscaler>,
     pub(crate) heals: Vec<HealRecord>,
+    /// What an earlier look found.
+    pub(crate) earlier: Vec<Finding>,
     pub(crate) strict: bool,
     /// Ignored, with the server asked about every object all the same.
     pub(crate) ignored: Option<&'static str>,
@@ -61,6 +63,7 @@ impl Scene {
             mutators: Vec::new(),
             autoscalers: Vec::new(),
             heals: Vec::new(),
+            earlier: Vec::new(),
             strict: false,
             ignored: None,
             ignored_by_jq: None,
@@ -217,6 +220,7 @@ impl Scene {
                 mutators: &self.mutators,
                 autoscalers: &self.autoscalers,
                 heals: &self.heals,
+                earlier: &self.earlier,
                 render_may_vary: second.is_some(),
                 ..Facts::default()
             },

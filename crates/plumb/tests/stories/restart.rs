@@ -31,6 +31,30 @@ async fn an_edit_made_while_plumb_was_away_is_an_edit() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_the_server_refused_before_a_restart_is_refused_after_it() -> Result<()> {
+    let mut stage = Stage::set().await?;
+    let mut job = objects::job("once");
+    job["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
+    stage.repo.commit(&[("app/job.yaml", objects::manifests(std::slice::from_ref(&job)))])?;
+    let automated = |app: &mut Value| {
+        app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": {"limit": 0}});
+    };
+    let app = stage.application("refused", automated).await?;
+    let failed = |app: &Value| app["status"]["operationState"]["phase"] == "Failed";
+    stage.place.wait(&app, "cannot be synced", failed).await?;
+    let told = stage.finding(&app, "Job", "once", "Blocked").await?;
+
+    stage.kill_plumb()?;
+    let report =
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "refused"}});
+    stage.place.delete(&report).await?;
+    stage.start_plumb()?;
+    let again = stage.finding(&app, "Job", "once", "Blocked").await?;
+    assert_eq!(again["evidence"], told["evidence"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_start_takes_no_object_from_the_app_that_has_it() -> Result<()> {
     let mut stage = Stage::set().await?;
     let shared = objects::config_map("shared", &[("a", "1")]);

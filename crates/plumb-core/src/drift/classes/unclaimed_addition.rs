@@ -1,6 +1,6 @@
 //! N: somebody added what Git does not mention.
 
-use super::super::case::{Explained, writer};
+use super::super::case::{Case, Explained, writer};
 use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::Addition;
 use crate::fields::Entry;
@@ -18,6 +18,16 @@ pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>, str
         explained.take = Some(addition.whole.clone().unwrap_or_else(|| addition.path.clone()));
     }
     explained
+}
+
+/// Did an earlier look find it added by the same writer? Our next apply makes theirs look older than ours, but it is no
+/// leftover for that.
+pub(in crate::drift) fn was_seen(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
+    case.facts().earlier.iter().any(|finding| {
+        finding.class == DriftClass::UnclaimedAddition
+            && finding.actor.as_deref() == Some(entry.manager)
+            && finding.fields.contains(&addition.path)
+    })
 }
 
 /// An addition to an object on which nobody's name stands any more.

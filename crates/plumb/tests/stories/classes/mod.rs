@@ -5,6 +5,7 @@
 
 mod another_day;
 mod hooks;
+mod made_up;
 mod noise;
 mod red;
 mod shared;
