@@ -205,14 +205,13 @@ fn is_of_other_shape(difference: &Difference<'_>) -> bool {
     desired.is_object() != live.is_object() || desired.is_array() != live.is_array()
 }
 
-/// What a built-in kind lacks though we applied it, and nobody is known to have removed it: a few fields (the
-/// user in a certificate request) are dropped by the server, and our record of them with them.
+/// What a built-in kind lacks though we applied it: somebody removed it, or it is one of the few fields (the user in a
+/// certificate request, one behind a feature gate) that the server drops, and our record of them with it.
 fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     difference.change == Change::Missing
         && case.is_built_in()
         && !case.is_secret
         && case.was_asked(difference)
-        && case.remover().0.is_none()
 }
 
 /// The same inside a list or map that is replaced as a whole and that somebody else wrote last. The record says who

@@ -140,6 +140,8 @@ impl World {
             let manifest = manifest.clone().edit_metadata(|metadata| {
                 metadata.insert("uid".to_owned(), json!(object.uid.to_string()));
                 metadata.insert("creationTimestamp".to_owned(), json!(object.created.to_string()));
+                // One that was made anew does not leave, even if the one before it did.
+                metadata.remove("deletionTimestamp");
                 if object.terminating {
                     metadata.insert("deletionTimestamp".to_owned(), json!(object.created.to_string()));
                 }
