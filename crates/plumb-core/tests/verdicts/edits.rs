@@ -307,3 +307,28 @@ fn what_somebody_added_is_no_leftover_after_our_next_apply() {
     // Nobody saw it come: it was there before this app's first apply.
     check(scene("argocd-controller Apply 3"), expect!["! StaleOwnership /data/added by kubectl"]);
 }
+
+#[test]
+fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
+    let of = |old: &str, new: &str| {
+        let spec = json!({"serviceAccount": old, "serviceAccountName": new});
+        json!({"spec": {"template": {"spec": spec}}})
+    };
+    let theirs =
+        json!({"f:spec": {"f:template": {"f:spec": {"f:serviceAccount": {}, "f:serviceAccountName": {}}}}});
+    let scene = |git: Value, live: Value| {
+        Scene::new("apps/v1 Deployment", git, live)
+            .by("argocd-controller Apply 1", json!({}))
+            .by("kubectl-edit Update 2", theirs.clone())
+    };
+    let edited = scene(of("a", "a"), of("b", "b"));
+    check(edited, expect!["! LiveEdit /spec/template/spec/serviceAccountName by kubectl-edit"]);
+    // Git contradicts itself: what it asks for under the old name is asked for, too.
+    let torn = scene(of("a", "b"), of("c", "c"));
+    check(
+        torn,
+        expect![
+            "! LiveEdit /spec/template/spec/serviceAccount /spec/template/spec/serviceAccountName by kubectl-edit"
+        ],
+    );
+}

@@ -319,7 +319,7 @@ fn schemas() -> SchemaSet {
             "args": {"type": "array", "items": text, "x-kubernetes-list-type": "atomic"},
             "securityContext": {"type": "object", "properties": {"privileged": {"type": "boolean"}, "other": texts}}}},
         "io.k8s.api.core.v1.PodSpec": {"type": "object", "properties": {
-            "nodeName": text, "containers": containers}},
+            "nodeName": text, "serviceAccount": text, "serviceAccountName": text, "containers": containers}},
         "io.k8s.api.apps.v1.DeploymentSpec": {"type": "object", "properties": {
             "replicas": {"type": "integer"},
             "template": {"type": "object", "properties": {
