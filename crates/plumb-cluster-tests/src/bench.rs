@@ -118,6 +118,10 @@ impl Bench<'_> {
 
 fn failure(status: &Value) -> ApiFailure {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let message = text(status, "message");
+    if message.starts_with("failed to create typed patch object") {
+        return ApiFailure::mistyped(&message);
+    }
     let causes = status["details"]["causes"].as_array().into_iter().flatten().map(|cause| FailureCause {
         reason: text(cause, "reason"),
         message: text(cause, "message"),

@@ -337,6 +337,10 @@ fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value) -> Optio
     if !silent.is_empty() {
         return Some(format!("nobody says that an apply changes {}", silent.join(" ")));
     }
+    // Ownership that moves first decides what the apply then changes.
+    if verdict.advice.managed_fields.is_some() {
+        return None;
+    }
     // Only a person can settle these, or the apply takes a step before.
     let counted = verdict.findings.iter().filter(|finding| finding.counts).filter(|finding| {
         !matches!(finding.class, DriftClass::RejectedField | DriftClass::StaleOwnership | DriftClass::Blocked)

@@ -356,7 +356,7 @@ impl Bench<'_, '_> {
 pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
     let status = error.status()?;
     if status.is_schema_violation() {
-        return Some(mistyped(&status.message));
+        return Some(ApiFailure::mistyped(&status.message));
     }
     if status.code >= 500 || status.code == 429 {
         return None;
@@ -377,31 +377,13 @@ pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
     })
 }
 
-/// A value of the wrong type, which the server reports as an internal error with the fields in its text:
-/// `failed to create typed patch object (ns/name; apps/v1, Kind=Deployment): .spec.replicas: expected …`.
-fn mistyped(message: &str) -> ApiFailure {
-    let details = message.split_once("): ").map_or(message, |(_, details)| details);
-    let causes = details
-        .lines()
-        .filter_map(|line| {
-            let (field, problem) = line.trim().strip_prefix('.')?.split_once(": ")?;
-            Some(FailureCause {
-                reason: "FieldValueTypeInvalid".to_owned(),
-                message: problem.to_owned(),
-                field: field.to_owned(),
-            })
-        })
-        .collect();
-    ApiFailure { code: 422, reason: "Invalid".to_owned(), message: message.to_owned(), causes }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_mistyped_value_is_the_manifests_fault_and_has_a_place() {
-        let failure = mistyped(
+        let failure = ApiFailure::mistyped(
             "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n  \
              .spec.replicas: expected numeric (int or float), got string\n  \
              .spec.template.spec.containers[name=\"c\"].image: expected string, got 3",

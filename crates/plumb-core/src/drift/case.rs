@@ -231,16 +231,21 @@ impl<'a> Case<'a> {
         self.owners.of_place(place).any(Entry::is_ours)
     }
 
-    /// Was it the server that dropped what our apply asked for? Whoever else takes a field away takes it from
-    /// our record too, and whoever changes a list that is replaced as a whole becomes its owner. So a field that
-    /// stands in our record and not in the object was dropped when we wrote it.
+    /// Was it the server that dropped what our apply asked for? Whoever takes a field away takes it from every
+    /// record, and whoever changes a list that is replaced as a whole becomes its owner. So a field that stands in
+    /// our record, or in another's, and not in the object was dropped when it was written.
     pub(super) fn is_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
         if difference.change != Change::Missing {
             return false;
         }
         let Some(ours) = self.owners.ours() else { return false };
+        let is_of_version = |entry: &Entry<'_>| entry.api_version == ours.api_version;
         match &difference.whole {
-            None => ours.names(&difference.path, self.live.value()),
+            None => self
+                .owners
+                .entries()
+                .iter()
+                .any(|entry| is_of_version(entry) && entry.names(&difference.path, self.live.value())),
             Some(whole) => {
                 matches!(self.facts().previous, Previous::Same)
                     && ours.owns(whole, self.live.value())
@@ -282,6 +287,13 @@ impl<'a> Case<'a> {
                 .iter()
                 .any(|other| is_same_place(&other.path, &addition.path) && other.live == addition.live)
         })
+    }
+
+    /// Does the server fill this in by itself, with another value each time (the time of a taint)?
+    pub(super) fn is_filled_anew(&self, addition: &Addition<'_>) -> bool {
+        self.prediction(|predicted| {
+            predicted.additions.iter().any(|other| is_same_place(&other.path, &addition.path))
+        }) == Prediction::Unchanged
     }
 
     fn prediction(&self, stays: impl FnOnce(&Comparison<'_>) -> bool) -> Prediction {

@@ -234,6 +234,24 @@ pub struct ApiFailure {
 }
 
 impl ApiFailure {
+    /// A value of the wrong type, which the server reports as an internal error with the fields in its text:
+    /// `failed to create typed patch object (ns/name; apps/v1, Kind=Deployment): .spec.replicas: expected …`.
+    pub fn mistyped(message: &str) -> Self {
+        let details = message.split_once("): ").map_or(message, |(_, details)| details);
+        let causes = details
+            .lines()
+            .filter_map(|line| {
+                let (field, problem) = line.trim().strip_prefix('.')?.split_once(": ")?;
+                Some(FailureCause {
+                    reason: "FieldValueTypeInvalid".to_owned(),
+                    message: problem.to_owned(),
+                    field: field.to_owned(),
+                })
+            })
+            .collect();
+        Self { code: 422, reason: "Invalid".to_owned(), message: message.to_owned(), causes }
+    }
+
     /// Does the server refuse the object, rather than being too busy or broken to look at it? A webhook denies
     /// with a code of its choice, 404 and 409 too.
     pub(super) fn is_final(&self) -> bool {

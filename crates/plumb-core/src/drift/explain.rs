@@ -208,10 +208,12 @@ fn is_of_other_shape(difference: &Difference<'_>) -> bool {
 /// What a built-in kind lacks though we applied it: somebody removed it, or it is one of the few fields (the user in a
 /// certificate request, one behind a feature gate) that the server drops, and our record of them with it.
 fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
-    difference.change == Change::Missing
-        && case.is_built_in()
-        && !case.is_secret
-        && case.was_asked(difference)
+    let is_gone = match difference.change {
+        Change::Missing => true,
+        Change::ItemMissing => difference.whole.is_some(),
+        Change::Value | Change::Extra | Change::Order => false,
+    };
+    is_gone && case.is_built_in() && !case.is_secret && case.was_asked(difference)
 }
 
 /// The same inside a list or map that is replaced as a whole and that somebody else wrote last. The record says who
@@ -343,6 +345,9 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         return match case.predict_addition(addition) {
             Prediction::Asked | Prediction::Refused => None,
             Prediction::Unchanged => Some(unowned(case, addition)),
+            Prediction::Changed if addition.whole.is_some() && case.is_filled_anew(addition) => {
+                Some(unowned(case, addition))
+            }
             Prediction::Unavailable if addition.whole.is_some() => Some(perhaps_dropped(case, addition)),
             Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
         };

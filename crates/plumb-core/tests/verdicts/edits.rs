@@ -323,6 +323,16 @@ fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
     };
     let edited = scene(of("a", "a"), of("b", "b"));
     check(edited, expect!["! LiveEdit /spec/template/spec/serviceAccountName by kubectl-edit"]);
+    // Where Git has only the old name, theirs has to go first.
+    let only_old = json!({"spec": {"template": {"spec": {"serviceAccount": "a"}}}});
+    let moved = scene(only_old.clone(), of("b", "b")).verdict().advice.managed_fields.unwrap().to_string();
+    assert!(moved.contains("serviceAccountName"), "{moved}");
+    check(
+        scene(only_old, of("b", "b")),
+        expect![[r#"
+            ! LiveEdit /spec/template/spec/serviceAccount by kubectl-edit
+            UnclaimedAddition /spec/template/spec/serviceAccountName by kubectl-edit"#]],
+    );
     // Git contradicts itself: what it asks for under the old name is asked for, too.
     let torn = scene(of("a", "b"), of("c", "c"));
     check(

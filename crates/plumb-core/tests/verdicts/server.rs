@@ -140,3 +140,38 @@ fn what_a_policy_takes_away_is_the_policys() {
     unasked.answer = Answer::Unavailable;
     check(unasked, expect!["! LiveEdit /spec/tags/1"]);
 }
+
+#[test]
+fn what_stands_in_a_record_and_not_in_the_object_was_dropped_whoever_wrote_it() {
+    let spec = |note: Value| json!({"spec": {"template": {"spec": note}}});
+    let scene = Scene::new(
+        "apps/v1 Deployment",
+        spec(json!({"nodeName": "a"})),
+        spec(json!({"serviceAccountName": "b"})),
+    )
+    .by("argocd-controller Apply 1", json!({}))
+    .by("kubectl-edit Update 2", json!({"f:spec": {"f:template": {"f:spec": {"f:nodeName": {}}}}}));
+    check(
+        scene,
+        expect![[r"
+        SchemaDefault /spec/template/spec/serviceAccountName
+        RejectedField /spec/template/spec/nodeName"]],
+    );
+}
+
+#[test]
+fn what_the_server_fills_in_anew_each_time_was_not_dropped_by_git() {
+    let of = |subjects: Value| json!({"subjects": subjects});
+    let scene = |predicted: Value| {
+        Scene::new(
+            "rbac.authorization.k8s.io/v1 RoleBinding",
+            of(json!([{"kind": "User"}])),
+            of(json!([{"kind": "User", "name": "at-10"}])),
+        )
+        .by("argocd-controller Apply 1", json!({"f:subjects": {}}))
+        .applied_before(of(json!([{"kind": "Group"}])))
+        .server_makes(of(predicted))
+    };
+    check(scene(json!([{"kind": "User", "name": "at-11"}])), expect!["SchemaDefault /subjects/0/name"]);
+    check(scene(json!([{"kind": "User"}])), expect!["! Behind /subjects/0/name"]);
+}

@@ -44,7 +44,8 @@ pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry
     if difference.change == Change::Extra {
         explained.take.clone_from(&difference.whole);
     } else {
-        explained.take = options_of_strategy(case, difference, entry);
+        explained.take =
+            options_of_strategy(case, difference, entry).or_else(|| newer_name(case, difference, entry));
     }
     explained
 }
@@ -60,6 +61,16 @@ fn options_of_strategy(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     let options = strategy.field("rollingUpdate");
     let is_theirs = options.find(case.live.value()).is_some() && entry.owns(&options, case.live.value());
     (is_theirs && options.find(case.desired.value()).is_none()).then_some(options)
+}
+
+/// Who edits a pod's `serviceAccountName` edits `serviceAccount`, its old name, as well. Where Git has only the old one, the
+/// server listens to theirs until it is gone.
+fn newer_name(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Option<FieldPath> {
+    let name = difference.path.parent()?.field("serviceAccountName");
+    let is_old_name = last_field(&difference.path) == Some("serviceAccount") && case.is_built_in();
+    let is_theirs = name.find(case.live.value()).is_some() && entry.owns(&name, case.live.value());
+    let desired_name = difference.desired_path.parent()?.field("serviceAccountName");
+    (is_old_name && is_theirs && desired_name.find(case.desired.value()).is_none()).then_some(name)
 }
 
 /// What we applied is not ours any more, and nobody's name stands on it. Whoever writes in another version of the
