@@ -329,9 +329,9 @@ fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
     assert!(moved.contains("serviceAccountName"), "{moved}");
     check(
         scene(only_old, of("b", "b")),
-        expect![[r#"
+        expect![[r"
             ! LiveEdit /spec/template/spec/serviceAccount by kubectl-edit
-            UnclaimedAddition /spec/template/spec/serviceAccountName by kubectl-edit"#]],
+            UnclaimedAddition /spec/template/spec/serviceAccountName by kubectl-edit"]],
     );
     // Git contradicts itself: what it asks for under the old name is asked for, too.
     let torn = scene(of("a", "b"), of("c", "c"));
