@@ -1,6 +1,6 @@
 //! Requests to the API server, as JSON in and JSON out.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -74,10 +74,23 @@ impl Server {
                 .body(Body::from(body.clone()))?;
             self.client.send(request).await.with_context(|| path.to_owned())
         };
-        // A connection that rested may be closed by the server just now; nothing was asked on it then.
-        let answer = match send().await {
+        // A connection that rested may be closed by the server just now; nothing was asked on it then. One that is closed
+        // again and again while the server is well is its answer: it gave up on this very request.
+        let mut answer = send().await;
+        for _ in 0..2 {
+            if answer.is_err() {
+                answer = send().await;
+            }
+        }
+        let answer = match answer {
             Ok(answer) => answer,
-            Err(_) => send().await?,
+            Err(error) => {
+                let ready = Request::builder().uri("/readyz").body(Body::empty())?;
+                let ready = self.client.send(ready).await?;
+                ensure!(ready.status().is_success(), "the server is not ready, and {error:#}");
+                let body = json!({"code": 500, "message": format!("{error:#}")});
+                return Ok(Answer { code: StatusCode::INTERNAL_SERVER_ERROR, body });
+            }
         };
         let code = answer.status();
         let bytes = answer.into_body().collect().await.with_context(|| path.to_owned())?.to_bytes();

