@@ -1,11 +1,12 @@
 //! One look at an app: its live objects, judged against what Git asks.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_core::app::App;
-use plumb_core::desired::{DesiredSet, ObjectOptions};
+use plumb_core::desired::{Complete, DesiredSet, ObjectOptions};
 use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealRecord, LiveOwner, Verdict};
 use plumb_core::health::{Health, HealthStatus};
 use plumb_core::ignore::IgnoreRules;
@@ -20,7 +21,7 @@ use tracing::info;
 use crate::admission;
 use crate::claims::Claims;
 use crate::cluster::Cluster;
-use crate::evidence::{Bench, Case, Doubt, PastAttempt, PreviousApply, RenderAgain};
+use crate::evidence::{Bench, Case, Doubt, PastAttempt, PreviousApply, RenderAgain, has_other_writers};
 use crate::health::{Checked, Checkup, Testimonies};
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::settings::Settings;
@@ -107,11 +108,7 @@ impl Comparison<'_> {
             live,
         };
         let mutators = admission::mutators(&self.cluster.store);
-        // Where a sync follows anyway, nobody reads who removed what before.
-        let before = memory.before.as_ref().filter(|_| self.doubt == Doubt::Ask);
-        let before = before.and_then(|before| before.shelf.set());
-        let before = before.as_ref().map(|before| before.get());
-        let cases = self.cases(memory, &mutators, &mut compared, before);
+        let cases = self.cases(memory, &mutators, &mut compared);
         if self.ask_again {
             memory.verdicts.ask_again();
         }
@@ -196,10 +193,10 @@ impl Comparison<'_> {
         memory: &Memory,
         mutators: &[Arc<Manifest>],
         compared: &mut Compared,
-        before: Option<&DesiredSet>,
     ) -> BTreeMap<ObjectKey, Case> {
         let desired = self.gathered.desired.get();
         let unreadable: BTreeSet<&ObjectKey> = compared.unreadable.iter().map(|(key, _)| key).collect();
+        let before: OnceCell<Option<Arc<Complete<DesiredSet>>>> = OnceCell::new();
         let mut cases = BTreeMap::new();
         for (key, object) in &desired.objects {
             // What could not be read is neither missing nor different.
@@ -218,6 +215,12 @@ impl Comparison<'_> {
                 compared.shared.insert(key.clone(), with);
             }
             let fingerprint = Fingerprint::of(&object.manifest);
+            // Where a sync follows and nobody else wrote, nobody asks what was there before.
+            let is_told = self.doubt == Doubt::Ask || live.as_deref().is_some_and(has_other_writers);
+            let before = || {
+                let set = before.get_or_init(|| memory.before.as_ref()?.shelf.set()).as_ref()?;
+                set.get().objects.get(key).filter(|_| is_told).map(|object| &object.manifest)
+            };
             let (previous, attempt) = past(memory, key, fingerprint, self.gathered, before);
             let finished = memory.finished.get(key).map(|run| FinishedRun {
                 at: run.at,
@@ -312,12 +315,13 @@ fn is_under_way(health: Option<&Health>) -> bool {
     })
 }
 
-fn past(
+/// What is known of earlier writes: what was applied last, and how the last try to apply what Git asks now ended.
+fn past<'s>(
     memory: &Memory,
     key: &ObjectKey,
     desired: Fingerprint,
     gathered: &Gathered,
-    before: Option<&DesiredSet>,
+    before: impl FnOnce() -> Option<&'s Manifest>,
 ) -> (PreviousApply, PastAttempt) {
     match memory.attempts.get(key) {
         None => (PreviousApply::Unknown, PastAttempt::None),
@@ -329,8 +333,7 @@ fn past(
             (PreviousApply::Rerendered, PastAttempt::None)
         }
         Some(record) if record.desired != desired => {
-            let before = before.filter(|_| matches!(record.result, AttemptResult::Applied));
-            let before = before.and_then(|before| before.objects.get(key)).map(|object| &object.manifest);
+            let before = if matches!(record.result, AttemptResult::Applied) { before() } else { None };
             let before = before.filter(|before| Fingerprint::of(before) == record.desired);
             (PreviousApply::Changed(before.cloned().map(Box::new)), PastAttempt::None)
         }

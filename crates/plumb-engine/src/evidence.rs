@@ -82,16 +82,20 @@ impl Case {
     /// Did Git change since the last apply, and has nobody but us ever written the object? (Controllers write
     /// through subresources.) Then the next apply makes it what Git asks, and nothing has to be kept or moved.
     fn is_plain_change(&self) -> bool {
-        let managers = self.live.as_ref().and_then(|live| live.value().pointer("/metadata/managedFields"));
-        let managers = managers.and_then(serde_json::Value::as_array);
         matches!(self.previous, PreviousApply::Changed(_))
-            && managers.is_some_and(|entries| {
-                entries.iter().all(|entry| {
-                    entry["subresource"].as_str().is_some_and(|subresource| !subresource.is_empty())
-                        || (entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply")
-                })
-            })
+            && self.live.as_deref().is_some_and(|live| !has_other_writers(live))
     }
+}
+
+/// Has anybody but us written the object, as far as is known, and not through a subresource?
+pub(crate) fn has_other_writers(live: &Manifest) -> bool {
+    let managers = live.value().pointer("/metadata/managedFields").and_then(serde_json::Value::as_array);
+    managers.is_none_or(|entries| {
+        entries.iter().any(|entry| {
+            entry["subresource"].as_str().is_none_or(str::is_empty)
+                && !(entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply")
+        })
+    })
 }
 
 /// What plumb applied last.

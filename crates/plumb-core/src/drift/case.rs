@@ -208,15 +208,33 @@ impl<'a> Case<'a> {
         entries.max_by_key(|entry| entry.time_text)
     }
 
-    /// Did Git ask for the same when we applied last?
+    /// Did Git ask for the same when we applied last? A value that is made up at each rendering was never the same, but
+    /// what is gone was there.
     pub(super) fn was_asked(&self, difference: &Difference<'_>) -> bool {
+        let place = &difference.desired_path;
+        let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
         match self.facts().previous {
             Previous::Same => true,
             Previous::Changed(Some(previous)) => {
-                difference.desired.is_some()
-                    && self.asked_in(previous, &difference.desired_path) == difference.desired
+                let before = self.asked_in(previous, place).filter(|_| difference.desired.is_some());
+                before == difference.desired
+                    || (is_gone && before.is_some() && self.is_unstable(place) == Some(true))
             }
-            Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => false,
+            Previous::Rerendered => is_gone && self.has_second_render(place),
+            Previous::Changed(None) | Previous::Unknown => false,
+        }
+    }
+
+    /// Does a second rendering of the same commit have this place of Git's, too? `false`: it does not, or the question was
+    /// noted.
+    fn has_second_render(&self, place: &FieldPath) -> bool {
+        match self.evidence.answers.second_render {
+            None => {
+                self.ask(Question::SecondRender);
+                false
+            }
+            Some(SecondRender::Object(Some(second))) => self.asked_in(second, place).is_some(),
+            Some(SecondRender::Object(None) | SecondRender::Unavailable) => false,
         }
     }
 
@@ -365,6 +383,20 @@ impl<'a> Case<'a> {
         format!("Git says {}, the cluster has {}", side(difference.desired), side(difference.live))
     }
 
+    /// Does this writer's record have a value that Git asks for as well, beside labels and annotations?
+    pub(super) fn has_of_git(&self, entry: &Entry<'_>) -> bool {
+        let schema = self.kind.map(|kind| kind.root);
+        let (desired, live) = (self.desired.value(), self.live.value());
+        let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+        let fields = desired.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
+        fields.into_iter().any(|(name, value)| {
+            leaf_places(value, FieldPath::root().field(name.as_str())).iter().any(|place| {
+                let place = twin(place, desired, live, schema);
+                place.is_some_and(|place| place.find(live).is_some() && entry.owns(&place, live))
+            })
+        })
+    }
+
     /// Is there a sign that this writer is a controller: its name, or that it writes the object's status?
     pub(super) fn is_shown_controller(&self, entry: &Entry<'_>) -> bool {
         let writes_status = || {
@@ -382,6 +414,19 @@ impl<'a> Case<'a> {
             Some(note) => (Some(note.writer), Some(note.at)),
             None => (None, None),
         }
+    }
+}
+
+/// The places of all that is no map or list with something in it.
+fn leaf_places(value: &Value, place: FieldPath) -> Vec<FieldPath> {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            map.iter().flat_map(|(name, value)| leaf_places(value, place.field(name.as_str()))).collect()
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().enumerate().flat_map(|(at, item)| leaf_places(item, place.index(at))).collect()
+        }
+        _ => vec![place],
     }
 }
 

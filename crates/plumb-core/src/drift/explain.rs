@@ -160,11 +160,20 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         return Some(respelled);
     }
     let edit = live_edit::difference(case, difference);
-    // An edit is an edit without a second render; but if one was made for another field, it is heard.
-    if (edit.is_none() || case.evidence.answers.second_render.is_some())
-        && let Some(unstable) = unstable_render::difference(case, difference)
+    // An edit is an edit without a second render; but if one was made for another field, it is heard. Whoever edits one
+    // item of a list that is replaced as a whole owns all of them.
+    let is_beside_others = is_beside_others(case, difference);
+    if (edit.is_none() || is_beside_others || case.evidence.answers.second_render.is_some())
+        && let Some(unstable) = unstable_render::difference(case, difference, edit.is_some())
     {
         return Some(unstable);
+    }
+    if edit.is_some() && is_beside_others && !case.facts().mutators.is_empty() {
+        match case.predict(difference) {
+            Prediction::Asked => return None,
+            Prediction::Unchanged => return admission_mutated::difference(case, difference),
+            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
+        }
     }
     let is_doubtful = match &edit {
         None => is_perhaps_dropped(case, difference),
@@ -198,6 +207,14 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         });
     }
     explain_by_dry_run(case, difference)
+}
+
+/// Does something else differ in the same list or map that is replaced as a whole, and all of it only by its value? Where
+/// items came or went, those behind them are no longer in their places.
+fn is_beside_others(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    let differences = case.comparison.differences.iter();
+    let mut same = differences.filter(|other| other.whole == difference.whole);
+    difference.whole.is_some() && same.clone().count() > 1 && same.all(|other| other.change == Change::Value)
 }
 
 fn is_of_other_shape(difference: &Difference<'_>) -> bool {
@@ -292,7 +309,10 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         if is_status_of_controller(addition, entry.subresource, entry.manager) {
             return None;
         }
-        if let Some(stale) = stale_ownership::shared(case, addition, entry) {
+        let stale = stale_ownership::shared(case, addition, entry)
+            .or_else(|| stale_ownership::delivered(case, addition, entry))
+            .or_else(|| stale_ownership::dropped(case, addition, entry));
+        if let Some(stale) = stale {
             return Some(stale);
         }
         if addition.whole.is_some() {
@@ -385,7 +405,7 @@ fn perhaps_dropped(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     }
 }
 
-fn had(case: &Case<'_>, previous: &Manifest, addition: &Addition<'_>) -> bool {
+pub(super) fn had(case: &Case<'_>, previous: &Manifest, addition: &Addition<'_>) -> bool {
     let schema = case.kind.map(|kind| kind.root);
     let place = twin(&addition.path, case.live.value(), previous.value(), schema);
     place.is_some_and(|place| place.find(previous.value()).is_some())

@@ -207,9 +207,36 @@ fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
     let (both, one) = (json!({"f:a": {}, "f:b": {}}), json!({"f:a": {}}));
     check(scene("bootstrap Apply 1", both.clone()), expect!["! StaleOwnership /data/b by bootstrap"]);
     assert!(scene("bootstrap Apply 1", both.clone()).verdict().advice.managed_fields.is_some());
-    // Git never had it, or the other one wrote it after us.
-    check(scene("bootstrap Apply 1", one), expect!["UnclaimedAddition /data/b by bootstrap"]);
-    check(scene("bootstrap Apply 9", both), expect!["UnclaimedAddition /data/b by bootstrap"]);
+    // The writer delivered the whole object before us, or Git asked for it until now.
+    check(scene("bootstrap Apply 1", one.clone()), expect!["! StaleOwnership /data/b by bootstrap"]);
+    check(scene("bootstrap Apply 9", both), expect!["! StaleOwnership /data/b by bootstrap"]);
+    // It wrote after us what Git never had, or nothing but that, or it is at work.
+    let later = scene("bootstrap Apply 9", one.clone()).after_restart();
+    check(later, expect!["UnclaimedAddition /data/b by bootstrap"]);
+    let mut only_that = scene("bootstrap Apply 1", one.clone()).after_restart();
+    only_that.managers[1].1 = json!({"f:data": {"f:b": {}}});
+    check(only_that, expect!["UnclaimedAddition /data/b by bootstrap"]);
+    let at_work = scene("parcel-operator Apply 1", one).after_restart();
+    check(at_work, expect!["UnclaimedAddition /data/b by parcel-operator"]);
+}
+
+#[test]
+fn what_a_helm_release_left_is_left_over_but_for_its_own_marks() {
+    let live = json!({"metadata": {"annotations": {"meta.helm.sh/release-name": "r"}}, "data": {"a": "1", "b": "2"}});
+    let scene = Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), live)
+        .by("argocd-controller Apply 5", json!({"f:data": {"f:a": {}}}))
+        .by(
+            "helm Update 1",
+            json!({"f:data": {".": {}, "f:a": {}, "f:b": {}},
+                "f:metadata": {"f:annotations": {".": {}, "f:meta.helm.sh/release-name": {}}}}),
+        )
+        .after_restart();
+    check(
+        scene,
+        expect![[r"
+        ! StaleOwnership /data/b by helm
+        UnclaimedAddition /metadata/annotations/meta.helm.sh~1release-name by helm"]],
+    );
 }
 
 #[test]
@@ -341,4 +368,16 @@ fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
             "! LiveEdit /spec/template/spec/serviceAccount /spec/template/spec/serviceAccountName by kubectl-edit"
         ],
     );
+}
+
+#[test]
+fn what_git_drops_after_somebody_edited_it_goes() {
+    let scene = |previous: Value| {
+        Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "9"}}))
+            .by("argocd-controller Apply 1", json!({"f:data": {"f:a": {}}}))
+            .by("kubectl-edit Update 2", json!({"f:data": {"f:b": {}}}))
+            .applied_before(json!({"data": previous}))
+    };
+    check(scene(json!({"a": "1", "b": "2"})), expect!["! StaleOwnership /data/b by kubectl-edit"]);
+    check(scene(json!({"a": "2"})), expect!["UnclaimedAddition /data/b by kubectl-edit"]);
 }

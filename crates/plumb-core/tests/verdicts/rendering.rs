@@ -124,3 +124,57 @@ fn a_day_may_be_a_key_too() {
     check(scene().of_the_same_commit(), expect!["UnstableRender /data/2026-11-16 /data/2026-11-17"]);
     check(scene(), expect!["! Behind /data/2026-11-16 /data/2026-11-17"]);
 }
+
+#[test]
+fn what_somebody_removes_beside_what_is_made_up_was_removed() {
+    let of = |at: &str| json!({"metadata": {"annotations": {"at": at}}, "data": {"a": "1", "b": "2"}});
+    let live = json!({"metadata": {"annotations": {"at": "0"}}, "data": {"a": "1"}});
+    let scene = || {
+        Scene::new("v1 ConfigMap", of("1"), live.clone())
+            .by(
+                "argocd-controller Apply 1",
+                json!({"f:data": {"f:a": {}}, "f:metadata": {"f:annotations": {"f:at": {}}}}),
+            )
+            .rendered_again(of("2"))
+            .server_makes(of("1"))
+    };
+    check(
+        scene().of_the_same_commit(),
+        expect![[r"
+        ! LiveEdit /data/b
+        UnstableRender /metadata/annotations/at"]],
+    );
+    check(
+        scene().applied_before(of("0")),
+        expect![[r"
+        ! LiveEdit /data/b
+        UnstableRender /metadata/annotations/at"]],
+    );
+    // The value itself may be made up.
+    let random =
+        || keys(json!({"password": "x7"}), json!({"password": "11"}), json!({})).of_the_same_commit();
+    check(random(), expect!["! LiveEdit /data/password"]);
+}
+
+#[test]
+fn what_is_made_up_inside_an_edited_list_is_made_up_and_the_rest_is_edited() {
+    let of = |args: Value| json!({"spec": {"args": args}});
+    let scene = |live: Value| {
+        Scene::new("example.io/v1 Thing", of(json!(["x7", "b"])), of(live))
+            .by("argocd-controller Apply 1", json!({}))
+            .by("kubectl-edit Update 2", json!({"f:spec": {"f:args": {}}}))
+            .rendered_again(of(json!(["11", "b"])))
+    };
+    check(
+        scene(json!(["zz", "c"])),
+        expect![[r"
+        ! LiveEdit /spec/args/1 by kubectl-edit
+        UnstableRender /spec/args/0"]],
+    );
+    assert_eq!(kept(&scene(json!(["zz", "c"])))[0], ["/spec/args/0"]);
+    // Where an item came, nothing is in its place any more.
+    check(
+        scene(json!(["new", "zz", "b"])),
+        expect!["! LiveEdit /spec/args/0 /spec/args/1 /spec/args/2 by kubectl-edit"],
+    );
+}

@@ -27,7 +27,7 @@ pub(crate) struct Scene {
     /// `null`: nothing.
     pub(crate) live: Value,
     /// `manager Apply|Update second[ subresource| apiVersion]` and its `fieldsV1`.
-    managers: Vec<(&'static str, Value)>,
+    pub(crate) managers: Vec<(&'static str, Value)>,
     /// Fields of the root that were applied before; `None`: the same as Git has now.
     before: Option<Value>,
     knows_previous: bool,

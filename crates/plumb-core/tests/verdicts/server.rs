@@ -175,3 +175,19 @@ fn what_the_server_fills_in_anew_each_time_was_not_dropped_by_git() {
     check(scene(json!([{"kind": "User", "name": "at-11"}])), expect!["SchemaDefault /subjects/0/name"]);
     check(scene(json!([{"kind": "User"}])), expect!["! Behind /subjects/0/name"]);
 }
+
+#[test]
+fn what_a_policy_rewrites_inside_an_edited_list_is_the_policys() {
+    let of = |args: Value| json!({"spec": {"args": args}});
+    let scene = Scene::new("example.io/v1 Thing", of(json!(["a", "b"])), of(json!(["A", "c"])))
+        .by("argocd-controller Apply 1", json!({}))
+        .by("kubectl-edit Update 2", json!({"f:spec": {"f:args": {}}}))
+        .policy("capitals")
+        .server_makes(of(json!(["A", "b"])));
+    check(
+        scene,
+        expect![[r"
+        ! LiveEdit /spec/args/1 by kubectl-edit
+        AdmissionMutated /spec/args/0 by MutatingAdmissionPolicy `capitals`"]],
+    );
+}

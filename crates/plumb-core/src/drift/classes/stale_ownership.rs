@@ -1,9 +1,11 @@
 //! L: removed from Git, kept alive by an older manager.
 
-use super::super::case::{Case, Explained, writer};
-use super::super::{DriftClass, Fix, FixKind};
+use super::super::case::{Case, Explained, last_field, writer};
+use super::super::explain::had;
+use super::super::{DriftClass, Fix, FixKind, Previous};
+use super::unclaimed_addition;
 use crate::compare::{Addition, Fill};
-use crate::fields::{Entry, is_control_plane};
+use crate::fields::{Entry, Operation, is_control_plane};
 
 /// An earlier apply, by client or by another tool, that still owns something.
 pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_>) -> Option<&'c Entry<'a>> {
@@ -29,6 +31,43 @@ pub(in crate::drift) fn shared(
         && !case.is_shown_controller(entry);
     let had_git = addition.whole.is_none() && ours.names(&addition.path, case.live.value());
     (is_over && had_git).then(|| kept_alive(addition, entry))
+}
+
+/// Did this writer deliver the whole object before this app did? Its record has what Git asks for as well, so the rest of it
+/// is left over. Helm's own marks are for Helm.
+pub(in crate::drift) fn delivered(
+    case: &Case<'_>,
+    addition: &Addition<'_>,
+    entry: &Entry<'_>,
+) -> Option<Explained> {
+    let is_before_ours = case.owners.ours().is_none_or(|ours| entry.time_text < ours.time_text);
+    let is_delivery = match entry.operation {
+        Operation::Apply => true,
+        // It owns defaults, too.
+        Operation::Update => {
+            entry.manager == "helm"
+                && addition.fill == Fill::None
+                && !last_field(&addition.path).is_some_and(|name| name.starts_with("meta.helm.sh/"))
+        }
+    };
+    let is_over = entry.subresource.is_none()
+        && !is_control_plane(entry.manager)
+        && !case.is_shown_controller(entry)
+        && !unclaimed_addition::was_seen(case, addition, entry);
+    (is_before_ours && is_delivery && is_over && addition.whole.is_none() && case.has_of_git(entry))
+        .then(|| kept_alive(addition, entry))
+}
+
+/// Git asked for it when this app applied last, and somebody else wrote it since: dropped from Git, it lives on by them.
+pub(in crate::drift) fn dropped(
+    case: &Case<'_>,
+    addition: &Addition<'_>,
+    entry: &Entry<'_>,
+) -> Option<Explained> {
+    let Previous::Changed(Some(previous)) = case.facts().previous else { return None };
+    let is_theirs_to_keep = is_control_plane(entry.manager) || case.is_shown_controller(entry);
+    (addition.whole.is_none() && !is_theirs_to_keep && had(case, previous, addition))
+        .then(|| kept_alive(addition, entry))
 }
 
 /// Was it part of what was applied? A client-side apply owns defaults too; the record of what it was given

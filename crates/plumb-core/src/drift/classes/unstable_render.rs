@@ -6,12 +6,18 @@ use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Change, Difference};
 use crate::object::FieldPath;
 
-/// The second render of the same commit has another value here. `None` with a question noted, or no such case.
-pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+/// The second render of the same commit has another value here. `None` with a question noted, or no such case. In a list
+/// that somebody edited only what itself is made up is excused.
+pub(in crate::drift) fn difference(
+    case: &Case<'_>,
+    difference: &Difference<'_>,
+    is_edited: bool,
+) -> Option<Explained> {
     if difference.whole.is_none() && matches!(difference.change, Change::Missing | Change::ItemMissing) {
         return made_up_key(case, difference);
     }
-    let place = difference.whole.as_ref().unwrap_or(&difference.desired_path);
+    let whole = difference.whole.as_ref().filter(|_| !is_edited);
+    let place = whole.unwrap_or(&difference.desired_path);
     let unstable = case.is_unstable(&difference.desired_path)? || case.is_unstable(place)?;
     unstable.then(|| {
         Explained::new(
@@ -20,7 +26,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
             false,
             format!("two renders of the same commit differ at {}", difference.desired_path),
         )
-        .keeping(difference.whole.clone().unwrap_or_else(|| difference.path.clone()))
+        .keeping(whole.unwrap_or(&difference.path).clone())
     })
 }
 
