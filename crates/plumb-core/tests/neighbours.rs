@@ -84,11 +84,8 @@ fn an_orphan_says_what_keeps_it() {
             true,
             "it is guarded by the sync option `Prune=false`",
         ),
-        (
-            json!({"helm.sh/resource-policy": "keep"}),
-            true,
-            "it is guarded by `helm.sh/resource-policy: keep`",
-        ),
+        // Only the deletion of the whole app heeds it.
+        (json!({"helm.sh/resource-policy": "keep"}), true, "the next sync with prune deletes it"),
     ] {
         let verdict = judged(None, &map("1", &annotations), facts(prune));
         let orphan = only(&verdict, DriftClass::Orphan);

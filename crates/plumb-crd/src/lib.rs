@@ -24,8 +24,8 @@ pub mod yaml;
 pub use application::Application;
 pub use application_set::ApplicationSet;
 pub use convert::{
-    SpecProblem, source_with_overrides, to_app, to_operation, to_project_rules, written_operation_sources,
-    written_sources,
+    SpecProblem, source_with_overrides, to_app, to_leaving_app, to_operation, to_project_rules,
+    written_operation_sources, written_sources,
 };
 pub use crds::crds;
 pub use drift_report::{DriftFinding, DriftReport, IllObject};

@@ -71,10 +71,20 @@ fn match_conditions() -> Value {
          || object.exists(field, !(field in ['metadata', 'status']) \
          && !(field in oldObject && object[field] == oldObject[field])) \
          || oldObject.exists(field, !(field in ['metadata', 'status']) && !(field in object))";
+    // Whoever takes an annotation or a finalizer away leaves no trace, either; the control plane does so all the time.
+    let gone = |field: &str, none: &str| {
+        let of = |object: &str| format!("{object}.metadata.?{field}.orValue({none})");
+        format!("{}.exists(entry, !(entry in {}))", of("oldObject"), of("object"))
+    };
+    let taken_away = format!(
+        "!request.options.?fieldManager.orValue('').startsWith('kube-') && ({} || {})",
+        gone("annotations", "{}"),
+        gone("finalizers", "[]")
+    );
     // The API server evaluates every condition of the list for every update in the cluster, even if the first one is
     // not met. As one expression it stops at the first part that is not, which for nearly all updates is the second.
     json!([{
         "name": "content-of-tracked-by-somebody-else",
-        "expression": format!("{by_somebody_else} && {tracked} && ({of_content})"),
+        "expression": format!("{by_somebody_else} && {tracked} && ({of_content} || {taken_away})"),
     }])
 }

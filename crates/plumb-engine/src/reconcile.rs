@@ -20,7 +20,7 @@ use plumb_core::drift::{Finding, VerdictStatus};
 use plumb_core::object::ObjectKey;
 use plumb_core::status::{AppStatus, SyncCode};
 use plumb_core::sync::OperationPhase;
-use plumb_crd::Application;
+use plumb_crd::{Application, to_leaving_app};
 use tracing::debug;
 
 use crate::compare::{Compared, Comparison};
@@ -117,12 +117,21 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     async fn go(&mut self, memory: &mut Memory) {
         let known = Arc::clone(&self.known);
+        let leaving;
         let (application, app) = match (&known.wire, &known.app) {
             (Ok(application), Ok(app)) => (application, app),
-            (Ok(_), Err(problems)) => {
+            (Ok(application), Err(_)) if application.is_terminating() => {
+                leaving = to_leaving_app(application);
+                match &leaving {
+                    Some(app) => (application, app),
+                    None => return self.leave_all(application).await,
+                }
+            }
+            (Ok(application), Err(problems)) => {
                 for problem in problems {
                     self.conditions.add("InvalidSpecError", problem.to_string());
                 }
+                self.fail_operation(application, memory).await;
                 return self.write_invalid(memory).await;
             }
             (Err(error), _) => {
@@ -136,7 +145,7 @@ impl Run<'_> {
         // client: settings, project and cluster
         let ground = match self.engine.ground(app) {
             Ok(ground) => ground,
-            Err(why) => return self.without_ground(application, app, why, memory).await,
+            Err(why) => return self.without_ground(application, why, memory).await,
         };
         let trigger = Trigger::new(self.look, "seat");
         let Some(_seat) = ground.cluster.seats.take(&self.engine.queue, &app.id, trigger) else { return };
@@ -211,7 +220,9 @@ impl Run<'_> {
             }
             if let Some(mut active) = operation {
                 // client: the steps of the sync
-                self.operate(application, app, ground, &compared, &mut active, memory).await;
+                if !active.record.phase.is_completed() {
+                    self.operate(application, app, ground, &compared, &mut active, memory).await;
+                }
                 let written = active.state.is_some();
                 if active.record.phase == OperationPhase::Succeeded {
                     memory.before = None;

@@ -58,6 +58,8 @@ pub(crate) struct Kept {
     pub(crate) source_types: Vec<String>,
     /// Could the same commit render differently a second time?
     pub(crate) may_vary: bool,
+    /// Did the app's path filter say that the commits since the rendering are not about it?
+    pub(crate) is_filtered: bool,
     /// Everything that is asked for, small.
     pub(crate) shelf: Arc<Shelf>,
     rendered_at: Instant,
@@ -370,7 +372,9 @@ impl Gathered {
     ) -> Self {
         let shelf = Arc::new(Shelf::new(&desired));
         let rendered_at = Instant::now();
-        let kept = Kept { basis: Arc::new(basis), revisions, source_types, may_vary, shelf, rendered_at };
+        let is_filtered = false;
+        let basis = Arc::new(basis);
+        let kept = Kept { basis, revisions, source_types, may_vary, is_filtered, shelf, rendered_at };
         Self { kept: Arc::new(kept), desired, origin: OnceLock::new() }
     }
 
@@ -391,7 +395,7 @@ impl Gathered {
     /// The same objects at other commits, none of which concerns the app.
     fn moved_to(&self, resolved: &[Resolved]) -> Self {
         let revisions = resolved.iter().map(|source| source.revision.clone()).collect();
-        let kept = Kept { revisions, ..Kept::clone(self) };
+        let kept = Kept { revisions, is_filtered: true, ..Kept::clone(self) };
         Self { kept: Arc::new(kept), desired: Arc::clone(&self.desired), origin: OnceLock::new() }
     }
 }

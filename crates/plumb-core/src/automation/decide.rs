@@ -220,6 +220,13 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
             heal_attempts: 0,
         },
         Some(_) if !automation.self_heal => return Decision::Nothing(Idle::NoSelfHeal),
+        // No object is red, and yet the app is: its namespace lacks what the app asks for it. Only a whole sync sees to that.
+        Some(last) if is_red_without_items(situation) && last.heal_attempts < MAX_WHOLE_HEALS => SyncStart {
+            kind: StartKind::SelfHeal,
+            prune: automation.prune,
+            selected: None,
+            heal_attempts: last.heal_attempts.saturating_add(1),
+        },
         Some(_) if heals.free.is_empty() && heals.next_turn.is_some() => {
             return Decision::Nothing(Idle::BackOff);
         }
@@ -251,6 +258,13 @@ fn attempted<'a>(situation: &Situation<'a>) -> Option<&'a LastOperation> {
         None => last.phase.is_completed(),
     };
     is_same.then_some(last)
+}
+
+/// So often in a row a whole sync heals what is no object of the app.
+const MAX_WHOLE_HEALS: u32 = 5;
+
+fn is_red_without_items(situation: &Situation<'_>) -> bool {
+    !situation.items.iter().any(is_red)
 }
 
 fn is_red(item: &Item) -> bool {

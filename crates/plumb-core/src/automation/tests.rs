@@ -13,7 +13,7 @@ use crate::sync::OperationPhase;
 /// Words: `manual`, `prune`, `heal`, `empty`, `busy`, `deleting`, `window`, `paused`, `unknown`; `last=PHASE` (this
 /// revision was tried), `older=PHASE` (another was), `bare=PHASE` (without result), `irrelevant`. Items:
 /// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`,
-/// `left` (left Git, and the sync left it), `held-left`.
+/// `left` (left Git, and the sync left it), `held-left`. `namespace` (the app is red for its namespace alone).
 fn decided(words: &str) -> String {
     decided_with(words, &HealLedger::default(), now())
 }
@@ -73,6 +73,7 @@ fn decided_with(words: &str, ledger: &HealLedger, now: Timestamp) -> String {
     let all_green = items.iter().all(|item| item.status != Some(SyncCode::OutOfSync));
     let status = match (has("unknown"), all_green) {
         (true, _) => SyncCode::Unknown,
+        (false, true) if has("namespace") => SyncCode::OutOfSync,
         (false, true) => SyncCode::Synced,
         (false, false) => SyncCode::OutOfSync,
     };
@@ -147,6 +148,9 @@ fn self_heal_takes_what_can_be_healed_and_counts_its_tries() {
     assert_eq!(decided("heal red extra last=Succeeded"), "SelfHeal red prune=false attempt=3");
     assert_eq!(decided("heal prune red extra last=Succeeded"), "SelfHeal red,extra prune=true attempt=3");
     assert_eq!(decided("heal prune red hook last=Succeeded"), "SelfHeal red prune=true attempt=3");
+    // What is no object of the app is healed by a whole sync.
+    assert_eq!(decided("heal green namespace last=Succeeded"), "SelfHeal all prune=false attempt=3");
+    assert_eq!(decided("green namespace last=Succeeded"), "NoSelfHeal");
 }
 
 #[test]

@@ -323,11 +323,14 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
                     Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
                 };
             }
-            // Perhaps it is Git that dropped it, and the server does not take the rest.
+            // Perhaps it is Git that dropped it, and the server does not take the rest; or the server made it of what they
+            // changed, for whoever changes a part owns the whole.
             let is_unsure = matches!(case.facts().previous, Previous::Unknown);
-            if is_unsure && matches!(case.predict_addition(addition), Prediction::Asked | Prediction::Refused)
-            {
-                return None;
+            match case.predict_addition(addition) {
+                Prediction::Asked => return None,
+                Prediction::Refused if is_unsure => return None,
+                Prediction::Unchanged => return Some(unowned(case, addition)),
+                Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
             }
         }
         if addition.in_whole_map {

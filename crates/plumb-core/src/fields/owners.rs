@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::tracking::FIELD_MANAGER;
 
+/// The record of a client-side apply, as an entry names it.
+const LAST_APPLIED_ENTRY: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
 /// How an entry came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -48,7 +51,15 @@ impl<'a> Entry<'a> {
     pub fn is_client_side_apply(&self) -> bool {
         self.operation == Operation::Update
             && self.subresource.is_none()
-            && matches!(self.manager, "kubectl-client-side-apply" | FIELD_MANAGER | "before-first-apply")
+            && (matches!(self.manager, "kubectl-client-side-apply" | FIELD_MANAGER | "before-first-apply")
+                || self.keeps_last_applied())
+    }
+
+    /// Is the record of a client-side apply its own? Whoever writes it applies that way, by whatever name.
+    fn keeps_last_applied(&self) -> bool {
+        let way = ["f:metadata", "f:annotations"];
+        let annotations = way.iter().try_fold(self.fields, |fields, name| fields.get(*name)?.as_object());
+        annotations.is_some_and(|annotations| annotations.contains_key(LAST_APPLIED_ENTRY))
     }
 
     /// A server-side apply by another tool that delivers whole objects, as plumb does. What it applied before

@@ -21,15 +21,28 @@ const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
 
 /// Checks an Application. All problems are reported, not only the first.
 pub fn to_app(application: &Application) -> Result<App, Vec<SpecProblem>> {
-    let spec = &application.spec;
     let mut problems = Vec::new();
-    let (sources, multi_source) = sources(spec, &mut problems);
-    let destination = destination(&spec.destination, &mut problems);
-    let sync_policy = sync_policy(spec.sync_policy.as_ref(), &mut problems);
-    let ignore_differences = ignore_rules(&spec.ignore_differences, &mut problems);
-    let (true, Some(destination)) = (problems.is_empty(), destination) else { return Err(problems) };
+    match read(application, &mut problems) {
+        Some(app) if problems.is_empty() => Ok(app),
+        Some(_) | None => Err(problems),
+    }
+}
+
+/// An Application that is on its way out, whatever is wrong with it: all that a deletion needs is to know where its
+/// objects are. `None` if the destination does not say.
+pub fn to_leaving_app(application: &Application) -> Option<App> {
+    read(application, &mut Vec::new())
+}
+
+fn read(application: &Application, problems: &mut Vec<SpecProblem>) -> Option<App> {
+    let spec = &application.spec;
+    let (sources, multi_source) = sources(spec, problems);
+    let destination = destination(&spec.destination, problems);
+    let sync_policy = sync_policy(spec.sync_policy.as_ref(), problems);
+    let ignore_differences = ignore_rules(&spec.ignore_differences, problems);
+    let destination = destination?;
     let limit = spec.revision_history_limit.map(|limit| usize::try_from(limit).unwrap_or(0));
-    Ok(App {
+    Some(App {
         id: application.id(),
         uid: application.metadata.uid.clone(),
         generation: application.metadata.generation,

@@ -10,7 +10,7 @@ mod tests;
 
 use std::fmt;
 
-pub use app::{to_app, written_sources};
+pub use app::{to_app, to_leaving_app, written_sources};
 pub use duration::{NotADuration, parse_go_duration, parse_retry_duration};
 pub use operation::{to_operation, written_operation_sources};
 pub use project::to_project_rules;

@@ -1,6 +1,5 @@
 //! An app that stands on nothing: its project, its cluster or its operation cannot be had.
 
-use plumb_core::app::App;
 use plumb_core::status::After;
 use plumb_core::sync::deletion::FINALIZERS;
 use plumb_core::sync::retry_policy;
@@ -17,17 +16,13 @@ impl Run<'_> {
     pub(super) async fn without_ground(
         &mut self,
         application: &Application,
-        app: &App,
         why: Groundless,
         memory: &mut Memory,
     ) {
         let deleting = application.is_terminating();
         match why {
             Groundless::NotYet | Groundless::LeftAlone => {}
-            Groundless::ClusterUnknown(why) if deleting => {
-                warn!(app = %app.id, why, "its cluster is not known: its objects stay where they are");
-                self.drop_finalizers(application, &FINALIZERS).await;
-            }
+            Groundless::ClusterUnknown(_) if deleting => self.leave_all(application).await,
             // Its objects are there, and somebody wants them gone: that waits until they can be reached.
             Groundless::ClusterAway(why) | Groundless::ClusterUnclear(why) if deleting => {
                 self.conditions.add("DeletionError", why);
@@ -63,6 +58,12 @@ impl Run<'_> {
         }
     }
 
+    /// An app is deleted whose cluster is not known: its objects stay where they are.
+    pub(super) async fn leave_all(&mut self, application: &Application) {
+        warn!(app = %self.known.id, "its cluster is not known: its objects stay where they are");
+        self.drop_finalizers(application, &FINALIZERS).await;
+    }
+
     /// An operation cannot go on: what it needs is missing.
     pub(super) async fn fail_operation(&mut self, application: &Application, memory: &mut Memory) {
         // One that has ended and is not written down yet must not begin again.
@@ -75,10 +76,18 @@ impl Run<'_> {
             memory.operation = Some(active);
             return;
         }
-        let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
+        // One that was asked for wrongly has ended already. A spec that is wrong does not mend itself: no other try.
+        let may_retry = self.known.app.is_ok();
+        let retry = Some(&active.asked.retry).filter(|_| may_retry);
+        let policy = retry_policy(retry, active.is_automated() && may_retry);
         let message = self.conditions.errors().join("; ");
-        let (record, after) = active.record.erred(&message, &policy, self.now);
-        active.record = record;
+        let after = if active.record.phase.is_completed() {
+            After::Ended
+        } else {
+            let (record, after) = active.record.erred(&message, &policy, self.now);
+            active.record = record;
+            after
+        };
         match after {
             After::Ended => {
                 self.count_ended(&active);

@@ -11,9 +11,9 @@ use plumb_core::fields::Owners;
 use plumb_core::object::Manifest;
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus};
-use plumb_core::sync::OperationPhase;
+use plumb_core::sync::{OperationPhase, retry_policy};
 use plumb_crd::application as wire;
-use plumb_crd::{Application, to_operation};
+use plumb_crd::{Application, SpecProblem, to_operation};
 use serde_json::Value;
 use tracing::info;
 
@@ -23,6 +23,7 @@ use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
 use crate::queue::{Look, Trigger};
+use crate::recall::{revisions, same_sources};
 use crate::reconcile::Run;
 
 impl Run<'_> {
@@ -44,12 +45,7 @@ impl Run<'_> {
         let asked = asked?;
         let operation = match to_operation(asked) {
             Ok(operation) => operation,
-            Err(problems) => {
-                for problem in &problems {
-                    self.conditions.add("InvalidSpecError", format!("operation: {problem}"));
-                }
-                return None;
-            }
+            Err(problems) => return self.refused(application, memory, asked, &problems),
         };
         let state = application.status.operation_state.as_deref();
         let under_way = state.filter(|state| {
@@ -59,6 +55,23 @@ impl Run<'_> {
             Some(state) => ActiveOperation::resume(asked.clone(), operation, state),
             None => self.begin(application, memory, asked.clone(), operation),
         })
+    }
+
+    /// An operation that nobody can carry out ends as soon as it begins, and says why; others can be asked for then.
+    fn refused(
+        &self,
+        application: &Application,
+        memory: &mut Memory,
+        asked: &wire::Operation,
+        problems: &[SpecProblem],
+    ) -> Option<ActiveOperation> {
+        let nothing = wire::Operation { sync: Some(Box::default()), ..wire::Operation::default() };
+        let nothing = to_operation(&nothing).ok()?;
+        let mut active = self.begin(application, memory, asked.clone(), nothing);
+        let message: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let (record, _) = active.record.erred(&message.join("; "), &retry_policy(None, false), self.now);
+        active.record = record;
+        Some(active)
     }
 
     fn begin(
@@ -104,7 +117,11 @@ impl Run<'_> {
             items: &items,
             sources: &app.sources,
             revisions: &compared.gathered.revisions,
-            irrelevant_change: nothing_moved(compared, memory),
+            irrelevant_change: nothing_moved(compared, memory)
+                && last.as_ref().is_none_or(|last| {
+                    // After a failure every newer commit is another try, unless a filter says that it is not the app's.
+                    last.phase == OperationPhase::Succeeded || compared.gathered.is_filtered
+                }),
             last: last.as_ref(),
             ledger: &memory.ledger,
             limits,
@@ -189,11 +206,9 @@ impl Run<'_> {
             requires_pruning: object.requires_pruning,
             can_heal,
             is_behind: match (live, desired) {
-                (Some(_), Some(desired)) => {
-                    verdict.is_some_and(is_left_behind) && !was_applied(memory, desired)
-                }
+                (_, Some(desired)) => verdict.is_some_and(is_left_behind) && !was_applied(memory, desired),
                 (Some(live), None) => can_heal && left_by.is_some_and(|left_by| was_left(live, left_by)),
-                (None, _) => false,
+                (None, None) => false,
             },
             moves_here: matches!(compared.owners.get(&object.key), Some(Owner::Other { renders: false, .. }))
                 && desired.is_some(),
@@ -228,7 +243,7 @@ fn was_applied(memory: &Memory, desired: &DesiredObject) -> bool {
 /// When the last operation began, if it deleted what had left Git by then. One of chosen objects tells nothing about
 /// the others: they were left out.
 fn pruned_before(last: &wire::OperationState) -> Option<Timestamp> {
-    let sync = last.operation.sync.as_ref()?;
+    let sync = last.operation.sync.as_ref().filter(|sync| !sync.dry_run)?;
     (sync.prune || !sync.resources.is_empty()).then_some(last.started_at)
 }
 
@@ -256,6 +271,9 @@ fn nothing_moved(compared: &Compared, memory: &Memory) -> bool {
 /// The last operation as the automation looks at it.
 pub(super) fn last_operation(application: &Application, app: &App) -> Option<LastOperation> {
     let state = application.status.operation_state.as_ref()?;
+    if state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
+        return last_sync(application, app);
+    }
     let synced = state.sync_result.as_deref().map(|result| {
         let compared_to = wire::ComparedTo::of(&application.spec);
         let normalized =
@@ -281,6 +299,18 @@ pub(super) fn last_operation(application: &Application, app: &App) -> Option<Las
             .filter(|_| is_automated)
             .and_then(|sync| u32::try_from(sync.auto_heal_attempts_count).ok())
             .unwrap_or(0),
+    })
+}
+
+/// The last sync that wrote anything and went well, where a dry run was the last operation: to try out is not to sync.
+fn last_sync(application: &Application, app: &App) -> Option<LastOperation> {
+    let last = application.status.history.last()?;
+    let sources = if same_sources(last, &application.spec) { app.sources.clone() } else { Vec::new() };
+    Some(LastOperation {
+        phase: OperationPhase::Succeeded,
+        message: String::new(),
+        synced: Some((sources, revisions(&last.revisions, &last.revision))),
+        heal_attempts: 0,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Explained};
 use super::super::{ApiFailure, DriftClass, Fix, FixKind};
-use crate::object::{FieldPath, Segment};
+use crate::object::{FieldPath, Manifest, Segment};
 
 /// Lists in Git that name an item twice: the server refuses to merge them.
 pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Explained> {
@@ -47,7 +47,7 @@ pub(in crate::drift) fn refused(
     };
     let at = |place: FieldPath, text: &str| -> Vec<Explained> {
         let fields = changed_within(&place, text, differing);
-        let fields = if fields.is_empty() { vec![one_of_many(place, differing)] } else { fields };
+        let fields = if fields.is_empty() { vec![one_of_many(place, case.desired)] } else { fields };
         fields.into_iter().map(|field| blocked(field, text)).collect()
     };
     if failure.causes.is_empty() {
@@ -59,16 +59,19 @@ pub(in crate::drift) fn refused(
 
 /// Some fields have a second form for many values, whose first item is the same (`clusterIP`, `clusterIPs`): the server
 /// complains about either, Git writes one.
-fn one_of_many(place: FieldPath, differing: &[FieldPath]) -> FieldPath {
+fn one_of_many(place: FieldPath, desired: &Manifest) -> FieldPath {
     let one = match place.segments() {
-        [parents @ .., Segment::Field(many), Segment::Index(0)] => many.strip_suffix('s').map(|one| {
-            let mut segments = parents.to_vec();
-            segments.push(Segment::Field(one.into()));
-            FieldPath::from(segments)
-        }),
+        [parents @ .., Segment::Field(many), Segment::Index(0)] | [parents @ .., Segment::Field(many)] => {
+            many.strip_suffix('s').map(|one| {
+                let mut segments = parents.to_vec();
+                segments.push(Segment::Field(one.into()));
+                FieldPath::from(segments)
+            })
+        }
         _ => None,
     };
-    one.filter(|one| differing.contains(one)).unwrap_or(place)
+    let is_asked = |place: &FieldPath| place.find(desired.value()).is_some();
+    one.filter(|one| is_asked(one) && !is_asked(&place)).unwrap_or(place)
 }
 
 /// The fields that a refusal is about, where the server names only what they stand in: the `spec` of a `StatefulSet`,

@@ -214,6 +214,8 @@ pub(in crate::drift) fn addition(
         "is part of the control plane and keeps this field"
     } else if entry.subresource == Some("scale") && case.is_shown_controller(entry) {
         "scales this object"
+    } else if last_field(&addition.path) == Some("caBundle") && is_controller(entry) {
+        "injects the CA bundle"
     } else if is_bookkeeping && is_controller(entry) {
         "keeps its own record in the metadata"
     } else {

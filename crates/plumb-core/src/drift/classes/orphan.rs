@@ -36,10 +36,7 @@ fn guard(live: &Manifest) -> Option<String> {
     let option = live.annotation("argocd.argoproj.io/sync-options").and_then(|options| {
         options.split(',').map(str::trim).find(|option| matches!(*option, "Prune=false" | "Prune=confirm"))
     });
-    let helm = live.annotation("helm.sh/resource-policy").filter(|policy| *policy == "keep");
-    option
-        .map(|option| format!("the sync option `{option}`"))
-        .or_else(|| helm.map(|_| "`helm.sh/resource-policy: keep`".to_owned()))
+    option.map(|option| format!("the sync option `{option}`"))
 }
 
 pub(in crate::drift) fn fix(evidence: &Evidence<'_>) -> Fix {
