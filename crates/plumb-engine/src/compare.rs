@@ -251,7 +251,7 @@ impl Comparison<'_> {
                         &self.cluster.store,
                     ),
                     users: Vec::new(),
-                    heals: heals(memory, key, fingerprint),
+                    heals: heals(memory, key, asked(memory, key, fingerprint, self.gathered)),
                     finished,
                     earlier: memory.findings.get(key).cloned().unwrap_or_default(),
                     live,
@@ -345,6 +345,17 @@ fn past<'s>(
             AttemptResult::Failed => (PreviousApply::Unknown, PastAttempt::Failed),
         },
     }
+}
+
+/// What Git asks for, as a fight over it is remembered: another rendering of the same commit asks for nothing else.
+pub(crate) fn asked(
+    memory: &Memory,
+    key: &ObjectKey,
+    desired: Fingerprint,
+    gathered: &Gathered,
+) -> Fingerprint {
+    let record = memory.attempts.get(key).filter(|record| record.origin == Some(gathered.origin()));
+    record.map_or(desired, |record| record.desired)
 }
 
 /// What self-heal did to this object, as the judge wants it: per field.

@@ -406,6 +406,18 @@ impl<'a> Case<'a> {
         is_controller(entry) && (is_controller_by_name(entry.manager) || writes_status())
     }
 
+    /// Whom an earlier look named for the same change, unless we have written since.
+    pub(super) fn named_before(&self, field: &FieldPath) -> Option<(Option<String>, Option<Timestamp>)> {
+        let ours = self.owners.ours().and_then(Entry::time);
+        let finding = self.facts().earlier.iter().find(|finding| {
+            finding.class == DriftClass::LiveEdit
+                && finding.actor.is_some()
+                && finding.fields.contains(field)
+                && finding.since.is_some_and(|since| ours.is_none_or(|ours| since >= ours))
+        })?;
+        Some((finding.actor.clone(), finding.since))
+    }
+
     /// Who removed or reordered something that our apply had put there; `managedFields` keep no record of that,
     /// the witness does. A note that is older than our apply is of something else.
     pub(super) fn remover(&self) -> (Option<String>, Option<Timestamp>) {

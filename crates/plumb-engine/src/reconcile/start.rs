@@ -17,7 +17,7 @@ use plumb_crd::{Application, SpecProblem, to_operation};
 use serde_json::Value;
 use tracing::info;
 
-use crate::compare::Compared;
+use crate::compare::{Compared, asked};
 use crate::execute::FIELD_MANAGER;
 use crate::memory::{AttemptResult, Fingerprint, Memory};
 use crate::operation::{self, ActiveOperation};
@@ -215,7 +215,10 @@ impl Run<'_> {
             is_paused: live.and_then(|live| self.paused(live)).is_some(),
             context: HealContext {
                 desired: desired
-                    .map(|desired| Fingerprint::of(&desired.manifest).to_string())
+                    .map(|desired| {
+                        let now = Fingerprint::of(&desired.manifest);
+                        asked(memory, &desired.key, now, &compared.gathered).to_string()
+                    })
                     .unwrap_or_default(),
                 opponent: counted.and_then(|finding| finding.actor.clone()),
                 fields: counted

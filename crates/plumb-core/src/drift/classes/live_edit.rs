@@ -97,7 +97,8 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
 }
 
 fn by_somebody(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Explained {
-    let (actor, since) = case.remover();
+    // The witness knows the last one; who was named before for this very field stays named.
+    let (actor, since) = case.named_before(&difference.path).unwrap_or_else(|| case.remover());
     let who = match &actor {
         Some(actor) => format!("`{actor}`"),
         None => "somebody (the server keeps no record of who only removes or reorders)".to_owned(),
