@@ -188,3 +188,56 @@ async fn soup_poisons_only_whom_it_stands_in() -> Result<()> {
     stage.place.wait(&live, "is put back", |map| map["data"]["a"] == "2").await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn an_operation_that_nobody_can_carry_out_ends_and_a_wrong_app_can_be_deleted() -> Result<()> {
+    let stage = Stage::set().await?;
+    let map = objects::config_map("kept-out", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let finalizer = json!(["resources-finalizer.argocd.argoproj.io"]);
+    let app = stage
+        .application("wrong", |app| {
+            app["metadata"]["finalizers"] = finalizer.clone();
+            app["spec"]["syncPolicy"] = json!({"automated": {}});
+        })
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    let ended =
+        |app: &Value| app["operation"].is_null() && app["status"]["operationState"]["phase"] == "Error";
+    // The operation is wrong, or asks for nothing, or the spec is wrong.
+    let by = json!({"username": "somebody"});
+    for operation in [
+        json!({"initiatedBy": by, "retry": {"limit": 1, "backoff": {"duration": "banana"}}, "sync": {}}),
+        json!({"initiatedBy": by}),
+    ] {
+        stage.place.patch_as("somebody", &app, &json!({"operation": operation})).await?;
+        let after = stage.place.wait(&app, "says that it cannot be done", ended).await?;
+        assert!(after["status"]["operationState"]["message"].as_str().is_some_and(|text| !text.is_empty()));
+        let sync = json!({"operation": {"initiatedBy": by, "sync": {}}});
+        stage.place.patch_as("somebody", &app, &sync).await?;
+        let synced = |app: &Value| {
+            app["operation"].is_null() && app["status"]["operationState"]["phase"] == "Succeeded"
+        };
+        stage.place.wait(&app, "goes on with the next", synced).await?;
+    }
+    let spoilt = json!({"spec": {"syncPolicy": {"retry": {"backoff": {"duration": "banana"}}}},
+        "operation": {"initiatedBy": by, "sync": {}}});
+    stage.place.patch_as("somebody", &app, &spoilt).await?;
+    stage.place.wait(&app, "ends what cannot go on", ended).await?;
+
+    stage.place.delete(&app).await?;
+    stage.place.wait_gone(&app).await?;
+    assert!(stage.place.get(&map).await?.is_none(), "its objects went with it");
+
+    // Nobody can say where its objects are.
+    let nowhere = stage
+        .application("nowhere", |app| {
+            app["metadata"]["finalizers"] = finalizer.clone();
+            app["spec"]["destination"]["name"] = json!("in-cluster");
+        })
+        .await?;
+    stage.until_sync(&nowhere, "Unknown").await?;
+    stage.place.delete(&nowhere).await?;
+    stage.place.wait_gone(&nowhere).await?;
+    Ok(())
+}

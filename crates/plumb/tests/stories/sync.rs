@@ -98,3 +98,36 @@ async fn what_leaves_git_is_pruned_into_a_tombstone() -> Result<()> {
     assert_eq!(tombstones.len(), 1, "the deleted object can be brought back");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_dry_run_is_no_sync_and_an_empty_commit_is_another_try() -> Result<()> {
+    let stage = Stage::set().await?;
+    let inside = format!("{}-later", stage.place.name());
+    let map = objects::config_map("here", &[("a", "1")]);
+    let mut other = objects::config_map("there", &[("a", "1")]);
+    other["metadata"]["namespace"] = json!(inside);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[map.clone(), other]))])?;
+    let app = stage.application("tried", |_| {}).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let dry_run = json!({"operation": {"initiatedBy": {"username": "somebody"}, "sync": {"dryRun": true}}});
+    stage.place.patch_as("somebody", &app, &dry_run).await?;
+    let is_tried = |app: &Value| app["operation"].is_null() && !app["status"]["operationState"].is_null();
+    stage.place.wait(&app, "was tried out", is_tried).await?;
+    assert!(stage.place.get(&map).await?.is_none());
+
+    let automated = json!({"spec": {"syncPolicy": {"automated": {}, "retry": {"limit": 0}}}});
+    stage.place.patch_as("somebody", &app, &automated).await?;
+    // The other namespace is not there.
+    let failed = |app: &Value| {
+        let last = &app["status"]["operationState"];
+        last["phase"] == "Failed" && last["operation"]["initiatedBy"]["automated"] == true
+    };
+    stage.place.wait(&app, "is synced, and fails", failed).await?;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inside}});
+    stage.place.apply(&namespace).await?;
+    stage.repo.commit(&[("elsewhere.md", "nothing of this app")])?;
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.delete(&namespace).await?;
+    Ok(())
+}
