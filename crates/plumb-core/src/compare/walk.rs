@@ -134,9 +134,7 @@ impl<'a> Walk<'a> {
                 let atomic = matches!(schema.map(Schema::shape), Some(Shape::Map { atomic: true }));
                 let outer = self.in_whole_map;
                 self.in_whole_map |= atomic;
-                let built_in = self.built_in;
-                let skipped = |name: &str| built_in && is_mirror(name, wanted, found);
-                self.inside(atomic, |walk| walk.fields(schema, wanted, found, skipped));
+                self.inside(atomic, |walk| walk.fields(schema, wanted, found, |_| false));
                 self.in_whole_map = outer;
             }
             (Value::Array(wanted), Value::Array(found)) => self.list(schema, desired, live, wanted, found),
@@ -398,15 +396,6 @@ static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 pub(super) fn known<'a>(schema: Option<Schema<'a>>, name: &str) -> Option<Schema<'a>> {
     schema?.known(name)
-}
-
-/// Is it the old name of a pod's `serviceAccountName`, on both sides with the same value as the new one? The server copies
-/// it, so it says nothing of its own.
-fn is_mirror(name: &str, desired: &Map<String, Value>, live: &Map<String, Value>) -> bool {
-    let says_the_same = |fields: &Map<String, Value>| {
-        fields.get("serviceAccountName").is_some_and(|new| fields.get(name) == Some(new))
-    };
-    name == "serviceAccount" && says_the_same(desired) && says_the_same(live)
 }
 
 fn is_keyed(schema: Option<Schema<'_>>) -> bool {

@@ -216,9 +216,9 @@ impl<'a> Case<'a> {
         match self.facts().previous {
             Previous::Same => true,
             Previous::Changed(Some(previous)) => {
-                let before = self.asked_in(previous, place).filter(|_| difference.desired.is_some());
-                before == difference.desired
-                    || (is_gone && before.is_some() && self.is_unstable(place) == Some(true))
+                let before = self.asked_in(previous, place);
+                let is_same = difference.desired.is_some() && before == difference.desired;
+                is_same || (is_gone && before.is_some() && self.is_unstable(place) == Some(true))
             }
             Previous::Rerendered => is_gone && self.has_second_render(place),
             Previous::Changed(None) | Previous::Unknown => false,
@@ -251,7 +251,8 @@ impl<'a> Case<'a> {
 
     /// Was it the server that dropped what our apply asked for? Whoever takes a field away takes it from every
     /// record, and whoever changes a list that is replaced as a whole becomes its owner. So a field that stands in
-    /// our record, or in another's, and not in the object was dropped when it was written.
+    /// our record, or in another's, and not in the object was dropped when it was written. Some fields never go: whoever
+    /// takes such a one out writes null, and that stands in his record.
     pub(super) fn is_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
         if difference.change != Change::Missing {
             return false;
@@ -259,11 +260,15 @@ impl<'a> Case<'a> {
         let Some(ours) = self.owners.ours() else { return false };
         let is_of_version = |entry: &Entry<'_>| entry.api_version == ours.api_version;
         match &difference.whole {
-            None => self
-                .owners
-                .entries()
-                .iter()
-                .any(|entry| is_of_version(entry) && entry.names(&difference.path, self.live.value())),
+            None => {
+                let live = self.live.value();
+                let is_null = difference.path.find(live).is_some();
+                self.owners.entries().iter().any(|entry| {
+                    (entry.is_ours() || !is_null)
+                        && is_of_version(entry)
+                        && entry.names(&difference.path, live)
+                })
+            }
             Some(whole) => {
                 matches!(self.facts().previous, Previous::Same)
                     && ours.owns(whole, self.live.value())

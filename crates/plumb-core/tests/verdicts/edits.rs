@@ -336,7 +336,7 @@ fn what_somebody_added_is_no_leftover_after_our_next_apply() {
 }
 
 #[test]
-fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
+fn the_newer_name_that_the_server_listens_to_goes_first() {
     let of = |old: &str, new: &str| {
         let spec = json!({"serviceAccount": old, "serviceAccountName": new});
         json!({"spec": {"template": {"spec": spec}}})
@@ -348,8 +348,6 @@ fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
             .by("argocd-controller Apply 1", json!({}))
             .by("kubectl-edit Update 2", theirs.clone())
     };
-    let edited = scene(of("a", "a"), of("b", "b"));
-    check(edited, expect!["! LiveEdit /spec/template/spec/serviceAccountName by kubectl-edit"]);
     // Where Git has only the old name, theirs has to go first.
     let only_old = json!({"spec": {"template": {"spec": {"serviceAccount": "a"}}}});
     let moved = scene(only_old.clone(), of("b", "b")).verdict().advice.managed_fields.unwrap().to_string();
@@ -359,14 +357,6 @@ fn an_old_name_that_the_server_copies_is_no_edit_of_its_own() {
         expect![[r"
             ! LiveEdit /spec/template/spec/serviceAccount by kubectl-edit
             UnclaimedAddition /spec/template/spec/serviceAccountName by kubectl-edit"]],
-    );
-    // Git contradicts itself: what it asks for under the old name is asked for, too.
-    let torn = scene(of("a", "b"), of("c", "c"));
-    check(
-        torn,
-        expect![
-            "! LiveEdit /spec/template/spec/serviceAccount /spec/template/spec/serviceAccountName by kubectl-edit"
-        ],
     );
 }
 
@@ -380,4 +370,14 @@ fn what_git_drops_after_somebody_edited_it_goes() {
     };
     check(scene(json!({"a": "1", "b": "2"})), expect!["! StaleOwnership /data/b by kubectl-edit"]);
     check(scene(json!({"a": "2"})), expect!["UnclaimedAddition /data/b by kubectl-edit"]);
+}
+
+#[test]
+fn what_git_drops_from_a_list_is_behind_until_it_goes() {
+    let of = |args: Value| json!({"spec": {"args": args}});
+    let scene = Scene::new("example.io/v1 Thing", of(json!(["a"])), of(json!(["a", "b"])))
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:args": {}}}))
+        .applied_before(of(json!(["a", "b"])))
+        .server_makes(of(json!(["a"])));
+    check(scene, expect!["! Behind /spec/args/1"]);
 }

@@ -191,3 +191,14 @@ fn what_a_policy_rewrites_inside_an_edited_list_is_the_policys() {
         AdmissionMutated /spec/args/0 by MutatingAdmissionPolicy `capitals`"]],
     );
 }
+
+#[test]
+fn a_field_that_never_goes_was_taken_out_by_whoever_wrote_null() {
+    let spec = |note: Value| json!({"spec": {"template": {"spec": note}}});
+    let scene =
+        Scene::new("apps/v1 Deployment", spec(json!({"nodeName": "a"})), spec(json!({"nodeName": null})))
+            .by("argocd-controller Apply 1", json!({}))
+            .by("kubectl-edit Update 2", json!({"f:spec": {"f:template": {"f:spec": {"f:nodeName": {}}}}}))
+            .server_makes(spec(json!({"nodeName": "a"})));
+    check(scene, expect!["! LiveEdit /spec/template/spec/nodeName by kubectl-edit"]);
+}

@@ -25,6 +25,7 @@ use crate::project::Ground;
 use crate::queue::{Look, Trigger};
 use crate::recall::{revisions, same_sources};
 use crate::reconcile::Run;
+use crate::sources::Gathered;
 
 impl Run<'_> {
     /// The operation that is under way, if any: in this process, in another before it, or just asked for.
@@ -206,7 +207,9 @@ impl Run<'_> {
             requires_pruning: object.requires_pruning,
             can_heal,
             is_behind: match (live, desired) {
-                (_, Some(desired)) => verdict.is_some_and(is_left_behind) && !was_applied(memory, desired),
+                (_, Some(desired)) => {
+                    verdict.is_some_and(is_left_behind) && !was_applied(memory, desired, &compared.gathered)
+                }
                 (Some(live), None) => can_heal && left_by.is_some_and(|left_by| was_left(live, left_by)),
                 (None, None) => false,
             },
@@ -236,10 +239,11 @@ fn is_left_behind(verdict: &Verdict) -> bool {
 }
 
 /// Did this app write exactly what Git asks now? Then a sync brings nothing that is not there.
-fn was_applied(memory: &Memory, desired: &DesiredObject) -> bool {
+fn was_applied(memory: &Memory, desired: &DesiredObject, gathered: &Gathered) -> bool {
+    let now = Fingerprint::of(&desired.manifest);
     memory.attempts.get(&desired.key).is_some_and(|attempt| {
         matches!(attempt.result, AttemptResult::Applied)
-            && attempt.desired == Fingerprint::of(&desired.manifest)
+            && attempt.desired == asked(memory, &desired.key, now, gathered)
     })
 }
 
