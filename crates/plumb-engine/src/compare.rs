@@ -347,15 +347,18 @@ fn past<'s>(
     }
 }
 
-/// What Git asks for, as a fight over it is remembered: another rendering of the same commit asks for nothing else.
+/// What Git asks for, as a fight over it is remembered: another rendering of the same commit asks for nothing else, by
+/// whatever tools and for whatever kinds the cluster serves by then.
 pub(crate) fn asked(
     memory: &Memory,
     key: &ObjectKey,
     desired: Fingerprint,
     gathered: &Gathered,
 ) -> Fingerprint {
-    let record = memory.attempts.get(key).filter(|record| record.origin == Some(gathered.origin()));
-    record.map_or(desired, |record| record.desired)
+    let record = memory.attempts.get(key).filter(|record| {
+        record.desired == desired || record.commit.is_some_and(|commit| commit == gathered.commit())
+    });
+    record.map_or(desired, |record| record.asked)
 }
 
 /// What self-heal did to this object, as the judge wants it: per field.

@@ -136,6 +136,10 @@ impl Ended {
 pub(crate) struct AttemptRecord {
     /// Fingerprint of what was written.
     pub(crate) desired: Fingerprint,
+    /// Fingerprint of what was written first from the same commit: see [`asked`](crate::compare::asked).
+    pub(crate) asked: Fingerprint,
+    /// The commit, if what it renders may vary.
+    pub(crate) commit: Option<u64>,
     /// What it was rendered from, if this process saw it and the same could render differently: see [`Gathered::origin`](crate::sources::Gathered::origin).
     pub(crate) origin: Option<u64>,
     pub(crate) result: AttemptResult,

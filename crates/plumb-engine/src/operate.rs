@@ -20,7 +20,7 @@ use plumb_core::sync::{
 use plumb_crd::Application;
 use tracing::{info, warn};
 
-use crate::compare::Compared;
+use crate::compare::{Compared, asked};
 use crate::evidence::Doubt;
 use crate::execute::{Executor, Knowledge};
 use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Memory};
@@ -400,8 +400,11 @@ impl Run<'_> {
                         .and_then(crate::evidence::failure)
                         .map_or(AttemptResult::Failed, |failure| AttemptResult::Refused(Box::new(failure))),
                 };
+                let desired = Fingerprint::of(&object.manifest);
                 let record = AttemptRecord {
-                    desired: Fingerprint::of(&object.manifest),
+                    desired,
+                    asked: asked(memory, key, desired, &compared.gathered),
+                    commit: compared.gathered.may_vary.then(|| compared.gathered.commit()),
                     origin: compared.gathered.may_vary.then(|| compared.gathered.origin()),
                     result: attempt,
                 };

@@ -39,6 +39,7 @@ impl Run<'_> {
         if revisions(&result.revisions, &result.revision) != gathered.revisions {
             return;
         }
+        let commit = gathered.may_vary.then(|| gathered.commit());
         for object in gathered.desired.get().objects.values() {
             let entry = result.resources.iter().find(|entry| {
                 (&entry.group, &entry.kind, &entry.name)
@@ -51,7 +52,7 @@ impl Run<'_> {
                 Some("SyncFailed") => AttemptResult::Failed,
                 Some(_) | None => continue,
             };
-            let record = AttemptRecord { result, ..applied(Fingerprint::of(&object.manifest)) };
+            let record = AttemptRecord { result, ..applied(Fingerprint::of(&object.manifest), commit) };
             memory.attempts.insert(object.key.clone(), record);
         }
     }
@@ -90,12 +91,13 @@ impl Run<'_> {
             }
         };
         memory.before.get_or_insert_with(|| then.kept());
+        let commit = then.may_vary.then(|| then.commit());
         let mut recalled = false;
         for object in then.desired.get().objects.values() {
             let attempts = &mut memory.attempts;
             attempts.entry(object.key.clone()).or_insert_with(|| {
                 recalled = true;
-                applied(Fingerprint::of(&object.manifest))
+                applied(Fingerprint::of(&object.manifest), commit)
             });
         }
         recall_runs(memory);
@@ -220,9 +222,9 @@ fn reported_run<'f>(
     found.iter().find(|finding| finding.class == DriftClass::HookResidue)
 }
 
-fn applied(desired: Fingerprint) -> AttemptRecord {
+fn applied(desired: Fingerprint, commit: Option<u64>) -> AttemptRecord {
     // Another process rendered it, perhaps for another version of the cluster.
-    AttemptRecord { desired, origin: None, result: AttemptResult::Applied }
+    AttemptRecord { desired, asked: desired, commit, origin: None, result: AttemptResult::Applied }
 }
 
 /// One or many, as a list.
@@ -267,7 +269,7 @@ mod tests {
         memory.findings.insert(key.clone(), Arc::new([finding]));
         if let Some(result) = result {
             let desired = Fingerprint::of_value(&json!({"kind": kind}));
-            memory.attempts.insert(key.clone(), AttemptRecord { desired, origin: None, result });
+            memory.attempts.insert(key.clone(), AttemptRecord { result, ..applied(desired, None) });
         }
         recall_runs(&mut memory);
         memory.finished.remove(&key)

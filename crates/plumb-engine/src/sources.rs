@@ -392,6 +392,13 @@ impl Gathered {
         })
     }
 
+    /// The commits, in short.
+    pub(crate) fn commit(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.revisions.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// The same objects at other commits, none of which concerns the app.
     fn moved_to(&self, resolved: &[Resolved]) -> Self {
         let revisions = resolved.iter().map(|source| source.revision.clone()).collect();

@@ -243,7 +243,7 @@ fn was_applied(memory: &Memory, desired: &DesiredObject, gathered: &Gathered) ->
     let now = Fingerprint::of(&desired.manifest);
     memory.attempts.get(&desired.key).is_some_and(|attempt| {
         matches!(attempt.result, AttemptResult::Applied)
-            && attempt.desired == asked(memory, &desired.key, now, gathered)
+            && attempt.asked == asked(memory, &desired.key, now, gathered)
     })
 }
 
