@@ -284,8 +284,10 @@ pub(crate) async fn follow_changes(engine: Arc<Engine>, cluster: Arc<Cluster>, m
 fn concerned(engine: &Engine, cluster: &Cluster, change: &Change) -> Vec<AppId> {
     let mut apps = Vec::new();
     for touched in &change.touched {
-        // The run that wrote it looks at it by itself.
-        if change.origin == Origin::Written && touched.role == Role::Tracked {
+        // The run that wrote it looks at it by itself; but an Application is written by its own runs, and the app that
+        // tracks it waits for what they say.
+        let is_app = change.key.kind == Application::KIND && change.key.group == "argoproj.io";
+        if change.origin == Origin::Written && touched.role == Role::Tracked && !is_app {
             continue;
         }
         let Some(id) = engine.registry.by_instance(&touched.instance, &engine.options.namespace) else {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
-use plumb_core::automation::HealLedger;
+use plumb_core::automation::{HealLedger, LastOperation};
 use plumb_core::drift::{ApiFailure, Finding};
 use plumb_core::health::HealthStatus;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
@@ -48,6 +48,8 @@ pub(crate) struct Memory {
     pub(crate) report: Option<Fingerprint>,
     /// The operation that is under way in this process.
     pub(crate) operation: Option<ActiveOperation>,
+    /// The last operation that was no dry run, as far as this process saw.
+    pub(crate) last_attempt: LastAttempt,
     /// When the last operation that this process knows of began.
     pub(crate) last_start: Option<Timestamp>,
     /// When the first pause of the app or its objects ends; a run is asked for then.
@@ -79,6 +81,17 @@ impl Memory {
         self.reread.shrink_to_fit();
         self.health.shrink();
     }
+}
+
+/// The last operation that was no dry run. The status has room for one operation, and a dry run takes its place.
+#[derive(Default)]
+pub(crate) enum LastAttempt {
+    /// Nobody knows: a dry run was the last one when this process began.
+    #[default]
+    Unknown,
+    /// There was none.
+    None,
+    Known(LastOperation),
 }
 
 /// What was read of an earlier process; each is tried once.

@@ -228,12 +228,12 @@ fn applied(desired: Fingerprint, commit: Option<u64>) -> AttemptRecord {
 }
 
 /// One or many, as a list.
-pub(crate) fn revisions(many: &[String], one: &str) -> Vec<String> {
+fn revisions(many: &[String], one: &str) -> Vec<String> {
     if many.is_empty() { vec![one.to_owned()] } else { many.to_vec() }
 }
 
 /// Did that sync render what the spec names now, whatever the commit?
-pub(crate) fn same_sources(last: &wire::RevisionHistory, spec: &wire::ApplicationSpec) -> bool {
+fn same_sources(last: &wire::RevisionHistory, spec: &wire::ApplicationSpec) -> bool {
     let of = |many: &[wire::ApplicationSource], one: Option<&wire::ApplicationSource>| {
         let sources: Vec<wire::ApplicationSource> =
             if many.is_empty() { one.into_iter().cloned().collect() } else { many.to_vec() };

@@ -19,11 +19,10 @@ use tracing::info;
 
 use crate::compare::{Compared, asked};
 use crate::execute::FIELD_MANAGER;
-use crate::memory::{AttemptResult, Fingerprint, Memory};
+use crate::memory::{AttemptResult, Fingerprint, LastAttempt, Memory};
 use crate::operation::{self, ActiveOperation};
 use crate::project::Ground;
 use crate::queue::{Look, Trigger};
-use crate::recall::{revisions, same_sources};
 use crate::reconcile::Run;
 use crate::sources::Gathered;
 
@@ -101,7 +100,7 @@ impl Run<'_> {
         let left_by = application.status.operation_state.as_deref().and_then(pruned_before);
         let items: Vec<Item> =
             status.resources.iter().map(|object| self.item(app, compared, object, left_by, memory)).collect();
-        let last = last_operation(application, app);
+        let last = last_attempt(application, app, memory);
         let window = ground.window(app, self.now);
         let limits = ground.settings.heal_limits;
         let situation = Situation {
@@ -278,9 +277,6 @@ fn nothing_moved(compared: &Compared, memory: &Memory) -> bool {
 /// The last operation as the automation looks at it.
 pub(super) fn last_operation(application: &Application, app: &App) -> Option<LastOperation> {
     let state = application.status.operation_state.as_ref()?;
-    if state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
-        return last_sync(application, app);
-    }
     let synced = state.sync_result.as_deref().map(|result| {
         let compared_to = wire::ComparedTo::of(&application.spec);
         let normalized =
@@ -309,16 +305,26 @@ pub(super) fn last_operation(application: &Application, app: &App) -> Option<Las
     })
 }
 
-/// The last sync that wrote anything and went well, where a dry run was the last operation: to try out is not to sync.
-fn last_sync(application: &Application, app: &App) -> Option<LastOperation> {
-    let last = application.status.history.last()?;
-    let sources = if same_sources(last, &application.spec) { app.sources.clone() } else { Vec::new() };
-    Some(LastOperation {
-        phase: OperationPhase::Succeeded,
-        message: String::new(),
-        synced: Some((sources, revisions(&last.revisions, &last.revision))),
-        heal_attempts: 0,
-    })
+/// The last operation that tried to sync anything: to try out is not to sync. Where only a dry run is known, nothing is
+/// new, so that nothing begins by itself.
+fn last_attempt(application: &Application, app: &App, memory: &mut Memory) -> Option<LastOperation> {
+    let last = last_operation(application, app);
+    let state = application.status.operation_state.as_deref();
+    if !state.is_some_and(is_dry_run) {
+        memory.last_attempt = last.clone().map_or(LastAttempt::None, LastAttempt::Known);
+        return last;
+    }
+    match &memory.last_attempt {
+        LastAttempt::Known(last) => Some(last.clone()),
+        LastAttempt::None => None,
+        LastAttempt::Unknown => {
+            last.map(|last| LastOperation { phase: OperationPhase::Succeeded, synced: None, ..last })
+        }
+    }
+}
+
+fn is_dry_run(state: &wire::OperationState) -> bool {
+    state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run)
 }
 
 /// Was it asked for by a person? Then heals are counted anew.
