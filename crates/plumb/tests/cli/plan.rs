@@ -100,6 +100,8 @@ async fn a_dry_run_prints_what_would_happen_and_changes_nothing() -> Result<()> 
     assert!(bench.place.get(&objects::config_map("left", &[])).await?.is_some(), "a dry run deletes nothing");
 
     // What the automation would undo at once is refused.
+    let paused = bench.quietly("plumb pause shop --for 1h --reason not-now", &[], "")?;
+    assert_eq!(paused.code, 0, "{}", paused.stderr);
     let automated = json!({"spec": {"syncPolicy": {"automated": {}}}});
     bench.place.patch_as("a-person", &app, &automated).await?;
     let refused = bench.quietly("plumb app sync shop --revision old", &[], "")?;
