@@ -65,7 +65,8 @@ pub struct Facts<'a> {
     /// The name under which the cluster has (or this rendering asks for) the same object, where each rendering
     /// makes up another one; see [`renamed`](super::renamed).
     pub renamed: Option<&'a str>,
-    /// Findings of the verdict before this one, for `since`.
+    /// Findings of the verdict before this one: since when it has been so, who was named for a removal, and what somebody
+    /// added before our next apply made it look older. A cached verdict does not depend on them.
     pub earlier: &'a [Finding],
 }
 
