@@ -66,7 +66,7 @@ pub struct Facts<'a> {
     /// makes up another one; see [`renamed`](super::renamed).
     pub renamed: Option<&'a str>,
     /// Findings of the verdict before this one: since when it has been so, who was named for a removal, and what somebody
-    /// added before our next apply made it look older. A cached verdict does not depend on them.
+    /// added before our next apply made it look older. They are no part of a verdict's key.
     pub earlier: &'a [Finding],
 }
 
