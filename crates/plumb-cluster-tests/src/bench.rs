@@ -34,6 +34,8 @@ pub struct Bench<'a> {
     pub server: &'a Server,
     /// Its schemas.
     pub schemas: &'a SchemaSet,
+    /// How it is compared.
+    pub options: CompareOptions,
 }
 
 /// What came of it.
@@ -69,7 +71,7 @@ impl Bench<'_> {
             live: Some(&live),
             schemas: self.schemas,
             rules: &rules,
-            options: CompareOptions::default(),
+            options: self.options,
             facts: Facts {
                 app: "matrix",
                 previous: match memory {

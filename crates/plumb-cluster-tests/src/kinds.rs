@@ -48,15 +48,20 @@ impl Kind {
 
     /// Where an object of this kind is.
     pub fn path_of(&self, object: &Value) -> String {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        format!("{}/{name}", self.collection_of(object))
+    }
+
+    /// Where objects of this kind and of this one's namespace are.
+    pub fn collection_of(&self, object: &Value) -> String {
         let prefix = if self.gvk.group.is_empty() {
             format!("/api/{}", self.gvk.version)
         } else {
             format!("/apis/{}/{}", self.gvk.group, self.gvk.version)
         };
-        let namespace =
-            if self.namespaced { format!("/namespaces/{}", text("namespace")) } else { String::new() };
-        format!("{prefix}{namespace}/{}/{}", self.plural, text("name"))
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let namespace = if self.namespaced { format!("/namespaces/{namespace}") } else { String::new() };
+        format!("{prefix}{namespace}/{}", self.plural)
     }
 }
 

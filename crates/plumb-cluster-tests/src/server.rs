@@ -118,6 +118,12 @@ impl Server {
         self.call(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
     }
 
+    /// Created by somebody else.
+    pub async fn create(&self, kind: &Kind, object: &Value, manager: &str) -> Result<Answer> {
+        let path = format!("{}?fieldManager={manager}", kind.collection_of(object));
+        self.call(Method::POST, &path, "application/json", Some(object)).await
+    }
+
     /// A JSON patch of somebody else.
     pub async fn patch(
         &self,

@@ -1,8 +1,10 @@
 //! The local proof against the server's word. Objects live through random edits, commits and syncs; after each
 //! the judge says what it can without asking, and a server-side dry-run says what an apply would really do.
 //!
-//! - Whatever the dry-run would change is named by a finding, and `Synced` only where that finding says why the
-//!   change means nothing. A change that nobody names is a false `Synced`.
+//! - Under `Synced`, whatever the dry-run would change is named by a finding that says why the change means nothing. A
+//!   change that nobody names is a false `Synced`.
+//! - Under `OutOfSync`, whatever it would change of what Git sets is named. What it changes beside that (defaults of
+//!   another choice, what only a former one allowed) comes of what is named.
 //! - Where the dry-run would change nothing, nothing counts, but for what only a person can settle.
 //!
 //! By default a few steps of each kind; `PLUMB_DIFFERENTIAL=n` takes n times as many, `PLUMB_DIFFERENTIAL_SEED`
@@ -22,6 +24,7 @@ use plumb_cluster_tests::server::{Answer, Effect, Server};
 use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
 use plumb_cluster_tests::upset::{Upset, Upsets};
+use plumb_core::app::CompareOptions;
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{DriftClass, Finding, Verdict, VerdictStatus};
 use plumb_core::normalize::{is_kept_annotation, is_kept_metadata, manifest_to_apply};
@@ -93,7 +96,7 @@ async fn the_proof_never_says_more_than_the_server() -> Result<()> {
     let only = setting("PLUMB_DIFFERENTIAL_KIND").unwrap_or_default();
     let run = Differential {
         server: &server,
-        bench: Bench { server: &server, schemas: &kinds.schemas },
+        bench: Bench { server: &server, schemas: &kinds.schemas, options: CompareOptions::default() },
         skeletons: &skeletons,
         namespace: place.name(),
         charts: Counts::default(),
@@ -245,7 +248,7 @@ impl Differential<'_> {
             let is_synced = verdict.status == VerdictStatus::Synced;
             (if is_synced { &course.counts.synced } else { &course.counts.red }).fetch_add(1, Relaxed);
             let complaint = if dry_run.is_fine() {
-                disagreement(verdict, &differences(&live, &dry_run.body), &live)
+                disagreement(verdict, &differences(&live, &dry_run.body), &live, &course.desired)
             } else {
                 course.counts.refused.fetch_add(1, Relaxed);
                 is_synced.then(|| format!("Synced, and the server refuses it: {}", dry_run.message()))
@@ -315,9 +318,11 @@ fn differences(one: &Value, other: &Value) -> Vec<FieldPath> {
 }
 
 /// What is wrong with a verdict, given what an apply would change.
-fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value) -> Option<String> {
+fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value, git: &Value) -> Option<String> {
+    let is_synced = verdict.status == VerdictStatus::Synced;
     let silent: Vec<String> = changed
         .iter()
+        .filter(|path| is_synced || path.find(git).is_some())
         .filter(|path| {
             let is_named = verdict.findings.iter().any(|finding| {
                 let is_it =

@@ -20,6 +20,7 @@ use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
 use plumb_cluster_tests::server::{Answer, Effect, Server};
 use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
+use plumb_core::app::CompareOptions;
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{Finding, Verdict, VerdictStatus};
 use plumb_core::object::{FieldPath, Segment};
@@ -51,6 +52,7 @@ struct Counts {
     asked_on_change: AtomicUsize,
     refused: AtomicUsize,
     without_effect: AtomicUsize,
+    adopted: AtomicUsize,
 }
 
 fn add(count: &AtomicUsize) {
@@ -78,7 +80,7 @@ async fn every_field_of_every_kind() -> Result<()> {
     let only = setting("PLUMB_MATRIX_KIND").unwrap_or_default();
     let matrix = Matrix {
         server: &server,
-        bench: Bench { server: &server, schemas: &kinds.schemas },
+        bench: Bench { server: &server, schemas: &kinds.schemas, options: CompareOptions::default() },
         skeletons: &skeletons,
         namespace: place.name(),
         extent,
@@ -113,6 +115,7 @@ impl Matrix<'_> {
             asked_on_change,
             refused,
             without_effect,
+            adopted,
         } = &self.counts;
         println!(
             "{kinds:?} kinds, {objects:?} objects in sync: {settled_at_once:?} judgements at once, {asked:?} with a dry-run"
@@ -120,6 +123,7 @@ impl Matrix<'_> {
         println!(
             "{changed:?} fields changed, {removed:?} taken out: {exact:?} named exactly, {asked_on_change:?} judged with a dry-run"
         );
+        println!("{adopted:?} objects that somebody else created, adopted with Strict=true");
         println!(
             "left out: {refused:?} changes that the server refused, {without_effect:?} that had no effect"
         );
@@ -149,11 +153,29 @@ impl Matrix<'_> {
                 Ok(taken) => {
                     add(&self.counts.objects);
                     problems.extend(self.object(kind, &taken, variant).await.with_context(|| kind.name())?);
+                    problems.extend(self.adopted(kind, &taken, variant).await.with_context(|| kind.name())?);
                     self.server.delete(kind, &taken.desired).await?;
                 }
             }
         }
         Ok(problems)
+    }
+
+    /// An object that somebody created from the very same manifest: the record says that they wrote every default too.
+    /// Even where additions count (`Strict=true`), none of them is one.
+    async fn adopted(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
+        self.server.delete(kind, &taken.desired).await?;
+        let created = self.server.create(kind, &taken.desired, "kubectl-create").await?;
+        // A namespace takes its time to go, and some objects are only valid as they were applied.
+        if !created.is_fine() {
+            return Ok(Vec::new());
+        }
+        let bench = Bench { options: CompareOptions { strict: true, ..self.bench.options }, ..self.bench };
+        let judged = bench.judge(kind, &desired(&taken.desired)?, &created.body, Memory::Unknown).await?;
+        add(&self.counts.adopted);
+        let is_red = judged.verdict.status != VerdictStatus::Synced;
+        let problem = || format!("{} {variant}: red when adopted: {}", kind.name(), counted(&judged.verdict));
+        Ok(is_red.then(problem).into_iter().collect())
     }
 
     async fn object(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {

@@ -126,4 +126,12 @@ fn both_apps_are_told_what_they_dispute() {
     assert_eq!(finding.actor.as_deref(), Some("billing"));
     let said = r#"in dispute at /data/level: Git says "1", the cluster has "2""#;
     assert!(finding.evidence.contains(&said.to_owned()), "{:?}", finding.evidence);
+
+    // What both ask for and somebody edited is not in dispute; the owner tells of it.
+    let claims = [Claim { app: "billing", manifest: Some(&ours) }];
+    let owner = LiveOwner::App("billing".to_owned());
+    let agreed =
+        judged(Some(&ours), &theirs, Facts { app: "shop", owner, claims: &claims, ..Facts::default() });
+    let finding = only(&agreed, DriftClass::SharedResource);
+    assert_eq!((fields(finding), finding.counts), (Vec::<String>::new(), true));
 }

@@ -83,7 +83,7 @@ impl Comparison<'_> {
                     .filter_map(|hook| hook.manifest.clone().with_namespace(hook.namespace.as_deref()).key()),
             )
             .collect();
-        let snapshot = self.cluster.store.snapshot(self.instance, &wanted).await;
+        let snapshot = self.cluster.store.snapshot(self.instance, &wanted, &self.beside(&wanted)).await;
         let mut live = snapshot.live;
         let mut versions: BTreeSet<String> =
             desired.objects.values().map(|object| object.manifest.api_version().to_owned()).collect();
@@ -129,6 +129,14 @@ impl Comparison<'_> {
         };
         compared.verdicts = bench.judge_all(&cases, &mut memory.verdicts).await;
         Ok(compared)
+    }
+
+    /// The namespace that a sync makes (`CreateNamespace=true`) is nobody's object: if it goes, the app is to hear it.
+    fn beside(&self, wanted: &[ObjectKey]) -> Vec<ObjectKey> {
+        let makes_it = self.app.sync_policy.has("CreateNamespace=true");
+        let name = self.app.destination.namespace.as_ref().filter(|_| makes_it);
+        let key = name.map(|name| ObjectKey::new("", "Namespace", None, name.clone()));
+        key.into_iter().filter(|key| !wanted.contains(key)).collect()
     }
 
     fn checkup(&self) -> Checkup<'_> {

@@ -50,7 +50,7 @@ impl Run<'_> {
         let gathered = self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await;
         let hooks: Result<&[DesiredHook], &str> = match &gathered {
             Ok(gathered) => Ok(&gathered.desired.get().hooks),
-            Err(why) => Err(why.message()),
+            Err(why) => Err(why.condition().1),
         };
         let mark = OperationMark {
             started_at: application.metadata.deletion_timestamp.unwrap_or(self.now),
@@ -62,7 +62,7 @@ impl Run<'_> {
                 .unwrap_or_default(),
         };
         let store = &ground.cluster.store;
-        let snapshot = store.snapshot(&ground.instance, &[]).await;
+        let snapshot = store.snapshot(&ground.instance, &[], &[]).await;
         let objects = self.owned(app, ground, &snapshot.live.objects);
         let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark).await;
         let itself = ObjectKey::new(

@@ -144,7 +144,7 @@ impl Desk {
         let (manifests, revisions) = match wanted {
             Wanted::Followed => {
                 let gathered = self.sources.gather(application, &app, &ground, glance, None).await;
-                let gathered = gathered.map_err(|why| DeskError::Render(why.message().to_owned()))?;
+                let gathered = gathered.map_err(|why| DeskError::Render(why.condition().1.to_owned()))?;
                 return Ok(Sheet { gathered });
             }
             Wanted::Revisions(revisions) => (Vec::new(), *revisions),

@@ -192,7 +192,7 @@ impl Run<'_> {
             deletions: proof.as_ref(),
             request: &active.request(),
             namespace: &NamespaceFacts {
-                exists: namespace_key.is_some_and(|key| store.contains(&key)),
+                exists: namespace_key.and_then(|key| store.node(&key)).is_some_and(|node| !node.terminating),
                 name: namespace,
                 managed: app.sync_policy.managed_namespace.clone(),
             },

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_kube::{ApiError, LiveStore, Retry, WriteError};
 use serde_json::Value;
 
@@ -49,15 +49,20 @@ pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Optio
     let key = ObjectKey::new("", "Namespace", None, namespace);
     let live = store.get_whole(&key).await.ok()??;
     let since = live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?;
-    let conditions = live.value().pointer("/status/conditions").and_then(Value::as_array);
+    Some(match what_remains(&live) {
+        Some(what) => format!("since {since}: {what}"),
+        None => format!("since {since}"),
+    })
+}
+
+/// What is still there of a namespace that is being deleted, in the server's words.
+pub(crate) fn what_remains(namespace: &Manifest) -> Option<String> {
+    let conditions = namespace.value().pointer("/status/conditions").and_then(Value::as_array);
     let held_by = conditions.into_iter().flatten().find(|condition| {
         condition["status"] == "True"
             && condition["type"].as_str().is_some_and(|name| name.ends_with("Remaining"))
     });
-    Some(match held_by.and_then(|condition| condition["message"].as_str()) {
-        Some(message) => format!("since {since}: {message}"),
-        None => format!("since {since}"),
-    })
+    held_by.and_then(|condition| condition["message"].as_str()).map(str::to_owned)
 }
 
 #[cfg(test)]

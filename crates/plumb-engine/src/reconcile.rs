@@ -171,7 +171,8 @@ impl Run<'_> {
         let gathered = match &shown {
             Ok(gathered) => Arc::clone(gathered),
             Err(why) => {
-                self.conditions.add("ComparisonError", why.message().to_owned());
+                let (condition, message) = why.condition();
+                self.conditions.add(condition, message.to_owned());
                 // A sync under way has what it needs: Git may be away until it has ended.
                 let under_way = memory.operation.as_ref().and_then(|active| active.gathered.clone());
                 let Some(gathered) = under_way else {

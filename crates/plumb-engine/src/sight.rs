@@ -8,12 +8,13 @@ use plumb_core::app::Pause;
 use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, since};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
-use plumb_core::sync::{LiveSight, Sight};
+use plumb_core::sync::{LiveSight, Sight, Trouble};
 use plumb_kube::LiveStore;
 use serde_json::Value;
 
 use crate::health::{Surroundings, ask, trouble};
 use crate::memory::Memory;
+use crate::patience::what_remains;
 use crate::project::Ground;
 
 /// These objects as the cluster holds them now; `None`: gone. What could not be read is left out.
@@ -69,18 +70,13 @@ fn sight(
         None => None,
         health => around.judge(&memory.health, key, live, health).0,
     };
-    let is_well = |health: &Health| health.status == HealthStatus::Healthy;
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
     let finalizers: Vec<String> =
         finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     LiveSight {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
-        leaving_since: live
-            .value()
-            .pointer("/metadata/deletionTimestamp")
-            .and_then(Value::as_str)
-            .and_then(|text| text.parse().ok()),
+        leaving_since: leaving_since(live),
         has_hook_finalizer: finalizers.iter().any(|entry| entry == HOOK_FINALIZER),
         finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
@@ -89,11 +85,7 @@ fn sight(
             // What is only known to be so now says nothing.
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
-        trouble: if health.as_ref().is_none_or(is_well) {
-            None
-        } else {
-            trouble(around.store, live, health.clone())
-        },
+        trouble: trouble_of(around.store, live, health.as_ref()),
         held: live
             .annotation(Pause::ANNOTATION)
             .map(Pause::parse)
@@ -101,4 +93,17 @@ fn sight(
             .map(|pause| pause.reason),
         health,
     }
+}
+
+fn leaving_since(live: &Manifest) -> Option<Timestamp> {
+    live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?.parse().ok()
+}
+
+/// What keeps an object from getting well, or a namespace from going.
+fn trouble_of(store: &LiveStore, live: &Arc<Manifest>, health: Option<&Health>) -> Option<Trouble> {
+    if live.kind() == "Namespace" && live.group().is_empty() && live.is_terminating() {
+        return what_remains(live).map(|what| Trouble { what, since: leaving_since(live) });
+    }
+    let health = health.filter(|health| health.status != HealthStatus::Healthy)?;
+    trouble(store, live, Some(health.clone()))
 }

@@ -35,7 +35,7 @@ use crate::settings::StartSettings;
 use crate::shelf::Shelf;
 use resolve::{Reach, Resolved};
 use waiting::Late;
-pub(crate) use waiting::{Answered, NotGathered, Patience};
+pub(crate) use waiting::{Answered, Failure, NotGathered, Patience};
 
 /// What Git asks for at one moment.
 #[derive(Debug)]
@@ -249,13 +249,14 @@ impl Sources {
                 .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| format!("a manifest of the operation is no JSON: {error}"))?;
-            let desired = complete(desired_set(rendered, ground, app))?;
+            let desired = complete(desired_set(rendered, ground, app)).map_err(|failure| failure.message)?;
             return Ok(Arc::new(Gathered::new(basis, revisions.to_vec(), Vec::new(), false, desired)));
         }
         let now = Instant::now();
         let reach = Reach::of(ground);
         let resolved = self.resolve(&reach, &basis.sources, revisions, Look::GitNow, now).await?;
-        self.build(app, ground, basis, resolved, Freshness::Cached, now).await.map(Arc::new)
+        let built = self.build(app, ground, basis, resolved, Freshness::Cached, now).await;
+        built.map(Arc::new).map_err(|failure| failure.message)
     }
 
     /// What the app's sources ask for at these commits.
@@ -270,7 +271,8 @@ impl Sources {
         let now = Instant::now();
         let reach = Reach::of(ground);
         let resolved = self.resolve(&reach, &basis.sources, revisions, Look::Live, now).await?;
-        self.build(app, ground, basis, resolved, Freshness::Cached, now).await
+        let built = self.build(app, ground, basis, resolved, Freshness::Cached, now).await;
+        built.map_err(|failure| failure.message)
     }
 
     /// The same commits rendered once more, in other processes, at another time and with another date: what is
@@ -303,7 +305,7 @@ impl Sources {
         resolved: Vec<Resolved>,
         freshness: Freshness,
         since: Instant,
-    ) -> Result<Gathered, String> {
+    ) -> Result<Gathered, Failure> {
         let mut files = Vec::with_capacity(resolved.len());
         for source in &resolved {
             files.push(self.files(ground, source).await?);
@@ -458,13 +460,14 @@ fn desired_set(manifests: Vec<RenderedManifest>, ground: &Ground, app: &App) -> 
 }
 
 /// A set that lacks something that Git asks for must not lead to a deletion, so it is no set at all.
-fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, String> {
+fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, Failure> {
     if desired.is_whole() {
         return Ok(Arc::new(Complete::rendered_without_error(desired)));
     }
-    let lost: Vec<String> =
-        desired.problems.iter().filter(|problem| problem.loses_an_object()).map(lost).collect();
-    Err(lost.join("; "))
+    let mut problems = desired.problems.iter().filter(|problem| problem.loses_an_object());
+    let message = problems.clone().map(lost).collect::<Vec<_>>().join("; ");
+    let only_places = problems.all(|problem| matches!(problem, DesiredProblem::NamespaceMissing { .. }));
+    Err(if only_places { Failure::of_spec(message) } else { message.into() })
 }
 
 fn lost(problem: &DesiredProblem) -> String {

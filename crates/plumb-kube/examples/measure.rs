@@ -237,7 +237,7 @@ async fn memory(kubeconfig: &Path, n: usize) {
     println!("{size:?} in {took:?}, {} MiB of JSON", served.load(Ordering::Relaxed) / 1024 / 1024);
     println!("resident: {} KiB before, {} KiB after", before, resident());
     let started = Instant::now();
-    let snapshot = store.snapshot("app-10", &[]).await;
+    let snapshot = store.snapshot("app-10", &[], &[]).await;
     println!("a snapshot of {} objects takes {:?}", snapshot.live.objects.len(), started.elapsed());
 }
 

@@ -298,7 +298,7 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
         return Some(replacement);
     }
     if let Some(default) = schema_default::addition(addition) {
-        return Some(default);
+        return explain_default(case, addition, default);
     }
     let place = addition.whole.as_ref().unwrap_or(&addition.path);
     if let Some(entry) = case.other_writer(place) {
@@ -383,6 +383,22 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
             .or_else(|| Some(tug_of_war::escalate(case, unclaimed_addition::scaled(addition, strict))));
     }
     Some(unowned(case, addition))
+}
+
+/// A field with its default value. If this app applied it and Git dropped the line, an apply takes it out, and the server
+/// fills it in again: nearly always. A pod gets `enableServiceLinks`, a pod template only keeps it.
+fn explain_default(case: &Case<'_>, addition: &Addition<'_>, default: Explained) -> Option<Explained> {
+    let is_applied = addition.whole.is_none()
+        && !matches!(case.facts().previous, Previous::Same)
+        && case.owners.ours().is_some_and(|ours| ours.names(&addition.path, case.live.value()));
+    if !is_applied {
+        return Some(default);
+    }
+    match case.predict_addition(addition) {
+        Prediction::Asked => None,
+        Prediction::Changed => Some(behind::dropped(addition)),
+        Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => Some(default),
+    }
 }
 
 /// Replicas that are not the default were set by a write through `scale`, which leaves no record where nobody owns

@@ -88,7 +88,7 @@ pub enum Owner {
 pub struct NamespaceFacts {
     /// Its name; `None` if the destination names none.
     pub name: Option<String>,
-    /// Does it exist?
+    /// Does it exist, and is it to stay? One on its way out is made anew.
     pub exists: bool,
     /// `managedNamespaceMetadata`.
     pub managed: Option<ManagedNamespace>,

@@ -60,6 +60,11 @@ impl Fill {
                     && items.iter().zip(*texts).all(|(item, text)| item.as_str() == Some(text))
             }),
             Sibling(name) => siblings.get(*name) == Some(value),
+            Json(texts) => {
+                let is_it =
+                    |text: &&str| serde_json::from_str::<Value>(text).is_ok_and(|known| known == *value);
+                texts.iter().any(is_it)
+            }
         };
         is_default.then_some(ServerFill::Default)
     }
@@ -90,11 +95,21 @@ enum Fill {
     Beside(&'static str, &'static str, &'static str),
     /// The same value as another field of the same map.
     Sibling(&'static str),
+    /// One of these values, as JSON.
+    Json(&'static [&'static str]),
     /// Whatever it likes.
     Allocated,
 }
 
-use Fill::{Allocated, AnyOf, Beside, Empty, Flag, ListOf, Number, PullPolicy, Sibling, Text};
+use Fill::{Allocated, AnyOf, Beside, Empty, Flag, Json, ListOf, Number, PullPolicy, Sibling, Text};
+
+const UP_POLICIES: &str =
+    r#"[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}]"#;
+const DOWN_POLICIES: &str = r#"[{"periodSeconds":15,"type":"Percent","value":100}]"#;
+const SCALE_UP: &str = r#"{"policies":[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max","stabilizationWindowSeconds":0}"#;
+const SCALE_DOWN: &str =
+    r#"{"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"}"#;
+const CPU_AT_80: &str = r#"[{"resource":{"name":"cpu","target":{"averageUtilization":80,"type":"Utilization"}},"type":"Resource"}]"#;
 
 /// Type (without `io.k8s.api.`), field, fill; sorted by type and field.
 const TABLE: &[(&str, &str, Fill)] = &[
@@ -136,6 +151,13 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("apps.v1.StatefulSetSpec", "revisionHistoryLimit", Number(10)),
     ("apps.v1.StatefulSetUpdateStrategy", "type", Text("RollingUpdate")),
     ("autoscaling.v1.HorizontalPodAutoscalerSpec", "minReplicas", Number(1)),
+    ("autoscaling.v1.HorizontalPodAutoscalerSpec", "targetCPUUtilizationPercentage", Number(80)),
+    ("autoscaling.v2.HPAScalingRules", "policies", Json(&[UP_POLICIES, DOWN_POLICIES])),
+    ("autoscaling.v2.HPAScalingRules", "selectPolicy", Text("Max")),
+    ("autoscaling.v2.HPAScalingRules", "stabilizationWindowSeconds", Number(0)),
+    ("autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleDown", Json(&[SCALE_DOWN])),
+    ("autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleUp", Json(&[SCALE_UP])),
+    ("autoscaling.v2.HorizontalPodAutoscalerSpec", "metrics", Json(&[CPU_AT_80])),
     ("autoscaling.v2.HorizontalPodAutoscalerSpec", "minReplicas", Number(1)),
     ("batch.v1.CronJobSpec", "concurrencyPolicy", Text("Allow")),
     ("batch.v1.CronJobSpec", "failedJobsHistoryLimit", Number(1)),

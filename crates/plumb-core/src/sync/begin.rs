@@ -140,13 +140,16 @@ impl Run<'_, '_> {
                     None
                 }
             },
-            Action::CreateNamespace { manifest } => {
-                let how = HowToApply::ServerSide;
-                let verb =
-                    Verb::ApplyManifest { manifest: manifest.clone(), how, strict: false, dry_run: false };
-                self.send(step, verb);
-                None
-            }
+            Action::CreateNamespace { manifest } => match self.sight(step) {
+                // Nothing can be made in it any more; the one that follows it can be made once it is gone.
+                Some(Sight::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
+                Some(Sight::Live(_) | Sight::Gone | Sight::Collected) | None => {
+                    let how = HowToApply::ServerSide;
+                    let manifest = manifest.clone();
+                    self.send(step, Verb::ApplyManifest { manifest, how, strict: false, dry_run: false });
+                    None
+                }
+            },
             Action::RunHook(hook) => self.begin_hook(step, hook),
             Action::Unchanged | Action::Skip(_) => None,
         }

@@ -124,7 +124,10 @@ impl World {
         fixture.facts = self.facts();
         if let Some(name) = &fixture.namespace.name {
             let key = crate::plan::fixture::key("Namespace", name);
-            let exists = fixture.namespace.exists || self.objects.contains_key(&key);
+            let exists = match self.objects.get(&key) {
+                Some(namespace) => !namespace.terminating,
+                None => fixture.namespace.exists,
+            };
             fixture.namespace = NamespaceFacts { exists, ..fixture.namespace };
         }
         fixture.build()

@@ -202,3 +202,27 @@ fn a_field_that_never_goes_was_taken_out_by_whoever_wrote_null() {
             .server_makes(spec(json!({"nodeName": "a"})));
     check(scene, expect!["! LiveEdit /spec/template/spec/nodeName by kubectl-edit"]);
 }
+
+#[test]
+fn a_default_that_git_dropped_counts_if_it_would_go() {
+    let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
+    let (with, without) =
+        (pods(&json!({"enableServiceLinks": true})), pods(&json!({"dnsPolicy": "Default"})));
+    let live = pods(&json!({"dnsPolicy": "Default", "enableServiceLinks": true}));
+    let owned =
+        json!({"f:spec": {"f:template": {"f:spec": {"f:enableServiceLinks": {}, "f:dnsPolicy": {}}}}});
+    let scene = || {
+        Scene::new("apps/v1 Deployment", without.clone(), live.clone())
+            .by("argocd-controller Apply 1", owned.clone())
+            .applied_before(with.clone())
+    };
+    check(
+        scene().server_makes(live.clone()),
+        expect!["SchemaDefault /spec/template/spec/enableServiceLinks"],
+    );
+    check(scene().server_makes(without.clone()), expect!["! Behind /spec/template/spec/enableServiceLinks"]);
+    // Nobody is asked where we did not apply it.
+    let filled = Scene::new("apps/v1 Deployment", without.clone(), live.clone())
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:template": {"f:spec": {"f:dnsPolicy": {}}}}}));
+    check(filled.applied_before(with), expect!["SchemaDefault /spec/template/spec/enableServiceLinks"]);
+}

@@ -35,20 +35,47 @@ pub(crate) type Answered = JoinHandle<()>;
 /// Why nothing was gathered.
 #[derive(Debug)]
 pub(crate) enum NotGathered {
-    /// Something is wrong, in words for users.
-    Failed(String),
+    /// Something is wrong.
+    Failed(Failure),
     /// Servers take long.
     Waiting(Answered),
 }
 
 impl NotGathered {
-    /// In words for users.
-    pub(crate) fn message(&self) -> &str {
+    /// The condition that tells it, and its words for users.
+    pub(crate) fn condition(&self) -> (&'static str, &str) {
         match self {
-            Self::Failed(message) => message,
-            Self::Waiting(_) => "the servers of the app's sources have not answered yet",
+            Self::Failed(failure) => (failure.condition, &failure.message),
+            Self::Waiting(_) => (COMPARISON_ERROR, "the servers of the app's sources have not answered yet"),
         }
     }
+}
+
+const COMPARISON_ERROR: &str = "ComparisonError";
+
+/// What is wrong with the sources, or with what they ask for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    condition: &'static str,
+    /// In words for users.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// What Git asks for does not go with the app's spec.
+    pub(super) fn of_spec(message: String) -> Self {
+        Self { condition: "InvalidSpecError", message }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { condition: COMPARISON_ERROR, message }
+    }
+}
+
+fn failed(message: String) -> NotGathered {
+    NotGathered::Failed(message.into())
 }
 
 impl Sources {
@@ -62,7 +89,7 @@ impl Sources {
         let Glance { look, since, patience } = glance;
         let reach = Reach::of(ground);
         if patience == Patience::Endless || look < Look::Git {
-            return self.resolve(&reach, sources, &[], look, since).await.map_err(NotGathered::Failed);
+            return self.resolve(&reach, sources, &[], look, since).await.map_err(failed);
         }
         let servers = sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
         let own = Arc::clone(self);
@@ -93,8 +120,8 @@ impl Late {
         let mut answer = tokio::spawn(asked);
         let patience = if is_late { LITTLE_PATIENCE } else { PATIENCE };
         match tokio::time::timeout(patience, &mut answer).await {
-            Ok(Ok(answer)) => answer.map_err(NotGathered::Failed),
-            Ok(Err(error)) => Err(NotGathered::Failed(format!("asking the servers was cut off: {error}"))),
+            Ok(Ok(answer)) => answer.map_err(failed),
+            Ok(Err(error)) => Err(failed(format!("asking the servers was cut off: {error}"))),
             Err(_) => {
                 let wait = self.begin(servers);
                 Err(NotGathered::Waiting(tokio::spawn(async move {
@@ -162,7 +189,7 @@ mod tests {
         let quick = late.wait_for(servers(&["b"]), async { Ok(7) }).await;
         assert!(matches!(quick, Ok(7)), "an answer that is at hand is taken: {quick:?}");
         let other = late.wait_for(servers(&["c"]), async { Err::<(), _>("no".to_owned()) }).await;
-        assert!(matches!(&other, Err(NotGathered::Failed(message)) if message == "no"), "{other:?}");
+        assert!(matches!(&other, Err(NotGathered::Failed(failure)) if failure.message == "no"), "{other:?}");
         first.await.unwrap();
         assert!(started.elapsed() >= Duration::from_mins(1), "it ends with the answer");
         second.await.unwrap();

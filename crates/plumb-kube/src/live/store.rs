@@ -288,10 +288,11 @@ impl LiveStore {
 
     /// The live objects that matter to one app: those it tracks, and those that have the key of something it
     /// wants. The wanted keys are remembered: their objects are kept whole from now on, and their changes
-    /// touch the app, until the next snapshot names others or [`forget`](Self::forget) is called.
-    pub async fn snapshot(&self, instance: &str, wanted: &[ObjectKey]) -> Snapshot {
+    /// touch the app, until the next snapshot names others or [`forget`](Self::forget) is called. The same goes for
+    /// `beside`, objects that the app depends on without wanting them; they are not part of the snapshot.
+    pub async fn snapshot(&self, instance: &str, wanted: &[ObjectKey], beside: &[ObjectKey]) -> Snapshot {
         let complete = self.is_complete();
-        let Gathered { packed, to_fetch } = self.gather(instance, wanted);
+        let Gathered { packed, to_fetch } = self.gather(instance, wanted, beside);
         let mut snapshot =
             Snapshot { live: LiveSet { complete, ..LiveSet::default() }, ..Snapshot::default() };
         let mut to_fetch = to_fetch;
@@ -323,7 +324,7 @@ impl LiveStore {
         snapshot
     }
 
-    fn gather(&self, instance: &str, wanted: &[ObjectKey]) -> Gathered {
+    fn gather(&self, instance: &str, wanted: &[ObjectKey], beside: &[ObjectKey]) -> Gathered {
         let mut state = self.core.state_mut();
         let instance = state.intern(instance);
         let tracked = state.tracked(&instance);
@@ -340,6 +341,9 @@ impl LiveStore {
             if is_tracked {
                 continue;
             }
+            to_remember.push(state.address(key));
+        }
+        for key in beside {
             to_remember.push(state.address(key));
         }
         state.want(&instance, to_remember);

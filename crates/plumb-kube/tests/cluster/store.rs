@@ -77,7 +77,7 @@ async fn a_workload_is_followed_down_to_its_pods() {
     let users: Vec<&str> = users.iter().map(|node| node.key.kind.as_str()).collect();
     assert_eq!(users, ["Pod", "Pod", "Deployment", "ReplicaSet"]);
 
-    let snapshot = store.snapshot(&app, &[]).await;
+    let snapshot = store.snapshot(&app, &[], &[]).await;
     assert!(snapshot.live.complete);
     assert!(snapshot.unreadable.is_empty());
     let names: Vec<String> = snapshot.live.objects.keys().map(ToString::to_string).collect();
@@ -118,7 +118,7 @@ async fn a_wanted_object_that_nobody_tracks_is_fetched_once_and_then_kept() {
     assert!(store.get_kept(&key).is_none(), "only its metadata is kept");
 
     let absent = lab.key("", "ConfigMap", "absent");
-    let snapshot = store.snapshot("some-app", &[key.clone(), absent.clone()]).await;
+    let snapshot = store.snapshot("some-app", &[key.clone(), absent.clone()], &[]).await;
     assert_eq!(snapshot.live.objects.len(), 1);
     assert_eq!(snapshot.live.objects[&key].uid(), object.uid());
     assert!(store.get_kept(&key).is_some(), "kept from now on");

@@ -18,7 +18,18 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
         ),
     );
     whole.actor = Some(owner.to_owned());
-    let disputed = case.comparison.differences.iter().filter(|difference| !is_mark(&difference.path));
+    let theirs = case.facts().claims.iter().find(|claim| claim.app == owner).and_then(|claim| claim.manifest);
+    let between = theirs.map(|theirs| compare(case.desired, theirs, case.kind, Case::aside(case.kind)));
+    // Where both ask the same, what differs is the owner's to tell of.
+    let is_disputed = |place: &FieldPath| {
+        between.as_ref().is_none_or(|between| {
+            let mut places = between.differences.iter().map(|difference| &difference.desired_path);
+            places.any(|other| other.starts_with(place) || place.starts_with(other))
+        })
+    };
+    let differences = case.comparison.differences.iter();
+    let disputed =
+        differences.filter(|difference| !is_mark(&difference.path) && is_disputed(&difference.desired_path));
     let disputed = disputed.map(|difference| {
         let mut field = Explained::new(
             DriftClass::SharedResource,

@@ -65,11 +65,15 @@ fn facts() -> impl Strategy<Value = String> {
         1 => Just("sync"),
         4 => Just("sync prune automated"),
         1 => Just("sync prune option=ApplyOutOfSyncOnly=true"),
-        1 => Just("sync prune option=CreateNamespace=true"),
+        2 => Just("sync prune option=CreateNamespace=true"),
+    ];
+    let namespace = prop_oneof![
+        2 => Just("namespace prod"),
+        2 => Just("namespace prod missing"),
+        1 => Just("namespace prod missing\nlive Namespace prod owner=nobody terminating"),
     ];
     let proof = prop_oneof![5 => Just(""), 1 => Just("unproven")];
-    (sync, objects, hooks, any::<bool>(), proof).prop_map(|(sync, objects, hooks, missing, proof)| {
-        let namespace = if missing { "namespace prod missing" } else { "namespace prod" };
+    (sync, objects, hooks, namespace, proof).prop_map(|(sync, objects, hooks, namespace, proof)| {
         format!("{sync}\n{namespace}\n{proof}\n{}\n{}", objects.join("\n"), hooks.join("\n"))
     })
 }

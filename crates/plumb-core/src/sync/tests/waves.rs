@@ -396,3 +396,30 @@ fn what_was_applied_is_waited_for_though_a_person_holds_it_since() {
         "#]],
     );
 }
+
+#[test]
+fn a_namespace_on_its_way_out_is_made_anew_once_it_is_gone() {
+    check(
+        "
+        sync option=CreateNamespace=true
+        namespace prod missing
+        git ConfigMap a
+        live Namespace prod owner=nobody terminating
+        ",
+        "
+        crash
+        Namespace/prod gone
+        run
+        ",
+        &expect![[r#"
+              Running: waiting for deletion of /Namespace/prod: it is being deleted (since 2026-11-15T11:59:00Z)
+            * crash
+            * Namespace/prod gone
+              > apply PreSync Namespace/prod
+              Running: one or more tasks are running
+            * run
+              > apply Sync ConfigMap/a
+              Succeeded: successfully synced (all tasks run)
+        "#]],
+    );
+}
