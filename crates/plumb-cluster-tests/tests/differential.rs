@@ -3,7 +3,7 @@
 //!
 //! - Under `Synced`, whatever the dry-run would change is named by a finding that says why the change means nothing. A
 //!   change that nobody names is a false `Synced`.
-//! - Under `OutOfSync`, whatever it would change of what Git sets is named. What it changes beside that (defaults of
+//! - Under `OutOfSync`, whatever it would bring to what Git sets is named. What it changes beside that (defaults of
 //!   another choice, what only a former one allowed) comes of what is named.
 //! - Where the dry-run would change nothing, nothing counts, but for what only a person can settle.
 //!
@@ -248,10 +248,11 @@ impl Differential<'_> {
             let is_synced = verdict.status == VerdictStatus::Synced;
             (if is_synced { &course.counts.synced } else { &course.counts.red }).fetch_add(1, Relaxed);
             let complaint = if dry_run.is_fine() {
-                disagreement(verdict, &differences(&live, &dry_run.body), &live, &course.desired)
+                disagreement(verdict, &live, &dry_run.body, &course.desired)
             } else {
                 course.counts.refused.fetch_add(1, Relaxed);
-                is_synced.then(|| format!("Synced, and the server refuses it: {}", dry_run.message()))
+                (is_synced && !is_about_others(verdict, &dry_run))
+                    .then(|| format!("Synced, and the server refuses it: {}", dry_run.message()))
             };
             problems.extend(complaint.map(|complaint| {
                 let asked = if judged.asked { "asked" } else { "not asked" };
@@ -318,11 +319,12 @@ fn differences(one: &Value, other: &Value) -> Vec<FieldPath> {
 }
 
 /// What is wrong with a verdict, given what an apply would change.
-fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value, git: &Value) -> Option<String> {
+fn disagreement(verdict: &Verdict, live: &Value, dry_run: &Value, git: &Value) -> Option<String> {
+    let changed = differences(live, dry_run);
     let is_synced = verdict.status == VerdictStatus::Synced;
     let silent: Vec<String> = changed
         .iter()
-        .filter(|path| is_synced || path.find(git).is_some())
+        .filter(|path| is_synced || (path.find(git).is_some() && path.find(dry_run).is_some()))
         .filter(|path| {
             let is_named = verdict.findings.iter().any(|finding| {
                 let is_it =
@@ -361,6 +363,25 @@ fn disagreement(verdict: &Verdict, changed: &[FieldPath], live: &Value, git: &Va
         }
     }
     None
+}
+
+/// Does the server refuse what a sync would not send (a list that a controller keeps), or anything that is applied to an
+/// object as others left it?
+fn is_about_others(verdict: &Verdict, refusal: &Answer) -> bool {
+    if refusal.message().starts_with("failed to create manager for existing fields") {
+        return true;
+    }
+    let kept = verdict.findings.iter().filter(|finding| finding.class == DriftClass::ControllerOwned);
+    let kept: Vec<&FieldPath> = kept.flat_map(|finding| &finding.fields).collect();
+    let causes = refusal.body["details"]["causes"].as_array().into_iter().flatten();
+    let mut places = causes.filter_map(|cause| cause["field"].as_str()).map(|field| {
+        // The server's own slip.
+        FieldPath::from_server(&field.replace("metadata.taints", "spec.taints"))
+    });
+    !kept.is_empty()
+        && places.all(|place| {
+            kept.iter().any(|field| overlap(field, &place) || outer_list(field) == outer_list(&place))
+        })
 }
 
 /// May an apply change a place of which this is said? Defaults and additions are nobody's business, and an apply

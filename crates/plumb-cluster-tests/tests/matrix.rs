@@ -1,6 +1,6 @@
 //! Every kind that the API server serves, and a dozen shapes of custom resources, each as small and as rich as
 //! it can be: applied, it is in sync and nothing counts; each field that Git sets, changed by another, counts,
-//! and nothing else does.
+//! and nothing else does; each of them changed or dropped in Git counts if an apply would bring it about.
 //!
 //! By default a sample; `PLUMB_MATRIX=full` takes every field of several rich objects of each kind, and
 //! `PLUMB_MATRIX_KIND` only the kinds whose names contain it.
@@ -16,13 +16,14 @@ use plumb_cluster_tests::change;
 use plumb_cluster_tests::generate::{Generator, is_merged, is_open};
 use plumb_cluster_tests::kinds::{self, Kind};
 use plumb_cluster_tests::random::Random;
-use plumb_cluster_tests::repair::{Taken, leaves, until_taken};
+use plumb_cluster_tests::repair::{self, Taken, leaves, until_taken};
 use plumb_cluster_tests::server::{Answer, Effect, Server};
 use plumb_cluster_tests::setting;
 use plumb_cluster_tests::skeleton::Skeletons;
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{Finding, Verdict, VerdictStatus};
+use plumb_core::normalize::manifest_to_apply;
 use plumb_core::object::{FieldPath, Segment};
 use plumb_testkit::TestNamespace;
 use serde_json::{Map, Value, json};
@@ -53,6 +54,7 @@ struct Counts {
     refused: AtomicUsize,
     without_effect: AtomicUsize,
     adopted: AtomicUsize,
+    committed: AtomicUsize,
 }
 
 fn add(count: &AtomicUsize) {
@@ -116,6 +118,7 @@ impl Matrix<'_> {
             refused,
             without_effect,
             adopted,
+            committed,
         } = &self.counts;
         println!(
             "{kinds:?} kinds, {objects:?} objects in sync: {settled_at_once:?} judgements at once, {asked:?} with a dry-run"
@@ -123,6 +126,7 @@ impl Matrix<'_> {
         println!(
             "{changed:?} fields changed, {removed:?} taken out: {exact:?} named exactly, {asked_on_change:?} judged with a dry-run"
         );
+        println!("{committed:?} fields changed or dropped in Git");
         println!("{adopted:?} objects that somebody else created, adopted with Strict=true");
         println!(
             "left out: {refused:?} changes that the server refused, {without_effect:?} that had no effect"
@@ -164,6 +168,10 @@ impl Matrix<'_> {
     /// An object that somebody created from the very same manifest: the record says that they wrote every default too.
     /// Even where additions count (`Strict=true`), none of them is one.
     async fn adopted(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
+        // One of these without labels copies those of its template to itself; no other kind does.
+        if kind.gvk.kind == "ReplicationController" {
+            return Ok(Vec::new());
+        }
         self.server.delete(kind, &taken.desired).await?;
         let created = self.server.create(kind, &taken.desired, "kubectl-create").await?;
         // A namespace takes its time to go, and some objects are only valid as they were applied.
@@ -205,10 +213,14 @@ impl Matrix<'_> {
             }
         }
         // While one change is made for real, no other is tried.
-        let turn = RwLock::new(());
+        let (turn, what) = (RwLock::new(()), what.as_str());
         let changes = fields.into_iter().map(|leaf| {
             let tried = Tried { kind, wanted: &wanted, live: &now, own: &own, turn: &turn };
-            self.field(tried, leaf, &what)
+            async move {
+                let mut found = self.field(tried, leaf, what).await?;
+                found.extend(self.committed(tried, leaf, what).await?);
+                Ok(found)
+            }
         });
         let found: Vec<Result<Vec<String>>> = stream::iter(changes).buffered(4).collect().await;
         for found in found {
@@ -258,6 +270,51 @@ impl Matrix<'_> {
             add(&self.counts.removed);
             let said = format!("{what} {} taken out", FieldPath::from(leaf.to_vec()));
             problems.extend(self.changed(tried, &patch, &answer.body, &said).await?);
+        }
+        Ok(problems)
+    }
+
+    /// One field, changed and dropped in Git.
+    async fn committed(&self, tried: Tried<'_>, leaf: &[Segment], what: &str) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let object = tried.wanted.manifest.value();
+        let field = FieldPath::from(leaf.to_vec());
+        // The control plane writes the taints of a node again and again, by its state.
+        let is_taint =
+            tried.kind.gvk.kind == "Node" && field.starts_with(&FieldPath::from_pointer("/spec/taints"));
+        if is_taint || tried.is_controllers(&field, tried.live) {
+            return Ok(problems);
+        }
+        let mut dropped = object.clone();
+        repair::remove(&mut dropped, leaf);
+        let changed = change::alternatives(tried.kind, object, leaf).into_iter().take(4).map(|value| {
+            let mut next = object.clone();
+            repair::set(&mut next, leaf, value);
+            next
+        });
+        let _turn = tried.turn.read().await;
+        for commits in [changed.collect(), vec![dropped]] {
+            for next in commits {
+                let wanted = desired(&next)?;
+                let sent = manifest_to_apply(&wanted.manifest, self.bench.schemas);
+                let dry_run = self.server.apply(tried.kind, sent.value(), Effect::DryRun).await?;
+                if !dry_run.is_fine() || field.find(&dry_run.body) == field.find(tried.live) {
+                    continue;
+                }
+                add(&self.counts.committed);
+                for memory in [Memory::Changed, Memory::Unknown] {
+                    let verdict = self.bench.judge(tried.kind, &wanted, tried.live, memory).await?.verdict;
+                    let mut counted = verdict.findings.iter().filter(|finding| finding.counts);
+                    if !counted.any(|finding| finding.fields.iter().any(|named| is_near(named, &field))) {
+                        let value = field.find(&next);
+                        problems.push(format!(
+                            "{what} {field} = {value:?} in Git {memory:?}: not named; {}",
+                            noted(&verdict)
+                        ));
+                    }
+                }
+                break;
+            }
         }
         Ok(problems)
     }
@@ -418,6 +475,15 @@ fn is_content(leaf: &[Segment]) -> bool {
 fn is_about(named: &FieldPath, field: &FieldPath) -> bool {
     let is_item = matches!(named.segments().last(), Some(Segment::Index(_)));
     named == field || (is_item && field.starts_with(named)) || named.starts_with(field)
+}
+
+/// The same where Git's items may be in other places than the cluster's.
+fn is_near(named: &FieldPath, field: &FieldPath) -> bool {
+    let list = |path: &FieldPath| {
+        let at = path.segments().iter().position(|segment| matches!(segment, Segment::Index(_)));
+        at.map(|at| path.segments()[..at].to_vec())
+    };
+    is_about(named, field) || (list(named).is_some() && list(named) == list(field))
 }
 
 fn counted(verdict: &Verdict) -> String {

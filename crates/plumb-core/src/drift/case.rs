@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::evidence::{DryRun, Evidence, Facts, Question, SecondRender};
 use super::{DriftClass, Previous};
-use crate::compare::{Addition, Aside, Change, Comparison, Difference, compare, twin};
+use crate::compare::{Addition, Aside, Change, Comparison, Difference, Fill, compare, is_zero, twin};
 use crate::fields::{Entry, Owners, is_controller_by_name, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
@@ -312,10 +312,16 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Does the server fill this in by itself, with another value each time (the time of a taint)?
+    /// Does the server fill this in by itself, with another value each time (the time of a taint)? A default is the same
+    /// each time: where it differs from what is there, Git asked for that before.
     pub(super) fn is_filled_anew(&self, addition: &Addition<'_>) -> bool {
+        let is_default = |other: &Addition<'_>| {
+            matches!(other.fill, Fill::Schema | Fill::BuiltIn) || is_zero(other.live) || other.live == "0"
+        };
         self.prediction(|predicted| {
-            predicted.additions.iter().any(|other| is_same_place(&other.path, &addition.path))
+            let mut same =
+                predicted.additions.iter().filter(|other| is_same_place(&other.path, &addition.path));
+            same.any(|other| !is_default(other))
         }) == Prediction::Unchanged
     }
 

@@ -139,13 +139,18 @@ fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<
 /// From the most telling evidence to the least.
 fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     if case.is_dropped_by_server(difference) {
-        return match taken_by_admission(case, difference) {
-            Prediction::Asked => None,
-            Prediction::Unchanged => Some(dropped(case, difference)),
-            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {
-                Some(rejected_field::dropped(case, difference))
-            }
+        // The record may be of another value: `hostNetwork: false` leaves nothing but its name in it.
+        let word = if case.was_asked(difference) {
+            taken_by_admission(case, difference)
+        } else {
+            case.predict(difference)
         };
+        match word {
+            Prediction::Asked => return None,
+            Prediction::Unchanged => return Some(dropped(case, difference)),
+            _ if case.was_asked(difference) => return Some(rejected_field::dropped(case, difference)),
+            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
+        }
     }
     // A map where the cluster has a list is likelier Git's mistake than anybody's choice.
     if is_of_other_shape(difference)
@@ -177,11 +182,14 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     }
     let is_doubtful = match &edit {
         None => is_perhaps_dropped(case, difference),
-        Some(_) => is_perhaps_dropped_beside_edit(case, difference),
+        Some(_) => is_perhaps_nobodys_edit(case, difference),
     };
     if is_doubtful {
         match case.predict(difference) {
             Prediction::Asked => return None,
+            Prediction::Unchanged if difference.change == Change::Value => {
+                return Some(phantom_default::chosen_by_server(difference));
+            }
             Prediction::Unchanged => return Some(dropped(case, difference)),
             Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
         }
@@ -197,6 +205,11 @@ fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         return Some(tug_of_war::escalate(case, edit));
     }
     if case.owners.is_empty() {
+        match case.predict(difference) {
+            Prediction::Asked | Prediction::Refused => return None,
+            Prediction::Unchanged => return Some(unmoved(case, difference)),
+            Prediction::Changed | Prediction::Unavailable => {}
+        }
         return Some(match case.facts().previous {
             Previous::Changed(_) => behind::difference(case, difference),
             Previous::Rerendered if difference.live.is_none() => behind::difference(case, difference),
@@ -233,13 +246,17 @@ fn is_perhaps_dropped(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     is_gone && case.is_built_in() && !case.is_secret && case.was_asked(difference)
 }
 
-/// The same inside a list or map that is replaced as a whole and that somebody else wrote last. The record says who
-/// wrote the whole of it, not what it was before, so what lacks here was taken out by them, or was never there.
-fn is_perhaps_dropped_beside_edit(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+/// The same where somebody else's name stands on the place. A record says who wrote it, not what they wrote: perhaps the
+/// server dropped it then, as it does now, or reads Git's empty value as "you choose".
+fn is_perhaps_nobodys_edit(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     let may_be_dropped = case.is_built_in() && !case.is_secret;
-    difference.change == Change::Missing
-        && difference.whole.is_some()
-        && (may_be_dropped || !case.facts().mutators.is_empty())
+    match difference.change {
+        Change::Missing => {
+            may_be_dropped || (difference.whole.is_some() && !case.facts().mutators.is_empty())
+        }
+        Change::Value => case.is_built_in() && difference.desired.is_some_and(is_zero),
+        Change::ItemMissing | Change::Extra | Change::Order => false,
+    }
 }
 
 /// Would a matching policy take it away again (or reorder it)? Without one there is nothing to ask.
@@ -258,6 +275,20 @@ fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
         .unwrap_or_else(|| rejected_field::dropped(case, difference))
 }
 
+/// What an apply does not change.
+fn unmoved(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+    if difference.desired.is_some_and(is_zero) {
+        return phantom_default::chosen_by_server(difference);
+    }
+    match difference.change {
+        Change::Missing => dropped(case, difference),
+        Change::Value | Change::ItemMissing | Change::Extra | Change::Order => {
+            admission_mutated::difference(case, difference)
+                .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
+        }
+    }
+}
+
 fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let same = case.was_asked(difference);
@@ -266,17 +297,7 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
     match case.predict(difference) {
         // The refusal is one finding for all fields.
         Prediction::Asked | Prediction::Refused => None,
-        Prediction::Unchanged => Some(if difference.desired.is_some_and(is_zero) {
-            phantom_default::chosen_by_server(difference)
-        } else {
-            match difference.change {
-                Change::Missing => dropped(case, difference),
-                Change::Value | Change::ItemMissing | Change::Extra | Change::Order => {
-                    admission_mutated::difference(case, difference)
-                        .unwrap_or_else(|| equivalent_value::printed_by_server(case, difference))
-                }
-            }
-        }),
+        Prediction::Unchanged => Some(unmoved(case, difference)),
         Prediction::Changed if same && is_there && case.is_ours(place) => {
             Some(tug_of_war::escalate(case, unexplained::difference(case, difference)))
         }
@@ -388,10 +409,10 @@ fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> O
 /// A field with its default value. If this app applied it and Git dropped the line, an apply takes it out, and the server
 /// fills it in again: nearly always. A pod gets `enableServiceLinks`, a pod template only keeps it.
 fn explain_default(case: &Case<'_>, addition: &Addition<'_>, default: Explained) -> Option<Explained> {
-    let is_applied = addition.whole.is_none()
-        && !matches!(case.facts().previous, Previous::Same)
-        && case.owners.ours().is_some_and(|ours| ours.names(&addition.path, case.live.value()));
-    if !is_applied {
+    if addition.whole.is_some()
+        || matches!(case.facts().previous, Previous::Same)
+        || !is_named(case, addition)
+    {
         return Some(default);
     }
     match case.predict_addition(addition) {
@@ -399,6 +420,14 @@ fn explain_default(case: &Case<'_>, addition: &Addition<'_>, default: Explained)
         Prediction::Changed => Some(behind::dropped(addition)),
         Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => Some(default),
     }
+}
+
+/// Does our record name the place, or one around it that Git does not have either (`behavior: {}`, which the server fills)?
+fn is_named(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    let Some(ours) = case.owners.ours() else { return false };
+    let outer = std::iter::successors(Some(addition.path.clone()), FieldPath::parent);
+    let mut gone = outer.take_while(|place| place.find(case.desired.value()).is_none());
+    gone.any(|place| ours.names(&place, case.live.value()))
 }
 
 /// Replicas that are not the default were set by a write through `scale`, which leaves no record where nobody owns
@@ -475,7 +504,7 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> V
         return found;
     }
     let unsettled = unsettled(case, found, ignored);
-    if unsettled.is_empty() && is_all_kept(case, found, ignored) {
+    if unsettled.is_empty() && is_all_kept(case, failure, found, ignored) {
         return Vec::new();
     }
     blocked::refused(case, failure, &unsettled)
@@ -483,7 +512,7 @@ fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> V
 
 /// Does an apply leave everything that differs as it is (a controller's field, a value that is rendered anew each time)?
 /// Then what the server refused is not what a sync would send.
-fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool {
+fn is_all_kept(case: &Case<'_>, failure: &ApiFailure, found: &[Explained], ignored: &Ignored) -> bool {
     let mut differences = case
         .comparison
         .differences
@@ -493,6 +522,12 @@ fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool 
                 && !is_ignored(case, ignored, &difference.path, &difference.desired_path)
         })
         .peekable();
+    // A complaint about another place that Git has is not settled by what is kept.
+    let is_about_kept = |place: &FieldPath| {
+        let is_gits = place.parent().is_some_and(|parent| parent.find(case.desired.value()).is_some());
+        let mut kept = found.iter().filter_map(|known| known.keep.as_ref().or(known.leave_out.as_ref()));
+        !is_gits || kept.any(|kept| place.starts_with(kept) || kept.starts_with(place))
+    };
     let is_kept = |difference: &Difference<'_>| {
         found.iter().any(|known| {
             known.keep.as_ref().is_some_and(|kept| difference.path.starts_with(kept))
@@ -501,6 +536,7 @@ fn is_all_kept(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> bool 
     };
     differences.peek().is_some()
         && !found.iter().any(|known| known.counts)
+        && failure.causes.iter().all(|cause| is_about_kept(&FieldPath::from_server(&cause.field)))
         && differences.all(|difference| is_kept(difference) && !is_of_other_shape(difference))
 }
 
@@ -516,9 +552,10 @@ fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<Fie
     differences
         .chain(dropped.map(|addition| (&addition.path, &addition.path)))
         .filter(|(path, desired_path)| {
-            !is_aside(path)
-                && !is_ignored(case, ignored, path, desired_path)
-                && !found.iter().any(|known| known.field == **path)
+            // That Git writes null says nothing of what the cluster has.
+            let is_named =
+                |known: &Explained| known.field == **path && known.class != super::DriftClass::PhantomDefault;
+            !is_aside(path) && !is_ignored(case, ignored, path, desired_path) && !found.iter().any(is_named)
         })
         .map(|(path, _)| path.clone())
         .collect()

@@ -166,12 +166,14 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Does a path element (`k:{"name":"c"}`, `v:"a"`, `i:0`) mean this list item? A key field that the live item
-/// lacks cannot be told from its default, so it does not speak against.
+/// lacks cannot be told from its default, so it does not speak against; an item without any is the one with empty keys.
 pub(super) fn element_is(element: &str, item: &Value, index: usize) -> bool {
     if let Some(keys) = element.strip_prefix("k:") {
         let Ok(Value::Object(keys)) = serde_json::from_str::<Value>(keys) else { return false };
+        let is_bare = item.as_object().is_some_and(Map::is_empty);
         keys.iter().all(|(name, key)| item.get(name).is_none_or(|value| value == key))
-            && keys.keys().any(|name| item.get(name).is_some())
+            && (keys.keys().any(|name| item.get(name).is_some())
+                || (is_bare && keys.values().all(|key| key == "")))
     } else if let Some(value) = element.strip_prefix("v:") {
         serde_json::from_str::<Value>(value).is_ok_and(|value| value == *item)
     } else {

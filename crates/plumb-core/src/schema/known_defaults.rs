@@ -3,7 +3,7 @@
 //! *explain* an addition, and to prove that an atomic list is unchanged; a field that is missing here is still
 //! recognised by having no owner.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How the server came to fill in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +51,7 @@ impl Fill {
             Flag(flag) => value.as_bool() == Some(*flag),
             Empty => value.as_object().is_some_and(Map::is_empty),
             AnyOf(texts) => value.as_str().is_some_and(|value| texts.contains(&value)),
-            PullPolicy => value.as_str() == Some(pull_policy(siblings)),
-            Beside(name, with, without) => {
-                value.as_str() == Some(if siblings.contains_key(*name) { with } else { without })
-            }
+            By(choose) => *value == choose(siblings),
             ListOf(texts) => value.as_array().is_some_and(|items| {
                 items.len() == texts.len()
                     && items.iter().zip(*texts).all(|(item, text)| item.as_str() == Some(text))
@@ -71,11 +68,35 @@ impl Fill {
 }
 
 /// Images without a tag, or with the tag `latest`, are pulled always.
-fn pull_policy(container: &Map<String, Value>) -> &'static str {
+fn pull_policy(container: &Map<String, Value>) -> Value {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let tag = name.rsplit('/').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
-    if tag == Some("latest") || (tag.is_none() && digest.is_none()) { "Always" } else { "IfNotPresent" }
+    let is_moving = tag == Some("latest") || (tag.is_none() && digest.is_none());
+    json!(if is_moving { "Always" } else { "IfNotPresent" })
+}
+
+/// A Job with a limit for each index has none for all of them.
+fn backoff_limit(job: &Map<String, Value>) -> Value {
+    json!(if job.contains_key("backoffLimitPerIndex") { i32::MAX } else { 6 })
+}
+
+fn pod_replacement(job: &Map<String, Value>) -> Value {
+    json!(if job.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" })
+}
+
+/// A network policy with rules for what goes out is about that, too.
+fn policy_types(policy: &Map<String, Value>) -> Value {
+    let has_egress = policy.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
+    if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) }
+}
+
+fn list_kind(names: &Map<String, Value>) -> Value {
+    json!(format!("{}List", names.get("kind").and_then(Value::as_str).unwrap_or_default()))
+}
+
+fn singular(names: &Map<String, Value>) -> Value {
+    json!(names.get("kind").and_then(Value::as_str).unwrap_or_default().to_lowercase())
 }
 
 /// What the server writes into a field that was left out.
@@ -89,10 +110,8 @@ enum Fill {
     /// Depends on other fields, but is one of these.
     AnyOf(&'static [&'static str]),
     ListOf(&'static [&'static str]),
-    /// Follows from a container's image.
-    PullPolicy,
-    /// One text where this other field is set, another one where it is not.
-    Beside(&'static str, &'static str, &'static str),
+    /// Follows from the other fields of the same map.
+    By(fn(&Map<String, Value>) -> Value),
     /// The same value as another field of the same map.
     Sibling(&'static str),
     /// One of these values, as JSON.
@@ -101,7 +120,7 @@ enum Fill {
     Allocated,
 }
 
-use Fill::{Allocated, AnyOf, Beside, Empty, Flag, Json, ListOf, Number, PullPolicy, Sibling, Text};
+use Fill::{Allocated, AnyOf, By, Empty, Flag, Json, ListOf, Number, Sibling, Text};
 
 const UP_POLICIES: &str =
     r#"[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}]"#;
@@ -163,29 +182,33 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("batch.v1.CronJobSpec", "failedJobsHistoryLimit", Number(1)),
     ("batch.v1.CronJobSpec", "successfulJobsHistoryLimit", Number(3)),
     ("batch.v1.CronJobSpec", "suspend", Flag(false)),
-    ("batch.v1.JobSpec", "backoffLimit", Number(6)),
+    ("batch.v1.JobSpec", "backoffLimit", By(backoff_limit)),
     ("batch.v1.JobSpec", "completionMode", Text("NonIndexed")),
     ("batch.v1.JobSpec", "completions", Number(1)),
     ("batch.v1.JobSpec", "manualSelector", Flag(false)),
     ("batch.v1.JobSpec", "parallelism", Number(1)),
-    ("batch.v1.JobSpec", "podReplacementPolicy", Beside("podFailurePolicy", "Failed", "TerminatingOrFailed")),
+    ("batch.v1.JobSpec", "podReplacementPolicy", By(pod_replacement)),
     ("batch.v1.JobSpec", "selector", Allocated),
     ("batch.v1.JobSpec", "suspend", Flag(false)),
     ("batch.v1.PodFailurePolicyOnPodConditionsPattern", "status", Text("True")),
+    ("certificates.v1.CertificateSigningRequestSpec", "extra", Allocated),
+    ("certificates.v1.CertificateSigningRequestSpec", "groups", Allocated),
+    ("certificates.v1.CertificateSigningRequestSpec", "uid", Allocated),
+    ("certificates.v1.CertificateSigningRequestSpec", "username", Allocated),
     ("core.v1.AzureDiskVolumeSource", "cachingMode", Text("ReadWrite")),
     ("core.v1.AzureDiskVolumeSource", "fsType", Text("ext4")),
     ("core.v1.AzureDiskVolumeSource", "kind", Text("Shared")),
     ("core.v1.AzureDiskVolumeSource", "readOnly", Flag(false)),
     ("core.v1.ClientIPConfig", "timeoutSeconds", Number(10_800)),
     ("core.v1.ConfigMapVolumeSource", "defaultMode", Number(420)),
-    ("core.v1.Container", "imagePullPolicy", PullPolicy),
+    ("core.v1.Container", "imagePullPolicy", By(pull_policy)),
     ("core.v1.Container", "resources", Empty),
     ("core.v1.Container", "terminationMessagePath", Text("/dev/termination-log")),
     ("core.v1.Container", "terminationMessagePolicy", Text("File")),
     ("core.v1.ContainerPort", "protocol", Text("TCP")),
     ("core.v1.DownwardAPIVolumeSource", "defaultMode", Number(420)),
     ("core.v1.EndpointPort", "protocol", Text("TCP")),
-    ("core.v1.EphemeralContainer", "imagePullPolicy", PullPolicy),
+    ("core.v1.EphemeralContainer", "imagePullPolicy", By(pull_policy)),
     ("core.v1.EphemeralContainer", "resources", Empty),
     ("core.v1.EphemeralContainer", "terminationMessagePath", Text("/dev/termination-log")),
     ("core.v1.EphemeralContainer", "terminationMessagePolicy", Text("File")),
@@ -249,6 +272,10 @@ const TABLE: &[(&str, &str, Fill)] = &[
     ("core.v1.TopologySpreadConstraint", "nodeTaintsPolicy", Text("Ignore")),
     ("discovery.v1.EndpointPort", "name", Text("")),
     ("discovery.v1.EndpointPort", "protocol", Text("TCP")),
+    ("flowcontrol.v1.ExemptPriorityLevelConfiguration", "lendablePercent", Number(0)),
+    ("flowcontrol.v1.ExemptPriorityLevelConfiguration", "nominalConcurrencyShares", Number(0)),
+    ("flowcontrol.v1.LimitedPriorityLevelConfiguration", "lendablePercent", Number(0)),
+    ("flowcontrol.v1.LimitedPriorityLevelConfiguration", "nominalConcurrencyShares", Number(30)),
     (
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion",
         "strategy",
@@ -257,18 +284,19 @@ const TABLE: &[(&str, &str, Fill)] = &[
     (
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
         "listKind",
-        Allocated,
+        By(list_kind),
     ),
     (
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
         "singular",
-        Allocated,
+        By(singular),
     ),
     ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference", "port", Number(443)),
     ("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference", "port", Number(443)),
+    ("networking.v1.IngressClassParametersReference", "scope", Text("Cluster")),
     ("networking.v1.IngressSpec", "ingressClassName", Allocated),
     ("networking.v1.NetworkPolicyPort", "protocol", Text("TCP")),
-    ("networking.v1.NetworkPolicySpec", "policyTypes", ListOf(&["Ingress"])),
+    ("networking.v1.NetworkPolicySpec", "policyTypes", By(policy_types)),
     ("rbac.v1.RoleRef", "apiGroup", Text("rbac.authorization.k8s.io")),
     ("rbac.v1.Subject", "apiGroup", AnyOf(&["", "rbac.authorization.k8s.io"])),
     ("scheduling.v1.PriorityClass", "preemptionPolicy", Text("PreemptLowerPriority")),

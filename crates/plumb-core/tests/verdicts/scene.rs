@@ -319,7 +319,9 @@ fn schemas() -> SchemaSet {
             "args": {"type": "array", "items": text, "x-kubernetes-list-type": "atomic"},
             "securityContext": {"type": "object", "properties": {"privileged": {"type": "boolean"}, "other": texts}}}},
         "io.k8s.api.core.v1.PodSpec": {"type": "object", "properties": {
-            "nodeName": text, "serviceAccount": text, "serviceAccountName": text, "containers": containers}},
+            "nodeName": text, "serviceAccount": text, "serviceAccountName": text, "containers": containers,
+            "dnsPolicy": text, "hostNetwork": {"type": "boolean"}, "enableServiceLinks": {"type": "boolean"},
+            "securityContext": {"type": "object", "properties": {"runAsUser": {"type": "integer"}}}}},
         "io.k8s.api.apps.v1.DeploymentSpec": {"type": "object", "properties": {
             "replicas": {"type": "integer"},
             "template": {"type": "object", "properties": {
@@ -333,7 +335,7 @@ fn schemas() -> SchemaSet {
             "volumeClaimTemplates": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object",
                 "properties": {"metadata": metadata, "spec": {"type": "object", "properties": {"size": text}}}}}}},
         "io.k8s.api.apps.v1.StatefulSet": kind("apps", "v1", "StatefulSet", spec("io.k8s.api.apps.v1.StatefulSetSpec")),
-        "io.k8s.api.core.v1.ServiceSpec": {"type": "object", "properties": {"clusterIP": text,
+        "io.k8s.api.core.v1.ServiceSpec": {"type": "object", "properties": {"clusterIP": text, "sessionAffinity": text,
             "clusterIPs": {"type": "array", "x-kubernetes-list-type": "atomic", "items": text}}},
         "io.k8s.api.core.v1.Service": kind("", "v1", "Service", spec("io.k8s.api.core.v1.ServiceSpec")),
         "io.k8s.api.rbac.v1.ClusterRole": kind("rbac.authorization.k8s.io", "v1", "ClusterRole", role),

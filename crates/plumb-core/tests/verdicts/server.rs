@@ -226,3 +226,56 @@ fn a_default_that_git_dropped_counts_if_it_would_go() {
         .by("argocd-controller Apply 1", json!({"f:spec": {"f:template": {"f:spec": {"f:dnsPolicy": {}}}}}));
     check(filled.applied_before(with), expect!["SchemaDefault /spec/template/spec/enableServiceLinks"]);
 }
+
+/// `hostNetwork: false` is stored as nothing, and our record keeps its name: that is no proof that the server drops `true`.
+#[test]
+fn a_record_of_another_value_proves_nothing() {
+    let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
+    let (off, on, nothing) =
+        (pods(&json!({"hostNetwork": false})), pods(&json!({"hostNetwork": true})), pods(&json!({})));
+    let owned = json!({"f:spec": {"f:template": {"f:spec": {"f:hostNetwork": {}}}}});
+    let scene = || {
+        Scene::new("apps/v1 Deployment", on.clone(), nothing.clone())
+            .by("argocd-controller Apply 1", owned.clone())
+    };
+    let flipped = || scene().applied_before(off.clone());
+    check(flipped().server_makes(on.clone()), expect!["! Behind /spec/template/spec/hostNetwork"]);
+    check(flipped().server_makes(nothing.clone()), expect!["RejectedField /spec/template/spec/hostNetwork"]);
+    check(
+        scene().after_restart().server_makes(on.clone()),
+        expect!["! Behind /spec/template/spec/hostNetwork"],
+    );
+    // What was applied just so and is not there was dropped, without a question.
+    check(scene(), expect!["RejectedField /spec/template/spec/hostNetwork"]);
+}
+
+#[test]
+fn whose_name_stands_on_a_place_did_not_always_choose_what_is_there() {
+    // The server dropped what both asked for, and left an empty map with their name on it.
+    let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
+    let asked = pods(&json!({"securityContext": {"runAsUser": 7}}));
+    let left = pods(&json!({"securityContext": {}}));
+    let theirs = json!({"f:spec": {"f:template": {"f:spec": {"f:securityContext": {}}}}});
+    let scene = || {
+        Scene::new("apps/v1 Deployment", asked.clone(), left.clone())
+            .by("kubectl-create Update 1", theirs.clone())
+            .after_restart()
+    };
+    check(
+        scene().server_makes(left.clone()),
+        expect!["RejectedField /spec/template/spec/securityContext/runAsUser"],
+    );
+    check(
+        scene().server_makes(asked.clone()),
+        expect!["! LiveEdit /spec/template/spec/securityContext/runAsUser by kubectl-create"],
+    );
+    // An empty value in Git leaves the choice to the server.
+    let service = |kind: &str| json!({"spec": {"sessionAffinity": kind}});
+    let scene = || {
+        Scene::new("v1 Service", service(""), service("None"))
+            .by("argocd-controller Apply 1", json!({"f:spec": {}}))
+            .by("kubectl-edit Update 2", json!({"f:spec": {"f:sessionAffinity": {}}}))
+    };
+    check(scene().server_makes(service("None")), expect!["PhantomDefault /spec/sessionAffinity"]);
+    check(scene().server_makes(service("")), expect!["! LiveEdit /spec/sessionAffinity by kubectl-edit"]);
+}
