@@ -25,7 +25,7 @@ use crate::project::Ground;
 use crate::queue::{Look, Trigger};
 use crate::reconcile::Run;
 use crate::sight;
-use crate::sources::{Glance, Kept};
+use crate::sources::{Gathered, Glance, Kept, NotGathered};
 
 /// When a deletion that something stands in the way of is looked at again, if no event comes before.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -45,9 +45,7 @@ impl Run<'_> {
         if !finalizers.iter().any(|finalizer| FINALIZERS.contains(&finalizer.as_str())) {
             return;
         }
-        let glance = Glance { look: Look::Live, ..self.glance };
-        let known = memory.gathered.as_ref().and_then(Kept::wake);
-        let gathered = self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await;
+        let gathered = self.gather_to_leave(application, app, ground, memory).await;
         let hooks: Result<&[DesiredHook], &str> = match &gathered {
             Ok(gathered) => Ok(&gathered.desired.get().hooks),
             Err(why) => Err(why.condition().1),
@@ -134,6 +132,23 @@ impl Run<'_> {
             self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, "deletion"), after);
         }
         self.write_deletion(application).await;
+    }
+
+    /// The hooks come from Git. Whoever mends one asks for a look; a Git that is away holds nothing up that is known.
+    async fn gather_to_leave(
+        &self,
+        application: &Application,
+        app: &App,
+        ground: &Ground,
+        memory: &mut Memory,
+    ) -> Result<Arc<Gathered>, NotGathered> {
+        let gathered = self.gather(application, app, ground, memory).await;
+        if gathered.is_ok() || self.glance.look == Look::Live {
+            return gathered;
+        }
+        let glance = Glance { look: Look::Live, ..self.glance };
+        let known = memory.gathered.as_ref().and_then(Kept::wake);
+        self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await
     }
 
     /// Every object that carries the app's mark and that the project permits.

@@ -58,11 +58,14 @@ pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Optio
 /// What is still there of a namespace that is being deleted, in the server's words.
 pub(crate) fn what_remains(namespace: &Manifest) -> Option<String> {
     let conditions = namespace.value().pointer("/status/conditions").and_then(Value::as_array);
-    let held_by = conditions.into_iter().flatten().find(|condition| {
-        condition["status"] == "True"
-            && condition["type"].as_str().is_some_and(|name| name.ends_with("Remaining"))
-    });
-    held_by.and_then(|condition| condition["message"].as_str()).map(str::to_owned)
+    let message = |name: &str| {
+        let mut conditions = conditions.into_iter().flatten();
+        let found =
+            conditions.find(|condition| condition["status"] == "True" && condition["type"] == name)?;
+        found["message"].as_str().map(str::to_owned)
+    };
+    // Who holds it says more than how much is left.
+    message("NamespaceFinalizersRemaining").or_else(|| message("NamespaceContentRemaining"))
 }
 
 #[cfg(test)]

@@ -302,7 +302,7 @@ impl Run<'_> {
     }
 
     /// What Git asks for: what is known already, unless there is a reason to look.
-    async fn gather(
+    pub(crate) async fn gather(
         &self,
         application: &Application,
         app: &App,

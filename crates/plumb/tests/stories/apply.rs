@@ -243,26 +243,45 @@ async fn a_namespace_on_its_way_out_is_named_and_waited_for() -> Result<()> {
     stage.place.apply(&held).await?;
     stage.place.delete(&namespace).await?;
     stage.place.wait(&namespace, "is leaving", |live| live["status"]["phase"] == "Terminating").await?;
-    stage.repo.commit(&[("app/web.yaml", objects::manifests(&[objects::service("web", 80)]))])?;
-    let app = stage
-        .application("leaving", |app| {
+    stage.repo.commit(&[
+        ("app/web.yaml", objects::manifests(&[objects::service("web", 80)])),
+        ("more/api.yaml", objects::manifests(&[objects::service("api", 80)])),
+    ])?;
+    let retry = json!({"limit": -1, "backoff": {"duration": "1s", "factor": 1}});
+    let maker = stage
+        .application("maker", |app| {
             app["spec"]["destination"]["namespace"] = json!(other);
-            let retry = json!({"limit": -1, "backoff": {"duration": "1s", "factor": 1}});
-            app["spec"]["syncPolicy"] =
-                json!({"automated": {}, "retry": retry, "syncOptions": ["CreateNamespace=true"]});
+            app["spec"]["syncPolicy"] = json!({"automated": {}, "syncOptions": ["CreateNamespace=true"]});
         })
         .await?;
+    let guest = stage
+        .application("guest", |app| {
+            app["spec"]["source"]["path"] = json!("more");
+            app["spec"]["destination"]["namespace"] = json!(other);
+            app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": retry});
+        })
+        .await?;
+    // Who may make the namespace waits until it can; who may not tries again.
+    let waits = |app: &Value| {
+        let text = message(app);
+        text.contains(&format!("waiting for deletion of /Namespace/{other}: "))
+            && text.contains("example.com/hold")
+            && text.contains("(since 20")
+    };
+    let waited = stage.place.wait(&maker, "says what it waits for", waits).await;
     let is_told = |app: &Value| {
         let text = message(app);
         text.contains(&format!("namespace {other} is being deleted (since 20")) && text.contains("Retrying")
     };
-    let told = stage.place.wait(&app, "says what it waits for", is_told).await;
+    let told = stage.place.wait(&guest, "says what is in the way", is_told).await;
     stage.place.patch_as("a-person", &held, &json!({"metadata": {"finalizers": null}})).await?;
-    told?;
+    (waited?, told?);
     // The namespace controller looks again when it pleases.
     let limit = Duration::from_mins(3);
     let is_synced = |app: &Value| phase(app) == "Succeeded";
-    stage.place.wait_within(limit, &app, "has synced by itself", is_synced).await?;
+    for app in [&maker, &guest] {
+        stage.place.wait_within(limit, app, "has synced by itself", is_synced).await?;
+    }
     let service = objects::in_namespace(objects::service("web", 80), &other);
     let made = stage.place.get(&service).await?;
     stage.place.delete(&namespace).await?;

@@ -131,3 +131,99 @@ async fn a_dry_run_is_no_sync_and_an_empty_commit_is_another_try() -> Result<()>
     stage.place.delete(&namespace).await?;
     Ok(())
 }
+
+/// What the server stores of `false` is nothing, and the record keeps the field's name. A commit of `true` is no field that
+/// the server drops.
+#[tokio::test]
+async fn a_switch_that_git_turns_on_is_turned_on() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = |on: bool| {
+        let web = objects::deployment("web", 1);
+        objects::manifests(&[objects::with(web, "/spec/template/spec/hostNetwork", json!(on))])
+    };
+    stage.repo.commit(&[("app/web.yaml", web(false))])?;
+    let app = stage.application("switch", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.repo.commit(&[("app/web.yaml", web(true))])?;
+    stage.refresh(&app).await?;
+    let is_on = |live: &Value| live["spec"]["template"]["spec"]["hostNetwork"] == true;
+    stage.place.wait(&objects::deployment("web", 1), "is turned on", is_on).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hook_without_a_name_of_its_own_runs_anew_in_each_sync_and_the_history_has_its_limit() -> Result<()>
+{
+    let stage = Stage::set().await?;
+    let mut hook = objects::annotated(objects::job("migrate"), "argocd.argoproj.io/hook", "PreSync");
+    hook["metadata"]["name"] = Value::Null;
+    hook["metadata"]["generateName"] = json!("migrate-");
+    let map = |value: &str| objects::config_map("map", &[("a", value)]);
+    let all = |value: &str| objects::manifests(&[hook.clone(), map(value)]);
+    stage.repo.commit(&[("app/all.yaml", all("0"))])?;
+    let app = stage
+        .application("named", |app| {
+            app["spec"]["syncPolicy"] = json!({"automated": {}});
+            app["spec"]["revisionHistoryLimit"] = json!(2);
+        })
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    for value in ["1", "2"] {
+        stage.repo.commit(&[("app/all.yaml", all(value))])?;
+        stage.refresh(&app).await?;
+        stage.place.wait(&map(value), "is synced", |map| map["data"]["a"] == value).await?;
+        stage.until_sync(&app, "Synced").await?;
+    }
+    let jobs = stage.place.list("batch/v1", "Job", "").await?;
+    let names: Vec<&String> = jobs.keys().collect();
+    assert_eq!(names.len(), 3, "one for each sync: {names:?}");
+    assert!(names.iter().all(|name| name.contains("-presync-")), "{names:?}");
+    let live = stage.place.get(&app).await?.unwrap_or_default();
+    let ids: Vec<u64> = live["status"]["history"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry["id"].as_u64())
+        .collect();
+    assert_eq!(ids, [1, 2], "the last two, with their own numbers");
+    assert_eq!(live["status"]["sync"]["status"], "Synced", "earlier runs of a hook are no drift");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_namespace_that_a_sync_made_keeps_its_marks_and_comes_back() -> Result<()> {
+    let stage = Stage::set().await?;
+    let name = format!("{}-made", stage.place.name());
+    let namespace = objects::namespace(&name);
+    let map = objects::in_namespace(objects::config_map("map", &[("a", "1")]), &name);
+    stage
+        .repo
+        .commit(&[("app/map.yaml", objects::manifests(&[objects::config_map("map", &[("a", "1")])]))])?;
+    let app = stage
+        .application("made", |app| {
+            app["spec"]["destination"]["namespace"] = json!(name);
+            app["spec"]["syncPolicy"] = json!({
+                "automated": {"selfHeal": true}, "syncOptions": ["CreateNamespace=true"],
+                "managedNamespaceMetadata": {"labels": {"team": "blue"}},
+            });
+        })
+        .await?;
+    let is_of = |team: &'static str| move |live: &Value| live["metadata"]["labels"]["team"] == team;
+    let first = stage.place.wait(&namespace, "has its label", is_of("blue")).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let red = json!({"spec": {"syncPolicy": {"managedNamespaceMetadata": {"labels": {"team": "red"}}}}});
+    stage.place.patch_as("a-person", &app, &red).await?;
+    stage.place.wait(&namespace, "has its new label", is_of("red")).await?;
+
+    // Nobody tracks it, and it is missed all the same. Its deletion takes as long as its controller likes.
+    stage.place.delete(&namespace).await?;
+    let is_new = |live: &Value| live["metadata"]["uid"] != first["metadata"]["uid"] && is_of("red")(live);
+    let limit = std::time::Duration::from_mins(3);
+    stage.place.wait_within(limit, &namespace, "is back", is_new).await?;
+    stage.place.wait(&map, "is back in it", |_| true).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.delete(&app).await?;
+    stage.place.delete(&namespace).await?;
+    Ok(())
+}
