@@ -165,25 +165,59 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// An object that somebody created from the very same manifest: the record says that they wrote every default too.
-    /// Even where additions count (`Strict=true`), none of them is one.
+    /// An object that somebody made from the very same manifest: the record says that they wrote every default too. Even
+    /// where additions count (`Strict=true`), none of them is one; and what Git asks otherwise counts as ever.
     async fn adopted(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
         // One of these without labels copies those of its template to itself; no other kind does.
         if kind.gvk.kind == "ReplicationController" {
-            return Ok(Vec::new());
+            return Ok(problems);
         }
-        self.server.delete(kind, &taken.desired).await?;
-        let created = self.server.create(kind, &taken.desired, "kubectl-create").await?;
-        // A namespace takes its time to go, and some objects are only valid as they were applied.
-        if !created.is_fine() {
-            return Ok(Vec::new());
+        let mut applied = taken.desired.clone();
+        let last = taken.desired.to_string();
+        applied["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!(last);
+        for (manager, object) in [("kubectl-create", &taken.desired), ("kubectl-client-side-apply", &applied)]
+        {
+            self.server.delete(kind, object).await?;
+            let created = self.server.create(kind, object, manager).await?;
+            // A namespace takes its time to go, and some objects are only valid as they were applied.
+            if !created.is_fine() {
+                continue;
+            }
+            let what = format!("{} {variant} of {manager}", kind.name());
+            let bench =
+                Bench { options: CompareOptions { strict: true, ..self.bench.options }, ..self.bench };
+            let wanted = desired(&taken.desired)?;
+            let judged = bench.judge(kind, &wanted, &created.body, Memory::Unknown).await?;
+            add(&self.counts.adopted);
+            if judged.verdict.status != VerdictStatus::Synced {
+                problems.push(format!("{what}: red when adopted: {}", counted(&judged.verdict)));
+            }
+            // What Git asks is walked once more for the first rich object.
+            let own = if variant > 1 { Vec::new() } else { leaves(&taken.desired) };
+            let (turn, what) = (RwLock::new(()), what.as_str());
+            let commits = self.some(kind, variant, &own).into_iter().map(|leaf| {
+                let tried = Tried { kind, wanted: &wanted, live: &created.body, own: &own, turn: &turn };
+                self.committed(tried, leaf, what, false)
+            });
+            let found: Vec<Result<Vec<String>>> = stream::iter(commits).buffered(4).collect().await;
+            for found in found {
+                problems.extend(found?);
+            }
         }
-        let bench = Bench { options: CompareOptions { strict: true, ..self.bench.options }, ..self.bench };
-        let judged = bench.judge(kind, &desired(&taken.desired)?, &created.body, Memory::Unknown).await?;
-        add(&self.counts.adopted);
-        let is_red = judged.verdict.status != VerdictStatus::Synced;
-        let problem = || format!("{} {variant}: red when adopted: {}", kind.name(), counted(&judged.verdict));
-        Ok(is_red.then(problem).into_iter().collect())
+        Ok(problems)
+    }
+
+    /// The fields that are walked.
+    fn some<'l>(&self, kind: &Kind, variant: u64, own: &'l [Vec<Segment>]) -> Vec<&'l Vec<Segment>> {
+        let mut fields: Vec<&Vec<Segment>> = own.iter().filter(|leaf| is_content(leaf)).collect();
+        if let Some(most) = self.extent.fields {
+            let mut random = Random::of(variant, &kind.name());
+            while fields.len() > most {
+                fields.remove(random.below(fields.len()));
+            }
+        }
+        fields
     }
 
     async fn object(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
@@ -205,20 +239,14 @@ impl Matrix<'_> {
             }
         }
         let own = leaves(&taken.desired);
-        let mut fields: Vec<&Vec<Segment>> = own.iter().filter(|leaf| is_content(leaf)).collect();
-        if let Some(most) = self.extent.fields {
-            let mut random = Random::of(variant, &kind.name());
-            while fields.len() > most {
-                fields.remove(random.below(fields.len()));
-            }
-        }
+        let fields = self.some(kind, variant, &own);
         // While one change is made for real, no other is tried.
         let (turn, what) = (RwLock::new(()), what.as_str());
         let changes = fields.into_iter().map(|leaf| {
             let tried = Tried { kind, wanted: &wanted, live: &now, own: &own, turn: &turn };
             async move {
                 let mut found = self.field(tried, leaf, what).await?;
-                found.extend(self.committed(tried, leaf, what).await?);
+                found.extend(self.committed(tried, leaf, what, true).await?);
                 Ok(found)
             }
         });
@@ -274,8 +302,14 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// One field, changed and dropped in Git.
-    async fn committed(&self, tried: Tried<'_>, leaf: &[Segment], what: &str) -> Result<Vec<String>> {
+    /// One field, changed and dropped in Git. What others made was never Git's to drop.
+    async fn committed(
+        &self,
+        tried: Tried<'_>,
+        leaf: &[Segment],
+        what: &str,
+        is_ours: bool,
+    ) -> Result<Vec<String>> {
         let mut problems = Vec::new();
         let object = tried.wanted.manifest.value();
         let field = FieldPath::from(leaf.to_vec());
@@ -293,7 +327,8 @@ impl Matrix<'_> {
             next
         });
         let _turn = tried.turn.read().await;
-        for commits in [changed.collect(), vec![dropped]] {
+        let dropped = if is_ours { vec![dropped] } else { Vec::new() };
+        for commits in [changed.collect(), dropped] {
             for next in commits {
                 let wanted = desired(&next)?;
                 let sent = manifest_to_apply(&wanted.manifest, self.bench.schemas);
