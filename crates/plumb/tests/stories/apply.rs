@@ -275,7 +275,8 @@ async fn a_namespace_on_its_way_out_is_named_and_waited_for() -> Result<()> {
     };
     let told = stage.place.wait(&guest, "says what is in the way", is_told).await;
     stage.place.patch_as("a-person", &held, &json!({"metadata": {"finalizers": null}})).await?;
-    (waited?, told?);
+    waited?;
+    told?;
     // The namespace controller looks again when it pleases.
     let limit = Duration::from_mins(3);
     let is_synced = |app: &Value| phase(app) == "Succeeded";
