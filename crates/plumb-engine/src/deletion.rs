@@ -134,7 +134,8 @@ impl Run<'_> {
         self.write_deletion(application).await;
     }
 
-    /// The hooks come from Git. Whoever mends one asks for a look; a Git that is away holds nothing up that is known.
+    /// The hooks come from Git, as it was when the deletion began: one that has run is not run again because Git moved. Only
+    /// where one failed is Git looked at anew, for it may have been mended there; a Git that is away holds nothing up.
     async fn gather_to_leave(
         &self,
         application: &Application,
@@ -142,9 +143,11 @@ impl Run<'_> {
         ground: &Ground,
         memory: &mut Memory,
     ) -> Result<Arc<Gathered>, NotGathered> {
-        let gathered = self.gather(application, app, ground, memory).await;
-        if gathered.is_ok() || self.glance.look == Look::Live {
-            return gathered;
+        if self.glance.look > Look::Live && !memory.failed_hooks.is_empty() {
+            let mended = self.gather(application, app, ground, memory).await;
+            if mended.is_ok() {
+                return mended;
+            }
         }
         let glance = Glance { look: Look::Live, ..self.glance };
         let known = memory.gathered.as_ref().and_then(Kept::wake);
