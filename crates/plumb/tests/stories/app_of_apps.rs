@@ -73,3 +73,33 @@ async fn the_root_stays_green_and_takes_down_what_its_children_hold_if_they_say_
     ensure!(left.is_some(), "a child without finalizer leaves its objects behind");
     Ok(())
 }
+
+/// A parent hears of its children's health at once: nobody writes the children but plumb itself.
+#[tokio::test]
+async fn a_wave_of_children_waits_for_the_health_of_the_one_before() -> Result<()> {
+    let stage = Stage::set().await?;
+    let script = "local told = obj.status and obj.status.health\n\
+                  return {status = told and told.status or 'Progressing', message = told and told.message or ''}";
+    stage.setting("argocd-cm", "resource.customizations.health.argoproj.io_Application", script).await?;
+    let wave = |child: Value, wave: &str| objects::annotated(child, "argocd.argoproj.io/sync-wave", wave);
+    let first = wave(child(&stage, "first", &[]), "0");
+    let second = wave(child(&stage, "second", &[]), "1");
+    let held = objects::with(objects::deployment("held", 1), "/spec/paused", json!(true));
+    stage.repo.commit(&[
+        ("app/children.yaml", objects::manifests(&[first.clone(), second.clone()])),
+        ("first/held.yaml", objects::manifests(std::slice::from_ref(&held))),
+        ("second/map.yaml", objects::manifests(&[objects::config_map("later", &[])])),
+    ])?;
+    let root = stage.application("root", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    let waits = |app: &Value| {
+        let message = app["status"]["operationState"]["message"].as_str().unwrap_or_default();
+        message.contains("waiting for healthy state of argoproj.io/Application/first: Suspended")
+    };
+    stage.place.wait(&root, "waits for the first child", waits).await?;
+    ensure!(stage.place.get(&second).await?.is_none(), "the second wave waits");
+    stage.repo.commit(&[("first/held.yaml", objects::manifests(&[objects::deployment("held", 1)]))])?;
+    stage.refresh(&first).await?;
+    stage.place.wait(&second, "comes then", is_synced).await?;
+    stage.place.wait(&root, "is well", is_synced).await?;
+    Ok(())
+}

@@ -227,3 +227,57 @@ async fn a_namespace_that_a_sync_made_keeps_its_marks_and_comes_back() -> Result
     stage.place.delete(&namespace).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn the_automation_stops_when_it_is_switched_off_and_goes_on_when_it_is_switched_on() -> Result<()> {
+    let stage = Stage::set().await?;
+    let map = |value: &str| objects::config_map("map", &[("a", value)]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(&[map("1")]))])?;
+    let automated = |enabled: bool| json!({"automated": {"enabled": enabled, "selfHeal": true}});
+    let app = stage.application("switched", |app| app["spec"]["syncPolicy"] = automated(true)).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let switch = |enabled: bool| json!({"spec": {"syncPolicy": automated(enabled)}});
+    stage.place.patch_as("a-person", &app, &switch(false)).await?;
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(&[map("2")]))])?;
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    stage.place.patch_as("kubectl-edit", &map("1"), &json!({"data": {"a": "3"}})).await?;
+    stage.refresh(&app).await?;
+    let live = stage.place.get(&map("1")).await?.unwrap_or_default();
+    assert_eq!(live["data"]["a"], "3", "neither a commit nor an edit is synced");
+    stage.place.patch_as("a-person", &app, &switch(true)).await?;
+    stage.place.wait(&map("2"), "is as Git says", |map| map["data"]["a"] == "2").await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+/// A commit may bring a new version of a kind and objects of it.
+#[tokio::test]
+async fn a_new_version_of_a_kind_and_its_objects_come_in_one_sync() -> Result<()> {
+    let stage = Stage::set().await?;
+    let group = format!("{}.plumb.dev", stage.place.name());
+    let schema = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let old = objects::crd(&group, "Gear", &schema);
+    let object = |version: &str, size: u8| {
+        let mut gear = objects::custom(&group, "Gear", "big", &json!({"size": size}));
+        gear["apiVersion"] = json!(format!("{group}/{version}"));
+        gear
+    };
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[object("v1", 1), old.clone()]))])?;
+    let app =
+        stage.application("versions", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let mut new = old.clone();
+    let mut second = old["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    new["spec"]["versions"][0]["storage"] = json!(false);
+    if let Some(versions) = new["spec"]["versions"].as_array_mut() {
+        versions.push(second);
+    }
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[object("v2", 2), new]))])?;
+    stage.refresh(&app).await?;
+    stage.place.wait(&object("v1", 2), "has the new size", |gear| gear["spec"]["size"] == 2).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.delete(&old).await?;
+    Ok(())
+}
