@@ -1,19 +1,23 @@
 //! One class for every difference between what Git asks and what the cluster holds.
 
+mod addition;
+mod refusal;
+
 use serde_json::Value;
 
-use super::case::{Case, Explained, Prediction, is_path, is_under, last_field};
+use self::addition::explain_addition;
+pub(super) use self::addition::had;
+use self::refusal::explain_refusal;
+
+use super::Previous;
+use super::case::{Case, Explained, Prediction, is_under, last_field};
 use super::classes::{
     admission_mutated, behind, blocked, controller_owned, equivalent_value, live_edit, phantom_default,
-    rejected_field, schema_default, shared_resource, stale_ownership, tug_of_war, unclaimed_addition,
-    unexplained, unstable_render,
+    rejected_field, shared_resource, tug_of_war, unexplained, unstable_render,
 };
 use super::evidence::{DryRun, Question};
 use super::ignored::is_ignored;
-use super::{ApiFailure, Previous};
-use crate::compare::{Addition, Change, Difference, Fill, Forgiven, Reason, Spelling, is_zero, twin};
-use crate::fields::is_control_plane;
-use crate::ignore::Ignored;
+use crate::compare::{Change, Difference, Forgiven, Reason, Spelling, is_zero};
 use crate::normalize::{is_kept_annotation, is_kept_label, respelled_keys};
 use crate::object::{FieldPath, Manifest};
 use crate::tracking::{INSTALLATION_ANNOTATION, TRACKING_ANNOTATION};
@@ -139,16 +143,19 @@ fn explain_missing_zero(case: &Case<'_>, difference: &Difference<'_>) -> Option<
 /// From the most telling evidence to the least.
 fn explain_difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     if case.is_dropped_by_server(difference) {
+        if case.was_asked(difference) {
+            return match taken_by_admission(case, difference) {
+                Prediction::Asked => None,
+                Prediction::Unchanged => Some(dropped(case, difference)),
+                Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {
+                    Some(rejected_field::dropped(case, difference))
+                }
+            };
+        }
         // The record may be of another value: `hostNetwork: false` leaves nothing but its name in it.
-        let word = if case.was_asked(difference) {
-            taken_by_admission(case, difference)
-        } else {
-            case.predict(difference)
-        };
-        match word {
+        match case.predict(difference) {
             Prediction::Asked => return None,
             Prediction::Unchanged => return Some(dropped(case, difference)),
-            _ if case.was_asked(difference) => return Some(rejected_field::dropped(case, difference)),
             Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
         }
     }
@@ -312,287 +319,4 @@ fn explain_by_dry_run(case: &Case<'_>, difference: &Difference<'_>) -> Option<Ex
         }
         Prediction::Changed | Prediction::Unavailable => Some(behind::difference(case, difference)),
     }
-}
-
-fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict: bool) -> Option<Explained> {
-    if let Some(replacement) = live_edit::replacement(case, addition) {
-        return Some(replacement);
-    }
-    if let Some(default) = schema_default::addition(addition) {
-        return explain_default(case, addition, default);
-    }
-    let place = addition.whole.as_ref().unwrap_or(&addition.path);
-    if let Some(entry) = case.other_writer(place) {
-        // It is the control plane that chooses a claim's volume, a pod's node.
-        if addition.fill == Fill::Allocated && is_control_plane(entry.manager) {
-            return Some(schema_default::unowned(addition).by(entry));
-        }
-        if is_status_of_controller(addition, entry.subresource, entry.manager) {
-            return None;
-        }
-        let stale = stale_ownership::shared(case, addition, entry)
-            .or_else(|| stale_ownership::delivered(case, addition, entry))
-            .or_else(|| stale_ownership::dropped(case, addition, entry));
-        if let Some(stale) = stale {
-            return Some(stale);
-        }
-        if addition.whole.is_some() {
-            if git_changed(case, place)? {
-                return match case.predict_addition(addition) {
-                    Prediction::Asked | Prediction::Refused => None,
-                    Prediction::Unchanged => Some(unowned(case, addition)),
-                    Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
-                };
-            }
-            // Perhaps it is Git that dropped it, and the server does not take the rest; or the server made it of what they
-            // changed, for whoever changes a part owns the whole.
-            let is_unsure = matches!(case.facts().previous, Previous::Unknown);
-            match case.predict_addition(addition) {
-                Prediction::Asked => return None,
-                Prediction::Refused if is_unsure => return None,
-                Prediction::Unchanged => return Some(unowned(case, addition)),
-                Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {}
-            }
-        }
-        if addition.in_whole_map {
-            // Whoever changes a part of it owns the whole, with what the server filled in.
-            match case.predict_addition(addition) {
-                Prediction::Asked | Prediction::Refused => return None,
-                Prediction::Unchanged => return Some(unowned(case, addition)),
-                Prediction::Changed | Prediction::Unavailable => {}
-            }
-            let extra = Difference {
-                path: addition.path.clone(),
-                desired_path: addition.path.clone(),
-                whole: addition.whole.clone(),
-                change: Change::Extra,
-                desired: None,
-                live: Some(addition.live),
-            };
-            return explain_difference(case, &extra);
-        }
-        return Some(controller_owned::addition(case, addition, entry).unwrap_or_else(|| {
-            tug_of_war::escalate(case, unclaimed_addition::addition(addition, entry, strict))
-        }));
-    }
-    if let Some(entry) = stale_ownership::owner(case, addition) {
-        if unclaimed_addition::was_seen(case, addition, entry) {
-            return Some(unclaimed_addition::addition(addition, entry, strict));
-        }
-        if let Some(stale) = stale_ownership::addition(case, addition, entry) {
-            return Some(stale);
-        }
-    } else if case.is_ours(place) && !matches!(case.facts().previous, Previous::Same) {
-        if let Some(held) = unstable_render::held(case, addition) {
-            return Some(held);
-        }
-        return match case.predict_addition(addition) {
-            Prediction::Asked | Prediction::Refused => None,
-            Prediction::Unchanged => Some(unowned(case, addition)),
-            Prediction::Changed if addition.whole.is_some() && case.is_filled_anew(addition) => {
-                Some(unowned(case, addition))
-            }
-            Prediction::Unavailable if addition.whole.is_some() => Some(perhaps_dropped(case, addition)),
-            Prediction::Changed | Prediction::Unavailable => Some(behind::dropped(addition)),
-        };
-    }
-    if case.owners.is_empty() && addition.fill == Fill::None {
-        return Some(unclaimed_addition::nobody(addition, strict));
-    }
-    if is_scaled(case, addition) {
-        return controller_owned::scaled_addition(case, addition)
-            .or_else(|| Some(tug_of_war::escalate(case, unclaimed_addition::scaled(addition, strict))));
-    }
-    Some(unowned(case, addition))
-}
-
-/// A field with its default value. If this app applied it and Git dropped the line, an apply takes it out, and the server
-/// fills it in again: nearly always. A pod gets `enableServiceLinks`, a pod template only keeps it.
-fn explain_default(case: &Case<'_>, addition: &Addition<'_>, default: Explained) -> Option<Explained> {
-    if addition.whole.is_some()
-        || matches!(case.facts().previous, Previous::Same)
-        || !is_named(case, addition)
-    {
-        return Some(default);
-    }
-    match case.predict_addition(addition) {
-        Prediction::Asked => None,
-        Prediction::Changed => Some(behind::dropped(addition)),
-        Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => Some(default),
-    }
-}
-
-/// Does our record name the place, or one around it that Git does not have either (`behavior: {}`, which the server fills)?
-fn is_named(case: &Case<'_>, addition: &Addition<'_>) -> bool {
-    let Some(ours) = case.owners.ours() else { return false };
-    let outer = std::iter::successors(Some(addition.path.clone()), FieldPath::parent);
-    let mut gone = outer.take_while(|place| place.find(case.desired.value()).is_none());
-    gone.any(|place| ours.names(&place, case.live.value()))
-}
-
-/// Replicas that are not the default were set by a write through `scale`, which leaves no record where nobody owns
-/// them.
-fn is_scaled(case: &Case<'_>, addition: &Addition<'_>) -> bool {
-    case.is_built_in() && addition.fill == Fill::None && is_path(&addition.path, &["spec", "replicas"])
-}
-
-/// Nobody's field: the server's or an admission configuration's.
-fn unowned(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
-    admission_mutated::addition(case, addition)
-        .filter(|_| addition.fill == Fill::None)
-        .unwrap_or_else(|| schema_default::unowned(addition))
-}
-
-/// Something in a list or map that is ours as a whole, and a server that cannot say whether it would stay: what
-/// was applied before tells, if it is known.
-fn perhaps_dropped(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
-    match case.facts().previous {
-        Previous::Changed(Some(previous)) if had(case, previous, addition) => behind::dropped(addition),
-        Previous::Changed(Some(_)) | Previous::Same => unowned(case, addition),
-        Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => unexplained::addition(addition),
-    }
-}
-
-pub(super) fn had(case: &Case<'_>, previous: &Manifest, addition: &Addition<'_>) -> bool {
-    let schema = case.kind.map(|kind| kind.root);
-    let place = twin(&addition.path, case.live.value(), previous.value(), schema);
-    place.is_some_and(|place| place.find(previous.value()).is_some())
-}
-
-/// Metadata that the cluster's controllers write beside a status.
-fn is_status_of_controller(addition: &Addition<'_>, subresource: Option<&str>, manager: &str) -> bool {
-    subresource == Some("status")
-        && is_control_plane(manager)
-        && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
-}
-
-/// Is it known that Git's value of this place is not what was applied last? `None`: a question was noted.
-fn git_changed(case: &Case<'_>, place: &FieldPath) -> Option<bool> {
-    match case.facts().previous {
-        Previous::Unknown | Previous::Same | Previous::Rerendered => Some(false),
-        Previous::Changed(Some(previous)) => {
-            let schema = case.kind.map(|kind| kind.root);
-            let (live, desired) = (case.live.value(), case.desired.value());
-            let place = twin(place, live, desired, schema);
-            Some(place.is_none_or(|place| case.asked_in(previous, &place) != place.find(desired)))
-        }
-        // Each render of an unstable chart is another object; that says nothing about this place.
-        Previous::Changed(None) => case.is_unstable(&FieldPath::root()).map(|unstable| !unstable),
-    }
-}
-
-/// The dry-run was refused: one finding, unless taking over what nobody owns makes it pass.
-fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<Explained> {
-    let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return Vec::new() };
-    if !failure.is_final() || is_beside_edited_key(failure, found) {
-        return Vec::new();
-    }
-    if let Some(leftovers) = forbidden_leftovers(case, failure) {
-        let fields = case.comparison.differences.iter().filter(|difference| !is_aside(&difference.path));
-        let mut found: Vec<Explained> =
-            fields.map(|difference| behind::difference(case, difference)).collect();
-        found.extend(leftovers.into_iter().map(|path| {
-            let mut explained = Explained::new(
-                super::DriftClass::Behind,
-                path.clone(),
-                true,
-                format!("{path} was filled in for Git's former choice, and the new one forbids it"),
-            );
-            explained.take = Some(path);
-            explained
-        }));
-        return found;
-    }
-    let unsettled = unsettled(case, found, ignored);
-    if unsettled.is_empty() && is_all_kept(case, failure, found, ignored) {
-        return Vec::new();
-    }
-    blocked::refused(case, failure, &unsettled)
-}
-
-/// Does an apply leave everything that differs as it is (a controller's field, a value that is rendered anew each time)?
-/// Then what the server refused is not what a sync would send.
-fn is_all_kept(case: &Case<'_>, failure: &ApiFailure, found: &[Explained], ignored: &Ignored) -> bool {
-    let mut differences = case
-        .comparison
-        .differences
-        .iter()
-        .filter(|difference| {
-            !is_aside(&difference.path)
-                && !is_ignored(case, ignored, &difference.path, &difference.desired_path)
-        })
-        .peekable();
-    // A complaint about another place that Git has is not settled by what is kept.
-    let is_about_kept = |place: &FieldPath| {
-        let is_gits = place.parent().is_some_and(|parent| parent.find(case.desired.value()).is_some());
-        let mut kept = found.iter().filter_map(|known| known.keep.as_ref().or(known.leave_out.as_ref()));
-        !is_gits || kept.any(|kept| place.starts_with(kept) || kept.starts_with(place))
-    };
-    let is_kept = |difference: &Difference<'_>| {
-        found.iter().any(|known| {
-            known.keep.as_ref().is_some_and(|kept| difference.path.starts_with(kept))
-                || known.leave_out.as_ref() == Some(&difference.desired_path)
-        })
-    };
-    differences.peek().is_some()
-        && !found.iter().any(|known| known.counts)
-        && failure.causes.iter().all(|cause| is_about_kept(&FieldPath::from_server(&cause.field)))
-        && differences.all(|difference| is_kept(difference) && !is_of_other_shape(difference))
-}
-
-/// What an apply would have to change, and no finding names yet.
-fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<FieldPath> {
-    let differences = case.comparison.differences.iter();
-    let differences = differences.map(|difference| (&difference.path, &difference.desired_path));
-    let is_unchanged = matches!(case.facts().previous, Previous::Same);
-    let dropped = case.comparison.additions.iter().filter(|addition| {
-        let place = addition.whole.as_ref().unwrap_or(&addition.path);
-        !is_unchanged && addition.fill == Fill::None && case.is_ours(place)
-    });
-    differences
-        .chain(dropped.map(|addition| (&addition.path, &addition.path)))
-        .filter(|(path, desired_path)| {
-            // That Git writes null says nothing of what the cluster has.
-            let is_named =
-                |known: &Explained| known.field == **path && known.class != super::DriftClass::PhantomDefault;
-            !is_aside(path) && !is_ignored(case, ignored, path, desired_path) && !found.iter().any(is_named)
-        })
-        .map(|(path, _)| path.clone())
-        .collect()
-}
-
-/// Git's item would stand beside the one that somebody made of it by changing its key, and the two clash (two
-/// ports of one name). The sync takes the other one over and removes it, so nothing is in the way.
-fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
-    let lists: Vec<FieldPath> = found
-        .iter()
-        .filter(|explained| explained.class == super::DriftClass::LiveEdit)
-        .filter_map(|explained| explained.take.as_ref()?.parent())
-        .collect();
-    !failure.causes.is_empty()
-        && failure.causes.iter().all(|cause| {
-            let place = FieldPath::from_server(&cause.field);
-            matches!(cause.reason.as_str(), "FieldValueDuplicate" | "FieldValueRequired")
-                && lists.iter().any(|list| place.starts_with(list))
-        })
-}
-
-/// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of
-/// the former choice (`rollingUpdate` beside `type: Recreate` or `type: OnDelete`, which the server calls invalid).
-fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<FieldPath>> {
-    let places: Vec<FieldPath> = failure
-        .causes
-        .iter()
-        .filter(|cause| matches!(cause.reason.as_str(), "FieldValueForbidden" | "FieldValueInvalid"))
-        .map(|cause| FieldPath::from_server(&cause.field))
-        .collect();
-    let all_left_over = places.iter().all(|place| {
-        place.find(case.desired.value()).is_none()
-            && place.find(case.live.value()).is_some()
-            && case.owners.of_place(place).all(|entry| entry.is_ours() || entry.is_client_side_apply())
-    });
-    // What cannot be changed does not become so by being taken over.
-    let is_immutable = failure.causes.iter().any(|cause| blocked::is_immutable(&cause.message));
-    (!places.is_empty() && places.len() == failure.causes.len() && all_left_over && !is_immutable)
-        .then_some(places)
 }
