@@ -1,6 +1,8 @@
 //! The judgement of one object, by the same function that the engine uses, with its questions answered by the
 //! server.
 
+use std::fmt;
+
 use anyhow::{Context, Result};
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
@@ -17,14 +19,27 @@ use crate::kinds::Kind;
 use crate::server::{Effect, Server};
 
 /// What is remembered of the last apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+#[derive(Clone, Copy, PartialEq)]
+pub enum Memory<'a> {
     /// It was exactly this.
     Same,
     /// Something else.
     Changed,
+    /// This.
+    Before(&'a Manifest),
     /// Nothing, as after a start.
     Unknown,
+}
+
+impl fmt::Debug for Memory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Same => "Same",
+            Self::Changed => "Changed",
+            Self::Before(_) => "Before",
+            Self::Unknown => "Unknown",
+        })
+    }
 }
 
 /// Judges objects of one cluster.
@@ -60,7 +75,7 @@ impl Bench<'_> {
         &self,
         desired: &DesiredObject,
         live: &Value,
-        memory: Memory,
+        memory: Memory<'_>,
         answer: Option<DryRun<'_>>,
     ) -> Result<Option<Verdict>> {
         let live = Manifest::new(live.clone()).context("a live object")?;
@@ -77,6 +92,7 @@ impl Bench<'_> {
                 previous: match memory {
                     Memory::Same => Previous::Same,
                     Memory::Changed => Previous::Changed(None),
+                    Memory::Before(previous) => Previous::Changed(Some(previous)),
                     Memory::Unknown => Previous::Unknown,
                 },
                 ..Facts::default()
@@ -100,7 +116,7 @@ impl Bench<'_> {
         kind: &Kind,
         desired: &DesiredObject,
         live: &Value,
-        memory: Memory,
+        memory: Memory<'_>,
     ) -> Result<Judged> {
         if let Some(verdict) = self.at_once(desired, live, memory, None)? {
             return Ok(Judged { verdict, asked: false });

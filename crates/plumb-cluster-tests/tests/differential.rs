@@ -169,7 +169,7 @@ impl Differential<'_> {
         let mut upsets = Upsets::new(kind, seed, other);
         let mut course = Life {
             kind,
-            what: format!("{} {seed}", kind.name()),
+            what: format!("{} {}", kind.name(), object["metadata"]["name"].as_str().unwrap_or_default()),
             applied: object.clone(),
             desired: object,
             counts,
@@ -238,9 +238,14 @@ impl Differential<'_> {
     async fn look(&self, course: &Life<'_>, story: &[String], is_in_sync: bool) -> Result<Vec<String>> {
         let wanted = desired(&course.desired)?;
         let Some((live, dry_run)) = self.still(course, &wanted).await? else { return Ok(Vec::new()) };
-        let known = if course.applied == course.desired { Memory::Same } else { Memory::Changed };
+        let applied = desired(&course.applied)?.manifest;
+        let memories = if course.applied == course.desired {
+            vec![Memory::Same, Memory::Unknown]
+        } else {
+            vec![Memory::Before(&applied), Memory::Changed, Memory::Unknown]
+        };
         let mut problems = Vec::new();
-        for memory in [known, Memory::Unknown] {
+        for memory in memories {
             let judged = self.bench.judge(course.kind, &wanted, &live, memory).await?;
             let tally = if is_in_sync { &course.counts.in_sync } else { &course.counts.upset };
             tally.add(judged.asked);

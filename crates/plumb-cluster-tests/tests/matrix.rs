@@ -337,7 +337,13 @@ impl Matrix<'_> {
                     continue;
                 }
                 add(&self.counts.committed);
-                for memory in [Memory::Changed, Memory::Unknown] {
+                let before = Memory::Before(&tried.wanted.manifest);
+                let memories = if is_ours {
+                    &[before, Memory::Changed, Memory::Unknown][..]
+                } else {
+                    &[Memory::Unknown]
+                };
+                for memory in memories.iter().copied() {
                     let verdict = self.bench.judge(tried.kind, &wanted, tried.live, memory).await?.verdict;
                     let mut counted = verdict.findings.iter().filter(|finding| finding.counts);
                     if !counted.any(|finding| finding.fields.iter().any(|named| is_near(named, &field))) {
@@ -427,7 +433,7 @@ impl Matrix<'_> {
         &self,
         tried: Tried<'_>,
         patch: &Value,
-        memory: Memory,
+        memory: Memory<'_>,
     ) -> Result<Option<(Judged, Value)>> {
         let _turn = tried.turn.write().await;
         let (kind, object) = (tried.kind, tried.wanted.manifest.value());
