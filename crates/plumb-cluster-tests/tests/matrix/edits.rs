@@ -1,0 +1,209 @@
+//! Fields that somebody changes in the cluster.
+
+use anyhow::Result;
+use plumb_cluster_tests::bench::{Judged, Memory};
+use plumb_cluster_tests::change;
+use plumb_cluster_tests::generate::{is_merged, is_open};
+use plumb_cluster_tests::kinds::Kind;
+use plumb_cluster_tests::server::{Answer, Effect};
+use plumb_core::desired::DesiredObject;
+use plumb_core::drift::{Finding, VerdictStatus};
+use plumb_core::object::{FieldPath, Segment};
+use serde_json::{Map, Value, json};
+use tokio::sync::RwLock;
+
+use crate::{Matrix, add, noted};
+
+/// Who changes fields: a person, whose edits always count.
+const SOMEBODY: &str = "kubectl-edit";
+
+impl Matrix<'_> {
+    /// One field, changed and taken out by somebody else.
+    pub(crate) async fn field(&self, tried: Tried<'_>, leaf: &[Segment], what: &str) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let Tried { kind, wanted, live, own, .. } = tried;
+        let object = wanted.manifest.value();
+        let (mut was_changed, mut was_taken) = (false, false);
+        for value in change::alternatives(kind, object, leaf).into_iter().take(9) {
+            let patch = change::replace(leaf, &value);
+            let answer = self.play(tried, &patch).await?;
+            if !answer.is_fine() {
+                continue;
+            }
+            was_taken = true;
+            if change::touched(own, live, &answer.body).is_empty() {
+                continue;
+            }
+            was_changed = true;
+            add(&self.counts.changed);
+            let said = format!("{what} {} = {value}", FieldPath::from(leaf.to_vec()));
+            problems.extend(self.changed(tried, &patch, &answer.body, &said).await?);
+            break;
+        }
+        match (was_changed, was_taken) {
+            (false, false) => add(&self.counts.refused),
+            (false, true) => add(&self.counts.without_effect),
+            (true, _) => {}
+        }
+        // A list item that goes moves those after it; a field does not. What says the same as nothing may go.
+        let patch = change::remove(leaf);
+        let says_nothing = !kind.is_built_in()
+            && FieldPath::from(leaf.to_vec()).find(object).is_some_and(|value| {
+                *value == json!(false) || *value == json!(0) || *value == json!("") || *value == json!([])
+            });
+        if matches!(leaf.last(), Some(Segment::Index(_))) || says_nothing {
+            return Ok(problems);
+        }
+        let answer = self.play(tried, &patch).await?;
+        if answer.is_fine() && !change::touched(own, live, &answer.body).is_empty() {
+            add(&self.counts.removed);
+            let said = format!("{what} {} taken out", FieldPath::from(leaf.to_vec()));
+            problems.extend(self.changed(tried, &patch, &answer.body, &said).await?);
+        }
+        Ok(problems)
+    }
+
+    /// What the server would make of somebody's patch.
+    async fn play(&self, tried: Tried<'_>, patch: &Value) -> Result<Answer> {
+        let _turn = tried.turn.read().await;
+        self.server.patch(tried.kind, tried.wanted.manifest.value(), SOMEBODY, patch, Effect::DryRun).await
+    }
+
+    /// The state after a change must be red, by the fields that were touched and no others. What Git leaves empty and
+    /// is merged piece by piece is not Git's: what somebody puts there is told, and does not count.
+    async fn changed(
+        &self,
+        tried: Tried<'_>,
+        patch: &Value,
+        after: &Value,
+        said: &str,
+    ) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        for memory in [Memory::Same, Memory::Unknown] {
+            let (verdict, after) = match self.bench.at_once(tried.wanted, after, memory, None)? {
+                Some(verdict) => (verdict, after.clone()),
+                None => match self.really(tried, patch, memory).await? {
+                    Some((judged, after)) => (judged.verdict, after),
+                    None => continue,
+                },
+            };
+            let mut touched = change::touched(tried.own, tried.live, &after);
+            touched
+                .retain(|field| !tried.is_controllers(field, &after) && !tried.asks_nothing(field, &after));
+            let (unclaimed, expected): (Vec<FieldPath>, Vec<FieldPath>) =
+                touched.into_iter().partition(|field| tried.is_left_to_others(field, &after));
+            let fields: Vec<&FieldPath> = verdict
+                .findings
+                .iter()
+                .filter(|finding| finding.counts)
+                .flat_map(|finding| &finding.fields)
+                .collect();
+            let missed: Vec<String> = expected
+                .iter()
+                .filter(|field| !fields.iter().any(|named| is_about(named, field)))
+                .map(ToString::to_string)
+                .collect();
+            let foreign: Vec<String> = fields
+                .iter()
+                .filter(|named| !expected.iter().any(|field| is_about(named, field)))
+                .map(ToString::to_string)
+                .collect();
+            let untold: Vec<String> = unclaimed
+                .iter()
+                .filter(|field| {
+                    let tells = |finding: &Finding| finding.fields.iter().any(|named| is_about(named, field));
+                    !verdict.findings.iter().any(|finding| !finding.counts && tells(finding))
+                })
+                .map(ToString::to_string)
+                .collect();
+            let is_red = verdict.status == VerdictStatus::OutOfSync;
+            let is_right = is_red != expected.is_empty();
+            if !is_right || !missed.is_empty() || !foreign.is_empty() || !untold.is_empty() {
+                problems.push(format!(
+                    "{said} {memory:?}: {:?}, not named {missed:?}, named too {foreign:?}, not told {untold:?}; {}",
+                    verdict.status,
+                    noted(&verdict)
+                ));
+            } else if fields.iter().all(|named| expected.contains(named)) {
+                add(&self.counts.exact);
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Makes the change for real, judges with the server's word on it, and takes it back.
+    async fn really(
+        &self,
+        tried: Tried<'_>,
+        patch: &Value,
+        memory: Memory<'_>,
+    ) -> Result<Option<(Judged, Value)>> {
+        let _turn = tried.turn.write().await;
+        let (kind, object) = (tried.kind, tried.wanted.manifest.value());
+        let answer = self.server.patch(kind, object, SOMEBODY, patch, Effect::Real).await?;
+        if !answer.is_fine() {
+            return Ok(None);
+        }
+        add(&self.counts.asked_on_change);
+        let judged = self.bench.judge(kind, tried.wanted, &answer.body, memory).await?;
+        let back = self.server.apply(kind, object, Effect::Real).await?;
+        if !back.is_fine() || !change::touched(tried.own, tried.live, &back.body).is_empty() {
+            // What was put beside Git's fields is not taken back by an apply alone.
+            self.server.delete(kind, object).await?;
+            self.server.apply(kind, object, Effect::Real).await?.object("make it anew")?;
+        }
+        Ok(Some((judged, answer.body)))
+    }
+}
+
+/// The object whose fields are changed.
+#[derive(Clone, Copy)]
+pub(crate) struct Tried<'a> {
+    pub(crate) kind: &'a Kind,
+    pub(crate) wanted: &'a DesiredObject,
+    /// As it is when nobody has changed anything.
+    pub(crate) live: &'a Value,
+    /// The fields that Git sets.
+    pub(crate) own: &'a [Vec<Segment>],
+    pub(crate) turn: &'a RwLock<()>,
+}
+
+impl Tried<'_> {
+    /// Does Git write something empty here that is merged piece by piece, and did somebody put something into it?
+    /// That Git has it at all may be a choice (`emptyDir: {}`), so that it is gone counts.
+    fn is_left_to_others(&self, field: &FieldPath, after: &Value) -> bool {
+        let is_empty = |value: &Value| {
+            value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+        };
+        field.find(self.wanted.manifest.value()).is_some_and(is_empty)
+            && field.find(after).is_some()
+            && (is_merged(self.kind, field.segments()) || is_open(self.kind, field.segments()))
+    }
+
+    /// Does Git write an empty list here, and is there nothing? A controller may have put something there before.
+    fn asks_nothing(&self, field: &FieldPath, after: &Value) -> bool {
+        self.kind.is_built_in()
+            && field.find(self.wanted.manifest.value()) == Some(&json!([]))
+            && field.find(after).is_none_or(|value| value.is_null() || *value == json!([]))
+    }
+
+    /// Is it a place that the control plane fills at any time? The rules of an aggregated role change with every other
+    /// role, and the taints of a node that Git gives none with the node's state.
+    pub(crate) fn is_controllers(&self, field: &FieldPath, after: &Value) -> bool {
+        let git = self.wanted.manifest.value();
+        let is_in = |place: &str| field.starts_with(&FieldPath::from_pointer(place));
+        let by_state =
+            |taint: &Value| taint["key"].as_str().is_some_and(|key| key.starts_with("node.kubernetes.io/"));
+        let taints = after["spec"]["taints"].as_array();
+        (git.get("aggregationRule").is_some() && is_in("/rules"))
+            || (git["spec"]["taints"] == json!([])
+                && is_in("/spec/taints")
+                && taints.is_some_and(|taints| taints.iter().all(by_state)))
+    }
+}
+
+/// Does a finding on `named` speak of `field`? It names the field, or the list item that holds it.
+pub(crate) fn is_about(named: &FieldPath, field: &FieldPath) -> bool {
+    let is_item = matches!(named.segments().last(), Some(Segment::Index(_)));
+    named == field || (is_item && field.starts_with(named)) || named.starts_with(field)
+}
