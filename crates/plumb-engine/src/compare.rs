@@ -226,7 +226,7 @@ impl Comparison<'_> {
             // Where a sync follows and nobody else wrote, nobody asks what was there before.
             let is_told = self.doubt == Doubt::Ask || live.as_deref().is_some_and(has_other_writers);
             let before = || {
-                let set = before.get_or_init(|| memory.before.as_ref()?.shelf.set()).as_ref()?;
+                let set = before.get_or_init(|| memory.before.as_ref()?.kept.shelf.set()).as_ref()?;
                 set.get().objects.get(key).filter(|_| is_told).map(|object| &object.manifest)
             };
             let (previous, attempt) = past(memory, key, fingerprint, self.gathered, before);
@@ -331,8 +331,15 @@ fn past<'s>(
     gathered: &Gathered,
     before: impl FnOnce() -> Option<&'s Manifest>,
 ) -> (PreviousApply, PastAttempt) {
+    let was_in_sync =
+        memory.before.as_ref().is_some_and(|before| before.was_in_sync && !before.overwritten.contains(key));
     match memory.attempts.get(key) {
-        None => (PreviousApply::Unknown, PastAttempt::None),
+        None => {
+            let before = if was_in_sync { before() } else { None };
+            let before = before.filter(|before| Fingerprint::of(before) != desired).cloned().map(Box::new);
+            let previous = before.map(|before| PreviousApply::Changed(Some(before)));
+            (previous.unwrap_or_default(), PastAttempt::None)
+        }
         Some(record)
             if record.desired != desired
                 && matches!(record.result, AttemptResult::Applied)
@@ -341,8 +348,9 @@ fn past<'s>(
             (PreviousApply::Rerendered, PastAttempt::None)
         }
         Some(record) if record.desired != desired => {
-            let before = if matches!(record.result, AttemptResult::Applied) { before() } else { None };
-            let before = before.filter(|before| Fingerprint::of(before) == record.desired);
+            let is_applied = matches!(record.result, AttemptResult::Applied);
+            let before = if is_applied || was_in_sync { before() } else { None };
+            let before = before.filter(|before| was_in_sync || Fingerprint::of(before) == record.desired);
             (PreviousApply::Changed(before.cloned().map(Box::new)), PastAttempt::None)
         }
         Some(record) => match &record.result {

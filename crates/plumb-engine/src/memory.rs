@@ -1,7 +1,7 @@
 //! What the engine remembers about one app between two runs. All of it can be lost: the cluster has what
 //! matters, and the next run finds the rest again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,13 +23,30 @@ use crate::operation::ActiveOperation;
 use crate::sources::Kept;
 use crate::verdicts::Verdicts;
 
+/// What Git asked for before its newest commit.
+pub(crate) struct Before {
+    pub(crate) kept: Arc<Kept>,
+    /// Was the cluster found to be so? Then that is what it had, whether it was applied or somebody made it so.
+    pub(crate) was_in_sync: bool,
+    /// Of which objects is something newer applied since?
+    pub(crate) overwritten: BTreeSet<ObjectKey>,
+}
+
+impl Before {
+    pub(crate) fn new(kept: Arc<Kept>, was_in_sync: bool) -> Self {
+        Self { kept, was_in_sync, overwritten: BTreeSet::new() }
+    }
+}
+
 /// What the engine remembers about one app.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// What Git asked for at the last look.
     pub(crate) gathered: Option<Arc<Kept>>,
+    /// Was the cluster ever found to be as that asks?
+    pub(crate) was_in_sync: bool,
     /// What it asked for before that, as long as that may be what the cluster has.
-    pub(crate) before: Option<Arc<Kept>>,
+    pub(crate) before: Option<Before>,
     /// Did the last run find everything as Git asks, with nothing left to do or to say?
     pub(crate) at_rest: bool,
     /// What was tried, object by object.

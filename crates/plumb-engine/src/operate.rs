@@ -408,6 +408,9 @@ impl Run<'_> {
                     origin: compared.gathered.may_vary.then(|| compared.gathered.origin()),
                     result: attempt,
                 };
+                if let Some(before) = memory.before.as_mut().filter(|_| result.is_ok()) {
+                    before.overwritten.insert(key.clone());
+                }
                 memory.attempts.insert(key.clone(), record);
                 memory.finished.remove(key);
             }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tracing::debug;
 
 use crate::compare::Compared;
-use crate::memory::{AttemptRecord, AttemptResult, Fingerprint, Finished, Memory};
+use crate::memory::{AttemptRecord, AttemptResult, Before, Fingerprint, Finished, Memory};
 use crate::project::Ground;
 use crate::reconcile::Run;
 use crate::sources::Gathered;
@@ -90,7 +90,7 @@ impl Run<'_> {
                 return false;
             }
         };
-        memory.before.get_or_insert_with(|| then.kept());
+        memory.before.get_or_insert_with(|| Before::new(then.kept(), false));
         let commit = then.may_vary.then(|| then.commit());
         let mut recalled = false;
         for object in then.desired.get().objects.values() {

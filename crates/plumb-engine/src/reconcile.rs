@@ -27,7 +27,7 @@ use crate::compare::{Compared, Comparison};
 use crate::engine::Engine;
 use crate::events::Happening;
 use crate::evidence::Doubt;
-use crate::memory::{Ended, Memory};
+use crate::memory::{Before, Ended, Memory};
 use crate::metrics::ON_BEHALF;
 use crate::project::Ground;
 use crate::queue::{Job, Look, Trigger};
@@ -285,6 +285,7 @@ impl Run<'_> {
             self.engine.queue.push(app.id.clone(), Trigger::new(Look::Live, "operation ended"));
         }
         if memory.at_rest {
+            memory.was_in_sync = true;
             memory.before = None;
             memory.shrink();
         }
@@ -313,8 +314,9 @@ impl Run<'_> {
         let gathered =
             self.engine.sources.gather(application, app, ground, self.glance, known.as_ref()).await?;
         if known.is_none_or(|known| !Arc::ptr_eq(&known, &gathered)) {
-            let before = memory.gathered.replace(gathered.kept());
-            memory.before = memory.before.take().or(before);
+            let was_in_sync = std::mem::take(&mut memory.was_in_sync);
+            let before = memory.gathered.replace(gathered.kept()).map(|kept| Before::new(kept, was_in_sync));
+            memory.before = if was_in_sync { before } else { memory.before.take().or(before) };
         }
         Ok(gathered)
     }

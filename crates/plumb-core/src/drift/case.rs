@@ -13,7 +13,7 @@ use crate::compare::{Addition, Aside, Change, Comparison, Difference, Fill, comp
 use crate::fields::{Entry, Owners, is_controller_by_name, is_person};
 use crate::normalize::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest, Segment};
-use crate::schema::{KindSchema, ListType, Shape};
+use crate::schema::{KindSchema, ListType, Schema, Shape};
 use crate::witness::Note;
 
 /// One difference with its class.
@@ -364,16 +364,20 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The fields by which the items of a list are told apart, where it has such keys. The place may be of either side.
-    pub(super) fn keys_of(&self, list: &FieldPath) -> Option<&'a [String]> {
-        let schema = list.segments().iter().try_fold(self.kind?.root, |schema, segment| match segment {
+    /// The schema of a place.
+    pub(super) fn schema_of(&self, place: &FieldPath) -> Option<Schema<'a>> {
+        place.segments().iter().try_fold(self.kind?.root, |schema, segment| match segment {
             Segment::Field(name) => schema.known(name),
             Segment::Index(_) => match schema.shape() {
                 Shape::List { items, .. } => Some(items),
                 Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
             },
-        });
-        match schema?.shape() {
+        })
+    }
+
+    /// The fields by which the items of a list are told apart, where it has such keys. The place may be of either side.
+    pub(super) fn keys_of(&self, list: &FieldPath) -> Option<&'a [String]> {
+        match self.schema_of(list)?.shape() {
             Shape::List { list_type: ListType::Map(keys), .. } => Some(keys),
             Shape::List { .. } | Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
         }

@@ -9,14 +9,14 @@ use self::addition::explain_addition;
 pub(super) use self::addition::had;
 use self::refusal::explain_refusal;
 
-use super::Previous;
 use super::case::{Case, Explained, Prediction, is_under, last_field};
 use super::classes::{
     admission_mutated, behind, blocked, controller_owned, equivalent_value, live_edit, phantom_default,
     rejected_field, shared_resource, tug_of_war, unexplained, unstable_render,
 };
 use super::evidence::{DryRun, Question};
-use super::ignored::is_ignored;
+use super::ignored::{is_difference_ignored, is_ignored};
+use super::{DriftClass, Previous};
 use crate::compare::{Change, Difference, Forgiven, Reason, Spelling, is_zero};
 use crate::normalize::{is_kept_annotation, is_kept_label, respelled_keys};
 use crate::object::{FieldPath, Manifest};
@@ -38,7 +38,7 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
     }
     for difference in &case.comparison.differences {
         let aside = is_aside(&difference.path);
-        if !aside && !is_ignored(case, &ignored, &difference.path, &difference.desired_path) {
+        if !aside && !is_difference_ignored(case, &ignored, difference) {
             found.extend(explain_difference(case, difference));
         }
     }
@@ -66,10 +66,32 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
         }
         None | Some(_) => {}
     }
+    name_nulls_once(&mut found);
     found.retain(|explained| {
         !(explained.counts && is_ignored(case, &ignored, &explained.field, &explained.field))
     });
     found
+}
+
+/// Git writes null, and the cluster has something there: what that is says more, unless it means nothing either.
+fn name_nulls_once(found: &mut Vec<Explained>) {
+    let is_null = |known: &Explained| known.class == DriftClass::PhantomDefault;
+    let nulls: Vec<FieldPath> =
+        found.iter().filter(|known| is_null(known)).map(|known| known.field.clone()).collect();
+    if nulls.is_empty() {
+        return;
+    }
+    let beside: Vec<FieldPath> = found
+        .iter()
+        .filter(|known| !is_null(known) && known.class != DriftClass::SchemaDefault)
+        .filter(|known| nulls.contains(&known.field))
+        .map(|known| known.field.clone())
+        .collect();
+    found.retain(|known| match known.class {
+        DriftClass::PhantomDefault => !beside.contains(&known.field),
+        DriftClass::SchemaDefault => !nulls.contains(&known.field),
+        _ => true,
+    });
 }
 
 /// A tracking mark.

@@ -3,9 +3,20 @@
 use serde_json::Value;
 
 use super::case::Case;
+use crate::compare::{Change, Difference};
 use crate::ignore::Ignored;
 use crate::normalize::is_item_without_key;
 use crate::object::{FieldPath, has_all};
+
+/// Do the rules ignore this difference? Nobody owns an item of Git's that is not there; in its position stands another.
+pub(super) fn is_difference_ignored(case: &Case<'_>, ignored: &Ignored, difference: &Difference<'_>) -> bool {
+    let (live, desired) = (&difference.path, &difference.desired_path);
+    if difference.change == Change::ItemMissing && !ignored.managers.is_empty() {
+        let by_place = Ignored { managers: Vec::new(), ..ignored.clone() };
+        return is_ignored(case, &by_place, live, desired);
+    }
+    is_ignored(case, ignored, live, desired)
+}
 
 /// Do the rules ignore what differs here?
 pub(super) fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &FieldPath) -> bool {

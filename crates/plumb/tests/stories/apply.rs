@@ -336,3 +336,49 @@ async fn what_was_replaced_is_judged_by_its_fields_as_if_it_had_been_applied() -
     stage.until_sync(&app, "Synced").await?;
     Ok(())
 }
+
+/// The defaults in it belong to whoever created the object, or to nobody: a handler without a port is none.
+#[tokio::test]
+async fn what_another_tool_made_goes_as_a_whole_when_git_chooses_otherwise() -> Result<()> {
+    let stage = Stage::set().await?;
+    let probe = "/spec/template/spec/containers/0/readinessProbe";
+    let web = |handler: Value| objects::with(objects::deployment("web", 1), probe, handler);
+    let first = web(json!({"httpGet": {"path": "/", "port": 80}}));
+    stage.place.apply(&first).await?;
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(std::slice::from_ref(&first)))])?;
+    let app = stage.application("adopts", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let second = web(json!({"tcpSocket": {"port": 80}}));
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(std::slice::from_ref(&second)))])?;
+    stage.refresh(&app).await?;
+    let handlers = |live: &Value| {
+        let probe = live.pointer(probe).cloned().unwrap_or_default();
+        (probe["httpGet"].is_null(), probe["tcpSocket"]["port"] == 80)
+    };
+    stage.place.wait(&first, "has the other handler", |live| handlers(live) == (true, true)).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+/// Whether it was applied or somebody had made it so before: Git had it, and has it no more.
+#[tokio::test]
+async fn what_git_asked_for_and_somebody_made_so_before_goes_with_git() -> Result<()> {
+    let stage = Stage::set().await?;
+    let map = |data: &[(&str, &str)]| objects::config_map("map", data);
+    let commit =
+        |data: &[(&str, &str)]| stage.repo.commit(&[("app/map.yaml", objects::manifests(&[map(data)]))]);
+    commit(&[("a", "1"), ("b", "2")])?;
+    let app =
+        stage.application("foreseen", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.place.patch_as("kubectl-edit", &map(&[]), &json!({"data": {"b": "9"}})).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    commit(&[("a", "1"), ("b", "9")])?;
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "Synced").await?;
+    commit(&[("a", "1")])?;
+    stage.refresh(&app).await?;
+    stage.place.wait(&map(&[]), "has lost it", |live| live["data"] == json!({"a": "1"})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}

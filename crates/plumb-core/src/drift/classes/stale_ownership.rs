@@ -4,8 +4,9 @@ use super::super::case::{Case, Explained, last_field, writer};
 use super::super::explain::had;
 use super::super::{DriftClass, Fix, FixKind, Previous};
 use super::unclaimed_addition;
-use crate::compare::{Addition, Fill};
+use crate::compare::{Addition, Fill, twin};
 use crate::fields::{Entry, Operation, is_control_plane};
+use crate::object::{FieldPath, Segment};
 
 /// An earlier apply, by client or by another tool, that still owns something.
 pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_>) -> Option<&'c Entry<'a>> {
@@ -25,12 +26,18 @@ pub(in crate::drift) fn shared(
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let ours = case.owners.ours()?;
-    let is_over = entry.time_text <= ours.time_text
-        && entry.subresource.is_none()
-        && !is_control_plane(entry.manager)
-        && !case.is_shown_controller(entry);
     let had_git = addition.whole.is_none() && ours.names(&addition.path, case.live.value());
-    (is_over && had_git).then(|| kept_alive(addition, entry))
+    (is_over(case, entry) && had_git).then(|| kept_alive(case, addition, entry))
+}
+
+/// Has this writer done nothing since our last apply, and is it no controller at work?
+fn is_over(case: &Case<'_>, entry: &Entry<'_>) -> bool {
+    case.owners.ours().is_some_and(|ours| entry.time_text <= ours.time_text) && !is_at_work(case, entry)
+}
+
+/// Is it a controller, which would put back what it wrote?
+pub(in crate::drift) fn is_at_work(case: &Case<'_>, entry: &Entry<'_>) -> bool {
+    entry.subresource.is_some() || is_control_plane(entry.manager) || case.is_shown_controller(entry)
 }
 
 /// Did this writer deliver the whole object before this app did? Its record has what Git asks for as well, so the rest of it
@@ -50,12 +57,9 @@ pub(in crate::drift) fn delivered(
                 && !last_field(&addition.path).is_some_and(|name| name.starts_with("meta.helm.sh/"))
         }
     };
-    let is_over = entry.subresource.is_none()
-        && !is_control_plane(entry.manager)
-        && !case.is_shown_controller(entry)
-        && !unclaimed_addition::was_seen(case, addition, entry);
+    let is_over = !is_at_work(case, entry) && !unclaimed_addition::was_seen(case, addition, entry);
     (is_before_ours && is_delivery && is_over && addition.whole.is_none() && case.has_of_git(entry))
-        .then(|| kept_alive(addition, entry))
+        .then(|| kept_alive(case, addition, entry))
 }
 
 /// Git asked for it when this app applied last, and somebody else wrote it since: dropped from Git, it lives on by them.
@@ -67,7 +71,7 @@ pub(in crate::drift) fn dropped(
     let Previous::Changed(Some(previous)) = case.facts().previous else { return None };
     let is_theirs_to_keep = is_control_plane(entry.manager) || case.is_shown_controller(entry);
     (addition.whole.is_none() && !is_theirs_to_keep && had(case, previous, addition))
-        .then(|| kept_alive(addition, entry))
+        .then(|| kept_alive(case, addition, entry))
 }
 
 /// Was it part of what was applied? A client-side apply owns defaults too; the record of what it was given
@@ -82,15 +86,40 @@ pub(in crate::drift) fn addition(
         Some(last_applied) => addition.path.find(last_applied).is_some(),
         None => addition.fill == Fill::None && entry.manager != "before-first-apply",
     };
-    was_given.then(|| kept_alive(addition, entry))
+    was_given.then(|| kept_alive(case, addition, entry))
 }
 
-fn kept_alive(addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
+fn kept_alive(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
     let path = &addition.path;
     let why = format!("Git no longer has {path}; it lives on because `{}` still owns it", writer(entry));
     let mut explained = Explained::new(DriftClass::StaleOwnership, path.clone(), true, why).by(entry);
-    explained.take = Some(path.clone());
+    explained.take = Some(all_that_left(case, path, entry));
     explained
+}
+
+/// The outermost map around a place that Git does not have either (`httpGet` around its `port`), as long as nobody else has
+/// a part of it: the defaults in it go, too. They belong to whoever created the object, or to nobody.
+fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'_>) -> FieldPath {
+    let (live, desired) = (case.live.value(), case.desired.value());
+    let schema = case.kind.map(|kind| kind.root);
+    let is_gits = |outer: &FieldPath| {
+        twin(outer, live, desired, schema).is_some_and(|twin| twin.find(desired).is_some())
+    };
+    let is_left = |entry: &Entry<'_>| {
+        let is_apply = entry.is_ours() || entry.is_client_side_apply();
+        is_apply || entry.manager == keeper.manager || is_over(case, entry)
+    };
+    let mut widest = place.clone();
+    while let Some(outer) = widest.parent() {
+        let is_struct = case.schema_of(&outer).is_some_and(|schema| !schema.is_free_map());
+        let is_item = matches!(widest.segments().last(), Some(Segment::Index(_)));
+        let mut entries = case.owners.entries().iter().filter(|entry| entry.names(&outer, live));
+        if is_item || !is_struct || is_gits(&outer) || !entries.all(is_left) {
+            break;
+        }
+        widest = outer;
+    }
+    widest
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {

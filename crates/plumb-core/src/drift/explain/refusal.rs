@@ -1,9 +1,9 @@
 //! What the server refuses.
 
 use super::super::case::{Case, Explained};
-use super::super::classes::{behind, blocked};
+use super::super::classes::{behind, blocked, stale_ownership};
 use super::super::evidence::DryRun;
-use super::super::ignored::is_ignored;
+use super::super::ignored::{is_difference_ignored, is_ignored};
 use super::super::{ApiFailure, DriftClass, Previous};
 use super::{is_aside, is_of_other_shape};
 use crate::compare::{Difference, Fill};
@@ -46,10 +46,7 @@ fn is_all_kept(case: &Case<'_>, failure: &ApiFailure, found: &[Explained], ignor
         .comparison
         .differences
         .iter()
-        .filter(|difference| {
-            !is_aside(&difference.path)
-                && !is_ignored(case, ignored, &difference.path, &difference.desired_path)
-        })
+        .filter(|difference| !is_aside(&difference.path) && !is_difference_ignored(case, ignored, difference))
         .peekable();
     // A complaint about another place that Git has is not settled by what is kept.
     let is_about_kept = |place: &FieldPath| {
@@ -106,7 +103,7 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
         })
 }
 
-/// Places that the server forbids beside Git's new choice, that Git does not set and nobody owns: defaults of
+/// Places that the server forbids beside Git's new choice, that Git does not set and no controller keeps: defaults of
 /// the former choice (`rollingUpdate` beside `type: Recreate` or `type: OnDelete`, which the server calls invalid).
 fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<FieldPath>> {
     let places: Vec<FieldPath> = failure
@@ -118,7 +115,7 @@ fn forbidden_leftovers(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<Fiel
     let all_left_over = places.iter().all(|place| {
         place.find(case.desired.value()).is_none()
             && place.find(case.live.value()).is_some()
-            && case.owners.of_place(place).all(|entry| entry.is_ours() || entry.is_client_side_apply())
+            && case.owners.of_place(place).all(|entry| !stale_ownership::is_at_work(case, entry))
     });
     // What cannot be changed does not become so by being taken over.
     let is_immutable = failure.causes.iter().any(|cause| blocked::is_immutable(&cause.message));
