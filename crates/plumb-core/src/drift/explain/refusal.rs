@@ -33,6 +33,11 @@ pub(super) fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ig
         return found;
     }
     let unsettled = unsettled(case, found, ignored);
+    if is_beside_leftovers(failure, found) {
+        let differences = case.comparison.differences.iter();
+        let left = differences.filter(|difference| unsettled.contains(&difference.path));
+        return left.map(|difference| behind::difference(case, difference)).collect();
+    }
     if unsettled.is_empty() && is_all_kept(case, failure, found, ignored) {
         return Vec::new();
     }
@@ -100,6 +105,27 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
             let place = FieldPath::from_server(&cause.field);
             matches!(cause.reason.as_str(), "FieldValueDuplicate" | "FieldValueRequired")
                 && lists.iter().any(|list| place.starts_with(list))
+        })
+}
+
+/// What left Git and others keep alive clashes with what Git has instead (two handlers of one probe). A sync takes it over
+/// and removes it, so nothing is in the way.
+fn is_beside_leftovers(failure: &ApiFailure, found: &[Explained]) -> bool {
+    let leftovers: Vec<&FieldPath> = found
+        .iter()
+        .filter(|known| known.class == DriftClass::StaleOwnership)
+        .filter_map(|known| known.take.as_ref())
+        .collect();
+    let is_about_one = |place: &FieldPath| {
+        leftovers
+            .iter()
+            .any(|left| place.starts_with(left) || left.starts_with(place) || left.parent() == place.parent())
+    };
+    // What refers to an item that is refused (a mount to its volume) is not found; that follows from the rest.
+    let mut causes = failure.causes.iter().filter(|cause| cause.reason != "FieldValueNotFound").peekable();
+    causes.peek().is_some()
+        && causes.all(|cause| {
+            !blocked::is_immutable(&cause.message) && is_about_one(&FieldPath::from_server(&cause.field))
         })
 }
 
