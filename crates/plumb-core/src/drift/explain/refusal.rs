@@ -16,32 +16,39 @@ pub(super) fn explain_refusal(case: &Case<'_>, found: &[Explained], ignored: &Ig
     if !failure.is_final() || is_beside_edited_key(failure, found) {
         return Vec::new();
     }
+    let unsettled = unsettled(case, found, ignored);
+    if is_beside_leftovers(failure, found) {
+        return not_synced_yet(case, &unsettled);
+    }
     if let Some(leftovers) = forbidden_leftovers(case, failure) {
-        let fields = case.comparison.differences.iter().filter(|difference| !is_aside(&difference.path));
-        let mut found: Vec<Explained> =
-            fields.map(|difference| behind::difference(case, difference)).collect();
+        let mut found = not_synced_yet(case, &unsettled);
+        found.retain(|known| !leftovers.iter().any(|left| known.field.starts_with(left)));
         found.extend(leftovers.into_iter().map(|path| {
             let mut explained = Explained::new(
                 DriftClass::Behind,
                 path.clone(),
                 true,
-                format!("{path} was filled in for Git's former choice, and the new one forbids it"),
+                format!("{path} is left of Git's former choice, and the new one forbids it"),
             );
             explained.take = Some(path);
             explained
         }));
         return found;
     }
-    let unsettled = unsettled(case, found, ignored);
-    if is_beside_leftovers(failure, found) {
-        let differences = case.comparison.differences.iter();
-        let left = differences.filter(|difference| unsettled.contains(&difference.path));
-        return left.map(|difference| behind::difference(case, difference)).collect();
-    }
     if unsettled.is_empty() && is_all_kept(case, failure, found, ignored) {
         return Vec::new();
     }
     blocked::refused(case, failure, &unsettled)
+}
+
+/// What Git changed and dropped, where a sync gets past the refusal.
+fn not_synced_yet(case: &Case<'_>, unsettled: &[FieldPath]) -> Vec<Explained> {
+    let differences = case.comparison.differences.iter();
+    let changed = differences.filter(|difference| unsettled.contains(&difference.path));
+    let additions = case.comparison.additions.iter();
+    let dropped = additions.filter(|addition| unsettled.contains(&addition.path));
+    let changed = changed.map(|difference| behind::difference(case, difference));
+    changed.chain(dropped.map(behind::dropped)).collect()
 }
 
 /// Does an apply leave everything that differs as it is (a controller's field, a value that is rendered anew each time)?
