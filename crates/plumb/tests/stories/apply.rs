@@ -349,6 +349,7 @@ async fn what_another_tool_made_goes_as_a_whole_when_git_chooses_otherwise() -> 
     let app = stage.application("adopts", automated).await?;
     stage.until_sync(&app, "Synced").await?;
     let second = web(json!({"tcpSocket": {"port": 80}}));
+    let second = objects::with(second, "/spec/strategy", json!({"type": "Recreate"}));
     stage.repo.commit(&[("app/web.yaml", objects::manifests(std::slice::from_ref(&second)))])?;
     stage.refresh(&app).await?;
     let handlers = |live: &Value| {
@@ -356,6 +357,8 @@ async fn what_another_tool_made_goes_as_a_whole_when_git_chooses_otherwise() -> 
         (probe["httpGet"].is_null(), probe["tcpSocket"]["port"] == 80)
     };
     stage.place.wait(&first, "has the other handler", |live| handlers(live) == (true, true)).await?;
+    let live = stage.place.get(&first).await?.unwrap_or_default();
+    assert_eq!(live["spec"]["strategy"], json!({"type": "Recreate"}));
     stage.until_sync(&app, "Synced").await?;
     Ok(())
 }
