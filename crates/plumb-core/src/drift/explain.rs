@@ -67,8 +67,15 @@ pub(super) fn explain(case: &Case<'_>, original: &Manifest, strict: bool) -> Vec
         None | Some(_) => {}
     }
     name_nulls_once(&mut found);
+    // What has the place of a missing item is another's, and so may be its owner.
+    let is_missing_item = |place: &FieldPath| {
+        let mut differences = case.comparison.differences.iter();
+        differences.any(|difference| difference.change == Change::ItemMissing && difference.path == *place)
+    };
     found.retain(|explained| {
-        !(explained.counts && is_ignored(case, &ignored, &explained.field, &explained.field))
+        !explained.counts
+            || is_missing_item(&explained.field)
+            || !is_ignored(case, &ignored, &explained.field, &explained.field)
     });
     found
 }

@@ -99,7 +99,7 @@ fn kept_alive(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ex
 
 /// The outermost map around a place that Git does not have either (`httpGet` around its `port`), as long as nobody else has
 /// a part of it: the defaults in it go, too. They belong to whoever created the object, or to nobody.
-fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'_>) -> FieldPath {
+pub(super) fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'_>) -> FieldPath {
     let (live, desired) = (case.live.value(), case.desired.value());
     let schema = case.kind.map(|kind| kind.root);
     let is_gits = |outer: &FieldPath| {

@@ -2,11 +2,17 @@
 
 use super::super::case::{Case, Explained, writer};
 use super::super::{DriftClass, Fix, FixKind};
+use super::stale_ownership::all_that_left;
 use crate::compare::Addition;
 use crate::fields::Entry;
 
 /// A field or item that someone else wrote.
-pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>, strict: bool) -> Explained {
+pub(in crate::drift) fn addition(
+    case: &Case<'_>,
+    addition: &Addition<'_>,
+    entry: &Entry<'_>,
+    strict: bool,
+) -> Explained {
     let mut explained = Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
@@ -15,7 +21,8 @@ pub(in crate::drift) fn addition(addition: &Addition<'_>, entry: &Entry<'_>, str
     )
     .by(entry);
     if strict {
-        explained.take = Some(addition.whole.clone().unwrap_or_else(|| addition.path.clone()));
+        let whole = addition.whole.clone();
+        explained.take = Some(whole.unwrap_or_else(|| all_that_left(case, &addition.path, entry)));
     }
     explained
 }

@@ -70,12 +70,12 @@ pub(super) fn explain_addition(case: &Case<'_>, addition: &Addition<'_>, strict:
             return explain_difference(case, &extra);
         }
         return Some(controller_owned::addition(case, addition, entry).unwrap_or_else(|| {
-            tug_of_war::escalate(case, unclaimed_addition::addition(addition, entry, strict))
+            tug_of_war::escalate(case, unclaimed_addition::addition(case, addition, entry, strict))
         }));
     }
     if let Some(entry) = stale_ownership::owner(case, addition) {
         if unclaimed_addition::was_seen(case, addition, entry) {
-            return Some(unclaimed_addition::addition(addition, entry, strict));
+            return Some(unclaimed_addition::addition(case, addition, entry, strict));
         }
         if let Some(stale) = stale_ownership::addition(case, addition, entry) {
             return Some(stale);

@@ -120,7 +120,7 @@ fn is_beside_edited_key(failure: &ApiFailure, found: &[Explained]) -> bool {
 fn is_beside_leftovers(failure: &ApiFailure, found: &[Explained]) -> bool {
     let leftovers: Vec<&FieldPath> = found
         .iter()
-        .filter(|known| known.class == DriftClass::StaleOwnership)
+        .filter(|known| matches!(known.class, DriftClass::StaleOwnership | DriftClass::UnclaimedAddition))
         .filter_map(|known| known.take.as_ref())
         .collect();
     let is_about_one = |place: &FieldPath| {
