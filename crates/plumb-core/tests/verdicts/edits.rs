@@ -381,3 +381,22 @@ fn what_git_drops_from_a_list_is_behind_until_it_goes() {
         .server_makes(of(json!(["a"])));
     check(scene, expect!["! Behind /spec/args/1"]);
 }
+
+/// An item that is not there has no owner; in its position stands another's.
+#[test]
+fn a_manager_that_is_ignored_hides_no_item_that_git_adds() {
+    let pods = |names: &[&str]| {
+        let containers: Vec<Value> = names.iter().map(|name| json!({"name": name, "image": "x:1"})).collect();
+        json!({"spec": {"template": {"spec": {"containers": containers}}}})
+    };
+    let owned = |name: &str| {
+        let item = json!({".": {}, "f:name": {}, "f:image": {}});
+        json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {(format!("k:{{\"name\":\"{name}\"}}")): item}}}}})
+    };
+    let mut scene = Scene::new("apps/v1 Deployment", pods(&["c", "added"]), pods(&["c", "injected"]))
+        .by("argocd-controller Apply 1", owned("c"))
+        .by("injector Update 2", owned("injected"))
+        .applied_before(pods(&["c"]));
+    scene.ignored_manager = Some("injector");
+    check(scene, expect!["! Behind /spec/template/spec/containers/1"]);
+}

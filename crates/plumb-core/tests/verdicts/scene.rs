@@ -45,6 +45,7 @@ pub(crate) struct Scene {
     /// Ignored, with the server asked about every object all the same.
     pub(crate) ignored: Option<&'static str>,
     pub(crate) ignored_by_jq: Option<&'static str>,
+    pub(crate) ignored_manager: Option<&'static str>,
     pub(crate) last_applied: Option<Value>,
 }
 
@@ -67,6 +68,7 @@ impl Scene {
             strict: false,
             ignored: None,
             ignored_by_jq: None,
+            ignored_manager: None,
             last_applied: None,
         }
     }
@@ -192,7 +194,13 @@ impl Scene {
             jq_path_expressions: vec![expression.to_owned()],
             ..IgnoreRule::default()
         });
-        let rules = by_pointer.into_iter().chain(by_jq);
+        let by_manager = self.ignored_manager.map(|manager| IgnoreRule {
+            group: "*".to_owned(),
+            kind: "*".to_owned(),
+            managed_fields_managers: vec![manager.to_owned()],
+            ..IgnoreRule::default()
+        });
+        let rules = by_pointer.into_iter().chain(by_jq).chain(by_manager);
         let (schemas, (rules, _)) = (schemas(), IgnoreRules::compile(rules));
         let mut evidence = Evidence {
             key: &key,

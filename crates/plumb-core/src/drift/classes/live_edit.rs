@@ -116,13 +116,16 @@ fn by_somebody(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Expl
 }
 
 /// The item that someone made of a missing one by changing the key of its list (the number of a port, say):
-/// same list, written by another, and equal in a field that is no key.
+/// same list, written by another, and equal in a field that is no key. What Git did not have before nobody changed.
 pub(in crate::drift) fn edited_key<'c, 'a>(
     case: &'c Case<'a>,
     difference: &Difference<'_>,
 ) -> Option<(&'c Addition<'a>, &'c Entry<'a>)> {
     if difference.change != Change::ItemMissing || difference.whole.is_some() {
         return None;
+    }
+    if let Previous::Changed(Some(previous)) = case.facts().previous {
+        case.asked_in(previous, &difference.desired_path)?;
     }
     let list = difference.path.parent()?;
     let wanted = difference.desired?.as_object()?;
