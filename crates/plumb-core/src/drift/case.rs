@@ -312,6 +312,21 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Asks the server (once) whether the very value would be there after an apply, however it came there.
+    pub(super) fn predict_value(&self, addition: &Addition<'_>) -> Prediction {
+        match self.evidence.answers.dry_run {
+            Some(DryRun::Object(object)) => {
+                let schema = self.kind.map(|kind| kind.root);
+                let place = twin(&addition.path, self.live.value(), object.value(), schema);
+                match place.and_then(|place| place.find(object.value())) {
+                    Some(value) if value == addition.live => Prediction::Unchanged,
+                    Some(_) | None => Prediction::Changed,
+                }
+            }
+            None | Some(DryRun::Refused(_) | DryRun::Unavailable) => self.predict_addition(addition),
+        }
+    }
+
     /// Does the server fill this in by itself, with another value each time (the time of a taint)? A default is the same
     /// each time: where it differs from what is there, Git asked for that before.
     pub(super) fn is_filled_anew(&self, addition: &Addition<'_>) -> bool {

@@ -113,7 +113,7 @@ fn explain_default(case: &Case<'_>, addition: &Addition<'_>, default: Explained)
     {
         return Some(default);
     }
-    match case.predict_addition(addition) {
+    match case.predict_value(addition) {
         Prediction::Asked => None,
         Prediction::Changed => Some(behind::dropped(addition)),
         Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => Some(default),
