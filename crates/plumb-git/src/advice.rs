@@ -66,8 +66,15 @@ fn tls(url: &RepoUrl, access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Op
         "unknown ca",
         "ca is unknown",
     ]);
-    if is_certain || says(&["fatal alert", "handshake failure"]) {
-        let doubt = if is_certain { "" } else { "broke off, and most likely " };
+    let is_likely = says(&["fatal alert", "handshake failure"]);
+    // It closes the connection with its last word, which is lost if we were just sending.
+    let is_possible = says(&["send failure"]);
+    if is_certain || is_likely || is_possible {
+        let doubt = match (is_certain, is_likely) {
+            (true, _) => "",
+            (false, true) => "broke off, and most likely ",
+            (false, false) => "broke off, and perhaps ",
+        };
         let what = if access.tls.client_certificate.is_some() {
             "does not accept the client certificate of the repository's Secret (`tlsClientCertData`): is it signed by the \
              authority that the server asks for, and still valid?"
