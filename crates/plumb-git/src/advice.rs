@@ -68,7 +68,14 @@ fn tls(url: &RepoUrl, access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Op
     ]);
     let is_likely = says(&["fatal alert", "handshake failure"]);
     // It closes the connection with its last word, which is lost if we were just sending.
-    let is_possible = says(&["send failure"]);
+    let is_possible = says(&[
+        "send failure",
+        "recv failure",
+        "broken pipe",
+        "connection reset",
+        "endpoint is not connected",
+        "unexpected eof",
+    ]);
     if is_certain || is_likely || is_possible {
         let doubt = match (is_certain, is_likely) {
             (true, _) => "",
