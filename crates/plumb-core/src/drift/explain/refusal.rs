@@ -81,21 +81,26 @@ fn is_all_kept(case: &Case<'_>, failure: &ApiFailure, found: &[Explained], ignor
 /// What an apply would have to change, and no finding names yet.
 fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<FieldPath> {
     let differences = case.comparison.differences.iter();
-    let differences = differences.map(|difference| (&difference.path, &difference.desired_path));
+    let differences = differences
+        .filter(|difference| !is_difference_ignored(case, ignored, difference))
+        .map(|difference| &difference.path);
     let is_unchanged = matches!(case.facts().previous, Previous::Same);
     let dropped = case.comparison.additions.iter().filter(|addition| {
         let place = addition.whole.as_ref().unwrap_or(&addition.path);
-        !is_unchanged && addition.fill == Fill::None && case.is_ours(place)
+        !is_unchanged
+            && addition.fill == Fill::None
+            && case.is_ours(place)
+            && !is_ignored(case, ignored, &addition.path, &addition.path)
     });
     differences
-        .chain(dropped.map(|addition| (&addition.path, &addition.path)))
-        .filter(|(path, desired_path)| {
+        .chain(dropped.map(|addition| &addition.path))
+        .filter(|path| {
             // That Git writes null says nothing of what the cluster has.
             let is_named =
                 |known: &Explained| known.field == **path && known.class != DriftClass::PhantomDefault;
-            !is_aside(path) && !is_ignored(case, ignored, path, desired_path) && !found.iter().any(is_named)
+            !is_aside(path) && !found.iter().any(is_named)
         })
-        .map(|(path, _)| path.clone())
+        .cloned()
         .collect()
 }
 
