@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.random {
         let status = Command::new(env!("CARGO"))
-            .args(["test", "-p", "plumb-core", "yaml::recorded"])
+            .args(["test", "-p", "plumb-core", "yaml::tests::recorded"])
             .env("PLUMB_YAML_ORACLE", &oracle)
             .current_dir(repository_root())
             .status()

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::app::{Automation, SelectedObject, Source};
-use crate::plan::fixture::{key, time};
+use crate::plan::tests::fixture::{key, time};
 use crate::status::SyncCode;
 use crate::sync::OperationPhase;
 

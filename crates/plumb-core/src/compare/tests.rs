@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::object::Manifest;
 use crate::schema::SchemaSet;
 
 fn schemas() -> SchemaSet {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::object::GroupKind;
+use crate::object::{FieldPath, GroupKind, Manifest, NotAnObject, ObjectKey};
 use crate::tracking::{TRACKING_ANNOTATION, TrackingMethod, TrackingSettings};
 
 #[derive(Debug)]

@@ -160,7 +160,8 @@ fn all<'t, 's: 't>(terms: impl Iterator<Item = &'t Term<&'s str>>) -> Result<usi
     Ok(total)
 }
 
-/// How many iterations are nested at most; an error names what is not allowed.
+/// How many iterations are nested at most; an error names what is not allowed. One arm for each syntax node of jq,
+/// so it is longer than a screen.
 fn check(term: &Term<&str>) -> Result<usize, String> {
     match term {
         Term::Id | Term::Num(_) | Term::Var(_) => Ok(0),

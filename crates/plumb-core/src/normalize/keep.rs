@@ -45,6 +45,7 @@ pub fn leave_out(desired: &Manifest, places: &[FieldPath]) -> Manifest {
     Manifest::new(value).unwrap_or_else(|_| desired.clone())
 }
 
+/// Gives `desired` at `place` what `live` has there.
 pub(super) fn copy_place(
     desired: &mut Value,
     live: Option<&Value>,
@@ -58,55 +59,69 @@ pub(super) fn copy_place(
         return;
     };
     match (desired, segment) {
-        (Value::Object(map), Segment::Field(name)) => {
-            let live = live.and_then(|live| live.get(name.as_str())).filter(|live| !live.is_null());
-            let schema = schema.and_then(|schema| schema.known(name));
-            match (live, rest.is_empty()) {
-                (None, true) => {
-                    map.remove(name.as_str());
-                }
-                (None, false) => {
-                    if let Some(child) = map.get_mut(name.as_str()) {
-                        copy_place(child, None, rest, schema);
-                    }
-                }
-                (Some(live), _) => {
-                    let empty =
-                        if live.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
-                    let child = map.entry(name.clone()).or_insert(empty);
-                    copy_place(child, Some(live), rest, schema);
-                }
-            }
-        }
-        (Value::Array(items), segment) => {
-            let index = match segment {
-                Segment::Index(index) => Some(*index),
-                Segment::Field(digits) => digits.parse().ok(),
-            };
-            let Some(index) = index else { return };
-            let live_item = live.and_then(|live| live.get(index));
-            let (item_schema, keys) = match schema.map(Schema::shape) {
-                Some(Shape::List { items, list_type: ListType::Map(keys) }) => (Some(items), Some(keys)),
-                Some(Shape::List { items, list_type: ListType::Atomic | ListType::Set }) => {
-                    (Some(items), None)
-                }
-                Some(Shape::Any | Shape::Map { .. } | Shape::Scalar(_)) | None => (None, None),
-            };
-            let at = match (keys, live_item) {
-                (Some(keys), Some(live_item)) => items.iter().position(|item| {
-                    keys.iter().all(|key| item.get(key).is_none_or(|value| Some(value) == live_item.get(key)))
-                }),
-                _ => Some(index).filter(|index| *index < items.len()),
-            };
-            match (at.and_then(|at| items.get_mut(at)), live_item) {
-                (Some(item), live_item) => copy_place(item, live_item, rest, item_schema),
-                (None, Some(live_item)) => items.push(live_item.clone()),
-                (None, None) => {}
+        (Value::Object(map), Segment::Field(name)) => copy_field(map, live, name, rest, schema),
+        (Value::Array(items), Segment::Index(index)) => copy_item(items, live, *index, rest, schema),
+        // A JSON pointer writes an index as digits.
+        (Value::Array(items), Segment::Field(digits)) => {
+            if let Ok(index) = digits.parse() {
+                copy_item(items, live, index, rest, schema);
             }
         }
         (
             Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_),
             Segment::Index(_) | Segment::Field(_),
         ) => {}
+    }
+}
+
+fn copy_field(
+    map: &mut Map<String, Value>,
+    live: Option<&Value>,
+    name: &str,
+    rest: &[Segment],
+    schema: Option<Schema<'_>>,
+) {
+    let live = live.and_then(|live| live.get(name)).filter(|live| !live.is_null());
+    let schema = schema.and_then(|schema| schema.known(name));
+    match (live, rest.is_empty()) {
+        (None, true) => {
+            map.remove(name);
+        }
+        (None, false) => {
+            if let Some(child) = map.get_mut(name) {
+                copy_place(child, None, rest, schema);
+            }
+        }
+        (Some(live), _) => {
+            let empty = if live.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+            let child = map.entry(name.to_owned()).or_insert(empty);
+            copy_place(child, Some(live), rest, schema);
+        }
+    }
+}
+
+fn copy_item(
+    items: &mut Vec<Value>,
+    live: Option<&Value>,
+    index: usize,
+    rest: &[Segment],
+    schema: Option<Schema<'_>>,
+) {
+    let live_item = live.and_then(|live| live.get(index));
+    let (item_schema, keys) = match schema.map(Schema::shape) {
+        Some(Shape::List { items, list_type: ListType::Map(keys) }) => (Some(items), Some(keys)),
+        Some(Shape::List { items, list_type: ListType::Atomic | ListType::Set }) => (Some(items), None),
+        Some(Shape::Any | Shape::Map { .. } | Shape::Scalar(_)) | None => (None, None),
+    };
+    let at = match (keys, live_item) {
+        (Some(keys), Some(live_item)) => items.iter().position(|item| {
+            keys.iter().all(|key| item.get(key).is_none_or(|value| Some(value) == live_item.get(key)))
+        }),
+        _ => Some(index).filter(|index| *index < items.len()),
+    };
+    match (at.and_then(|at| items.get_mut(at)), live_item) {
+        (Some(item), live_item) => copy_place(item, live_item, rest, item_schema),
+        (None, Some(live_item)) => items.push(live_item.clone()),
+        (None, None) => {}
     }
 }

@@ -16,13 +16,7 @@ mod table;
 mod tombstone;
 
 #[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod option_tests;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use budget::PruneBudget;
 pub use build::build;

@@ -3,6 +3,7 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::*;
+use crate::object::{GroupKind, ObjectKey};
 
 fn compile(rules: ProjectRules) -> Project {
     let (project, problems) = Project::compile(&ProjectRules { name: "team".to_owned(), ..rules });

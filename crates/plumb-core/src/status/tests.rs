@@ -8,7 +8,7 @@ use crate::app::{Backoff, RetryPolicy};
 use crate::desired::Wave;
 use crate::health::{Health, HealthStatus, Role};
 use crate::plan::Refusal;
-use crate::plan::fixture::{Fixture, key, time};
+use crate::plan::tests::fixture::{Fixture, key, time};
 use crate::sync::{Observed, OperationPhase, SyncLimits, SyncState, next};
 
 fn object(name: &str, status: Option<SyncCode>) -> ObjectStatus {

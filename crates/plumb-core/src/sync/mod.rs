@@ -19,12 +19,7 @@ mod settle;
 mod state;
 
 #[cfg(test)]
-mod simulation;
-
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod world;
 
 pub use command::{Command, StepOutcome, Success, Verb};
 pub use next::{Transition, next};

@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
+use super::mark::short_label;
 use super::*;
+use crate::object::Manifest;
 
 fn manifest(value: Value) -> Manifest {
     Manifest::new(value).unwrap()

@@ -29,8 +29,6 @@ mod token;
 mod tree;
 
 #[cfg(test)]
-mod recorded;
-#[cfg(test)]
 mod tests;
 
 pub use error::{YamlError, YamlProblem};

@@ -23,8 +23,8 @@
 use std::fmt;
 
 use super::super::HealthStatus;
-use super::test::{Age, Operand, Order, Predicate, Subject, Test};
-use super::{Clause, Generation, Outcome, Rule, Rules};
+use super::predicate::{Age, Operand, Order, Predicate, Subject, Test};
+use super::rule::{Clause, Generation, Outcome, Rule, Rules};
 
 /// A line that could not be read. It is left out; the others stand.
 #[derive(Clone, Debug, PartialEq, Eq)]

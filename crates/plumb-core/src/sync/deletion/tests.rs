@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::app::SyncOption;
-use crate::health::Health;
-use crate::plan::fixture::{Fixture, STARTED, key, time};
+use crate::desired::DesiredHook;
+use crate::health::{Health, HealthStatus};
+use crate::object::ObjectKey;
+use crate::plan::AppOptions;
+use crate::plan::tests::fixture::{Fixture, STARTED, key, time};
+use crate::sync::{LiveSight, Sight};
 
 /// An app that is being deleted, played until nothing more happens by itself. Facts are those of a plan;
 /// `finalizers` are short names. Events: `Kind/name gone`, `Kind/name Healthy` (or another health), `approve`.

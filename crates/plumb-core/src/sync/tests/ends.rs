@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 
-use super::super::world::World;
-use super::super::{AfterFailure, OperationPhase, ResultCode, Try, after_failure, retry_policy};
-use super::{check, play};
-use crate::plan::fixture::time;
+use super::script::{check, play};
+use super::world::World;
+use crate::plan::tests::fixture::time;
+use crate::sync::{AfterFailure, OperationPhase, ResultCode, Try, after_failure, retry_policy};
 
 #[test]
 fn stopping_deletes_running_hooks_and_leaves_the_rest() {

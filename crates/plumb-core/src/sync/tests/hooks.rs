@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::check;
+use super::script::check;
 
 #[test]
 fn hooks_run_before_and_after() {

@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 
-use super::super::OperationPhase;
-use super::super::world::World;
-use super::{act, check};
+use super::script::{act, check};
+use super::world::World;
+use crate::sync::OperationPhase;
 
 #[test]
 fn one_wave_is_sent_and_left_to_itself() {

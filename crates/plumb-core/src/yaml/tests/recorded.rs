@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use base64::Engine as _;
 use serde_json::{Number, Value, json};
 
-use super::{Limits, YamlProblem, parse_documents_bytes};
+use crate::yaml::{Limits, YamlProblem, parse_documents_bytes};
 
 /// What the Go library said to one input.
 struct Answer {
@@ -79,7 +79,7 @@ fn input_of(case: &Value) -> Vec<u8> {
 /// Every difference is one that `differences.jsonl` lists with its reason, and everything listed differs.
 #[test]
 fn plumb_reads_what_kubernetes_reads() {
-    let wanted: BTreeSet<Vec<u8>> = include_str!("../../testdata/yaml/differences.jsonl")
+    let wanted: BTreeSet<Vec<u8>> = include_str!("../../../testdata/yaml/differences.jsonl")
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| input_of(&serde_json::from_str(line).unwrap()))
@@ -87,7 +87,7 @@ fn plumb_reads_what_kubernetes_reads() {
     let mut differing = BTreeSet::new();
     let mut wrong = Vec::new();
     let mut n_cases = 0;
-    for line in include_str!("../../testdata/yaml/recorded.jsonl").lines() {
+    for line in include_str!("../../../testdata/yaml/recorded.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let input = input_of(&case);
         n_cases += 1;
@@ -208,8 +208,8 @@ fn random_texts_are_read_alike() {
     let strings = |lines: &str| -> Vec<String> {
         lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
-    let texts = strings(include_str!("../../testdata/yaml/documents.jsonl"));
-    let mut parts = strings(include_str!("../../testdata/yaml/scalars.jsonl"));
+    let texts = strings(include_str!("../../../testdata/yaml/documents.jsonl"));
+    let mut parts = strings(include_str!("../../../testdata/yaml/scalars.jsonl"));
     let signs = [
         "\n", " ", "  ", ": ", "- ", "? ", "\n  ", "\n- ", "[", "]", "{", "}", ", ", "'", "\"", "|", ">", "#",
     ];

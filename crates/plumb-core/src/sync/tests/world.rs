@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::*;
 use crate::health::{Health, HealthStatus};
 use crate::object::ObjectKey;
-use crate::plan::fixture::{Fixture, time};
+use crate::plan::tests::fixture::{Fixture, time};
 use crate::plan::{LiveFacts, NamespaceFacts, OPERATION_ANNOTATION, ObjectFacts, Owner, Plan, StepId};
+use crate::sync::*;
 
 /// Why a person holds an object.
 const PAUSED: &str = "until 13:00: migration";
@@ -74,7 +74,7 @@ impl World {
             log: Vec::new(),
             fails: BTreeMap::new(),
             slow: BTreeSet::new(),
-            now: time(crate::plan::fixture::STARTED),
+            now: time(crate::plan::tests::fixture::STARTED),
             wake_at: None,
             terminate: false,
             approved_at: fixture.approved_at,
@@ -123,7 +123,7 @@ impl World {
         fixture.approved_at = self.approved_at;
         fixture.facts = self.facts();
         if let Some(name) = &fixture.namespace.name {
-            let key = crate::plan::fixture::key("Namespace", name);
+            let key = crate::plan::tests::fixture::key("Namespace", name);
             let exists = match self.objects.get(&key) {
                 Some(namespace) => !namespace.terminating,
                 None => fixture.namespace.exists,

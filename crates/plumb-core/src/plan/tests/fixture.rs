@@ -19,21 +19,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use expect_test::Expect;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{
-    AppOptions, DeletionProof, LiveFacts, NamespaceFacts, NoProof, ObjectFacts, OperationMark, Owner, Plan,
-    PlanInput, PruneBudget, Refusal, Row, SyncRequest, build, rows,
-};
 use crate::app::{ManagedNamespace, SelectedObject, SyncOption, SyncStrategy};
 use crate::desired::{Complete, DesiredHook, DesiredObject, DesiredSet, HookPhase, ObjectOptions};
 use crate::live::LiveSet;
 use crate::object::{Manifest, ObjectKey};
+use crate::plan::{
+    AppOptions, DeletionProof, LiveFacts, NamespaceFacts, NoProof, ObjectFacts, OperationMark, Owner, Plan,
+    PlanInput, PruneBudget, Refusal, Row, SyncRequest, build, rows,
+};
 
 pub(crate) const STARTED: &str = "2026-11-15T12:00:00Z";
 const CLUSTER_SCOPED: [&str; 5] =
     ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"];
+
+/// Checks the plan for these facts, one step a line.
+pub(super) fn check(facts: &str, expected: &Expect) {
+    expected.assert_eq(&Fixture::parse(facts).print());
+}
 
 pub(crate) fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -277,7 +283,7 @@ fn manifest(words: &[&str]) -> Manifest {
     }
     metadata.insert("annotations".to_owned(), Value::Object(annotations));
     if words.contains(&"unreleased") {
-        metadata.insert("finalizers".to_owned(), json!([super::HOOK_FINALIZER]));
+        metadata.insert("finalizers".to_owned(), json!([crate::plan::HOOK_FINALIZER]));
     }
     if words.contains(&"terminating") {
         metadata.insert("deletionTimestamp".to_owned(), json!(STARTED));

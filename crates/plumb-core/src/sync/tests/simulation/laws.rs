@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::world::World;
-use super::super::*;
 use crate::desired::Wave;
 use crate::health::HealthStatus;
 use crate::object::ObjectKey;
 use crate::plan::{Action, StepId, SyncPhase};
+use crate::sync::*;
 
 /// What must hold at every moment, kept beside the world.
 pub(super) struct Watcher {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
+use crate::yaml::*;
 
 fn read(text: &str) -> Vec<(Value, usize)> {
     let documents = parse_documents(text, &Limits::default()).unwrap();

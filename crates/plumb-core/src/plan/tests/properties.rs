@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::fixture::Fixture;
-use super::*;
 use crate::object::ObjectKey;
+use crate::plan::*;
 
 fn line(index: usize) -> impl Strategy<Value = String> {
     let place = prop_oneof![Just("git"), Just("both"), Just("drift"), Just("live")];

@@ -1,12 +1,10 @@
 //! Random syncs in a random world: objects get well or ill when they like, answers and watch events come in
 //! any order, people and windows hold things up, Git moves on, and the engine is lost at any moment.
 
-mod laws;
-
 use proptest::prelude::*;
 
-use self::laws::{Watcher, judge_end};
-use super::world::{World, has_health};
+use super::super::world::{World, has_health};
+use super::laws::{Watcher, judge_end};
 use crate::health::HealthStatus;
 use crate::object::ObjectKey;
 

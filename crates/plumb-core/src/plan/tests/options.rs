@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::fixture::Fixture;
-use super::{Action, Plan};
+use crate::plan::{Action, Plan};
 
 /// One option in a world where it matters.
 struct Case {

@@ -1,0 +1,88 @@
+//! The set of objects and hooks that Git asks for.
+
+use std::collections::BTreeMap;
+
+use super::{DesiredProblem, HookPhase, ObjectOptions};
+use crate::object::{Manifest, ObjectKey};
+
+/// One object that Git asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredObject {
+    /// Identity, after scope and default namespace were settled.
+    pub key: ObjectKey,
+    /// The object, with the tracking mark.
+    pub manifest: Manifest,
+    /// What its annotations ask of the sync.
+    pub options: ObjectOptions,
+    /// Where it stands in the source, if the tool lets us know.
+    pub origin: Option<Origin>,
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// Which of the app's sources, from 0.
+    pub source: usize,
+    /// Path in the repository.
+    pub file: String,
+    /// First line of the document, from 1.
+    pub line: usize,
+    /// Does the object stand there as it is? Then a patch of the object is a patch of the document. A template, a
+    /// list, or a base that an overlay changes, is another text.
+    pub verbatim: bool,
+}
+
+/// One hook. Hooks are not compared, they run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredHook {
+    /// The manifest; it may have `generateName` instead of a name.
+    pub manifest: Manifest,
+    /// Namespace after scope and default were settled.
+    pub namespace: Option<String>,
+    /// When it runs; empty for hooks of unsupported types, which never run.
+    pub phases: Vec<HookPhase>,
+    /// What its annotations ask of the sync.
+    pub options: ObjectOptions,
+    /// Where it stands in the source, if the tool lets us know.
+    pub origin: Option<Origin>,
+}
+
+impl DesiredHook {
+    /// Identity of a named hook; `None` for one that leaves its name to the sync.
+    pub fn key(&self) -> Option<ObjectKey> {
+        Some(self.manifest.key()?.with_namespace(self.namespace.clone()))
+    }
+}
+
+/// Everything that Git asks for, by key. Building it never fails: what is wrong is in `problems`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DesiredSet {
+    /// Objects to compare and apply.
+    pub objects: BTreeMap<ObjectKey, DesiredObject>,
+    /// Hooks, in the order of the source. Those without phases never run; they are kept so that nobody takes
+    /// their live remains for orphans.
+    pub hooks: Vec<DesiredHook>,
+    /// What was wrong with the manifests.
+    pub problems: Vec<DesiredProblem>,
+}
+
+impl DesiredSet {
+    /// Does the other ask for just the same, wherever it stands in the source?
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        self.objects.len() == other.objects.len()
+            && self.hooks.len() == other.hooks.len()
+            && self.objects.iter().all(|(key, object)| {
+                other.objects.get(key).is_some_and(|others| others.manifest == object.manifest)
+            })
+            && self
+                .hooks
+                .iter()
+                .zip(&other.hooks)
+                .all(|(hook, others)| hook.manifest == others.manifest && hook.namespace == others.namespace)
+    }
+
+    /// Is every object that Git asks for in it? Only then may it become [`Complete`].
+    pub fn is_whole(&self) -> bool {
+        !self.problems.iter().any(DesiredProblem::loses_an_object)
+    }
+}

@@ -1,0 +1,209 @@
+//! What is pruned, and what prevents it.
+
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them this way")]
+
+use expect_test::expect;
+
+use super::fixture::{Fixture, check};
+use crate::desired::{Complete, DesiredProblem, DesiredSet};
+use crate::live::LiveSet;
+use crate::plan::*;
+
+#[test]
+fn what_left_git_is_pruned_only_if_asked_and_allowed() {
+    check(
+        "
+        sync prune
+        live ConfigMap plain
+        live ConfigMap guarded options=Prune=false
+        live ConfigMap confirm options=Prune=confirm
+        live ConfigMap going terminating
+        live ConfigMap moved also=shop
+        live ConfigMap theirs owner=other:shop
+        live ConfigMap nobodys owner=nobody
+        live ConfigMap copy copied
+        live ConfigMap held paused
+        live Job hook hook=PostSync
+        live ConfigMap kept helm-policy=keep
+        ",
+        &expect![[r#"
+            Sync 0: prune ConfigMap prod/confirm (left Git, waits for confirmation: Prune=confirm) -> -
+            Sync 0: skip ConfigMap prod/going (left Git, pruned) -> -
+            Sync 0: skip ConfigMap prod/guarded (left Git, ignored (no prune)) -> -
+            Sync 0: skip ConfigMap prod/held (left Git, not applied: paused until 13:00: migration) -> -
+            Sync 0: prune ConfigMap prod/kept (left Git) -> -
+            Sync 0: skip ConfigMap prod/moved (left Git, ignored (no prune): app shop renders it and takes it over) -> -
+            Sync 0: prune ConfigMap prod/plain (left Git) -> -
+        "#]],
+    );
+}
+
+#[test]
+fn an_objects_word_on_pruning_goes_before_the_apps() {
+    check(
+        "
+        sync prune option=Prune=false
+        live ConfigMap a
+        live ConfigMap b options=Prune=true
+        live ConfigMap c options=Prune=confirm
+        approved 2026-11-15T12:00:00Z
+        ",
+        &expect![[r#"
+            Sync 0: skip ConfigMap prod/a (left Git, ignored (no prune)) -> -
+            Sync 0: prune ConfigMap prod/b (left Git) -> -
+            Sync 0: prune ConfigMap prod/c (left Git, confirmed: Prune=confirm) -> -
+        "#]],
+    );
+}
+
+#[test]
+fn an_approval_before_the_operation_does_not_count() {
+    check(
+        "
+        sync prune
+        live ConfigMap c options=Prune=confirm
+        approved 2026-11-15T11:59:59Z
+        ",
+        &expect![[r#"
+            Sync 0: prune ConfigMap prod/c (left Git, waits for confirmation: Prune=confirm) -> -
+        "#]],
+    );
+}
+
+#[test]
+fn confirmation_is_not_waited_for_where_pruning_was_not_asked() {
+    check(
+        "live ConfigMap c options=Prune=confirm",
+        &expect![[r#"
+            Sync 0: skip ConfigMap prod/c (left Git, ignored (requires pruning)) -> -
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_pruned_without_proof() {
+    check(
+        "
+        sync prune
+        unproven
+        live ConfigMap old
+        ",
+        &expect![[r#"
+            Sync 0: skip ConfigMap prod/old (left Git, ignored (requires pruning): the cluster has not been listed completely yet) -> -
+        "#]],
+    );
+    let live = LiveSet { complete: true, ..LiveSet::default() };
+    let lost = DesiredProblem::NameMissing { kind: "ConfigMap".to_owned(), origin: None };
+    let desired = DesiredSet { problems: vec![lost], ..DesiredSet::default() };
+    let proof = DeletionProof::new(&Complete::rendered_without_error(desired), &live);
+    assert_eq!(proof, Err(NoProof::ManifestLost));
+    let incomplete = LiveSet::default();
+    let proof = DeletionProof::new(&Complete::rendered_without_error(DesiredSet::default()), &incomplete);
+    assert_eq!(proof, Err(NoProof::LiveIncomplete));
+}
+
+#[test]
+fn a_proof_about_another_set_proves_nothing() {
+    let mut fixture = Fixture::parse("sync prune\ngit ConfigMap a\nlive ConfigMap b");
+    let other = Fixture::parse("git ConfigMap b");
+    fixture.deletions = other.deletions;
+    expect![[r#"
+        Sync 0: skip ConfigMap prod/b (left Git, ignored (requires pruning): what Git asks is not fully known (the set changed while the plan was made)) -> -
+        Sync 0: apply ConfigMap prod/a (missing) -> -
+    "#]]
+    .assert_eq(&fixture.print());
+}
+
+#[test]
+fn an_object_that_became_a_hook_is_not_pruned() {
+    let mut fixture = Fixture::parse("sync prune\ngit Job migrate hook=PreSync");
+    let was_plain = Fixture::parse("live Job migrate");
+    fixture.facts = was_plain.facts;
+    expect![[r#"
+        PreSync 0: run hook batch/Job prod/migrate (hook, deleted BeforeHookCreation) -> completion
+    "#]]
+    .assert_eq(&fixture.print());
+}
+
+fn many(n_old: usize, n_kept: usize) -> String {
+    let old = (0..n_old).map(|n| format!("live ConfigMap old{n}"));
+    let kept = (0..n_kept).map(|n| format!("both ConfigMap kept{n} wave=2"));
+    old.chain(kept).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_automated_sync_asks_before_it_deletes_most_of_an_app() {
+    let held = |facts: &str| Fixture::parse(facts).print().matches("waits for confirmation").count();
+    assert_eq!(held(&format!("sync prune automated\n{}", many(6, 5))), 6);
+    assert_eq!(held(&format!("sync prune automated\n{}", many(6, 6))), 0, "half is not more than half");
+    assert_eq!(held(&format!("sync prune automated\n{}", many(5, 0))), 0, "five are not more than five");
+    assert_eq!(held(&format!("sync prune\n{}", many(6, 5))), 0, "a person asked for it");
+    assert_eq!(held(&format!("budget off\nsync prune automated\n{}", many(6, 5))), 0);
+    let held_back = Fixture::parse(&format!("sync prune automated\n{}", many(6, 1))).print();
+    expect![[r#"
+        Sync 2: keep ConfigMap prod/kept0 (in sync) -> health
+        Sync 3: prune ConfigMap prod/old0 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old1 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old2 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old3 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old4 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old5 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+    "#]]
+    .assert_eq(&held_back);
+}
+
+#[test]
+fn an_automated_sync_asks_before_it_deletes_data() {
+    let facts = "
+        live PersistentVolumeClaim data
+        live Namespace old data=claims
+        live CustomResourceDefinition widgets.example.com data=instances
+        live ConfigMap plain
+        both ConfigMap keep";
+    check(
+        &format!("sync prune automated {facts}"),
+        &expect![[r#"
+            Sync 0: prune ConfigMap prod/plain (left Git) -> deletion
+            Sync 0: keep ConfigMap prod/keep (in sync) -> health
+            Sync 1: prune Namespace old (left Git, waits for confirmation: it holds data (claims)) -> -
+            Sync 1: prune PersistentVolumeClaim prod/data (left Git, waits for confirmation: it holds data (a volume)) -> -
+            Sync 1: prune apiextensions.k8s.io/CustomResourceDefinition widgets.example.com (left Git, waits for confirmation: it holds data (instances)) -> -
+        "#]],
+    );
+    assert!(!Fixture::parse(&format!("sync prune {facts}")).print().contains("waits for confirmation"));
+}
+
+#[test]
+fn another_apps_object_is_left_alone_until_that_app_lets_go() {
+    check(
+        "
+        drift ConfigMap theirs owner=other:shop
+        both ConfigMap twin owner=other:shop
+        drift ConfigMap moved owner=gone:shop
+        both ConfigMap moved-same owner=gone:shop
+        drift ConfigMap found owner=nobody
+        ",
+        &expect![[r#"
+            Sync 0: apply ConfigMap prod/found (exists, adopted) -> -
+            Sync 0: apply ConfigMap prod/moved (moves to this app, from app shop) -> -
+            Sync 0: apply ConfigMap prod/moved-same (moves to this app, from app shop) -> -
+            Sync 0: skip ConfigMap prod/theirs (shared, not applied: app shop owns it and renders it too) -> -
+            Sync 0: skip ConfigMap prod/twin (shared, not applied: app shop owns it and renders it too) -> -
+        "#]],
+    );
+}
+
+#[test]
+fn fail_on_shared_resource_refuses_the_whole_sync() {
+    check(
+        "
+        sync option=FailOnSharedResource=true
+        git ConfigMap mine
+        drift ConfigMap theirs owner=other:shop
+        ",
+        &expect![[r#"
+            refused: Shared resource found: ConfigMap prod/theirs is part of application shop too
+              Sync ConfigMap prod/theirs: ConfigMap prod/theirs is part of application shop too
+        "#]],
+    );
+}

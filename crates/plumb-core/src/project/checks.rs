@@ -1,0 +1,174 @@
+//! A compiled project and the checks that it answers.
+
+use jiff::Timestamp;
+
+use super::kinds::KindLists;
+use super::places::Destinations;
+use super::repository::Sources;
+use super::rules::compile_list;
+use super::service_accounts::{self, ServiceAccount};
+use super::signature::Signatures;
+use super::windows;
+use super::{
+    OrphanRules, ProjectProblem, ProjectRules, Refusal, SignatureRule, SyncTrigger, SyncWindow,
+    TargetCluster, WindowDecision, WindowSubject, shown_repo_url,
+};
+use crate::app::App;
+use crate::glob::Glob;
+use crate::object::{GroupKind, ObjectKey};
+
+/// A project's rules, compiled.
+#[derive(Clone, Debug)]
+pub struct Project {
+    name: String,
+    sources: Sources,
+    destinations: Destinations,
+    kinds: KindLists,
+    source_namespaces: Vec<Glob>,
+    orphans: Option<OrphanRules>,
+    windows: Vec<SyncWindow>,
+    service_accounts: Vec<ServiceAccount>,
+    signatures: Signatures,
+}
+
+impl Project {
+    /// Compiles the rules. What cannot be read is reported, permits nothing, and where it would forbid,
+    /// forbids everything.
+    pub fn compile(rules: &ProjectRules) -> (Self, Vec<ProjectProblem>) {
+        let mut problems = Vec::new();
+        let project = Self {
+            name: rules.name.clone(),
+            sources: Sources::compile(&rules.source_repos, &mut problems),
+            destinations: Destinations::compile(rules, &mut problems),
+            kinds: KindLists::compile(rules, &mut problems),
+            source_namespaces: compile_list(
+                &rules.source_namespaces,
+                "sourceNamespaces",
+                Glob::regex_or_plain,
+                &mut problems,
+            ),
+            orphans: rules
+                .orphaned_resources
+                .as_ref()
+                .map(|rules| OrphanRules::compile(rules, &mut problems)),
+            windows: windows::compile(&rules.sync_windows, &mut problems),
+            service_accounts: service_accounts::compile(&rules.service_accounts, &mut problems),
+            signatures: Signatures::compile(&rules.signatures, &mut problems),
+        };
+        (project, problems)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// May apps of this namespace use the project? Those of the control-plane namespace always may.
+    pub fn permits_app_namespace(&self, namespace: &str, control_plane_namespace: &str) -> bool {
+        namespace == control_plane_namespace
+            || self.source_namespaces.iter().any(|pattern| pattern.matches(namespace))
+    }
+
+    /// May manifests come from this repository?
+    pub fn permits_source(&self, repo_url: &str) -> bool {
+        self.sources.permit(repo_url)
+    }
+
+    /// What the commits of this repository must prove; `None`: nothing.
+    pub fn signatures(&self, repo_url: &str) -> Option<&SignatureRule> {
+        self.signatures.of(repo_url)
+    }
+
+    /// May objects go to this namespace of this cluster?
+    pub fn permits_destination(&self, cluster: &TargetCluster<'_>, namespace: &str) -> bool {
+        self.destinations.permit(&self.name, cluster, namespace)
+    }
+
+    /// May objects of this kind exist? The name matters only for cluster-scoped kinds.
+    pub fn permits_kind(&self, kind: &GroupKind, name: &str, namespaced: bool) -> bool {
+        self.kinds.permit(kind, name, namespaced)
+    }
+
+    /// May this object be touched? Its kind first, then its namespace.
+    pub fn permits_object(&self, key: &ObjectKey, cluster: &TargetCluster<'_>) -> Result<(), Refusal> {
+        let kind = key.group_kind();
+        if !self.permits_kind(&kind, &key.name, key.namespace.is_some()) {
+            let kind = format!("{}:{}", kind.group, kind.kind);
+            return Err(Refusal::Kind { kind, project: self.name.clone() });
+        }
+        match &key.namespace {
+            Some(namespace) if !self.permits_destination(cluster, namespace) => {
+                Err(Refusal::Namespace { namespace: namespace.clone(), project: self.name.clone() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What is wrong with an app in this project, in the words of Argo CD's `InvalidSpecError`; empty if
+    /// nothing is.
+    pub fn check_app(
+        &self,
+        app: &App,
+        cluster: &TargetCluster<'_>,
+        control_plane_namespace: &str,
+    ) -> Vec<String> {
+        let mut refusals = Vec::new();
+        let project = &self.name;
+        if !self.permits_app_namespace(&app.id.namespace, control_plane_namespace) {
+            refusals.push(format!(
+                "application '{}' in namespace '{}' is not permitted to use project '{project}'",
+                app.id.name, app.id.namespace
+            ));
+        }
+        for source in app.sources.iter().filter(|source| !self.permits_source(&source.repo_url)) {
+            let url = shown_repo_url(&source.repo_url);
+            refusals.push(format!("application repo {url} is not permitted in project '{project}'"));
+        }
+        let namespace = app.destination.namespace.as_deref().unwrap_or_default();
+        if !self.permits_destination(cluster, namespace) {
+            refusals.push(format!(
+                "application destination server '{}' and namespace '{namespace}' do not match any of the allowed \
+                 destinations in project '{project}'",
+                cluster.server
+            ));
+        }
+        refusals
+    }
+
+    /// How orphans are looked for; `None`: not at all.
+    pub fn orphans(&self) -> Option<&OrphanRules> {
+        self.orphans.as_ref()
+    }
+
+    /// All sync windows, in order.
+    pub fn windows(&self) -> &[SyncWindow] {
+        &self.windows
+    }
+
+    /// May a sync run now? `started` is when the running operation began, if one is running.
+    pub fn permits_sync(
+        &self,
+        subject: &WindowSubject<'_>,
+        trigger: SyncTrigger,
+        started: Option<Timestamp>,
+        now: Timestamp,
+    ) -> WindowDecision {
+        windows::decide(&self.windows, subject, trigger, started, now)
+    }
+
+    /// The next time after `now` at which sync windows can decide otherwise for an app; `None`: never.
+    pub fn next_window_change(&self, subject: &WindowSubject<'_>, now: Timestamp) -> Option<Timestamp> {
+        windows::next_change(&self.windows, subject, now)
+    }
+
+    /// The user to act as in a destination, `system:serviceaccount:<namespace>:<name>`; `None` if no rule
+    /// matches. An account without namespace lives in the destination's, else in the app's own.
+    pub fn service_account(
+        &self,
+        server: &str,
+        destination_namespace: Option<&str>,
+        app_namespace: &str,
+    ) -> Option<String> {
+        service_accounts::user_for(&self.service_accounts, server, destination_namespace, app_namespace)
+    }
+}

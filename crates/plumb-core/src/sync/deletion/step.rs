@@ -1,0 +1,87 @@
+//! The input and the output of [`next`](super::next).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::desired::{DesiredHook, Propagation};
+use crate::object::ObjectKey;
+use crate::plan::{AppOptions, ObjectFacts, OperationMark, Payload};
+use crate::sync::Sight;
+
+/// An app that is being deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct Deletion<'a> {
+    /// Finalizers left on the Application.
+    pub finalizers: &'a [String],
+    /// When the deletion was asked for, and the revision whose hooks run.
+    pub mark: &'a OperationMark,
+    /// Its hooks, or why they are not known.
+    pub hooks: Result<&'a [DesiredHook], &'a str>,
+    /// Every object that belongs to it and that the project permits.
+    pub objects: &'a BTreeMap<ObjectKey, ObjectFacts>,
+    /// Did every watch behind `objects` finish its first list?
+    pub live_complete: bool,
+    /// The hooks' objects as the cluster holds them; a key that is not here is not known yet.
+    pub sights: &'a BTreeMap<ObjectKey, Sight>,
+    /// Hooks that failed in this deletion, and how: [`DeletionStep::failed_hooks`] of earlier steps.
+    pub failed_before: &'a BTreeMap<ObjectKey, String>,
+    /// The spec's sync options.
+    pub options: &'a AppOptions,
+    /// The Application itself: an app of apps may contain itself.
+    pub itself: &'a ObjectKey,
+    /// When a person last approved deletions.
+    pub approved_at: Option<Timestamp>,
+    /// Is the destination cluster known? If not, nothing in it can be deleted, and the app may go.
+    pub is_destination_known: bool,
+}
+
+/// What to do now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeletionStep {
+    /// To be started now, all at the same time.
+    pub commands: Vec<DeletionCommand>,
+    /// To be removed from the Application now, in this order, after the commands.
+    pub drop_finalizers: Vec<&'static str>,
+    /// What is waited for, in words.
+    pub message: String,
+    /// Why it does not go on.
+    pub error: Option<String>,
+    /// What failed before and is tried again now. The `DeletionError` condition says it until it went well: one that
+    /// comes and goes with every try is missed by whoever looks in between.
+    pub earlier_error: Option<String>,
+    /// Hooks that have failed now, and how.
+    pub failed_hooks: Vec<(ObjectKey, String)>,
+    /// An object that a person has to confirm the deletion of first.
+    pub unconfirmed: Option<ObjectKey>,
+    /// Objects that stay, each with its reason.
+    pub kept: Vec<(ObjectKey, String)>,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeletionCommand {
+    /// Create a hook.
+    CreateHook {
+        /// Which.
+        key: ObjectKey,
+        /// As it is sent.
+        manifest: Payload,
+    },
+    /// Delete a hook's object, releasing its finalizer. No tombstone.
+    DeleteHook {
+        /// Which.
+        key: ObjectKey,
+        /// Only this incarnation.
+        uid: Option<String>,
+    },
+    /// Store the tombstone, then delete the object.
+    DeleteObject {
+        /// Which.
+        key: ObjectKey,
+        /// Only this incarnation.
+        uid: Option<String>,
+        /// What happens to its children.
+        propagation: Propagation,
+    },
+}

@@ -1,0 +1,4 @@
+//! Tests of the YAML reader.
+
+mod reader;
+mod recorded;
