@@ -6,10 +6,12 @@ use std::time::Duration;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
-use crate::config::{self, ConnectionArgs, Foreign};
+use crate::complete;
+use crate::config::{self, ConnectionArgs};
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
 
 /// A `GitOps` engine in which `OutOfSync` means that something is wrong.
 #[derive(Debug, Parser)]
@@ -26,7 +28,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
-    foreign: Foreign,
+    unsupported: UnsupportedFlags,
     #[command(subcommand)]
     command: Command,
 }
@@ -53,7 +55,7 @@ enum Command {
     #[command(hide = true)]
     JsonnetWorker(commands::jsonnet_worker::Args),
     #[command(flatten)]
-    Absent(commands::absent::Command),
+    Unsupported(UnsupportedCommand),
 }
 
 impl Command {
@@ -68,7 +70,7 @@ impl Command {
 
 /// Runs the command that the process was started with.
 pub(crate) fn start() -> Result<ExitCode, CommandError> {
-    clap_complete::CompleteEnv::with_factory(Cli::command).var(commands::completion::VARIABLE).complete();
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(complete::VARIABLE).complete();
     let words = words();
     let name = program_name(words.first());
     let command = Cli::command().name(name).bin_name(name);
@@ -84,10 +86,10 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
             return Ok(code);
         }
     };
-    if let Command::Absent(command) = &cli.command {
+    if let Command::Unsupported(command) = &cli.command {
         return Err(command.refuse());
     }
-    cli.foreign.refuse()?;
+    cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -122,7 +124,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Undo(args) => commands::undo::run(context, &args).await,
         Command::Completion(args) => commands::completion::run(context, &args, name),
         Command::JsonnetWorker(args) => commands::jsonnet_worker::run(context, &args),
-        Command::Absent(command) => Err(command.refuse()),
+        Command::Unsupported(command) => Err(command.refuse()),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum ExitCode {
     /// Something went wrong: no connection, no permission, no such app, a time limit.
     Error,
     /// The "no" of `app diff --diff-exit-code N`.
-    Chosen(u8),
+    AppSelection(u8),
 }
 
 impl ExitCode {
@@ -25,7 +25,7 @@ impl ExitCode {
             Self::No => 1,
             Self::Usage => 2,
             Self::Error => 20,
-            Self::Chosen(code) => code,
+            Self::AppSelection(code) => code,
         }
     }
 }

@@ -1,13 +1,27 @@
-//! `plumb`: the engine and its command line. A link or copy named `argocd` answers to argocd's commands.
+//! `plumb`: the engine and its command line. A link or copy named `argocd` takes argocd's commands.
+//!
+//! A module uses only modules that are listed above it.
 
-mod cli;
-mod commands;
-mod config;
-mod context;
-mod error;
 mod exit;
+mod error;
+mod config;
 mod kinds;
 mod output;
+mod context;
+mod prompt;
+mod complete;
+mod view;
+mod edit;
+mod secrets;
+mod connect;
+mod select;
+mod follow;
+mod render_here;
+mod bootstrap;
+mod listen;
+mod unsupported;
+mod commands;
+mod cli;
 
 use std::process::ExitCode;
 

@@ -6,12 +6,13 @@ use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
 use plumb_kube::{ClusterClient, Selection};
 
-use super::app::target;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Output;
+use crate::select::app;
+use crate::view::finding::described;
 
 /// Every difference, explained: per class, then per app.
 ///
@@ -29,11 +30,11 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     if let Some(app) = &args.app {
         // An app that does not exist has no differences, but that is not the answer.
-        let target = target::place(context, app, None);
-        target::read(context, &client, &target).await?;
+        let target = app::target(context, app, None);
+        app::read(context, &client, &target).await?;
     }
     let reports = reports(context, &client).await?;
-    let place = args.app.as_ref().map(|app| target::place(context, app, None));
+    let place = args.app.as_ref().map(|app| app::target(context, app, None));
     let wanted: Vec<&DriftReport> = reports
         .iter()
         .filter(|report| place.as_ref().is_none_or(|place| report.metadata.name == place.name))
@@ -99,35 +100,4 @@ fn overview(out: Output, reports: &[&DriftReport]) {
         })
         .collect();
     out.table(&["COUNTS", "CLASS", "KIND", "FINDINGS", "APPS"], &rows);
-}
-
-/// One finding in plain words.
-pub(crate) fn described(finding: &DriftFinding) -> String {
-    let place = if finding.namespace.is_empty() {
-        finding.name.clone()
-    } else {
-        format!("{}/{}", finding.namespace, finding.name)
-    };
-    let mut text = format!("  {} {} {place}", finding.class, finding.kind);
-    if !finding.fields.is_empty() {
-        text = format!("{text}: {}", finding.fields.join(", "));
-    }
-    if !finding.actor.is_empty() {
-        text = format!("{text} (by {}", finding.actor);
-        text = finding.since.map_or_else(|| format!("{text})"), |since| format!("{text}, since {since})"));
-    }
-    for line in &finding.evidence {
-        text = format!("{text}\n      {line}");
-    }
-    match &finding.fix {
-        Some(fix) if !fix.text.is_empty() => {
-            format!("{text}\n      → {}{}", fix.text, indented(&fix.patch, "        "))
-        }
-        _ => text,
-    }
-}
-
-/// A patch below the line that it belongs to.
-pub(crate) fn indented(patch: &str, margin: &str) -> String {
-    patch.lines().fold(String::new(), |text, line| format!("{text}\n{margin}{line}"))
 }

@@ -8,12 +8,12 @@ use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::json;
 
-use super::app::target;
-use super::cluster::cluster_of;
 use crate::config;
+use crate::connect::cluster_of;
 use crate::context::{Context, change, create};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app;
 
 /// Hold an app or one of its objects: nothing is synced or healed by itself while it lasts.
 ///
@@ -48,7 +48,7 @@ pub(crate) struct ResumeArgs {
 #[derive(Debug, clap::Args)]
 struct What {
     /// `name`, or `namespace/name`.
-    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    #[arg(value_name = "APP", add = crate::complete::apps())]
     app: String,
     /// One of its objects in place of all: `[GROUP/]KIND/[NAMESPACE/]NAME`.
     object: Option<String>,
@@ -100,13 +100,13 @@ impl What {
     async fn find(&self, context: &Context) -> Result<Found, CommandError> {
         let Some(object) = &self.object else {
             let home = context.client().await?;
-            let target = target::place(context, &self.app, None);
-            target::read(context, &home, &target).await?;
+            let target = app::target(context, &self.app, None);
+            app::read(context, &home, &target).await?;
             return Ok(Found { client: home.clone(), home, target });
         };
         let home = context.client_of_all_kinds().await?;
-        let place = target::place(context, &self.app, None);
-        let application = target::read(context, &home, &place).await?;
+        let place = app::target(context, &self.app, None);
+        let application = app::read(context, &home, &place).await?;
         let wanted = ObjectName::parse(object)?;
         let mut found = application.status.resources.iter().filter(|state| wanted.means(state));
         let Some(state) = found.next() else {
@@ -176,8 +176,8 @@ async fn annotate(
 
 /// An event on the Application, for those who look there. It is no reason to fail if it cannot be written.
 async fn tell(context: &Context, client: &ClusterClient, what: &What, reason: &str, message: &str) {
-    let app = target::place(context, &what.app, None);
-    let Ok(application) = target::read_whole(context, client, &app).await else { return };
+    let app = app::target(context, &what.app, None);
+    let Ok(application) = app::read_whole(context, client, &app).await else { return };
     let now = Timestamp::now();
     let event = Manifest::new(json!({
         "apiVersion": "v1",

@@ -8,14 +8,14 @@ use plumb_engine::tombstones::{self, APP_LABEL, APP_NAMESPACE_LABEL};
 use plumb_kube::{ClusterClient, Selection};
 use serde_json::{Value, json};
 
-use super::app::target;
-use super::cluster;
-use super::masks::Masks;
+use crate::connect;
 use crate::context::{Context, FIELD_MANAGER, gate};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::secrets::mask::Masks;
+use crate::select::app;
 
 /// Show what plumb deleted, and bring it back.
 ///
@@ -47,7 +47,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// Only what this app had: `name`, or `namespace/name`.
-    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    #[arg(value_name = "APP", add = crate::complete::apps())]
     app: Option<String>,
     /// How to print it.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
@@ -153,7 +153,7 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
     for id in &args.ids {
         let Buried { tombstone, .. } = find(&buried, id)?;
         let server = ClusterRef::Server(tombstone.server.clone());
-        let client = cluster::reach(context, &home, &server).await?;
+        let client = connect::reach(context, &home, &server).await?;
         match bring_back(&client, tombstone, args.dry_run).await? {
             Restored::Created => context.out.say(&format!("{} is back", tombstone.key)),
             Restored::Tried => context.out.say(&format!("{} can be brought back", tombstone.key)),
@@ -245,7 +245,7 @@ async fn read(
     let labels = app.map_or_else(
         || APP_LABEL.to_owned(),
         |app| {
-            let place = target::place(context, app, None);
+            let place = app::target(context, app, None);
             let namespace = place.namespace.unwrap_or_default();
             format!("{APP_LABEL}={},{APP_NAMESPACE_LABEL}={namespace}", place.name)
         },

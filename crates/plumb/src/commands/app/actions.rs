@@ -8,14 +8,14 @@ use plumb_kube::{ClusterClient, Patch, PatchOptions, Target, WritePermit};
 use plumb_lua::{Impact, Limits, Scripts, Write};
 use serde_json::{Value, json};
 
-use super::object::ObjectChoice;
-use super::target::AppArg;
-use crate::commands::cluster::cluster_of;
+use crate::connect::cluster_of;
 use crate::context::{Context, FIELD_MANAGER, change, create, gate, key_of};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::select::app::AppArg;
+use crate::select::object::ObjectChoice;
 
 /// What can be done with the objects of an Application: restart, scale, promote, and what the settings add.
 ///

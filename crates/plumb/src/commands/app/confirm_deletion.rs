@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::target::{AppArg, patch, read_whole};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, patch, read_whole};
 
 /// Confirm deletions that wait for a person.
 ///
@@ -24,7 +24,7 @@ const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     read_whole(context, &client, &target).await?;
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     patch(&client, &target, json!({"metadata": {"annotations": {APPROVED: now}}})).await?;

@@ -1,19 +1,19 @@
 //! `plumb app create`
 
-use std::io::Read as _;
-
 use plumb_core::object::Manifest;
+use plumb_core::sync::deletion::CASCADE;
 use plumb_core::yaml::{Limits, parse_documents};
 use plumb_crd::{Application, to_app};
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::{Value, json};
 
-use super::spec::{PolicyFlags, SourceFlags};
-use super::target::place;
-use crate::commands::json::map;
 use crate::context::{Context, change, create};
+use crate::edit::file::read_text;
+use crate::edit::json_path::map;
+use crate::edit::spec::{PolicyFlags, SourceFlags};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::target;
 
 /// Create an Application, from options or from a file.
 ///
@@ -54,9 +54,6 @@ pub(crate) struct Args {
     source: SourceFlags,
 }
 
-/// Deletes the objects with the Application.
-pub(super) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
-
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     args.source.refuse()?;
     let mut objects = match &args.file {
@@ -74,22 +71,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         write(context, &client, args, object).await?;
     }
     Ok(ExitCode::Success)
-}
-
-/// The text of a file, or of stdin.
-pub(crate) fn read_text(file: &str) -> Result<String, CommandError> {
-    if file.starts_with("https://") || file.starts_with("http://") {
-        return Err(CommandError::usage(format!("{file}: files from the network are not fetched"))
-            .hint(format!("`curl -sSf {file} | plumb app create -f -`")));
-    }
-    if file == "-" {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|error| CommandError::because("read stdin", error))?;
-        return Ok(text);
-    }
-    std::fs::read_to_string(file).map_err(|error| CommandError::because(format!("read {file}"), error))
 }
 
 fn applications(text: &str) -> Result<Vec<Value>, CommandError> {
@@ -113,7 +94,7 @@ fn fill(context: &Context, args: &Args, object: &mut Value) -> Result<(), Comman
     let name = args.app.clone().or_else(|| in_file(object, "name"));
     let name = name.ok_or_else(|| CommandError::usage("the application has no name"))?;
     let namespace = args.app_namespace.clone().or_else(|| in_file(object, "namespace"));
-    let target = place(context, &name, namespace.as_deref());
+    let target = target(context, &name, namespace.as_deref());
     let root = map(object);
     root.remove("status");
     let metadata = map(root.entry("metadata").or_insert(Value::Null));
@@ -130,7 +111,7 @@ fn fill(context: &Context, args: &Args, object: &mut Value) -> Result<(), Comman
         }
     }
     if args.set_finalizer {
-        metadata.insert("finalizers".to_owned(), json!([FINALIZER]));
+        metadata.insert("finalizers".to_owned(), json!([CASCADE]));
     }
     let spec = root.entry("spec").or_insert(json!({}));
     map(spec).entry("project").or_insert(json!("default"));

@@ -3,14 +3,14 @@
 use plumb_kube::{ClusterClient, Target};
 use serde_json::{Value, json};
 
-use super::chosen::Chosen;
-use super::create::FINALIZER;
-use super::target::{self, read_whole};
-use super::wait::{self, Wanted};
-use crate::commands::confirm;
 use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::follow::state::{self, Wanted};
+use crate::prompt;
+use crate::select::app::{self, read_whole};
+use crate::select::apps::AppSelection;
+use plumb_core::sync::deletion::CASCADE;
 
 /// Delete Applications, and with them their objects.
 ///
@@ -20,7 +20,7 @@ use crate::exit::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `name`, or `namespace/name`.
-    #[arg(value_name = "APP", add = crate::commands::completion::apps())]
+    #[arg(value_name = "APP", add = crate::complete::apps())]
     apps: Vec<String>,
     /// Those with these labels, in place of names.
     #[arg(long, short = 'l', conflicts_with = "apps")]
@@ -47,7 +47,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::usage("no app is named").hint("`plumb app delete payments`"));
     }
     let client = context.client().await?;
-    let chosen = Chosen {
+    let chosen = AppSelection {
         names: &args.apps,
         selector: args.selector.as_deref(),
         projects: &[],
@@ -61,7 +61,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     for target in &targets {
         let what = if args.cascade { " and all its resources" } else { "" };
         let question = format!("Are you sure you want to delete '{}'{what}?", target.name);
-        if !args.yes && !confirm::asked(&question)? {
+        if !args.yes && !prompt::confirm(&question)? {
             context.out.complain(&format!("'{}' was not deleted", target.name));
             code = ExitCode::No;
             continue;
@@ -81,13 +81,13 @@ async fn remove(
     let finalizers = wanted_finalizers(application.value(), args);
     let before = application.value().pointer("/metadata/finalizers").cloned().unwrap_or(json!([]));
     if before != finalizers {
-        target::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
+        app::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
     }
     // An Application owns nothing by reference: what becomes of its objects is said by its finalizer.
     delete(client, &application, &at_once()).await?;
     if args.wait {
         let wanted = Wanted { delete: true, ..Wanted::default() };
-        return wait::wait(context, client, target, &wanted).await;
+        return state::wait(context, client, target, &wanted).await;
     }
     context.out.say(&format!("application '{}' deleted", target.name));
     Ok(())
@@ -99,12 +99,12 @@ fn wanted_finalizers(application: &Value, args: &Args) -> Value {
     let mut wanted: Vec<Value> = present
         .into_iter()
         .flatten()
-        .filter(|entry| !entry.as_str().is_some_and(|entry| entry.starts_with(FINALIZER)))
+        .filter(|entry| !entry.as_str().is_some_and(|entry| entry.starts_with(CASCADE)))
         .cloned()
         .collect();
     if args.cascade {
         let background = args.propagation_policy == "background";
-        let name = if background { format!("{FINALIZER}/background") } else { FINALIZER.to_owned() };
+        let name = if background { format!("{CASCADE}/background") } else { CASCADE.to_owned() };
         wanted.insert(0, json!(name));
     }
     Value::Array(wanted)
@@ -126,7 +126,7 @@ mod tests {
             wait: false,
         };
         let app = json!({"metadata": {"finalizers": ["other", "resources-finalizer.argocd.argoproj.io/background"]}});
-        assert_eq!(wanted_finalizers(&app, &args(true, "foreground")), json!([FINALIZER, "other"]));
+        assert_eq!(wanted_finalizers(&app, &args(true, "foreground")), json!([CASCADE, "other"]));
         assert_eq!(wanted_finalizers(&app, &args(false, "foreground")), json!(["other"]));
         let background = wanted_finalizers(&json!({}), &args(true, "background"));
         assert_eq!(background, json!(["resources-finalizer.argocd.argoproj.io/background"]));

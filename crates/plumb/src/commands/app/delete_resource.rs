@@ -3,13 +3,13 @@
 use plumb_core::desired::Propagation;
 use plumb_kube::DeleteOptions;
 
-use super::object::ObjectChoice;
-use super::target::AppArg;
-use crate::commands::cluster::cluster_of;
-use crate::commands::confirm;
+use crate::connect::cluster_of;
 use crate::context::{Context, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::prompt;
+use crate::select::app::AppArg;
+use crate::select::object::ObjectChoice;
 
 /// Delete live objects of an Application. What Git asks for comes back with the next sync.
 ///
@@ -58,7 +58,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let name = object.name().unwrap_or_default();
         // argocd never asks here, and scripts have no terminal.
         let is_asked = context.out.is_terminal() && !args.yes;
-        if is_asked && !confirm::asked(&format!("Delete {} {name}?", object.kind()))? {
+        if is_asked && !prompt::confirm(&format!("Delete {} {name}?", object.kind()))? {
             context.out.complain(&format!("'{name}' was not deleted"));
             return Ok(ExitCode::No);
         }

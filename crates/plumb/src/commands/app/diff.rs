@@ -7,17 +7,17 @@ use plumb_crd::drift_report::DriftFinding;
 use plumb_engine::Judged;
 use serde_json::Value;
 
-use super::describe;
-use super::desk::{self, Elsewhere, RenderArgs};
-use super::refresh::{Refresh, refresh};
-use super::target::AppArg;
-use crate::commands::drift::indented;
-use crate::commands::masks::Masks;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::follow::refresh::{Refresh, refresh};
 use crate::kinds;
 use crate::output::{Colour, Output};
+use crate::render_here::{self, RenderArgs, RevisionOverride};
+use crate::secrets::mask::Masks;
+use crate::select::app::AppArg;
+use crate::view::describe;
+use crate::view::finding::indented;
 
 /// Show what differs from Git and counts, with its class, who did it and since when.
 ///
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "CODE")]
     diff_exit_code: u8,
     #[command(flatten)]
-    elsewhere: Elsewhere,
+    revision_override: RevisionOverride,
     #[command(flatten)]
     render: RenderArgs,
     #[command(flatten)]
-    foreign: ForeignDiff,
+    unsupported: UnsupportedDiffFlags,
 }
 
 /// Options of argocd's that would do nothing here.
 #[derive(Debug, clap::Args)]
-struct ForeignDiff {
+struct UnsupportedDiffFlags {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     server_side_diff: Option<bool>,
     #[arg(long, hide = true, allow_negative_numbers = true)]
@@ -74,15 +74,15 @@ struct ForeignDiff {
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    args.foreign.refuse()?;
+    args.unsupported.refuse()?;
     let client = context.client().await?;
     let (target, application) = args.app.read(context, &client).await?;
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
         refresh(context, &client, &target, how).await?;
     }
-    let counts = if args.elsewhere.is_given() {
+    let counts = if args.revision_override.is_given() {
         let desk = args.render.open(context).await?;
-        let sheet = desk::gather(&desk, &application, &args.elsewhere).await?;
+        let sheet = render_here::gather(&desk, &application, &args.revision_override).await?;
         let judged = desk
             .judge(&application, &sheet)
             .await
@@ -101,10 +101,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         }
         show_report(context.out, &report.map(|report| report.findings).unwrap_or_default(), args.all)
     };
-    Ok(if counts && args.exit_code { ExitCode::Chosen(args.diff_exit_code) } else { ExitCode::Success })
+    Ok(if counts && args.exit_code { ExitCode::AppSelection(args.diff_exit_code) } else { ExitCode::Success })
 }
 
-impl ForeignDiff {
+impl UnsupportedDiffFlags {
     fn refuse(&self) -> Result<(), CommandError> {
         let server = "where a difference is in doubt, the server is always asked, and only then";
         let given = [

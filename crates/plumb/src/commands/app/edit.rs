@@ -1,15 +1,10 @@
 //! `plumb app edit`
 
-use std::process::Command;
-
-use plumb_core::yaml::{Limits, parse_documents};
-use serde_json::Value;
-
-use super::target::{AppArg, edit_spec, read_whole};
-use crate::config;
 use crate::context::Context;
+use crate::edit::editor;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, edit_spec, read_whole};
 
 /// Edit an Application's spec in your editor.
 ///
@@ -24,10 +19,10 @@ pub(crate) struct Args {
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     let before = read_whole(context, &client, &target).await?;
     let spec = before.value().get("spec").cloned().unwrap_or_default();
-    let Some(edited) = edit(&target.name, &spec)? else {
+    let Some(edited) = editor::edit(&target.name, &spec)? else {
         context.out.say(&format!("application '{}' unchanged", target.name));
         return Ok(ExitCode::Success);
     };
@@ -45,29 +40,4 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     .await?;
     context.out.say(&format!("application '{}' updated", target.name));
     Ok(ExitCode::Success)
-}
-
-/// The value as the user leaves it; `None` if it is the same.
-pub(crate) fn edit(name: &str, value: &Value) -> Result<Option<Value>, CommandError> {
-    let directory = tempfile::Builder::new()
-        .prefix("plumb-edit-")
-        .tempdir()
-        .map_err(|error| CommandError::because("make a file to edit", error))?;
-    let file = directory.path().join(format!("{name}.yaml"));
-    let wrong = |error: std::io::Error| CommandError::because(format!("edit {}", file.display()), error);
-    std::fs::write(&file, plumb_crd::yaml::to_yaml(value)).map_err(wrong)?;
-    let words = config::editor();
-    let (program, options) = words.split_first().ok_or_else(|| CommandError::new("no editor is set"))?;
-    let status = Command::new(program).args(options).arg(&file).status().map_err(|error| {
-        CommandError::because(format!("start the editor {program}"), error).hint("set EDITOR")
-    })?;
-    if !status.success() {
-        return Err(CommandError::new(format!("the editor ended with {status}; nothing was written")));
-    }
-    let text = std::fs::read_to_string(&file).map_err(wrong)?;
-    let documents = parse_documents(&text, &Limits::default())
-        .map_err(|error| CommandError::because("read what was edited", error))?;
-    let edited = documents.into_iter().map(|document| document.value).find(|value| !value.is_null());
-    let edited = edited.ok_or_else(|| CommandError::new("the file is empty; nothing was written"))?;
-    Ok((edited != *value).then_some(edited))
 }

@@ -7,15 +7,16 @@ use plumb_crd::application::ApplicationSource;
 use plumb_crd::{AppProject, Application, DriftReport, to_project_rules};
 use plumb_kube::{ClusterClient, Target};
 
-use super::refresh::{Refresh, refresh};
-use super::target::{AppArg, read_whole};
-use super::{describe, ill, states, tree};
-use crate::commands::cluster::cluster_of;
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::follow::refresh::{Refresh, refresh};
 use crate::kinds;
 use crate::output::Format;
+use crate::select::app::{AppArg, parse, read_whole};
+use crate::view::rows::{ObjectRow, object_rows};
+use crate::view::{describe, rows, tree, unhealthy};
 
 /// Show one Application: its sources, how it is, and each of its objects.
 ///
@@ -54,7 +55,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
         read_whole(context, &client, &target).await?;
         let looked = refresh(context, &client, &target, how);
@@ -68,7 +69,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         "json" => context.out.object(Format::Json, &describe::readable(&object))?,
         "yaml" => context.out.object(Format::Yaml, &describe::readable(&object))?,
         shape => {
-            let application = super::target::parse(&object)?;
+            let application = parse(&object)?;
             show(context, &client, &target, &application, args).await?;
             if shape == "wide" {
                 table(context, &client, &application).await;
@@ -154,7 +155,7 @@ async fn show(
         out.say("");
         out.table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows);
     }
-    let ill = report.map(|report| ill::lines(&report, Timestamp::now())).unwrap_or_default();
+    let ill = report.map(|report| unhealthy::lines(&report, Timestamp::now())).unwrap_or_default();
     if !ill.is_empty() {
         out.say("\nNot well:");
         for line in ill {
@@ -165,14 +166,14 @@ async fn show(
 }
 
 async fn table(context: &Context, client: &ClusterClient, application: &Application) {
-    let mut states = states::states(application);
+    let mut states = object_rows(application);
     if states.is_empty() {
         return;
     }
-    states::look_at_health(client, &mut states).await;
+    rows::read_health(client, &mut states).await;
     context.out.say("");
-    let rows: Vec<Vec<String>> = states.iter().map(states::State::row).collect();
-    context.out.table(&states::COLUMNS, &rows);
+    let rows: Vec<Vec<String>> = states.iter().map(ObjectRow::row).collect();
+    context.out.table(&rows::COLUMNS, &rows);
 }
 
 /// The sources to show.

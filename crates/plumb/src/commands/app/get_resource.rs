@@ -3,15 +3,15 @@
 use plumb_core::object::Manifest;
 use serde_json::{Value, json};
 
-use super::describe;
-use super::object::ObjectChoice;
-use super::target::AppArg;
-use crate::commands::cluster::cluster_of;
-use crate::commands::masks::Masks;
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::secrets::mask::Masks;
+use crate::select::app::AppArg;
+use crate::select::object::ObjectChoice;
+use crate::view::describe;
 
 /// Show live objects of an Application. The values of Secrets are not shown.
 ///
@@ -73,7 +73,7 @@ fn only(object: &Value, paths: &[String]) -> Value {
         let Some(value) = object.pointer(&pointer) else { continue };
         let mut place = &mut shown;
         for part in path.split('.') {
-            place = crate::commands::json::map(place).entry(part).or_insert(Value::Null);
+            place = crate::edit::json_path::map(place).entry(part).or_insert(Value::Null);
         }
         place.clone_from(value);
     }

@@ -2,12 +2,12 @@
 
 use plumb_crd::application::{ApplicationSource, RevisionHistory};
 
-use super::describe;
-use super::target::AppArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::table;
+use crate::select::app::AppArg;
+use crate::view::describe;
 
 /// Show the past syncs of an Application.
 ///

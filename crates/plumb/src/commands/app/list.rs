@@ -10,14 +10,14 @@ use plumb_crd::{Application, DriftReport};
 use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
 
-use super::columns::Sketch;
-use super::describe;
-use crate::commands::watching;
 use crate::context::{Context, list_failed};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::view::columns::ListColumns;
+use crate::view::describe;
+use crate::view::watch;
 
 /// List Applications, with what is wrong with each and for how long.
 ///
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'l')]
     selector: Option<String>,
     /// Only those of these projects.
-    #[arg(long, short = 'p', add = crate::commands::completion::projects())]
+    #[arg(long, short = 'p', add = crate::complete::projects())]
     project: Vec<String>,
     /// Only those of this repository.
     #[arg(long, short = 'r')]
@@ -115,7 +115,7 @@ async fn applications(
             labels: args.selector.clone(),
             fields: None,
         };
-        let sketch = Sketch::application();
+        let sketch = ListColumns::application();
         let found = match depth {
             Depth::Columns => sketch.list(client, &selection).await,
             Depth::Whole => client.list(&kinds::application(), &selection).await,
@@ -209,7 +209,7 @@ type Reports = BTreeMap<(String, String), DriftReport>;
 /// The reports on the Applications. A cluster without plumb's kinds still has Applications.
 async fn reports(client: &ClusterClient, namespace: Option<&str>) -> Reports {
     let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
-    let found = Sketch::drift_report().list(client, &selection).await.unwrap_or_default();
+    let found = ListColumns::drift_report().list(client, &selection).await.unwrap_or_default();
     found
         .iter()
         .filter_map(|object| DriftReport::from_json(object.value()).ok())
@@ -260,5 +260,5 @@ async fn watch(context: &Context, client: &ClusterClient, args: &Args) -> Result
     let apps = Selection { namespace: namespace.clone(), labels: args.selector.clone(), fields: None };
     let reports = Selection { namespace, ..Selection::default() };
     let watched = [(kinds::application(), apps), (kinds::drift_report(), reports)];
-    watching::follow(context, client, &watched, &HEADER, async || rows(context, client, args).await).await
+    watch::follow(context, client, &watched, &HEADER, async || rows(context, client, args).await).await
 }

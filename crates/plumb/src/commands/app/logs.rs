@@ -7,14 +7,14 @@ use plumb_kube::{ClusterClient, LogOptions};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::object::ObjectChoice;
-use super::states::states;
-use super::target::AppArg;
-use super::tree::Tree;
-use crate::commands::cluster::cluster_of;
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::AppArg;
+use crate::select::object::ObjectChoice;
+use crate::view::rows::object_rows;
+use crate::view::tree::Tree;
 
 /// Show the logs of an Application's pods.
 ///
@@ -102,7 +102,7 @@ async fn pods(
     let tree = Tree::read(client, application).await;
     let namespace = context.object_namespace();
     let mut pods: Vec<&Manifest> = Vec::new();
-    for root in states(application) {
+    for root in object_rows(application) {
         let Some(object) = tree.find(&root) else { continue };
         for below in tree.below(object) {
             let is_meant = choice.matches(

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use super::desk::{self, Elsewhere, RenderArgs};
-use super::states::states;
-use super::target::AppArg;
-use super::{describe, object};
-use crate::commands::cluster::cluster_of;
-use crate::commands::masks::Masks;
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::render_here::{self, RenderArgs, RevisionOverride};
+use crate::secrets::mask::Masks;
+use crate::select::app::AppArg;
+use crate::select::object;
+use crate::view::describe;
+use crate::view::rows::object_rows;
 
 /// Print the objects of an Application: as Git asks for them, or as the cluster holds them.
 ///
@@ -26,14 +27,14 @@ pub(crate) struct Args {
     #[arg(long, default_value = "git", value_parser = ["git", "live"])]
     source: String,
     #[command(flatten)]
-    elsewhere: Elsewhere,
+    revision_override: RevisionOverride,
     #[command(flatten)]
     render: RenderArgs,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.source == "live" {
-        if args.elsewhere.is_given() {
+        if args.revision_override.is_given() {
             return Err(CommandError::usage("what is live has no revision; leave out --source live"));
         }
         return live(context, args).await;
@@ -41,7 +42,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     let (_, application) = args.app.read(context, &client).await?;
     let desk = args.render.open(context).await?;
-    let sheet = desk::gather(&desk, &application, &args.elsewhere).await?;
+    let sheet = render_here::gather(&desk, &application, &args.revision_override).await?;
     let masks = Masks::read(context, &client).await;
     let desired = sheet.desired();
     let objects = desired.objects.values().map(|object| &object.manifest);
@@ -60,7 +61,7 @@ async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> 
     let (_, application) = args.app.read(context, &home).await?;
     let client = cluster_of(context, &home, &application).await?;
     let masks = Masks::read(context, &home).await;
-    for state in states(&application) {
+    for state in object_rows(&application) {
         if let Some(object) = object::read(&client, &state).await? {
             print(context, describe::readable(&object), &masks);
         }

@@ -2,13 +2,13 @@
 
 use plumb_kube::{Patch, Target};
 
-use super::object::ObjectChoice;
-use super::patch::parse_patch;
-use super::target::AppArg;
-use crate::commands::cluster::cluster_of;
+use crate::connect::cluster_of;
 use crate::context::{Context, change};
+use crate::edit::patch::parse_patch;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::AppArg;
+use crate::select::object::ObjectChoice;
 
 /// Patch live objects of an Application. With self-heal on, it is put back at once.
 ///

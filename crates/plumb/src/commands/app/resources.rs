@@ -7,14 +7,14 @@ use plumb_core::project::{OrphanPatterns, Project};
 use plumb_crd::{AppProject, Application, to_project_rules};
 use plumb_kube::{ClusterClient, Selection};
 
-use super::target::AppArg;
-use super::tree::{self, Tree, owners};
-use crate::commands::cluster::cluster_of;
-use crate::commands::watching;
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
+use crate::select::app::{AppArg, read};
+use crate::view::tree::{self, Tree, owners};
+use crate::view::watch;
 
 /// List the objects of an Application, and those in its namespace that belong to nobody.
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'w')]
     watch: bool,
     /// The project that the app must be in.
-    #[arg(long, add = crate::commands::completion::projects())]
+    #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
 }
 
@@ -64,10 +64,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let selection = Selection { namespace: target.namespace.clone(), labels: None, fields: name };
         let watched = [(kinds::application(), selection)];
         let rows = async || {
-            let application = super::target::read(context, &client, &target).await?;
+            let application = read(context, &client, &target).await?;
             Ok(rows(context, &client, &application, args).await)
         };
-        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+        return watch::follow(context, &client, &watched, &HEADER, rows).await;
     }
     context.out.table(&HEADER, &rows(context, &client, &application, args).await);
     Ok(ExitCode::Success)

@@ -5,13 +5,14 @@ use plumb_crd::application::RevisionHistory;
 use plumb_crd::{Application, Wire};
 use serde_json::{Value, json};
 
-use super::sync::{follow_operation, set_options};
-use super::target::{AppArg, patch};
-use super::wait;
 use crate::config;
 use crate::context::{Context, limit};
+use crate::edit::operation::set_options;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::follow::operation::follow_operation;
+use crate::select::app::{AppArg, patch};
+use crate::view::describe::conclude;
 
 /// Go back to an earlier sync.
 ///
@@ -56,7 +57,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         CommandError::new(format!("timed out after {} s: {} is not back yet", args.timeout, target.name))
             .hint(format!("the rollback goes on; `plumb app wait {} --operation` waits again", target.name))
     })??;
-    wait::conclude(context, &application);
+    conclude(context.out, &application);
     Ok(if state.phase == "Succeeded" { ExitCode::Success } else { ExitCode::No })
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::spec::{PolicyFlags, SourceChoice, SourceFlags};
-use super::target::{AppArg, edit_spec, read_whole};
 use crate::context::Context;
+use crate::edit::spec::{PolicyFlags, SourceChoice, SourceFlags};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, edit_spec, read_whole};
 
 /// Change where an Application comes from, where it goes, and how it is synced.
 ///
@@ -30,7 +30,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             .hint("--sync-policy, --auto-prune, --self-heal and --revision are among them; see --help"));
     }
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     if matches!(args.policy.sync_policy.as_deref(), Some("none" | "manual")) {
         let before = read_whole(context, &client, &target).await?;
         if let Some(lost) = lost_with_automation(before.value()) {

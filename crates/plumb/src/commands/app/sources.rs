@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::spec::{SourceChoice, SourceFlags};
-use super::target::{AppArg, edit_spec};
-use crate::commands::json::{list, map};
 use crate::context::Context;
+use crate::edit::json_path::{list, map};
+use crate::edit::spec::{SourceChoice, SourceFlags};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, edit_spec};
 
 /// Add a source to an Application. An app with one source then has two.
 ///
@@ -40,7 +40,7 @@ pub(super) async fn add(context: &Context, args: &AddArgs) -> Result<ExitCode, C
         return Err(CommandError::usage("a source needs its --repo"));
     }
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     edit_spec(context, &client, &target, |spec| {
         let mut source = json!({});
         args.source.apply(&mut source)?;
@@ -63,7 +63,7 @@ pub(super) async fn add(context: &Context, args: &AddArgs) -> Result<ExitCode, C
 
 pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     edit_spec(context, &client, &target, |spec| {
         let n = spec.get("sources").and_then(Value::as_array).map_or(0, Vec::len);
         if n == 0 {

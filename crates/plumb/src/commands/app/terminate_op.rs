@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::target::{AppArg, patch};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, patch};
 
 /// End the operation that is in progress.
 ///

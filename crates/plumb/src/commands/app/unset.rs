@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::spec::{SourceChoice, image_name};
-use super::target::{AppArg, edit_spec};
-use crate::commands::json::{list, map, remove_empty};
 use crate::context::Context;
+use crate::edit::json_path::{list, map, remove_empty};
+use crate::edit::spec::{SourceChoice, image_name};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::app::{AppArg, edit_spec};
 
 /// Remove options from an Application's source.
 ///
@@ -68,7 +68,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::usage("nothing to remove: no option is given").hint("see --help"));
     }
     let client = context.client().await?;
-    let target = args.app.place(context);
+    let target = args.app.target(context);
     let changed = edit_spec(context, &client, &target, |spec| {
         remove(args, args.choice.find(spec)?);
         Ok(())

@@ -7,12 +7,13 @@ use plumb_core::yaml::{Limits, parse_documents};
 use plumb_kube::{ApplyOptions, ClusterClient, Connection, FieldValidation, WritePermit};
 use serde_json::{Map, Value, json};
 
-use crate::commands::secrets::{self, NewSecret, fnv1a};
-use crate::commands::{base64_decode, confirm};
 use crate::context::{Context, FIELD_MANAGER, gate};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
+use crate::prompt;
+use crate::secrets::base64;
+use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
 
 /// Register a cluster of your kubeconfig, so that Applications may go to it.
 ///
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long)]
     in_cluster: bool,
     /// Only for this project.
-    #[arg(long, add = crate::commands::completion::projects())]
+    #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
     /// A label of the cluster: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -86,7 +87,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
              Do you want to continue?",
             args.cluster_context
         );
-        if !confirm::asked(&question)? {
+        if !prompt::confirm(&question)? {
             context.out.complain("nothing was added");
             return Ok(ExitCode::No);
         }
@@ -202,7 +203,7 @@ impl Entry {
                 let file = path.parent().map_or_else(|| file.into(), |folder| folder.join(file));
                 let bytes = std::fs::read(&file)
                     .map_err(|error| CommandError::because(format!("read {}", file.display()), error))?;
-                Some(crate::commands::base64_encode(&bytes))
+                Some(base64::encode(&bytes))
             }
             (None, None) => None,
         };
@@ -306,7 +307,7 @@ async fn token(client: &ClusterClient, args: &Args, account: &str) -> Result<Str
                 .map_err(|error| CommandError::api(format!("read secret {name}"), error))?;
             let token = secret
                 .as_ref()
-                .and_then(|secret| secret.value().pointer("/data/token")?.as_str().and_then(base64_decode));
+                .and_then(|secret| secret.value().pointer("/data/token")?.as_str().and_then(base64::decode));
             if let Some(token) = token {
                 return Ok(token);
             }

@@ -1,11 +1,10 @@
 //! `plumb cluster get`
 
-use super::find;
-use super::list::readable;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::secrets::clusters::{find, readable};
 
 /// Show a registered cluster, without its credentials.
 ///

@@ -1,18 +1,17 @@
 //! `plumb cluster list`
 
-use std::time::Duration;
-
 use futures::StreamExt as _;
 use plumb_kube::ClusterClient;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Registered, registered};
-use crate::commands::{secrets, watching};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::secrets::clusters::{PATIENCE, Registered, readable, registered};
+use crate::secrets::write as secrets;
+use crate::view::watch;
 
 /// List the registered clusters, and whether each answers.
 ///
@@ -28,8 +27,6 @@ pub(crate) struct Args {
     watch: bool,
 }
 
-/// A cluster that needs longer does not answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How many clusters are asked at the same time.
 const AT_ONCE: usize = 16;
 
@@ -43,7 +40,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if args.watch {
         let watched = [(kinds::secret(), secrets::selection(context, "cluster"))];
         let rows = async || rows(context, &client).await;
-        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+        return watch::follow(context, &client, &watched, &HEADER, rows).await;
     }
     match args.output.as_str() {
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),
@@ -91,37 +88,4 @@ async fn ask(home: &ClusterClient, one: &Registered) -> Result<String, String> {
     let version = version.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
     let version = version.map_err(|error| error.to_string())?.git_version;
     Ok(version.trim_start_matches('v').to_owned())
-}
-
-/// A cluster without anything that is secret.
-pub(super) fn readable(one: &Registered) -> Value {
-    let cluster = &one.cluster;
-    let mut shown = json!({
-        "server": cluster.server,
-        "name": cluster.name,
-        "config": {"tlsClientConfig": {"insecure": cluster.tls.insecure}},
-    });
-    if let Some(name) = &cluster.tls.server_name {
-        shown["config"]["tlsClientConfig"]["serverName"] = json!(name);
-    }
-    if !cluster.namespaces.is_empty() {
-        shown["namespaces"] = json!(cluster.namespaces);
-        shown["clusterResources"] = json!(cluster.cluster_resources);
-    }
-    if let Some(project) = &cluster.project {
-        shown["project"] = json!(project);
-    }
-    for (field, map) in [("labels", &cluster.labels), ("annotations", &cluster.annotations)] {
-        let own = |key: &&String| !key.starts_with("argocd.argoproj.io/") && *key != "managed-by";
-        let shown_map: serde_json::Map<String, Value> = map
-            .keys()
-            .filter(own)
-            .filter(|key| key.as_str() != "kubectl.kubernetes.io/last-applied-configuration")
-            .filter_map(|key| Some((key.clone(), json!(map.get(key)?))))
-            .collect();
-        if !shown_map.is_empty() {
-            shown[field] = Value::Object(shown_map);
-        }
-    }
-    shown
 }

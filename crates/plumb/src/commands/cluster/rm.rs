@@ -1,10 +1,10 @@
 //! `plumb cluster rm`
 
-use super::find;
-use crate::commands::confirm;
 use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::prompt;
+use crate::secrets::clusters::find;
 
 /// Remove clusters from the registered ones. Nothing in them is deleted.
 ///
@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 "{which} is the cluster that plumb works in; it is not registered"
             )));
         };
-        if !args.yes && !confirm::asked(&format!("Are you sure you want to remove '{which}'?"))? {
+        if !args.yes && !prompt::confirm(&format!("Are you sure you want to remove '{which}'?"))? {
             context.out.complain(&format!("'{which}' was not removed"));
             code = ExitCode::No;
             continue;

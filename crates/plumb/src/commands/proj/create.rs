@@ -6,12 +6,12 @@ use plumb_crd::AppProject;
 use plumb_kube::Patch;
 use serde_json::{Value, json};
 
-use super::place;
-use crate::commands::app::read_text;
-use crate::commands::json::map;
 use crate::context::{Context, change, create};
+use crate::edit::file::read_text;
+use crate::edit::json_path::map;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::project::{parse, target};
 
 /// Create a project, from options or from a file.
 ///
@@ -69,9 +69,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let name = name.ok_or_else(|| CommandError::usage("the project has no name"))?;
     fill(context, args, &name, &mut object)?;
     let manifest = Manifest::new(object).map_err(|error| CommandError::because("read the project", error))?;
-    super::parse(&manifest)?;
+    parse(&manifest)?;
     let client = context.client().await?;
-    let target = place(context, &name);
+    let target = target(context, &name);
     let existing = client
         .get_at(&target.gvk, target.namespace.as_deref(), &name)
         .await

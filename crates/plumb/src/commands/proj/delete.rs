@@ -3,11 +3,11 @@
 use plumb_crd::Application;
 use plumb_kube::Selection;
 
-use super::ProjectArg;
 use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
+use crate::select::project::ProjectArg;
 
 /// Delete a project that no Application uses.
 ///

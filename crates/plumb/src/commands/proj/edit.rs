@@ -1,10 +1,10 @@
 //! `plumb proj edit`
 
-use super::ProjectArg;
-use crate::commands::{app, editing};
 use crate::context::Context;
+use crate::edit::{editor, merge};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::project::ProjectArg;
 
 /// Edit a project's spec in your editor.
 ///
@@ -18,13 +18,13 @@ pub(crate) struct Args {
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
     let before = args.project.read(context, &client).await?;
-    let target = args.project.place(context);
+    let target = args.project.target(context);
     let spec = before.value().get("spec").cloned().unwrap_or_default();
-    let Some(edited) = app::edit(&target.name, &spec)? else {
+    let Some(edited) = editor::edit(&target.name, &spec)? else {
         context.out.say(&format!("project '{}' unchanged", target.name));
         return Ok(ExitCode::Success);
     };
-    editing::edit_spec(&client, &target, |now| {
+    merge::edit_spec(&client, &target, |now| {
         if *now != spec {
             return Err(CommandError::new(format!("project {} was changed by somebody else", target.name))
                 .hint("nothing was written; edit it again"));

@@ -1,12 +1,12 @@
 //! `plumb proj get`
 
-use super::list::{allowed_cluster_kinds, destinations, orphans, service_accounts};
-use super::{ProjectArg, parse};
-use crate::commands::app::describe;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::select::project::{ProjectArg, parse};
+use crate::view::describe;
+use crate::view::project::{allowed_cluster_kinds, destinations, orphans, service_accounts};
 
 /// Show what a project allows.
 ///

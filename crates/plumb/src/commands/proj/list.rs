@@ -2,17 +2,18 @@
 
 use plumb_core::object::Manifest;
 use plumb_crd::AppProject;
-use plumb_crd::project::{AppProjectSpec, OrphanedResources};
 use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
 
-use crate::commands::app::describe;
-use crate::commands::watching;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::select::project::parse;
+use crate::view::describe;
+use crate::view::project::{allowed_cluster_kinds, destinations, orphans, service_accounts};
+use crate::view::watch;
 
 /// List projects, with what each allows.
 ///
@@ -49,7 +50,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if args.watch {
         let rows = async || rows(&projects(context, &client, &selection).await?);
         let watched = [(kinds::project(), selection.clone())];
-        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+        return watch::follow(context, &client, &watched, &HEADER, rows).await;
     }
     let found = projects(context, &client, &selection).await?;
     match args.output {
@@ -79,7 +80,7 @@ async fn projects(
 }
 
 fn rows(projects: &[Manifest]) -> Result<Vec<Vec<String>>, CommandError> {
-    projects.iter().map(|object| super::parse(object).map(|one| row(&one))).collect()
+    projects.iter().map(|object| parse(object).map(|one| row(&one))).collect()
 }
 
 fn row(project: &AppProject) -> Vec<String> {
@@ -109,38 +110,5 @@ fn summary(texts: &[String], word: &str) -> String {
         [] => "<none>".to_owned(),
         [one] => one.clone(),
         several => format!("{} {word}", several.len()),
-    }
-}
-
-pub(super) fn destinations(spec: &AppProjectSpec) -> Vec<String> {
-    let place = |cluster: &str, namespace: &str| format!("{cluster},{namespace}");
-    spec.destinations
-        .iter()
-        .map(|one| place(if one.server.is_empty() { &one.name } else { &one.server }, &one.namespace))
-        .collect()
-}
-
-pub(super) fn allowed_cluster_kinds(spec: &AppProjectSpec) -> Vec<String> {
-    spec.cluster_resource_whitelist.iter().map(|one| format!("{}/{}", one.group, one.kind)).collect()
-}
-
-pub(super) fn service_accounts(spec: &AppProjectSpec) -> Vec<String> {
-    let place = |one: &plumb_crd::project::DestinationServiceAccount| {
-        format!("{},{},{}", one.server, one.namespace, one.default_service_account)
-    };
-    spec.destination_service_accounts.iter().map(place).collect()
-}
-
-pub(super) fn orphans(rules: Option<&OrphanedResources>) -> String {
-    match rules {
-        None => "disabled".to_owned(),
-        Some(rules) => {
-            let warn = rules.warn.unwrap_or(true);
-            let ignored = match rules.ignore.len() {
-                0 => String::new(),
-                n => format!(", ignored {n}"),
-            };
-            format!("enabled (warn={warn}{ignored})")
-        }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::ProjectArg;
-use crate::commands::editing;
-use crate::commands::json::{list, map, remove_empty};
 use crate::context::Context;
+use crate::edit::json_path::{list, map, remove_empty};
+use crate::edit::merge;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::select::project::ProjectArg;
 
 /// One entry of one list of a project.
 #[derive(Debug, clap::Subcommand)]
@@ -162,8 +162,8 @@ pub(super) async fn run(context: &Context, command: &Command) -> Result<ExitCode
     let edit = edit_of(command);
     let client = context.client().await?;
     edit.project.read(context, &client).await?;
-    let target = edit.project.place(context);
-    let changed = editing::edit_spec(&client, &target, |spec| {
+    let target = edit.project.target(context);
+    let changed = merge::edit_spec(&client, &target, |spec| {
         apply(&edit, spec);
         Ok(())
     })

@@ -7,13 +7,14 @@ use plumb_crd::to_project_rules;
 use plumb_kube::Selection;
 use serde_json::{Value, json};
 
-use super::{ProjectArg, parse};
-use crate::commands::json::{list, map};
-use crate::commands::{editing, watching};
 use crate::context::Context;
+use crate::edit::json_path::{list, map};
+use crate::edit::merge;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::select::project::{ProjectArg, parse};
+use crate::view::watch;
 
 /// When syncs may run: list, add, change and delete the sync windows of a project.
 ///
@@ -212,8 +213,8 @@ async fn change(
 ) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
     project.read(context, &client).await?;
-    let target = project.place(context);
-    let changed = editing::edit_spec(&client, &target, |spec| {
+    let target = project.target(context);
+    let changed = merge::edit_spec(&client, &target, |spec| {
         let windows = list(map(spec).entry("syncWindows").or_insert(Value::Null));
         edit(windows)?;
         check(windows)?;
@@ -248,12 +249,12 @@ async fn show(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandErr
     let client = context.client().await?;
     let object = args.project.read(context, &client).await?;
     if args.watch {
-        let target = args.project.place(context);
+        let target = args.project.target(context);
         let name = Some(format!("metadata.name={}", target.name));
         let selection = Selection { namespace: target.namespace, labels: None, fields: name };
         let watched = [(target.gvk, selection)];
         let rows = async || rows(&args.project.read(context, &client).await?);
-        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+        return watch::follow(context, &client, &watched, &HEADER, rows).await;
     }
     if args.output == Format::Wide {
         context.out.table(&HEADER, &rows(&object)?);

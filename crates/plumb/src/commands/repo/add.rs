@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use crate::commands::secrets::{self, NewSecret, fnv1a};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
 
 /// Register a repository, with what it takes to reach it.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
     /// Only for this project.
-    #[arg(long, add = crate::commands::completion::projects())]
+    #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
     /// User name.
     #[arg(long)]

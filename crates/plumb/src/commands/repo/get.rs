@@ -1,10 +1,10 @@
 //! `plumb repo get`
 
-use super::{find, readable, type_word};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::secrets::repositories::{find, readable, type_word};
 
 /// Show a registered repository, without its credentials.
 ///
@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// Address of the repository.
     repo: String,
     /// The project that it is registered for.
-    #[arg(long, add = crate::commands::completion::projects())]
+    #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
     /// How to print it.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]

@@ -6,13 +6,14 @@ use plumb_crd::settings::{Repository, RepositoryKind};
 use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
 
-use super::{readable, registered, type_word};
-use crate::commands::{secrets, watching};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::secrets::repositories::{readable, registered, type_word};
+use crate::secrets::write as secrets;
+use crate::view::watch;
 
 /// List the registered repositories, and how the apps fare that use them.
 ///
@@ -50,7 +51,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let watched =
             [(kinds::secret(), secrets::selection(context, "repository")), (kinds::application(), apps)];
         let rows = async || rows(context, &client).await;
-        return watching::follow(context, &client, &watched, &HEADER, rows).await;
+        return watch::follow(context, &client, &watched, &HEADER, rows).await;
     }
     match args.output.as_str() {
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),

@@ -1,9 +1,9 @@
 //! `plumb repo rm`
 
-use super::find;
 use crate::context::{Context, at_once, delete};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::secrets::repositories::find;
 
 /// Remove repositories from the registered ones.
 ///
@@ -14,7 +14,7 @@ pub(crate) struct Args {
     #[arg(required = true)]
     repos: Vec<String>,
     /// The project that it is registered for.
-    #[arg(long, add = crate::commands::completion::projects())]
+    #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
 }
 

@@ -1,0 +1,146 @@
+//! `plumb app sync`
+
+use plumb_crd::Application;
+use plumb_crd::application::OperationState;
+use plumb_kube::{ClusterClient, Target};
+use serde_json::json;
+
+use super::args::Args;
+use super::request;
+use crate::context::{Context, limit};
+use crate::edit::json_path::pair;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::follow::operation::follow_operation;
+use crate::output::Format;
+use crate::select::app::{self, patch};
+use crate::select::apps::AppSelection;
+use crate::view::describe::conclude;
+use crate::view::rows::{ObjectRow, object_rows};
+use crate::view::{plan_table, rows};
+
+pub(in crate::commands::app) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    refuse(args)?;
+    let client = context.client().await?;
+    let chosen = AppSelection {
+        names: &args.apps,
+        selector: args.selector.as_deref(),
+        projects: &args.project,
+        namespace: args.app_namespace.as_deref(),
+    };
+    let targets = chosen.targets(context, &client).await?;
+    let mut code = ExitCode::Success;
+    for target in &targets {
+        if !sync(context, &client, target, args).await? {
+            code = ExitCode::No;
+        }
+    }
+    Ok(code)
+}
+
+fn refuse(args: &Args) -> Result<(), CommandError> {
+    if args.apps.is_empty() && args.selector.is_none() && args.project.is_empty() {
+        return Err(CommandError::usage("no app is named")
+            .hint("`plumb app sync payments`, -l team=payments, or --project payments"));
+    }
+    for label in &args.label {
+        pair("--label", label)?;
+    }
+    if args.local_repo_root.is_some() && args.local.is_none() {
+        return Err(CommandError::refused_flag("--local-repo-root", "nothing is synced from a checkout"));
+    }
+    if args.local.is_some() {
+        return Err(CommandError::refused_flag(
+            "--local",
+            "what is not in Git would be drift a moment later",
+        )
+        .hint("`plumb app diff APP --local DIRECTORY` shows what it would change; commit it, then sync"));
+    }
+    if args.preview_changes {
+        return Err(CommandError::refused_flag("--preview-changes", "it asks and acts in one go")
+            .hint("`plumb app sync APP --dry-run` or `plumb app diff APP` shows the changes; then sync"));
+    }
+    if args.assume_yes {
+        return Err(CommandError::refused_flag("--assumeYes", "nothing is asked"));
+    }
+    if args.revisions.len() != args.source_positions.len() + args.source_names.len() {
+        return Err(CommandError::usage(
+            "each of --revisions needs its --source-positions or --source-names",
+        ));
+    }
+    Ok(())
+}
+
+/// Asks for one sync and sees it through. Says whether it succeeded.
+async fn sync(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    args: &Args,
+) -> Result<bool, CommandError> {
+    let application = app::read(context, client, target).await?;
+    if application.is_terminating() {
+        return Err(CommandError::new(format!("application {} is being deleted", target.name)));
+    }
+    if application.operation.is_some() {
+        return Err(CommandError::new(format!(
+            "another operation is already in progress on {}",
+            target.name
+        ))
+        .hint(format!(
+            "`plumb app wait {0} --operation` waits for it, `plumb app terminate-op {0}` ends it",
+            target.name
+        )));
+    }
+    let before = application.status.operation_state.as_ref().map(|state| state.started_at);
+    let request = request::build(context, &application, args).await?;
+    patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
+    if args.no_wait {
+        context.out.complain(&format!("sync of {} asked for", target.name));
+        return Ok(true);
+    }
+    let ended = tokio::time::timeout(
+        limit(args.timeout),
+        follow_operation(context, client, target, before, &application),
+    )
+    .await;
+    let (application, state) = ended.map_err(|_| {
+        CommandError::new(format!("timed out after {} s: {} is not synced yet", args.timeout, target.name))
+            .hint(format!("the sync goes on; `plumb app wait {}` waits again", target.name))
+    })??;
+    show(context, client, &application, &state, args).await?;
+    Ok(state.phase == "Succeeded")
+}
+
+async fn show(
+    context: &Context,
+    client: &ClusterClient,
+    application: &Application,
+    state: &OperationState,
+    args: &Args,
+) -> Result<(), CommandError> {
+    if matches!(args.output, Format::Json | Format::Yaml) {
+        return context.out.object(args.output, &application.to_json());
+    }
+    if args.dry_run {
+        plan_table::show(context.out, state);
+    }
+    conclude(context.out, application);
+    if args.dry_run {
+        return Ok(());
+    }
+    let mut all = object_rows(application);
+    rows::read_health(client, &mut all).await;
+    let rows: Vec<Vec<String>> = all.iter().map(ObjectRow::row).collect();
+    if !rows.is_empty() {
+        context.out.say("");
+        context.out.table(&rows::COLUMNS, &rows);
+    }
+    let waiting = all.iter().filter(|state| state.message.starts_with("requires pruning")).count();
+    if waiting > 0 && !args.prune && state.phase == "Succeeded" {
+        context
+            .out
+            .complain(&format!("{waiting} objects left Git and are still there: --prune deletes them"));
+    }
+    Ok(())
+}

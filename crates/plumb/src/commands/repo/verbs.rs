@@ -1,0 +1,31 @@
+//! Which verb of `plumb repo` runs.
+
+use super::{add, get, list, rm};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+
+/// Look at registered repositories, add and remove them. Credentials are never shown.
+#[derive(Debug, clap::Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    List(list::Args),
+    Get(get::Args),
+    Add(Box<add::Args>),
+    Rm(rm::Args),
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    match &args.command {
+        Command::List(args) => list::run(context, args).await,
+        Command::Get(args) => get::run(context, args).await,
+        Command::Add(args) => add::run(context, args).await,
+        Command::Rm(args) => rm::run(context, args).await,
+    }
+}

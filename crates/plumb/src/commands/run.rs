@@ -1,0 +1,253 @@
+//! `plumb run`
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plumb_core::glob::Glob;
+use plumb_crd::install::{METRICS_PORT, WEB_PORT};
+use plumb_engine::{EventFilter, Handle, Options, StartError, WitnessPlace};
+use plumb_kube::{Connection, ExecPlugins};
+use plumb_web::Side;
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::bootstrap;
+use crate::config;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::ExitCode;
+use crate::listen::{Address, Place, Wanted};
+
+/// Reconcile Applications until stopped.
+///
+/// On a laptop: `plumb run --install`. In a cluster it finds its own service account. Two engines must not work
+/// on the same Applications: scale Argo CD's application controller to 0 first.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub(crate) struct Args {
+    /// Apply CRDs, namespace and the default project first, if they are missing.
+    #[arg(long)]
+    install: bool,
+    /// Directory for mirrors and rendered manifests; it may be deleted at any time.
+    #[arg(long, env = "PLUMB_CACHE_DIR")]
+    cache_dir: Option<PathBuf>,
+    /// The helm program.
+    #[arg(long, env = "PLUMB_HELM", default_value = "helm")]
+    helm: PathBuf,
+    /// The kustomize program.
+    #[arg(long, env = "PLUMB_KUSTOMIZE", default_value = "kustomize")]
+    kustomize: PathBuf,
+    /// How many apps are looked at at the same time. Default: the setting `controller.status.processors` in
+    /// argocd-cmd-params-cm, or 24.
+    #[arg(long)]
+    workers: Option<usize>,
+    /// How often Git is asked where no webhook tells, in seconds; 0 never. Default: the setting
+    /// `timeout.reconciliation` in argocd-cm.
+    #[arg(long)]
+    poll_seconds: Option<u64>,
+    /// Where the API server reaches plumb to tell who wrote an object: `HOST:PORT`, `off`, or `auto`: on this
+    /// machine if the API server is there too, otherwise off. Without it findings cannot name whoever
+    /// removed a field or reordered a list.
+    #[arg(long, default_value = "auto", value_parser = WitnessArg::parse)]
+    witness: WitnessArg,
+    /// Where `/metrics`, `/healthz` and `/readyz` are, or `off`. Default: port 8082, of this machine alone when
+    /// a kubeconfig is used.
+    #[arg(long, env = "PLUMB_METRICS_ADDRESS", value_name = "ADDRESS")]
+    metrics_address: Option<Address>,
+    /// Where webhooks are taken (`/api/webhook`), or `off`. Default: port 8080, of this machine alone when a
+    /// kubeconfig is used.
+    #[arg(long, env = "PLUMB_WEB_ADDRESS", value_name = "ADDRESS")]
+    web_address: Option<Address>,
+    /// Which Kubernetes events are written: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
+    #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
+    events: EventFilter,
+    /// Start although another application controller is at work in the same namespace. Only for Applications that
+    /// it leaves alone (`argocd.argoproj.io/skip-reconcile`): otherwise each undoes what the other does.
+    #[arg(long)]
+    beside_other_controllers: bool,
+    /// Namespaces besides --namespace whose Applications are looked at, comma separated: globs, or regular
+    /// expressions between slashes. Those of the setting `application.namespaces` are added.
+    #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
+    application_namespaces: Vec<String>,
+    /// Start programs that a cluster Secret names (`execProviderConfig`) to get its credentials. Whoever may
+    /// write such a Secret then runs programs as plumb.
+    #[arg(long)]
+    cluster_exec_plugins: bool,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// Which log lines are written, such as `info` or `plumb_engine=debug`.
+    #[arg(long, env = "PLUMB_LOG", default_value = "info")]
+    log_level: String,
+    /// Stop when stdin closes: for programs that start plumb and must not leave it behind.
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+/// `--witness`.
+#[derive(Clone, Debug)]
+enum WitnessArg {
+    Auto,
+    Place(WitnessPlace),
+}
+
+impl WitnessArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Place(WitnessPlace::Off)),
+            place => {
+                let (host, port) = place.rsplit_once(':').ok_or("say HOST:PORT, auto or off")?;
+                let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                let port = port.parse().map_err(|_| format!("{port} is not a port"))?;
+                Ok(Self::Place(WitnessPlace::At { host, port }))
+            }
+        }
+    }
+
+    fn place(self, connection: &Connection) -> WitnessPlace {
+        match self {
+            Self::Place(place) => place,
+            Self::Auto if connection.is_loopback() => WitnessPlace::Loopback,
+            Self::Auto => WitnessPlace::Off,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
+    start_logging(&args)?;
+    let place = if context.connection.is_in_cluster() { Place::Cluster } else { Place::Laptop };
+    let wanted = [
+        Wanted {
+            side: Side::Inside,
+            flag: "--metrics-address",
+            asked: args.metrics_address,
+            port: METRICS_PORT,
+        },
+        Wanted { side: Side::Outside, flag: "--web-address", asked: args.web_address, port: WEB_PORT },
+    ];
+    if args.install {
+        bootstrap::apply_for_laptop(context).await?;
+    }
+    let application_namespaces = namespaces(&args.application_namespaces)?;
+    let options = Options {
+        application_namespaces,
+        exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
+        namespace: context.namespace().to_owned(),
+        cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
+        helm: config::find_program(args.helm),
+        kustomize: config::find_program(args.kustomize),
+        jsonnet: config::jsonnet_command(),
+        identity: config::identity(),
+        workers: args.workers.map(|workers| workers.max(1)),
+        poll: args.poll_seconds.map(Duration::from_secs),
+        events: args.events,
+        beside_others: args.beside_other_controllers,
+        witness: args.witness.place(&context.connect().await?),
+    };
+    let handle = Handle::default();
+    let (stop, stopping) = watch::channel(false);
+    let mut listeners = Vec::new();
+    for wanted in &wanted {
+        if let Some(listener) = wanted.bind(place).await? {
+            let stopped = until(stopping.clone());
+            listeners.push(tokio::spawn(listener.serve(handle.clone(), stopped)));
+        }
+    }
+    let asked_to_stop = stopped(args.until_stdin_closes);
+    let ended = plumb_engine::run(context.connect().await?, options, handle, asked_to_stop).await;
+    // Health is told until the very end.
+    let _ = stop.send(true);
+    for listener in listeners {
+        let _ = listener.await;
+    }
+    ended.map_err(why)?;
+    Ok(ExitCode::Success)
+}
+
+fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {
+    let patterns = patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty());
+    patterns
+        .map(|pattern| {
+            Glob::regex_or_plain(pattern).map_err(|error| {
+                CommandError::because(format!("read --application-namespaces {pattern}"), error)
+                    .exit(ExitCode::Usage)
+            })
+        })
+        .collect()
+}
+
+fn start_logging(args: &Args) -> Result<(), CommandError> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&args.log_level).map_err(|error| {
+        CommandError::because(format!("read --log-level {}", args.log_level), error)
+            .hint("try `info` or `plumb_engine=debug`")
+            .exit(ExitCode::Usage)
+    })?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    match args.log_format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}
+
+/// What to do about an engine that could not run.
+fn why(error: StartError) -> CommandError {
+    let hint = match &error {
+        StartError::Beside { namespace, .. } => Some(format!(
+            "two controllers undo each other's work: stop it first, for example by `kubectl -n {namespace} scale \
+             statefulset argocd-application-controller --replicas=0`; --beside-other-controllers starts all the same"
+        )),
+        StartError::Watch => {
+            Some("are the CRDs there? `plumb run --install` applies them if they are missing".to_owned())
+        }
+        StartError::Connect(_) | StartError::Discover(_) | StartError::Cache { .. } => None,
+    };
+    let error = CommandError::because("run the engine", error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+async fn until(mut stopping: watch::Receiver<bool>) {
+    // An error means that nobody can tell any more.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Done when the process is asked to stop.
+async fn stopped(until_stdin_closes: bool) {
+    let stdin_closed = async {
+        if !until_stdin_closes {
+            return std::future::pending().await;
+        }
+        let mut stdin = tokio::io::stdin();
+        let mut buffer = [0; 64];
+        while matches!(stdin.read(&mut buffer).await, Ok(read) if read > 0) {}
+    };
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stdin_closed => {}
+        () = terminated => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,110 @@
+//! The way to the cluster that an app's objects are in.
+
+use plumb_core::app::ClusterRef;
+use plumb_crd::Application;
+use plumb_kube::ClusterClient;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::secrets::clusters::{PATIENCE, Registered, registered};
+
+/// A client of the cluster that an app goes to, which has asked it for all its kinds.
+pub(crate) async fn cluster_of(
+    context: &Context,
+    home: &ClusterClient,
+    application: &Application,
+) -> Result<ClusterClient, CommandError> {
+    let destination = &application.spec.destination;
+    let cluster = match (destination.server.trim_end_matches('/'), destination.name.as_str()) {
+        ("", name) => ClusterRef::Name(name.to_owned()),
+        (server, _) => ClusterRef::Server(server.to_owned()),
+    };
+    reach(context, home, &cluster).await
+}
+
+/// A client of a cluster, which has asked it for all its kinds. Nothing but the very cluster will do: an object
+/// that is meant for another one must not be written into the cluster at hand.
+pub(crate) async fn reach(
+    context: &Context,
+    home: &ClusterClient,
+    cluster: &ClusterRef,
+) -> Result<ClusterClient, CommandError> {
+    if *cluster == ClusterRef::Server(ClusterRef::IN_CLUSTER_SERVER.to_owned()) {
+        return Ok(home.clone());
+    }
+    let all = registered(context, home).await?;
+    let one = meant(&all, cluster)?;
+    let server = &one.cluster.server;
+    if server == ClusterRef::IN_CLUSTER_SERVER {
+        return Ok(home.clone());
+    }
+    let away = |why: Box<dyn std::error::Error + Send + Sync>| {
+        CommandError::because(format!("reach cluster {server}"), why)
+            .hint("`plumb cluster list` shows which clusters answer")
+    };
+    let client = one.connect().map_err(|why| away(why.into()))?;
+    match tokio::time::timeout(PATIENCE, client.discover()).await {
+        Ok(Ok(_)) => Ok(client),
+        Ok(Err(error)) => Err(away(error.into())),
+        Err(_) => Err(away(format!("no answer within {} s", PATIENCE.as_secs()).into())),
+    }
+}
+
+/// Which of the registered clusters is meant.
+fn meant<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
+    let (text, is_meant): (&str, fn(&Registered, &str) -> bool) = match cluster {
+        ClusterRef::Server(server) => (server, |one, server| one.cluster.server == server),
+        ClusterRef::Name(name) => (name, |one, name| one.cluster.name == name),
+    };
+    let found: Vec<&Registered> = all.iter().filter(|one| is_meant(one, text)).collect();
+    // Its Secret may call it something else; this name means it all the same.
+    let home = all.iter().find(|one| one.cluster.server == ClusterRef::IN_CLUSTER_SERVER);
+    let first = found.first().copied().or(home.filter(|_| cluster.is_in_cluster())).ok_or_else(|| {
+        CommandError::new(format!("cluster {text} is not registered"))
+            .hint("`plumb cluster list` shows the clusters, `plumb cluster add` registers one")
+    })?;
+    if found.iter().any(|one| one.cluster.server != first.cluster.server) {
+        return Err(CommandError::new(format!("cluster {text}: several clusters have this name"))
+            .hint("`plumb cluster list` shows them"));
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_crd::settings::ClusterSecret;
+
+    use super::*;
+    use crate::secrets::clusters::home;
+
+    fn check(cluster: &ClusterRef, expected: &str) {
+        let clusters = [
+            ("east", "https://east"),
+            ("twin", "https://one"),
+            ("twin", "https://two"),
+            ("here", ClusterRef::IN_CLUSTER_SERVER),
+        ];
+        let all = clusters.map(|(name, server)| Registered {
+            cluster: ClusterSecret { name: name.to_owned(), server: server.to_owned(), ..home() },
+            secret: None,
+        });
+        let found = match meant(&all, cluster) {
+            Ok(one) => one.cluster.server.clone(),
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_cluster_is_the_registered_one_or_none() {
+        let server = |text: &str| ClusterRef::Server(text.to_owned());
+        let name = |text: &str| ClusterRef::Name(text.to_owned());
+        check(&server("https://east"), "https://east");
+        check(&name("east"), "https://east");
+        check(&server("https://two"), "https://two");
+        check(&name("twin"), "error: cluster twin: several clusters have this name");
+        check(&server("https://west"), "error: cluster https://west is not registered");
+        check(&name("in-cluster"), ClusterRef::IN_CLUSTER_SERVER);
+        check(&name("here"), ClusterRef::IN_CLUSTER_SERVER);
+    }
+}

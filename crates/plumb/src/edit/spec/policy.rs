@@ -1,0 +1,236 @@
+//! Flags about where an app goes and how it is synced.
+
+use serde_json::{Value, json};
+
+use crate::edit::json_path::{field, list, map, remove_empty, set};
+use crate::error::CommandError;
+
+/// Where an app goes and how it is synced.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Destination and policy")]
+pub(crate) struct PolicyFlags {
+    /// Address of the cluster.
+    #[arg(long, value_name = "URL")]
+    pub(crate) dest_server: Option<String>,
+    /// Name of the cluster.
+    #[arg(long, value_name = "NAME", conflicts_with = "dest_server")]
+    pub(crate) dest_name: Option<String>,
+    /// Namespace of objects that name none.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) dest_namespace: Option<String>,
+    /// The project that decides what is permitted.
+    #[arg(long, add = crate::complete::projects())]
+    pub(crate) project: Option<String>,
+    /// `none`: a person starts every sync; `automated`: plumb does.
+    #[arg(long, value_parser = ["none", "manual", "automated", "auto", "automatic"])]
+    pub(crate) sync_policy: Option<String>,
+    /// May an automated sync delete what left Git?
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) auto_prune: Option<bool>,
+    /// Is live drift put back?
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) self_heal: Option<bool>,
+    /// May an automated sync delete everything?
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) allow_empty: Option<bool>,
+    /// Such as `CreateNamespace=true`; with `!` in front it is removed.
+    #[arg(long, value_name = "[!]OPTION")]
+    pub(crate) sync_option: Vec<String>,
+    /// How often a failed sync is tried again.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) sync_retry_limit: Option<i64>,
+    /// The first wait between tries, such as `5s`.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) sync_retry_backoff_duration: Option<String>,
+    /// The longest wait between tries.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) sync_retry_backoff_max_duration: Option<String>,
+    /// What each next wait is multiplied with.
+    #[arg(long, value_name = "N")]
+    pub(crate) sync_retry_backoff_factor: Option<i64>,
+    /// Resolve the revision anew on each try.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) sync_retry_refresh: Option<bool>,
+    /// How many past syncs are kept in the history.
+    #[arg(long, value_name = "N")]
+    pub(crate) revision_history_limit: Option<i64>,
+}
+
+impl PolicyFlags {
+    /// Was any of them given?
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut probe = json!({"syncPolicy": {"automated": {}}});
+        self.apply(&mut probe).is_ok()
+            && probe == json!({"syncPolicy": {"automated": {}}})
+            && self.sync_policy.is_none()
+            // One that takes an option away leaves no trace where there is none.
+            && self.sync_option.is_empty()
+    }
+
+    /// Puts them into a spec.
+    pub(crate) fn apply(&self, spec: &mut Value) -> Result<(), CommandError> {
+        self.apply_destination(spec);
+        set(spec, "project", self.project.as_ref());
+        set(spec, "revisionHistoryLimit", self.revision_history_limit.as_ref());
+        let had_policy = spec.get("syncPolicy").is_some();
+        let policy = field(spec, "syncPolicy");
+        self.apply_automation(policy)?;
+        self.apply_options(policy);
+        self.apply_retry(policy);
+        if !had_policy || self.sync_policy.is_some() || !self.sync_option.is_empty() {
+            remove_empty(spec, "syncPolicy");
+        }
+        Ok(())
+    }
+
+    fn apply_destination(&self, spec: &mut Value) {
+        if self.dest_server.is_none() && self.dest_name.is_none() && self.dest_namespace.is_none() {
+            return;
+        }
+        let destination = field(spec, "destination");
+        set(destination, "namespace", self.dest_namespace.as_ref());
+        // A cluster has one address: the other way to name it goes.
+        if self.dest_server.is_some() {
+            set(destination, "server", self.dest_server.as_ref());
+            map(destination).remove("name");
+        }
+        if self.dest_name.is_some() {
+            set(destination, "name", self.dest_name.as_ref());
+            map(destination).remove("server");
+        }
+    }
+
+    fn apply_automation(&self, policy: &mut Value) -> Result<(), CommandError> {
+        match self.sync_policy.as_deref() {
+            Some("none" | "manual") => {
+                map(policy).remove("automated");
+            }
+            Some(_) => {
+                let automated = map(field(policy, "automated"));
+                automated.remove("enabled");
+            }
+            None => {}
+        }
+        let flags = [
+            ("--auto-prune", "prune", self.auto_prune),
+            ("--self-heal", "selfHeal", self.self_heal),
+            ("--allow-empty", "allowEmpty", self.allow_empty),
+        ];
+        for (flag, name, given) in flags {
+            let Some(given) = given else { continue };
+            match policy.get_mut("automated") {
+                Some(automated) if automated.is_object() => *field(automated, name) = given.into(),
+                _ => {
+                    return Err(CommandError::usage(format!(
+                        "{flag} is about automated syncs, and the app has none"
+                    ))
+                    .hint("add --sync-policy automated"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_options(&self, policy: &mut Value) {
+        for option in &self.sync_option {
+            let options = list(field(policy, "syncOptions"));
+            if let Some(removed) = option.strip_prefix('!') {
+                options.retain(|known| known != removed);
+            } else {
+                // `Validate=false` takes the place of `Validate=true`.
+                let name = option.split('=').next().unwrap_or(option);
+                let is_same =
+                    |known: &Value| known.as_str().is_some_and(|known| known.split('=').next() == Some(name));
+                options.retain(|known| !is_same(known));
+                options.push(option.clone().into());
+            }
+            remove_empty(policy, "syncOptions");
+        }
+    }
+
+    fn apply_retry(&self, policy: &mut Value) {
+        if self.sync_retry_limit == Some(0) {
+            map(policy).remove("retry");
+            return;
+        }
+        let backoff = [
+            ("duration", self.sync_retry_backoff_duration.clone().map(Value::from)),
+            ("maxDuration", self.sync_retry_backoff_max_duration.clone().map(Value::from)),
+            ("factor", self.sync_retry_backoff_factor.map(Value::from)),
+        ];
+        if self.sync_retry_limit.is_none()
+            && self.sync_retry_refresh.is_none()
+            && backoff.iter().all(|(_, given)| given.is_none())
+        {
+            return;
+        }
+        let retry = field(policy, "retry");
+        set(retry, "limit", self.sync_retry_limit.as_ref());
+        set(retry, "refresh", self.sync_retry_refresh.as_ref());
+        for (name, given) in backoff {
+            set(field(retry, "backoff"), name, given.as_ref());
+        }
+        remove_empty(retry, "backoff");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(flags: &PolicyFlags, mut spec: Value) -> Value {
+        flags.apply(&mut spec).unwrap();
+        spec
+    }
+
+    #[test]
+    fn the_policy_is_switched_off_and_on() {
+        let none = PolicyFlags { sync_policy: Some("none".into()), ..PolicyFlags::default() };
+        let on = json!({"syncPolicy": {"automated": {"prune": true}, "syncOptions": ["Validate=false"]}});
+        assert_eq!(applied(&none, on), json!({"syncPolicy": {"syncOptions": ["Validate=false"]}}));
+        assert_eq!(applied(&none, json!({"syncPolicy": {"automated": {}}})), json!({}));
+        let auto = PolicyFlags { sync_policy: Some("automated".into()), ..PolicyFlags::default() };
+        assert_eq!(applied(&auto, json!({})), json!({"syncPolicy": {"automated": {}}}));
+        let off = json!({"syncPolicy": {"automated": {"enabled": false, "selfHeal": true}}});
+        assert_eq!(applied(&auto, off), json!({"syncPolicy": {"automated": {"selfHeal": true}}}));
+    }
+
+    #[test]
+    fn pruning_needs_automation() {
+        let flags = PolicyFlags { auto_prune: Some(true), ..PolicyFlags::default() };
+        assert!(flags.apply(&mut json!({})).is_err());
+        let spec = applied(&flags, json!({"syncPolicy": {"automated": {}}}));
+        assert_eq!(spec, json!({"syncPolicy": {"automated": {"prune": true}}}));
+    }
+
+    #[test]
+    fn options_replace_their_namesakes_and_go() {
+        let flags = |option: &str| PolicyFlags { sync_option: vec![option.into()], ..PolicyFlags::default() };
+        let spec = json!({"syncPolicy": {"syncOptions": ["Validate=true", "Replace=true"]}});
+        let changed = applied(&flags("Validate=false"), spec);
+        assert_eq!(changed, json!({"syncPolicy": {"syncOptions": ["Replace=true", "Validate=false"]}}));
+        let less = applied(&flags("!Replace=true"), changed);
+        assert_eq!(less, json!({"syncPolicy": {"syncOptions": ["Validate=false"]}}));
+        assert_eq!(applied(&flags("!Validate=false"), less), json!({}));
+    }
+
+    #[test]
+    fn a_cluster_has_one_name() {
+        let flags = PolicyFlags { dest_name: Some("eu".into()), ..PolicyFlags::default() };
+        let spec = applied(&flags, json!({"destination": {"server": "https://x", "namespace": "a"}}));
+        assert_eq!(spec, json!({"destination": {"name": "eu", "namespace": "a"}}));
+    }
+
+    #[test]
+    fn nothing_given_changes_nothing() {
+        assert!(PolicyFlags::default().is_empty());
+        let gone = PolicyFlags { sync_option: vec!["!Replace=true".to_owned()], ..PolicyFlags::default() };
+        assert!(!gone.is_empty());
+        for spec in [json!({}), json!({"syncPolicy": {"retry": {"limit": 2}}})] {
+            assert_eq!(applied(&PolicyFlags::default(), spec.clone()), spec);
+        }
+        let flags = PolicyFlags { sync_retry_backoff_factor: Some(3), ..PolicyFlags::default() };
+        assert!(!flags.is_empty());
+        assert_eq!(applied(&flags, json!({})), json!({"syncPolicy": {"retry": {"backoff": {"factor": 3}}}}));
+    }
+}

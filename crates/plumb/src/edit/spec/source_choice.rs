@@ -1,0 +1,52 @@
+//! Which source of an app a flag changes.
+
+use serde_json::{Value, json};
+
+use crate::edit::json_path::{list, map};
+use crate::error::CommandError;
+
+/// Which source of an app is meant.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SourceChoice {
+    /// The source that is meant, counted from 1, where an app has several.
+    #[arg(long, value_name = "N")]
+    pub(crate) source_position: Option<usize>,
+    /// The source that is meant, by name, where an app has several.
+    #[arg(long, value_name = "NAME", conflicts_with = "source_position")]
+    pub(crate) source_name: Option<String>,
+}
+
+impl SourceChoice {
+    /// The source that is meant. An app with one source has no choice.
+    pub(crate) fn find<'a>(&self, spec: &'a mut Value) -> Result<&'a mut Value, CommandError> {
+        let n = spec.get("sources").and_then(Value::as_array).map_or(0, Vec::len);
+        if n == 0 {
+            if self.source_position.is_some_and(|position| position != 1) {
+                return Err(CommandError::usage("the app has one source; leave out --source-position"));
+            }
+            let spec = map(spec);
+            return Ok(spec.entry("source").or_insert_with(|| json!({})));
+        }
+        let index = self.index(spec)?;
+        list(map(spec).entry("sources").or_insert_with(|| json!([])))
+            .get_mut(index)
+            .ok_or_else(|| CommandError::usage(format!("there is no source {}: the app has {n}", index + 1)))
+    }
+
+    /// Where in `sources` it is.
+    pub(crate) fn index(&self, spec: &Value) -> Result<usize, CommandError> {
+        let sources = spec.get("sources").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let n = sources.len();
+        match (self.source_position, &self.source_name) {
+            (None, None) => Err(CommandError::usage(format!("the app has {n} sources: say which one"))
+                .hint("--source-position 1 is the first; --source-name names one")),
+            (Some(position), _) => position.checked_sub(1).filter(|index| *index < n).ok_or_else(|| {
+                CommandError::usage(format!("there is no source {position}: the app has {n}"))
+            }),
+            (None, Some(name)) => sources
+                .iter()
+                .position(|source| source.get("name").and_then(Value::as_str) == Some(name))
+                .ok_or_else(|| CommandError::usage(format!("there is no source with the name {name}"))),
+        }
+    }
+}

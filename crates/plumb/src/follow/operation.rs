@@ -1,0 +1,60 @@
+//! Following an operation until it has ended.
+
+use jiff::Timestamp;
+use plumb_crd::Application;
+use plumb_crd::application::OperationState;
+use plumb_kube::{ClusterClient, ObjectEvent, Target};
+
+use super::refresh::{PATIENCE, follow, no_engine};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::select::app::parse;
+use crate::view::progress::Progress;
+
+/// Follows the operation until it has ended, and tells how it goes on. `before`: when the one before it began.
+pub(crate) async fn follow_operation(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    before: Option<Timestamp>,
+    known: &Application,
+) -> Result<(Application, OperationState), CommandError> {
+    let mut events = follow(client, target)?;
+    let mut progress = Progress::new(context.out, known);
+    let mut begun = false;
+    loop {
+        let event = if begun {
+            progress.next(&mut events).await
+        } else if let Ok(event) = tokio::time::timeout(PATIENCE, progress.next(&mut events)).await {
+            event
+        } else {
+            begun = true;
+            progress.complain(&no_engine(target));
+            continue;
+        };
+        match event {
+            Some(ObjectEvent::Seen(manifest)) => {
+                let application = parse(&manifest)?;
+                let Some(state) = application.status.operation_state.clone() else { continue };
+                begun = true;
+                progress.tell(&application, Timestamp::now());
+                // Times have whole seconds: one that began in the same second is new, too, because asking for
+                // it removed the state of the one before.
+                let is_new = before.is_none_or(|before| state.started_at >= before);
+                let has_ended = matches!(state.phase.as_str(), "Succeeded" | "Failed" | "Error");
+                if has_ended && application.operation.is_none() && is_new {
+                    progress.end();
+                    return Ok((application, *state));
+                }
+            }
+            Some(ObjectEvent::Gone { .. }) => {
+                return Err(CommandError::new(format!("application {} was deleted", target.name)));
+            }
+            Some(ObjectEvent::Trouble(trouble)) => progress.complain(&trouble),
+            Some(ObjectEvent::Listed) => {}
+            None => {
+                return Err(CommandError::new(format!("the watch of application {} ended", target.name)));
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Asking a person before something goes that does not come back by itself.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use crate::error::CommandError;
+
+/// Asks on stderr and reads the answer from stdin. No answer is a no.
+pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
+    let mut stderr = std::io::stderr().lock();
+    // The answer decides; whether the question was seen does not.
+    let _ = write!(stderr, "{question} [y/n] ");
+    let _ = stderr.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    let read = read.map_err(|error| CommandError::because("read the answer", error))?;
+    // On a terminal the answer ends the line; what is piped in shows nothing.
+    if read == 0 || !std::io::stdin().is_terminal() {
+        let _ = writeln!(stderr);
+    }
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,126 @@
+//! The Secrets that register clusters.
+
+use std::time::Duration;
+
+use plumb_core::app::ClusterRef;
+use plumb_core::object::Manifest;
+use plumb_crd::settings::ClusterSecret;
+use plumb_kube::{ClusterClient, Connection, ExecPlugins, RegisteredCluster};
+use serde_json::{Value, json};
+
+use super::write::list;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// A cluster that needs longer does not answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A cluster and the Secret that registers it; the one that plumb works in needs none.
+pub(crate) struct Registered {
+    pub(crate) cluster: ClusterSecret,
+    pub(crate) secret: Option<Manifest>,
+}
+
+impl Registered {
+    /// A client with the credentials that the cluster is registered with.
+    pub(crate) fn connect(&self) -> Result<ClusterClient, String> {
+        let Some(secret) = &self.secret else { return Err("no Secret tells how to get in".to_owned()) };
+        let (data, _) =
+            plumb_crd::settings::SecretData::read(secret.value()).map_err(|error| error.to_string())?;
+        let config = data.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default();
+        let cluster = RegisteredCluster { server: self.cluster.server.clone(), config };
+        // Whoever wrote the Secret must not start programs on the machine of whoever uses the cluster.
+        let connection =
+            Connection::from_registered(&cluster, ExecPlugins::Off).map_err(|error| error.to_string())?;
+        connection.client().map_err(|error| error.to_string())
+    }
+}
+
+pub(crate) async fn registered(
+    context: &Context,
+    client: &ClusterClient,
+) -> Result<Vec<Registered>, CommandError> {
+    let mut clusters = Vec::new();
+    for (data, object) in list(context, client, "cluster").await? {
+        match ClusterSecret::read(&data) {
+            Ok(cluster) => clusters.push(Registered { cluster, secret: Some(object) }),
+            Err(why) => {
+                context.out.complain(&format!("secret {} cannot be read: {why}", data.metadata.name));
+            }
+        }
+    }
+    clusters.sort_by(|one, other| one.cluster.name.cmp(&other.cluster.name));
+    let is_home = |registered: &Registered| registered.cluster.server == ClusterRef::IN_CLUSTER_SERVER;
+    if !clusters.iter().any(is_home) {
+        clusters.push(Registered { cluster: home(), secret: None });
+    }
+    Ok(clusters)
+}
+
+/// The cluster that plumb works in, which is always there.
+pub(crate) fn home() -> ClusterSecret {
+    ClusterSecret {
+        name: ClusterRef::IN_CLUSTER_NAME.to_owned(),
+        server: ClusterRef::IN_CLUSTER_SERVER.to_owned(),
+        namespaces: Vec::new(),
+        cluster_resources: true,
+        project: None,
+        auth: plumb_crd::settings::ClusterAuth::default(),
+        tls: plumb_crd::settings::ClusterTls::default(),
+        proxy_url: None,
+        disable_compression: false,
+        labels: std::collections::BTreeMap::new(),
+        annotations: std::collections::BTreeMap::new(),
+        skip_reconcile: false,
+    }
+}
+
+/// The cluster of this name or address.
+pub(crate) async fn find(
+    context: &Context,
+    client: &ClusterClient,
+    which: &str,
+) -> Result<Registered, CommandError> {
+    let wanted = which.trim_end_matches('/');
+    registered(context, client)
+        .await?
+        .into_iter()
+        .find(|one| one.cluster.server == wanted || one.cluster.name == wanted)
+        .ok_or_else(|| {
+            CommandError::new(format!("no cluster {which} is registered"))
+                .hint("`plumb cluster list` shows the clusters")
+        })
+}
+
+/// A cluster without anything that is secret.
+pub(crate) fn readable(one: &Registered) -> Value {
+    let cluster = &one.cluster;
+    let mut shown = json!({
+        "server": cluster.server,
+        "name": cluster.name,
+        "config": {"tlsClientConfig": {"insecure": cluster.tls.insecure}},
+    });
+    if let Some(name) = &cluster.tls.server_name {
+        shown["config"]["tlsClientConfig"]["serverName"] = json!(name);
+    }
+    if !cluster.namespaces.is_empty() {
+        shown["namespaces"] = json!(cluster.namespaces);
+        shown["clusterResources"] = json!(cluster.cluster_resources);
+    }
+    if let Some(project) = &cluster.project {
+        shown["project"] = json!(project);
+    }
+    for (field, map) in [("labels", &cluster.labels), ("annotations", &cluster.annotations)] {
+        let own = |key: &&String| !key.starts_with("argocd.argoproj.io/") && *key != "managed-by";
+        let shown_map: serde_json::Map<String, Value> = map
+            .keys()
+            .filter(own)
+            .filter(|key| key.as_str() != "kubectl.kubernetes.io/last-applied-configuration")
+            .filter_map(|key| Some((key.clone(), json!(map.get(key)?))))
+            .collect();
+        if !shown_map.is_empty() {
+            shown[field] = Value::Object(shown_map);
+        }
+    }
+    shown
+}

@@ -1,0 +1,8 @@
+//! Which Applications, projects and objects a command is about.
+
+pub(crate) mod app;
+pub(crate) mod apps;
+pub(crate) mod object;
+pub(crate) mod project;
+pub(crate) mod resource_filter;
+pub(crate) mod revisions;

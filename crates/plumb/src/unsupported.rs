@@ -1,0 +1,267 @@
+//! argocd's commands and flags that plumb does not have. Each refusal says why, and what to use instead.
+
+use std::ffi::OsString;
+
+use crate::error::CommandError;
+
+/// A command that does not exist here, with whatever follows it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _rest: Vec<OsString>,
+}
+
+/// argocd's commands that plumb does not have.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum UnsupportedCommand {
+    #[command(hide = true, disable_help_flag = true)]
+    Login(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Relogin(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Logout(Rest),
+    #[command(hide = true, disable_help_flag = true, alias = "ctx")]
+    Context(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Configure(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Account(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Admin(Rest),
+    #[command(hide = true, disable_help_flag = true, aliases = ["applicationset", "appsets", "applicationsets"])]
+    Appset(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Cert(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Gpg(Rest),
+    #[command(hide = true, disable_help_flag = true)]
+    Repocreds(Rest),
+}
+
+impl UnsupportedCommand {
+    /// Says why there is no such command, and what to do.
+    pub(crate) fn refuse(&self) -> CommandError {
+        const LOGIN: (&str, &str) = (
+            "plumb talks to the cluster of your kubeconfig, as you: there is nothing to log in to",
+            "`kubectl auth whoami` says who you are; --kubeconfig and --context choose another cluster",
+        );
+        const SECRETS: &str = "they are read from the same Secrets and ConfigMaps as Argo CD's";
+        let (name, (why, hint)) = match self {
+            Self::Login(_) => ("login", LOGIN),
+            Self::Relogin(_) => ("relogin", LOGIN),
+            Self::Logout(_) => ("logout", LOGIN),
+            Self::Context(_) => (
+                "context",
+                (
+                    "plumb uses the contexts of your kubeconfig",
+                    "`kubectl config get-contexts` lists them; --context chooses one",
+                ),
+            ),
+            Self::Configure(_) => ("configure", ("plumb keeps no configuration of its own", "leave it out")),
+            Self::Account(_) => (
+                "account",
+                (
+                    "plumb has no accounts: what you may do is what the cluster lets you do",
+                    "`kubectl auth can-i --list --namespace argocd` shows what you may",
+                ),
+            ),
+            Self::Admin(_) => (
+                "admin",
+                (
+                    "what it does is done by other commands, or by kubectl",
+                    "`kubectl get applications,appprojects -n argocd -o yaml` is an export",
+                ),
+            ),
+            Self::Appset(_) => {
+                ("appset", ("plumb does not make Applications of ApplicationSets yet", "`plumb app list`"))
+            }
+            Self::Cert(_) => {
+                ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
+            }
+            Self::Gpg(_) => ("gpg", (SECRETS, "`kubectl edit configmap argocd-gpg-keys-cm -n argocd`")),
+            Self::Repocreds(_) => (
+                "repocreds",
+                (
+                    SECRETS,
+                    "`kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=repo-creds` lists them",
+                ),
+            ),
+        };
+        CommandError::usage(format!("there is no command {name} here: {why}")).hint(hint)
+    }
+}
+
+/// Options of argocd that would do nothing here: most are about its API server, and plumb has none between you and
+/// the cluster.
+#[derive(Clone, Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub(crate) struct UnsupportedFlags {
+    #[arg(id = "argocd-server", long = "server", global = true, hide = true, value_name = "TEXT")]
+    server: Option<String>,
+    #[arg(id = "argocd-auth-token", long = "auth-token", global = true, hide = true, value_name = "TEXT")]
+    auth_token: Option<String>,
+    #[arg(id = "argocd-grpc-web", long = "grpc-web", global = true, hide = true)]
+    grpc_web: bool,
+    #[arg(
+        id = "argocd-grpc-web-root-path",
+        long = "grpc-web-root-path",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    grpc_web_root_path: Option<String>,
+    #[arg(id = "argocd-plaintext", long = "plaintext", global = true, hide = true)]
+    plaintext: bool,
+    #[arg(id = "argocd-insecure", long = "insecure", global = true, hide = true)]
+    insecure: bool,
+    #[arg(id = "argocd-port-forward", long = "port-forward", global = true, hide = true)]
+    port_forward: bool,
+    #[arg(
+        id = "argocd-port-forward-namespace",
+        long = "port-forward-namespace",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    port_forward_namespace: Option<String>,
+    #[arg(
+        id = "argocd-argocd-context",
+        long = "argocd-context",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    argocd_context: Option<String>,
+    #[arg(id = "argocd-server-crt", long = "server-crt", global = true, hide = true, value_name = "TEXT")]
+    server_crt: Option<String>,
+    #[arg(id = "argocd-client-crt", long = "client-crt", global = true, hide = true, value_name = "TEXT")]
+    client_crt: Option<String>,
+    #[arg(
+        id = "argocd-client-crt-key",
+        long = "client-crt-key",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    client_crt_key: Option<String>,
+    #[arg(
+        id = "argocd-header",
+        long = "header",
+        short = 'H',
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    header: Vec<String>,
+    #[arg(
+        id = "argocd-http-retry-max",
+        long = "http-retry-max",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    http_retry_max: Option<String>,
+    #[arg(id = "argocd-server-name", long = "server-name", global = true, hide = true, value_name = "TEXT")]
+    server_name: Option<String>,
+    #[arg(
+        id = "argocd-controller-name",
+        long = "controller-name",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    controller_name: Option<String>,
+    #[arg(
+        id = "argocd-repo-server-name",
+        long = "repo-server-name",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    repo_server_name: Option<String>,
+    #[arg(id = "argocd-redis-name", long = "redis-name", global = true, hide = true, value_name = "TEXT")]
+    redis_name: Option<String>,
+    #[arg(
+        id = "argocd-redis-haproxy-name",
+        long = "redis-haproxy-name",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    redis_haproxy_name: Option<String>,
+    #[arg(
+        id = "argocd-redis-compress",
+        long = "redis-compress",
+        global = true,
+        hide = true,
+        value_name = "TEXT"
+    )]
+    redis_compress: Option<String>,
+    #[arg(id = "argocd-config", long = "config", global = true, hide = true, value_name = "TEXT")]
+    config: Option<String>,
+    #[arg(id = "argocd-prompts-enabled", long = "prompts-enabled", global = true, hide = true, value_name = "TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    prompts_enabled: Option<bool>,
+    #[arg(id = "argocd-logformat", long = "logformat", global = true, hide = true, value_name = "TEXT")]
+    logformat: Option<String>,
+    #[arg(id = "argocd-loglevel", long = "loglevel", global = true, hide = true, value_name = "TEXT")]
+    loglevel: Option<String>,
+}
+
+/// Why an option is refused, and what to do instead.
+struct Refusal {
+    why: &'static str,
+    hint: &'static str,
+}
+
+const API: Refusal = Refusal {
+    why: "it is about Argo CD's API server, and plumb talks to the cluster itself",
+    hint: "leave it out; --kubeconfig and --context choose the cluster",
+};
+const CONFIG: Refusal = Refusal {
+    why: "plumb keeps no configuration of its own: cluster and user are those of the kubeconfig",
+    hint: "leave it out; --kubeconfig and --context choose the cluster",
+};
+const PROMPTS: Refusal = Refusal {
+    why: "only deletions ask, and only on a terminal",
+    hint: "leave it out; --yes answers beforehand",
+};
+const LOG: Refusal = Refusal {
+    why: "a command keeps no log: what it has to say is on stderr",
+    hint: "leave it out; `plumb run` has --log-format and --log",
+};
+
+impl UnsupportedFlags {
+    /// Names the first one that was given, with what to do instead.
+    pub(crate) fn refuse(&self) -> Result<(), CommandError> {
+        let given = [
+            ("--server", self.server.is_some(), &API),
+            ("--auth-token", self.auth_token.is_some(), &API),
+            ("--grpc-web", self.grpc_web, &API),
+            ("--grpc-web-root-path", self.grpc_web_root_path.is_some(), &API),
+            ("--plaintext", self.plaintext, &API),
+            ("--insecure", self.insecure, &API),
+            ("--port-forward", self.port_forward, &API),
+            ("--port-forward-namespace", self.port_forward_namespace.is_some(), &API),
+            ("--argocd-context", self.argocd_context.is_some(), &API),
+            ("--server-crt", self.server_crt.is_some(), &API),
+            ("--client-crt", self.client_crt.is_some(), &API),
+            ("--client-crt-key", self.client_crt_key.is_some(), &API),
+            ("--header", !self.header.is_empty(), &API),
+            ("--http-retry-max", self.http_retry_max.is_some(), &API),
+            ("--server-name", self.server_name.is_some(), &API),
+            ("--controller-name", self.controller_name.is_some(), &API),
+            ("--repo-server-name", self.repo_server_name.is_some(), &API),
+            ("--redis-name", self.redis_name.is_some(), &API),
+            ("--redis-haproxy-name", self.redis_haproxy_name.is_some(), &API),
+            ("--redis-compress", self.redis_compress.is_some(), &API),
+            ("--config", self.config.is_some(), &CONFIG),
+            ("--prompts-enabled", self.prompts_enabled.is_some(), &PROMPTS),
+            ("--logformat", self.logformat.is_some(), &LOG),
+            ("--loglevel", self.loglevel.is_some(), &LOG),
+        ];
+        match given.iter().find(|(_, given, _)| *given) {
+            None => Ok(()),
+            Some((flag, _, refusal)) => Err(CommandError::refused_flag(flag, refusal.why).hint(refusal.hint)),
+        }
+    }
+}
