@@ -30,7 +30,7 @@ async fn an_earlier_state_comes_back() -> Result<()> {
     let listed = bench.quietly("plumb undo list shop -o json", &[], "")?;
     let listed: Value = serde_json::from_str(&listed.stdout).context("a JSON list")?;
     let id = listed[0]["id"].as_str().context("no id")?.to_owned();
-    bench.transcript.call(&id, "ID");
+    bench.shell.transcript.call(&id, "ID");
     bench.plumb("plumb undo list shop")?;
     bench.plumb(&format!("plumb undo show {id}"))?;
     bench.plumb(&format!("plumb undo restore {id} --dry-run"))?;
@@ -46,7 +46,7 @@ async fn an_earlier_state_comes_back() -> Result<()> {
     let automated = json!({"spec": {"syncPolicy": {"automated": {}}}});
     bench.place.patch_as("a-person", &app, &automated).await?;
     bench.plumb("plumb app rollback shop 0")?;
-    bench.transcript.check("after")
+    bench.shell.transcript.check("after")
 }
 
 #[tokio::test]
@@ -68,5 +68,5 @@ async fn an_operation_is_stopped() -> Result<()> {
     bench.plumb("plumb app terminate-op shop")?;
     bench.place.wait(&app, "has ended", |app| phase(app) == "Failed").await?;
     bench.plumb("plumb app terminate-op shop")?;
-    bench.transcript.check("stopped")
+    bench.shell.transcript.check("stopped")
 }

@@ -77,7 +77,7 @@ async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
     bench.run("plumb app delete shop", &[], "n\n")?;
     bench.run_from("plumb app delete shop --yes --wait", "application")?;
     bench.plumb("plumb app list")?;
-    bench.transcript.check("app-life")
+    bench.shell.transcript.check("app-life")
 }
 
 #[tokio::test]
@@ -104,6 +104,7 @@ async fn a_spec_is_changed() -> Result<()> {
     bench.plumb("plumb app patch web --type merge --patch '{\"spec\":{\"revisionHistoryLimit\":3}}'")?;
     bench.plumb("plumb app patch web --patch '{\"spec\":{}}'")?;
     let editor = bench
+        .shell
         .file("editor", "#!/bin/sh\nsed -i 's/revisionHistoryLimit: 3/revisionHistoryLimit: 4/' \"$1\"\n")?;
     let editor = format!("sh {}", editor.display());
     bench.run("plumb app edit web", &[("EDITOR", &editor)], "")?;
@@ -111,7 +112,7 @@ async fn a_spec_is_changed() -> Result<()> {
     bench.run("plumb app edit web", &[("EDITOR", "false")], "")?;
     bench.plumb(spec)?;
     bench.plumb("plumb app delete web --yes --cascade=false")?;
-    bench.transcript.check("app-spec")
+    bench.shell.transcript.check("app-spec")
 }
 
 #[tokio::test]
@@ -125,14 +126,14 @@ async fn waiting_ends_when_the_time_is_up() -> Result<()> {
     bench.plumb("plumb app sync idle --revisions v1")?;
     bench.plumb("plumb app sync idle --async")?;
     bench.plumb("plumb app sync idle")?;
-    bench.transcript.check("app-wait")
+    bench.shell.transcript.check("app-wait")
 }
 
 #[tokio::test]
 async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
     let mut bench = Bench::with_engine().await?;
     let checkout = bench.repo.path().display().to_string();
-    bench.transcript.call(&checkout, "CHECKOUT");
+    bench.shell.transcript.call(&checkout, "CHECKOUT");
     let config = objects::config_map("settings", &[("colour", "red")]);
     let secret = objects::secret("db", &[("password", "canary-one")]);
     let all = [objects::deployment("web", 1), config, secret];
@@ -172,9 +173,9 @@ async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
     let restarted = |live: &serde_json::Value| {
         live["spec"]["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"].is_string()
     };
-    bench.transcript.check("app-elsewhere")?;
+    bench.shell.transcript.check("app-elsewhere")?;
     bench.place.wait(&web, "was restarted", restarted).await?;
-    let said = format!("{:?}", bench.transcript);
+    let said = format!("{:?}", bench.shell.transcript);
     for canary in ["canary", "Y2FuYXJ5"] {
         assert!(!said.contains(canary), "{canary} is shown");
     }
@@ -193,10 +194,10 @@ async fn the_tree_shows_what_objects_own() -> Result<()> {
     // The pod's name begins with its set's.
     for (version, kind, name) in [("v1", "Pod", "web-HASH-POD"), ("apps/v1", "ReplicaSet", "web-HASH")] {
         let found = bench.place.list(version, kind, "").await?;
-        bench.transcript.call(found.keys().next().map_or("", String::as_str), name);
+        bench.shell.transcript.call(found.keys().next().map_or("", String::as_str), name);
     }
     bench.plumb("plumb app get grove -o tree")?;
     bench.plumb("plumb app resources grove --output tree=detailed")?;
     bench.plumb("plumb app resources grove --orphaned")?;
-    bench.transcript.check("tree")
+    bench.shell.transcript.check("tree")
 }

@@ -68,5 +68,5 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     bench.until(&application, "OutOfSync", "Healthy").await?;
     bench.plumb("plumb app list --path child")?;
     bench.plumb("plumb app get child")?;
-    bench.transcript.check("held")
+    bench.shell.transcript.check("held")
 }

@@ -1,11 +1,14 @@
-//! The whole output of every command, in a hermetic environment against a real cluster.
+//! The whole output of every command, in a hermetic environment.
 //!
-//! What a command said and how it ended is compared with a file in `golden/`; names, times and hashes that differ
-//! from run to run are replaced first. `UPDATE=1 cargo test -p plumb --test cli` writes the files anew.
+//! The output and the exit code of a command are compared with a file in `golden/`. Names, times and hashes that differ
+//! from run to run are replaced first. `UPDATE=1 cargo test -p plumb --test cli` writes the files again.
+//!
+//! The tests in `offline` need no cluster: `cargo test -p plumb --test cli offline`. All others use a real one.
 
 mod after;
 mod app;
 mod bench;
+mod completion;
 mod errors;
 mod flags;
 mod golden;
@@ -15,5 +18,6 @@ mod offline;
 mod plan;
 mod registry;
 mod seeds;
+mod shell;
 mod terminal;
 mod watch;

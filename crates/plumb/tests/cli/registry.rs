@@ -48,7 +48,7 @@ async fn projects_are_made_and_changed() -> Result<()> {
         bench.plumb(line)?;
     }
     let editor =
-        bench.file("editor", "#!/bin/sh\nsed -i 's/description: Money/description: Gold/' \"$1\"\n")?;
+        bench.shell.file("editor", "#!/bin/sh\nsed -i 's/description: Money/description: Gold/' \"$1\"\n")?;
     let editor = format!("sh {}", editor.display());
     bench.run("plumb proj edit payments", &[("EDITOR", &editor)], "")?;
     bench.run("plumb proj edit payments", &[("EDITOR", &editor)], "")?;
@@ -57,7 +57,7 @@ async fn projects_are_made_and_changed() -> Result<()> {
     bench.plumb("plumb proj delete payments")?;
     bench.plumb("plumb app delete app --yes --cascade=false")?;
     bench.plumb("plumb proj delete payments")?;
-    bench.transcript.check("proj")
+    bench.shell.transcript.check("proj")
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn repositories_are_registered_and_show_no_secret() -> Result<()> {
     )?;
     bench.plumb("plumb repo add https://example.com/a.git --project payments")?;
     bench.run("plumb repo add https://example.com/a.git --username ci --password-stdin", &[], "")?;
-    let key = bench.file("key", "canary-key\n")?;
+    let key = bench.shell.file("key", "canary-key\n")?;
     bench.plumb(&format!("plumb repo add git@example.com:b.git --ssh-private-key-path {}", key.display()))?;
     bench.plumb("plumb repo add https://example.com/charts --type helm --name charts")?;
     bench.plumb("plumb repo add https://example.com/c.git --github-app-id 1")?;
@@ -86,7 +86,7 @@ async fn repositories_are_registered_and_show_no_secret() -> Result<()> {
         .plumb("plumb repo rm https://example.com/a.git git@example.com:b.git https://example.com/charts")?;
     bench.plumb("plumb repo list")?;
     no_canary(&bench)?;
-    bench.transcript.check("repo")
+    bench.shell.transcript.check("repo")
 }
 
 #[tokio::test]
@@ -102,9 +102,9 @@ async fn clusters_are_registered_and_show_no_secret() -> Result<()> {
             .map(|(_, text)| text.trim_matches('"').to_owned())
             .unwrap_or_default()
     };
-    bench.transcript.call(&find("server:"), "SERVER");
+    bench.shell.transcript.call(&find("server:"), "SERVER");
     let name = find("current-context:");
-    bench.transcript.call(&name, "CONTEXT");
+    bench.shell.transcript.call(&name, "CONTEXT");
     let namespace = bench.place.name().to_owned();
     bench.plumb("plumb cluster add nowhere --yes")?;
     bench.run(&format!("plumb cluster add {name} --name mine --system-namespace {namespace}"), &[], "n\n")?;
@@ -128,12 +128,12 @@ async fn clusters_are_registered_and_show_no_secret() -> Result<()> {
     bench.run("plumb cluster rm mine", &[], "no\n")?;
     bench.plumb("plumb cluster rm mine --yes")?;
     bench.plumb("plumb cluster list -o server")?;
-    bench.transcript.check("cluster")
+    bench.shell.transcript.check("cluster")
 }
 
 /// What was given as a secret is in nothing that was said.
 fn no_canary(bench: &Bench) -> Result<()> {
-    let said = format!("{:?}", bench.transcript);
+    let said = format!("{:?}", bench.shell.transcript);
     // The word itself and its base64.
     for canary in ["canary", "Y2FuYXJ5"] {
         anyhow::ensure!(!said.contains(canary), "{canary} is shown");

@@ -45,7 +45,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     let typed =
         format!("kubectl -n {namespace} get applications -o json \\\n  | jq -r '{program}' \\\n  | sort");
     assert_eq!(piped(&bench, &typed)?.unwrap_or_else(|| red.clone()), red);
-    let file = bench.file("drift.jq", program)?;
+    let file = bench.shell.file("drift.jq", program)?;
     let from_file = format!(
         "kubectl -n {namespace} get applications -o json | jq -r -f {} | sort | head -30",
         file.display()
@@ -72,7 +72,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
         "self-heal is not switched on by itself"
     );
     bench.run("kubectl-plumb app list -o name", &[], "")?;
-    bench.transcript.check("seeds")
+    bench.shell.transcript.check("seeds")
 }
 
 /// What a pipe of the shell prints; `None` on a machine without jq, which nothing here installs.
