@@ -104,14 +104,7 @@ impl RenderError {
 
     /// The message with all its causes, on one line.
     pub fn full_message(&self) -> String {
-        let mut message = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        message
+        plumb_core::error_chain::error_chain(self)
     }
 
     /// Will the same commit give the same error? Then there is no use in trying again before something changes.
