@@ -1,8 +1,9 @@
 //! What a command says when it cannot do its work.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Display};
 
+use plumb_core::error_chain::with_causes;
 use plumb_kube::{ApiError, WriteError};
 
 use crate::exit::ExitCode;
@@ -10,7 +11,7 @@ use crate::exit::ExitCode;
 /// A command that failed: what was being done, why it failed, what to do next.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    /// What was being done, as a lowercase fragment that names the thing.
+    /// What is wrong, as a lowercase fragment that names the thing.
     what: String,
     source: Option<Box<dyn Error + Send + Sync>>,
     hints: Vec<String>,
@@ -23,9 +24,14 @@ impl CommandError {
         Self { what: what.into(), source: None, hints: Vec::new(), code: ExitCode::Error }
     }
 
-    /// A failure with its cause.
-    pub(crate) fn because(what: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { what: what.into(), source: Some(source.into()), hints: Vec::new(), code: ExitCode::Error }
+    /// A failure with its cause. `what` completes "cannot …".
+    pub(crate) fn because(what: impl Display, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            what: format!("cannot {what}"),
+            source: Some(source.into()),
+            hints: Vec::new(),
+            code: ExitCode::Error,
+        }
     }
 
     /// A command line that asks for what cannot be done.
@@ -39,7 +45,7 @@ impl CommandError {
     }
 
     /// A request that the API server did not answer as hoped, with what to do about it.
-    pub(crate) fn api(what: impl Into<String>, error: ApiError) -> Self {
+    pub(crate) fn api(what: impl Display, error: ApiError) -> Self {
         let hint = match &error {
             error if error.code() == Some(401) => {
                 "the cluster does not know who you are: log in again; `kubectl auth whoami` tells"
@@ -61,7 +67,7 @@ impl CommandError {
     }
 
     /// A write that did not happen.
-    pub(crate) fn write(what: impl Into<String>, error: WriteError) -> Self {
+    pub(crate) fn write(what: impl Display, error: WriteError) -> Self {
         match error {
             WriteError::Api(error) => Self::api(what, error),
             error => Self::because(what, error),
@@ -88,27 +94,21 @@ impl CommandError {
         self
     }
 
+    /// What failed and why, in one line, without hints.
+    pub(crate) fn message(&self) -> String {
+        with_causes(self.what.clone(), self.source.as_deref().map(|source| source as &dyn Error))
+    }
+
     /// The code to end with.
     pub(crate) fn code(&self) -> ExitCode {
         self.code
     }
 }
 
-/// `error: connect to the cluster: connection refused`, then one `hint: …` line each.
-impl fmt::Display for CommandError {
+/// `error: cannot connect to the cluster: connection refused`, then one `hint: …` line each.
+impl Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
-        let mut cause: Option<&dyn Error> = self.source.as_deref().map(|source| source as &dyn Error);
-        let mut said = self.what.clone();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some libraries repeat their cause in their own text.
-            if !said.contains(&text) {
-                write!(f, ": {text}")?;
-                said.push_str(&text);
-            }
-            cause = error.source();
-        }
+        write!(f, "error: {}", self.message())?;
         for hint in &self.hints {
             write!(f, "\nhint: {hint}")?;
         }
@@ -117,3 +117,16 @@ impl fmt::Display for CommandError {
 }
 
 impl Error for CommandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_cannot_be_done_and_why() {
+        let error = CommandError::because("read a.yaml", "no such file").hint("is it a.yml?");
+        assert_eq!(error.to_string(), "error: cannot read a.yaml: no such file\nhint: is it a.yml?");
+        assert_eq!(error.message(), "cannot read a.yaml: no such file");
+        assert_eq!(CommandError::new("no app is named").to_string(), "error: no app is named");
+    }
+}

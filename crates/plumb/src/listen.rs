@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
+use plumb_core::error_chain::error_chain;
 use plumb_web::{BindError, Listener, Side};
 use tracing::{info, warn};
 
@@ -65,18 +66,17 @@ impl Wanted {
                 Ok(Some(listener))
             }
             Err(error) if self.asked.is_none() && place == Place::Laptop => {
-                let why = CommandError::because(error.to_string(), error);
                 warn!(
-                    "{} are not served: {why}; another plumb may be running: {}=127.0.0.1:0 takes any free port, \
-                     {}=off none",
+                    error = error_chain(&error),
+                    "{} are not served, perhaps because another plumb runs: {flag}=127.0.0.1:0 takes any free port, \
+                     {flag}=off none",
                     self.name(),
-                    self.flag,
-                    self.flag,
+                    flag = self.flag,
                 );
                 Ok(None)
             }
-            Err(error) => Err(CommandError::because(error.to_string(), error)
-                .hint(format!("{} chooses another address, `off` none", self.flag))),
+            Err(error) => Err(CommandError::because(format!("serve {}", self.name()), error)
+                .hint(format!("{} sets another address, or `off`", self.flag))),
         }
     }
 

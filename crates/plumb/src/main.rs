@@ -30,14 +30,14 @@ fn main() -> ExitCode {
     let code = match outcome {
         Ok(code) => code,
         Err(error) => {
-            output::complain(&error.to_string());
+            output::note(&error.to_string());
             error.code()
         }
     };
     match output::finish() {
         Ok(()) => code.into(),
         Err(error) => {
-            output::complain(&format!("error: write the answer to stdout: {error}"));
+            output::note(&format!("error: write the answer to stdout: {error}"));
             exit::ExitCode::Error.into()
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::error::CommandError;
 
@@ -77,20 +78,20 @@ impl Output {
 
     /// One line (or several) of the command's answer.
     #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
-    pub(crate) fn say(self, line: &str) {
+    pub(crate) fn print(self, line: &str) {
         put(&format!("{line}\n"));
     }
 
     /// A part of the command's answer, as it stands.
     #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
-    pub(crate) fn say_raw(self, text: &str) {
+    pub(crate) fn print_raw(self, text: &str) {
         put(text);
     }
 
     /// One line for the person in front of it.
     #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
-    pub(crate) fn complain(self, line: &str) {
-        complain(line);
+    pub(crate) fn note(self, line: &str) {
+        note(line);
     }
 
     /// Has the reader of the answer gone away? What goes on for ever ends then.
@@ -102,7 +103,7 @@ impl Output {
     /// A table with aligned columns, the words that say how things are in colour.
     pub(crate) fn table(self, header: &[&str], rows: &[Vec<String>]) {
         let text = table(header, rows);
-        self.say(&if self.colour { coloured(&text) } else { text });
+        self.print(&if self.colour { coloured(&text) } else { text });
     }
 
     /// A text in colour, if colour is wanted.
@@ -113,11 +114,11 @@ impl Output {
     /// One object, as JSON or YAML.
     pub(crate) fn object(self, format: Format, object: &Value) -> Result<(), CommandError> {
         match format {
-            Format::Yaml => self.say_raw(&plumb_crd::yaml::to_yaml(object)),
+            Format::Yaml => self.print_raw(&plumb_crd::yaml::to_yaml(object)),
             Format::Json | Format::Wide | Format::Name => {
                 let text = serde_json::to_string_pretty(object)
                     .map_err(|error| CommandError::because("write JSON", error))?;
-                self.say(&text);
+                self.print(&text);
             }
         }
         Ok(())
@@ -127,13 +128,13 @@ impl Output {
 /// Ends the answer: what is still held back goes out now. Fails if a part of it could not be written, unless
 /// nobody was there to read it.
 pub(crate) fn finish() -> io::Result<()> {
-    note(io::stdout().lock().flush());
+    record(io::stdout().lock().flush());
     let trouble = TROUBLE.lock().unwrap_or_else(PoisonError::into_inner).take();
     trouble.map_or(Ok(()), Err)
 }
 
 /// One line for the person in front of it.
-pub(crate) fn complain(line: &str) {
+pub(crate) fn note(line: &str) {
     // Nobody is left to tell if this fails.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -143,10 +144,10 @@ fn put(text: &str) {
         return;
     }
     let mut stdout = io::stdout().lock();
-    note(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    record(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
 }
 
-fn note(result: io::Result<()>) {
+fn record(result: io::Result<()>) {
     match result {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => READER_GONE.store(true, Ordering::Relaxed),
@@ -158,10 +159,10 @@ fn note(result: io::Result<()>) {
 
 /// A table with aligned columns and two blanks between them, as kubectl prints them.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
+    let mut widths: Vec<usize> = header.iter().map(|cell| cell.width()).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(cell.width());
         }
     }
     let mut text = String::new();
@@ -182,7 +183,7 @@ fn push_line(text: &mut String, cells: &[String], widths: &[usize]) {
         text.push_str(cell);
         if index + 1 < cells.len() {
             let width = widths.get(index).copied().unwrap_or_default();
-            let blanks = width.saturating_sub(cell.chars().count()) + 2;
+            let blanks = width.saturating_sub(cell.width()) + 2;
             text.extend(std::iter::repeat_n(' ', blanks));
         }
     }
@@ -232,10 +233,18 @@ fn coloured(text: &str) -> String {
 
 /// As much of a line as fits.
 fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
+    if line.width() <= width {
         return line.to_owned();
     }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut text = String::new();
+    let mut left = width.saturating_sub(1);
+    for c in line.chars() {
+        let Some(rest) = left.checked_sub(c.width().unwrap_or_default()) else { break };
+        left = rest;
+        text.push(c);
+    }
+    text.push('…');
+    text
 }
 
 /// A table that is shown again when something changed. On a terminal the whole of it is drawn anew, as much as
@@ -265,7 +274,7 @@ impl LiveTable {
                 lines.truncate(room - 1);
                 lines.push(format!("… and {hidden} more"));
             }
-            self.out.say_raw(&format!("\x1b[H\x1b[2J{}\n", self.out.drawn(&lines)));
+            self.out.print_raw(&format!("\x1b[H\x1b[2J{}\n", self.out.drawn(&lines)));
             return;
         }
         if self.begun {
@@ -273,7 +282,7 @@ impl LiveTable {
             let whole = table(header, rows);
             for (line, row) in whole.lines().skip(1).zip(rows) {
                 if !self.shown.contains(row) {
-                    self.out.say(line);
+                    self.out.print(line);
                 }
             }
         } else {
@@ -301,8 +310,16 @@ mod tests {
     }
 
     #[test]
+    fn a_column_is_as_wide_as_its_text_on_a_terminal() {
+        // A Japanese character takes two cells, an accent that joins its letter takes none.
+        let rows = ["日本", "e\u{301}"].map(|name| vec![name.to_owned(), "x".to_owned()]);
+        assert_eq!(table(&["N", "S"], &rows), "N     S\n日本  x\ne\u{301}     x");
+    }
+
+    #[test]
     fn a_line_is_as_wide_as_the_terminal() {
         assert_eq!([cut("abc", 3), cut("abcd", 3), cut("äöüß", 3)], ["abc", "ab…", "äö…"]);
+        assert_eq!([cut("日本", 4), cut("日本語", 4), cut("日本語", 5)], ["日本", "日…", "日本…"]);
     }
 
     #[test]

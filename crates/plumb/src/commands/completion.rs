@@ -25,6 +25,6 @@ pub(crate) fn run(context: &Context, args: &Args, program: &str) -> Result<ExitC
     shell
         .write_registration(VARIABLE, program, program, program, &mut script)
         .map_err(|error| CommandError::because("write the completion script", error))?;
-    context.out.say_raw(&String::from_utf8_lossy(&script));
+    context.out.print_raw(&String::from_utf8_lossy(&script));
     Ok(ExitCode::Success)
 }

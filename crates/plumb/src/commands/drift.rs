@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
-use plumb_kube::{ClusterClient, Selection};
+use plumb_kube::{ClusterClient, Selection, Target};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -12,75 +12,109 @@ use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Output;
 use crate::select::app;
+use crate::select::namespaces::list_in;
 use crate::view::finding::described;
 
-/// Every difference, explained: per class, then per app.
+/// Show every difference with its explanation: counted per class, then listed per app.
 ///
-/// Reads the `DriftReports`, changes nothing: `plumb drift`, `plumb drift payments`
+/// Reads the `DriftReports`, changes nothing.
+///
+/// Examples: `plumb drift`, `plumb drift payments`, `plumb drift team-a/payments`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this app.
+    /// Only this app: `name`, or `namespace/name`.
+    #[arg(value_name = "APP", add = crate::complete::apps())]
     app: Option<String>,
-    /// Show what does not count, too.
+    /// Namespace of the Applications [default: the control plane's, and those that its settings name].
+    #[arg(long, short = 'N', value_name = "NAMESPACE")]
+    app_namespace: Option<String>,
+    /// Also show differences that do not count.
     #[arg(long)]
     all: bool,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    if let Some(app) = &args.app {
-        // An app that does not exist has no differences, but that is not the answer.
-        let target = app::target(context, app, None);
-        app::read(context, &client, &target).await?;
-    }
-    let reports = reports(context, &client).await?;
-    let place = args.app.as_ref().map(|app| app::target(context, app, None));
-    let wanted: Vec<&DriftReport> = reports
-        .iter()
-        .filter(|report| place.as_ref().is_none_or(|place| report.metadata.name == place.name))
-        .collect();
-    if let (Some(app), true) = (&args.app, wanted.is_empty()) {
-        context.out.say(&format!("no difference is known of {app}"));
-        return Ok(ExitCode::Success);
-    }
-    overview(context.out, &wanted);
-    for report in wanted {
-        let shown: Vec<&DriftFinding> = report
-            .findings
-            .iter()
-            .filter(|finding| finding.counts || args.all || args.app.is_some())
-            .collect();
+    let reports = match &args.app {
+        Some(app) => {
+            let target = app::target(context, app, args.app_namespace.as_deref());
+            let Some(report) = report_of(context, &client, &target).await? else {
+                context.out.print(&format!("no drift reported for {app}"));
+                return Ok(ExitCode::Success);
+            };
+            vec![report]
+        }
+        None => reports(context, &client, args.app_namespace.as_deref()).await?,
+    };
+    let named: Vec<(String, &DriftReport)> =
+        reports.iter().map(|report| (name(context, report), report)).collect();
+    overview(context.out, &named);
+    for (name, report) in named {
+        let is_shown = |finding: &&DriftFinding| finding.counts || args.all || args.app.is_some();
+        let shown: Vec<&DriftFinding> = report.findings.iter().filter(is_shown).collect();
         if shown.is_empty() {
             continue;
         }
-        context.out.say(&format!("\n{}", report.metadata.name));
+        context.out.print(&format!("\n{name}"));
         for finding in shown {
-            context.out.say(&described(finding));
+            context.out.print(&described(finding));
         }
     }
     Ok(ExitCode::Success)
 }
 
-/// All reports of the control-plane namespace, by name.
-pub(crate) async fn reports(
+/// The report on one app: it has the app's name and is in the app's namespace. `None` if the app has none.
+async fn report_of(
     context: &Context,
     client: &ClusterClient,
+    target: &Target,
+) -> Result<Option<DriftReport>, CommandError> {
+    // An app that does not exist is an error, not an app without drift.
+    app::read(context, client, target).await?;
+    let found = client
+        .get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name)
+        .await
+        .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
+    Ok(found.and_then(|report| DriftReport::from_json(report.value()).ok()))
+}
+
+/// All reports, by namespace and name.
+async fn reports(
+    context: &Context,
+    client: &ClusterClient,
+    namespace: Option<&str>,
 ) -> Result<Vec<DriftReport>, CommandError> {
-    let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
-    let found = context.list(client, &kinds::drift_report(), &selection).await?;
+    let list = async |namespace: Option<&str>| {
+        let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
+        context.list(client, &kinds::drift_report(), &selection).await
+    };
+    let found = list_in(context, client, namespace, list).await?;
     let mut reports: Vec<DriftReport> =
         found.iter().filter_map(|manifest| DriftReport::from_json(manifest.value()).ok()).collect();
-    reports.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+    reports.sort_by(|one, other| {
+        let key = |report: &DriftReport| (report.metadata.namespace.clone(), report.metadata.name.clone());
+        key(one).cmp(&key(other))
+    });
     Ok(reports)
 }
 
-fn overview(out: Output, reports: &[&DriftReport]) {
+/// `payments` in the control-plane namespace, `team-a/payments` in another one.
+fn name(context: &Context, report: &DriftReport) -> String {
+    let metadata = &report.metadata;
+    if metadata.namespace == context.namespace() {
+        metadata.name.clone()
+    } else {
+        format!("{}/{}", metadata.namespace, metadata.name)
+    }
+}
+
+fn overview(out: Output, reports: &[(String, &DriftReport)]) {
     let mut counts: BTreeMap<(bool, &str, &str), (usize, std::collections::BTreeSet<&str>)> = BTreeMap::new();
-    for report in reports {
+    for (name, report) in reports {
         for finding in &report.findings {
             let entry = counts.entry((!finding.counts, &finding.class, &finding.kind)).or_default();
             entry.0 += 1;
-            entry.1.insert(&report.metadata.name);
+            entry.1.insert(name);
         }
     }
     let rows: Vec<Vec<String>> = counts

@@ -38,11 +38,11 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     let objects = install::install(&options);
     if !args.apply {
-        context.out.say(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
+        context.out.print(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
         return Ok(ExitCode::Success);
     }
     let client = context.client_of_all_kinds().await?;
-    let tell = |key: &ObjectKey| context.out.complain(&format!("{key} applied"));
+    let tell = |key: &ObjectKey| context.out.note(&format!("{key} applied"));
     apply_all(&client, &objects, tell).await?;
     make_default_project(&client, context.namespace(), tell).await?;
     Ok(ExitCode::Success)

@@ -18,6 +18,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let mut answer = Vec::new();
     plumb_render::jsonnet_worker(&args.request, &mut answer)
         .map_err(|error| CommandError::new(error.to_string()))?;
-    context.out.say_raw(&String::from_utf8_lossy(&answer));
+    context.out.print_raw(&String::from_utf8_lossy(&answer));
     Ok(ExitCode::Success)
 }

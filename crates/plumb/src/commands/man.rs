@@ -22,7 +22,7 @@ pub(crate) fn run(context: &Context, args: &Args, command: clap::Command) -> Res
         clap_mangen::Man::new(command)
             .render(&mut page)
             .map_err(|error| CommandError::because("write the manual page", error))?;
-        context.out.say_raw(&String::from_utf8_lossy(&page));
+        context.out.print_raw(&String::from_utf8_lossy(&page));
         return Ok(ExitCode::Success);
     };
     let wrong =

@@ -75,7 +75,7 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
         &format!("{} until {until}: {}", named(&target), pause.reason),
     )
     .await;
-    context.out.complain(&format!("{} is paused until {until}", named(&target)));
+    context.out.note(&format!("{} is paused until {until}", named(&target)));
     Ok(ExitCode::Success)
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn resume(context: &Context, args: &ResumeArgs) -> Result<ExitC
     let Found { home, client, target } = args.what.find(context).await?;
     annotate(&client, &target, None).await?;
     tell(context, &home, &args.what, "Resumed", &named(&target)).await;
-    context.out.complain(&format!("{} is no longer paused", named(&target)));
+    context.out.note(&format!("{} is no longer paused", named(&target)));
     Ok(ExitCode::Success)
 }
 
@@ -198,7 +198,7 @@ async fn tell(context: &Context, client: &ClusterClient, what: &What, reason: &s
     if let Ok(event) = event
         && let Err(error) = create(client, &event).await
     {
-        context.out.complain(&format!("no event was written: {error}"));
+        context.out.note(&format!("no event was written: {error}"));
     }
 }
 

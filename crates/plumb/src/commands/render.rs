@@ -88,7 +88,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     print(context.out, &desired);
     if args.verbose {
         let n_objects = desired.objects.len() + desired.hooks.len();
-        context.out.complain(&format!("{n_objects} objects in {}", milliseconds(started.elapsed())));
+        context.out.note(&format!("{n_objects} objects in {}", milliseconds(started.elapsed())));
     }
     Ok(complaints(context.out, &desired))
 }
@@ -300,7 +300,7 @@ impl<'a> Workbench<'a> {
         }
         let place = source.path.as_deref().or(source.chart.as_deref()).unwrap_or_default();
         let cache = if rendered.cached { "cache hit" } else { "cache miss" };
-        self.context.out.complain(&format!(
+        self.context.out.note(&format!(
             "{} {place}: {} documents in {}, {cache}",
             rendered.source_type.as_str(),
             rendered.manifests.len(),
@@ -333,7 +333,7 @@ fn print(out: Output, desired: &DesiredSet) {
     let hooks = desired.hooks.iter().map(|hook| hook.manifest.value());
     let objects = desired.objects.values().map(|object| object.manifest.value());
     for value in objects.chain(hooks) {
-        out.say(&format!("---\n{}", plumb_crd::yaml::to_yaml(value).trim_end()));
+        out.print(&format!("---\n{}", plumb_crd::yaml::to_yaml(value).trim_end()));
     }
 }
 
@@ -343,7 +343,7 @@ fn complaints(out: Output, desired: &DesiredSet) -> ExitCode {
         let place = |origin: &Option<plumb_core::desired::Origin>| {
             origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
         };
-        out.complain(&match problem {
+        out.note(&match problem {
             DesiredProblem::NameMissing { kind, origin } => {
                 format!("error: a {kind}{} has no name", place(origin))
             }

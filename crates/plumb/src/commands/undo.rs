@@ -91,12 +91,12 @@ async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandErr
     let client = context.client().await?;
     let buried = read(context, &client, args.app.as_deref()).await?;
     match args.output {
-        Format::Wide if buried.is_empty() => context.out.complain("nothing was deleted"),
+        Format::Wide if buried.is_empty() => context.out.note("nothing was deleted"),
         Format::Wide => {
             let rows: Vec<Vec<String>> = buried.iter().map(row).collect();
             context.out.table(&["ID", "DELETED", "APP", "CLUSTER", "OBJECT", "WHY", "REVISION"], &rows);
         }
-        Format::Name => buried.iter().for_each(|buried| context.out.say(&buried.id)),
+        Format::Name => buried.iter().for_each(|buried| context.out.print(&buried.id)),
         Format::Json | Format::Yaml => {
             let all: Vec<Value> = buried.iter().map(entry).collect();
             context.out.object(args.output, &Value::Array(all))?;
@@ -141,7 +141,7 @@ async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandErr
     let buried = read(context, &client, None).await?;
     let Buried { tombstone, .. } = find(&buried, &args.id)?;
     let shown = Masks::read(context, &client).await.hide(tombstone.live.value().clone());
-    context.out.complain(&format!("of {}, in {}", tombstone.app, tombstone.server));
+    context.out.note(&format!("of {}, in {}", tombstone.app, tombstone.server));
     context.out.object(args.output, &shown)?;
     Ok(ExitCode::Success)
 }
@@ -155,22 +155,22 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
         let server = ClusterRef::Server(tombstone.server.clone());
         let client = connect::reach(context, &home, &server).await?;
         match bring_back(&client, tombstone, args.dry_run).await? {
-            Restored::Created => context.out.say(&format!("{} is back", tombstone.key)),
-            Restored::Tried => context.out.say(&format!("{} can be brought back", tombstone.key)),
+            Restored::Created => context.out.print(&format!("{} is back", tombstone.key)),
+            Restored::Tried => context.out.print(&format!("{} can be brought back", tombstone.key)),
             Restored::CreatedWithout(what) => {
-                context.out.say(&format!("{} is back, without {what}", tombstone.key));
+                context.out.print(&format!("{} is back, without {what}", tombstone.key));
             }
             Restored::Exists => {
-                context.out.complain(&format!("{} exists: it is left as it is", tombstone.key));
+                context.out.note(&format!("{} exists: it is left as it is", tombstone.key));
                 code = ExitCode::No;
                 continue;
             }
         }
         if let Some(lost) = tombstone.lost() {
-            context.out.complain(&format!("note: {lost}"));
+            context.out.note(&format!("note: {lost}"));
         }
         if tombstone.reason == TombstoneReason::Pruned {
-            context.out.complain(&format!(
+            context.out.note(&format!(
                 "note: Git does not ask for it: {} deletes it again with its next prune, unless it is back in Git",
                 tombstone.app
             ));

@@ -32,7 +32,7 @@ const PLUMB: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) async fn run(context: &Context, args: &Args, program: &str) -> Result<ExitCode, CommandError> {
     let own = if program == "argocd" { format!("v{ARGO_CD}+plumb.{PLUMB}") } else { format!("v{PLUMB}") };
-    let server = if args.client { None } else { Some(kubernetes(context).await?) };
+    let server = if args.client { None } else { server(context).await };
     match args.output {
         Format::Json | Format::Yaml => {
             let mut versions = json!({"client": {"Version": own, "plumb": PLUMB, "argocd": ARGO_CD}});
@@ -42,15 +42,19 @@ pub(crate) async fn run(context: &Context, args: &Args, program: &str) -> Result
             context.out.object(args.output, &versions)?;
         }
         Format::Wide | Format::Name => {
-            context.out.say(&format!("{program}: {own}"));
+            context.out.print(&format!("{program}: {own}"));
             if !args.short {
-                context.out.say(&format!("  Follows: Argo CD {ARGO_CD}"));
-                context.out.say(&format!("  Platform: {}/{}", std::env::consts::OS, std::env::consts::ARCH));
+                context.out.print(&format!("  Follows: Argo CD {ARGO_CD}"));
+                context.out.print(&format!(
+                    "  Platform: {}/{}",
+                    std::env::consts::OS,
+                    std::env::consts::ARCH
+                ));
             }
             if let Some((server, version)) = server {
-                context.out.say(&format!("kubernetes: {version}"));
+                context.out.print(&format!("kubernetes: {version}"));
                 if !args.short {
-                    context.out.say(&format!("  Server: {server}"));
+                    context.out.print(&format!("  Server: {server}"));
                 }
             }
         }
@@ -58,7 +62,19 @@ pub(crate) async fn run(context: &Context, args: &Args, program: &str) -> Result
     Ok(ExitCode::Success)
 }
 
-async fn kubernetes(context: &Context) -> Result<(String, String), CommandError> {
+/// Address and version of the API server. Without a cluster the client's version is still an answer, so a failure is
+/// only noted.
+async fn server(context: &Context) -> Option<(String, String)> {
+    match ask(context).await {
+        Ok(server) => Some(server),
+        Err(error) => {
+            context.out.note(&format!("note: server version unknown: {}", error.message()));
+            None
+        }
+    }
+}
+
+async fn ask(context: &Context) -> Result<(String, String), CommandError> {
     let client = context.client().await?;
     let version = client
         .version()

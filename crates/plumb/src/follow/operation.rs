@@ -29,7 +29,7 @@ pub(crate) async fn follow_operation(
             event
         } else {
             begun = true;
-            progress.complain(&no_engine(target));
+            progress.note(&no_engine(target));
             continue;
         };
         match event {
@@ -50,7 +50,7 @@ pub(crate) async fn follow_operation(
             Some(ObjectEvent::Gone { .. }) => {
                 return Err(CommandError::new(format!("application {} was deleted", target.name)));
             }
-            Some(ObjectEvent::Trouble(trouble)) => progress.complain(&trouble),
+            Some(ObjectEvent::Trouble(trouble)) => progress.note(&trouble),
             Some(ObjectEvent::Listed) => {}
             None => {
                 return Err(CommandError::new(format!("the watch of application {} ended", target.name)));

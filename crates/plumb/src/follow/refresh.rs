@@ -55,7 +55,7 @@ pub(crate) async fn refresh(
             event
         } else {
             reminded = true;
-            context.out.complain(&no_engine(target));
+            context.out.note(&no_engine(target));
             continue;
         };
         match event {
@@ -68,7 +68,7 @@ pub(crate) async fn refresh(
             Some(ObjectEvent::Gone { .. }) => {
                 return Err(CommandError::new(format!("application {} was deleted", target.name)));
             }
-            Some(ObjectEvent::Trouble(trouble)) => context.out.complain(&trouble),
+            Some(ObjectEvent::Trouble(trouble)) => context.out.note(&trouble),
             Some(ObjectEvent::Listed) => {}
             None => return Err(CommandError::new("the watch ended")),
         }

@@ -98,7 +98,7 @@ pub(crate) async fn wait(
     let before = match app::read(context, client, target).await {
         Ok(before) => before,
         Err(_) if wanted.delete => {
-            context.out.say(&format!("application '{}' deleted", target.name));
+            context.out.print(&format!("application '{}' deleted", target.name));
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -134,7 +134,7 @@ pub(crate) async fn wait(
             }
             ObjectEvent::Listed if !seen => return gone(context, target, wanted),
             ObjectEvent::Listed => {}
-            ObjectEvent::Trouble(trouble) => progress.complain(&trouble),
+            ObjectEvent::Trouble(trouble) => progress.note(&trouble),
         }
     }
     Err(CommandError::new(format!("the watch of application {} ended", target.name)))
@@ -142,7 +142,7 @@ pub(crate) async fn wait(
 
 fn gone(context: &Context, target: &Target, wanted: &Wanted) -> Result<(), CommandError> {
     if wanted.delete {
-        context.out.say(&format!("application '{}' deleted", target.name));
+        context.out.print(&format!("application '{}' deleted", target.name));
         return Ok(());
     }
     Err(CommandError::new(format!("application {} was deleted while it was waited for", target.name)))

@@ -45,7 +45,7 @@ pub(crate) async fn registered(
         match ClusterSecret::read(&data) {
             Ok(cluster) => clusters.push(Registered { cluster, secret: Some(object) }),
             Err(why) => {
-                context.out.complain(&format!("secret {} cannot be read: {why}", data.metadata.name));
+                context.out.note(&format!("secret {} cannot be read: {why}", data.metadata.name));
             }
         }
     }

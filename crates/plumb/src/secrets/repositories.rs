@@ -20,7 +20,7 @@ pub(crate) async fn registered(
         match Repository::read(&data) {
             Ok(repository) => found.push((repository, object)),
             Err(why) => {
-                context.out.complain(&format!("secret {} cannot be read: {why}", data.metadata.name));
+                context.out.note(&format!("secret {} cannot be read: {why}", data.metadata.name));
             }
         }
     }

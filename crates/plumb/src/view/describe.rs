@@ -179,14 +179,14 @@ pub(crate) fn line(label: &str, text: &str) -> String {
 
 /// How it is now, in the lines of `app get`.
 pub(crate) fn conclude(out: Output, application: &Application) {
-    out.say("");
-    out.say(&line("Name", &qualified(application)));
-    out.say(&line("Sync Status", &application.status.sync.status));
-    out.say(&line("Health Status", &application.status.health.status));
+    out.print("");
+    out.print(&line("Name", &qualified(application)));
+    out.print(&line("Sync Status", &application.status.sync.status));
+    out.print(&line("Health Status", &application.status.health.status));
     if let Some(state) = &application.status.operation_state {
-        out.say("");
+        out.print("");
         for (label, text) in operation(state) {
-            out.say(&line(label, &text));
+            out.print(&line(label, &text));
         }
     }
 }

@@ -13,9 +13,11 @@ pub(crate) fn described(finding: &DriftFinding) -> String {
     if !finding.fields.is_empty() {
         text = format!("{text}: {}", finding.fields.join(", "));
     }
-    if !finding.actor.is_empty() {
-        text = format!("{text} (by {}", finding.actor);
-        text = finding.since.map_or_else(|| format!("{text})"), |since| format!("{text}, since {since})"));
+    let actor = (!finding.actor.is_empty()).then(|| format!("by {}", finding.actor));
+    let since = finding.since.map(|since| format!("since {since}"));
+    let origin: Vec<String> = actor.into_iter().chain(since).collect();
+    if !origin.is_empty() {
+        text = format!("{text} ({})", origin.join(", "));
     }
     for line in &finding.evidence {
         text = format!("{text}\n      {line}");
@@ -31,4 +33,31 @@ pub(crate) fn described(finding: &DriftFinding) -> String {
 /// A patch below the line that it belongs to.
 pub(crate) fn indented(patch: &str, margin: &str) -> String {
     patch.lines().fold(String::new(), |text, line| format!("{text}\n{margin}{line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_shown_with_and_without_an_actor() {
+        let shown = |actor: &str, since: Option<&str>| {
+            described(&DriftFinding {
+                class: "LiveEdit".to_owned(),
+                kind: "Deployment".to_owned(),
+                name: "web".to_owned(),
+                actor: actor.to_owned(),
+                since: since.map(|since| since.parse().unwrap()),
+                ..DriftFinding::default()
+            })
+        };
+        let time = Some("2026-11-15T18:00:00Z");
+        assert_eq!(shown("", None), "  LiveEdit Deployment web");
+        assert_eq!(shown("kubectl", None), "  LiveEdit Deployment web (by kubectl)");
+        assert_eq!(shown("", time), "  LiveEdit Deployment web (since 2026-11-15T18:00:00Z)");
+        assert_eq!(
+            shown("kubectl", time),
+            "  LiveEdit Deployment web (by kubectl, since 2026-11-15T18:00:00Z)"
+        );
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) fn show(out: Output, state: &OperationState) {
     });
     let rows: Vec<Vec<String>> = in_order.into_iter().map(row).collect();
     if rows.is_empty() {
-        out.say("nothing to do");
+        out.print("nothing to do");
     } else {
         out.table(&Row::TITLES, &rows);
     }
@@ -25,7 +25,7 @@ pub(crate) fn show(out: Output, state: &OperationState) {
     };
     let count = |what: &str| results.iter().filter(|result| action(result) == what).count();
     let failed = results.iter().filter(|result| result.status == "SyncFailed").count();
-    out.complain(&format!(
+    out.note(&format!(
         "{} to apply, {} to prune, {} hooks to run, {} unchanged, {failed} refused; nothing was changed",
         count("apply") + count("create") + count("replace") + count("recreate") + count("apply or recreate"),
         count("prune"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use plumb_crd::Application;
 use plumb_kube::{ObjectEvent, ObjectStream};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::describe;
 use super::rows::{ObjectRow, object_rows};
@@ -63,15 +64,15 @@ impl Progress {
     }
 
     /// A line for the person in front of it, above what is drawn.
-    pub(crate) fn complain(&mut self, line: &str) {
+    pub(crate) fn note(&mut self, line: &str) {
         self.end();
-        self.out.complain(line);
+        self.out.note(line);
     }
 
     /// The last word: nothing is overwritten any more.
     pub(crate) fn end(&mut self) {
         if self.drawn > 0 {
-            self.out.say_raw(&clear(self.drawn));
+            self.out.print_raw(&clear(self.drawn));
             self.drawn = 0;
         }
     }
@@ -85,7 +86,7 @@ impl Progress {
             }
             if !self.begun {
                 self.begun = true;
-                self.out.say(&line(&[
+                self.out.print(&line(&[
                     "TIMESTAMP",
                     "GROUP",
                     "KIND",
@@ -100,14 +101,14 @@ impl Progress {
             let row = state.row();
             let cells: Vec<&str> =
                 std::iter::once(time.as_str()).chain(row.iter().map(String::as_str)).collect();
-            self.out.say(&line(&cells));
+            self.out.print(&line(&cells));
             self.told.insert(state.key(), state);
         }
         if let Some(state) = &application.status.operation_state
             && !state.message.is_empty()
             && state.message != self.message
         {
-            self.out.complain(&format!("{}: {}", state.phase, state.message));
+            self.out.note(&format!("{}: {}", state.phase, state.message));
             self.message.clone_from(&state.message);
         }
     }
@@ -115,7 +116,7 @@ impl Progress {
     /// What is under way now, in place of what was drawn before.
     fn draw(&mut self, application: &Application, now: Timestamp) {
         let lines = picture(application, now, SHOWN);
-        self.out.say_raw(&format!("{}{}\n", clear(self.drawn), self.out.drawn(&lines)));
+        self.out.print_raw(&format!("{}{}\n", clear(self.drawn), self.out.drawn(&lines)));
         self.drawn = lines.len();
     }
 }
@@ -175,7 +176,7 @@ fn line(cells: &[&str]) -> String {
     for (index, cell) in cells.iter().enumerate() {
         text.push_str(cell);
         if let Some(width) = WIDTHS.get(index) {
-            let blanks = width.saturating_sub(cell.chars().count()) + 2;
+            let blanks = width.saturating_sub(cell.width()) + 2;
             text.extend(std::iter::repeat_n(' ', blanks));
         }
     }

@@ -119,21 +119,16 @@ pub(crate) async fn show(
     let mut roots: Vec<ObjectRow> =
         object_rows(application).into_iter().filter(|state| state.hook.is_empty()).collect();
     fill_health(client, &mut roots).await;
-    let now = Timestamp::now();
-    let mut rows = Vec::new();
+    let mut printer = TreePrinter { client, tree: &tree, detailed, now: Timestamp::now(), rows: Vec::new() };
     for root in &roots {
         let object = tree.find(root);
-        let mut row = vec![format!("{}/{}", root.kind, root.name), root.status.clone(), root.health.clone()];
-        if detailed {
-            row.push(object.map(|object| born(object, now)).unwrap_or_default());
-            row.push(String::new());
-        }
-        row.push(root.message.clone());
-        rows.push(row);
+        let name = format!("{}/{}", root.kind, root.name);
+        printer.add(object, name, [&root.status, &root.health, &root.message]);
         if let Some(object) = object {
-            Box::pin(branch(client, &tree, object, "", detailed, now, &mut rows)).await;
+            Box::pin(printer.branch(object, "")).await;
         }
     }
+    let rows = printer.rows;
     let header: &[&str] = if detailed {
         &["KIND/NAME", "STATUS", "HEALTH", "AGE", "REASON", "MESSAGE"]
     } else {
@@ -143,37 +138,47 @@ pub(crate) async fn show(
     Ok(())
 }
 
-async fn branch(
-    client: &ClusterClient,
-    tree: &Tree,
-    object: &Manifest,
-    indent: &str,
+/// Collects the rows of the tree.
+struct TreePrinter<'a> {
+    client: &'a ClusterClient,
+    tree: &'a Tree,
+    /// With the columns AGE and REASON.
     detailed: bool,
     now: Timestamp,
-    rows: &mut Vec<Vec<String>>,
-) {
-    /// Deeper is nobody's tree.
-    const DEEPEST: usize = 24;
-    if indent.len() > DEEPEST {
-        return;
-    }
-    let children = tree.children(object);
-    for (index, child) in children.iter().enumerate() {
-        let is_last = index + 1 == children.len();
-        let (mark, next) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
-        let live = client.get_at(&child.gvk(), child.namespace(), child.name().unwrap_or_default()).await;
-        let health = live.ok().flatten().and_then(|live| health::assess(&live));
-        let (status, message) =
-            health.map(|health| (health.status.to_string(), health.message)).unwrap_or_default();
-        let name = format!("{indent}{mark}{}/{}", child.kind(), child.name().unwrap_or_default());
-        let mut row = vec![name, String::new(), status];
-        if detailed {
-            row.push(born(child, now));
+    rows: Vec<Vec<String>>,
+}
+
+impl TreePrinter<'_> {
+    fn add(&mut self, object: Option<&Manifest>, name: String, [status, health, message]: [&str; 3]) {
+        let mut row = vec![name, status.to_owned(), health.to_owned()];
+        if self.detailed {
+            row.push(object.map(|object| born(object, self.now)).unwrap_or_default());
             row.push(String::new());
         }
-        row.push(message);
-        rows.push(row);
-        Box::pin(branch(client, tree, child, &format!("{indent}{next}"), detailed, now, rows)).await;
+        row.push(message.to_owned());
+        self.rows.push(row);
+    }
+
+    /// Everything below an object.
+    async fn branch(&mut self, object: &Manifest, indent: &str) {
+        /// Owner references may form a circle.
+        const DEEPEST: usize = 24;
+        if indent.len() > DEEPEST {
+            return;
+        }
+        let children = self.tree.children(object);
+        for (index, child) in children.iter().enumerate() {
+            let is_last = index + 1 == children.len();
+            let (mark, next) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
+            let name = child.name().unwrap_or_default();
+            let live = self.client.get_at(&child.gvk(), child.namespace(), name).await;
+            let health = live.ok().flatten().and_then(|live| health::assess(&live));
+            let (status, message) =
+                health.map(|health| (health.status.to_string(), health.message)).unwrap_or_default();
+            let name = format!("{indent}{mark}{}/{name}", child.kind());
+            self.add(Some(child), name, ["", &status, &message]);
+            Box::pin(self.branch(child, &format!("{indent}{next}"))).await;
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn follow(
         let _ = tokio::time::timeout(TOGETHER, more).await;
         match rows().await {
             Ok(rows) => table.show(header, &rows),
-            Err(error) => context.out.complain(&error.to_string()),
+            Err(error) => context.out.note(&error.to_string()),
         }
     }
     Ok(ExitCode::Success)
@@ -53,7 +53,7 @@ async fn changed(context: &Context, events: &mut SelectAll<ObjectStream>) -> boo
     while let Some(event) = events.next().await {
         match event {
             ObjectEvent::Seen(_) | ObjectEvent::Gone { .. } | ObjectEvent::Listed => return true,
-            ObjectEvent::Trouble(trouble) => context.out.complain(&trouble),
+            ObjectEvent::Trouble(trouble) => context.out.note(&trouble),
         }
     }
     false

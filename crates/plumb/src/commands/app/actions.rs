@@ -102,7 +102,7 @@ async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandErr
         Format::Wide => context.out.table(&["GROUP", "KIND", "NAME", "ACTION", "DISABLED"], &rows),
         Format::Name => {
             for row in &rows {
-                context.out.say(row.get(3).map(String::as_str).unwrap_or_default());
+                context.out.print(row.get(3).map(String::as_str).unwrap_or_default());
             }
         }
         format => context.out.object(format, &Value::Array(found))?,
@@ -154,7 +154,7 @@ async fn act(context: &Context, args: &RunArgs) -> Result<ExitCode, CommandError
         for impact in &impacts {
             send(&client, object, impact).await?;
         }
-        context.out.say(&format!("{} {name}: {}", object.kind(), args.action));
+        context.out.print(&format!("{} {name}: {}", object.kind(), args.action));
     }
     Ok(ExitCode::Success)
 }
@@ -173,7 +173,7 @@ async fn scripts(context: &Context, client: &ClusterClient) -> Result<Scripts, C
         .collect();
     let (scripts, problems) = Scripts::parse(&data, Limits::default());
     for problem in problems {
-        context.out.complain(&format!("argocd-cm: {problem}"));
+        context.out.note(&format!("argocd-cm: {problem}"));
     }
     Ok(scripts)
 }

@@ -28,6 +28,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     read_whole(context, &client, &target).await?;
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     patch(&client, &target, json!({"metadata": {"annotations": {APPROVED: now}}})).await?;
-    context.out.say(&format!("Application '{}' updated successfully", target.name));
+    context.out.print(&format!("Application '{}' updated successfully", target.name));
     Ok(ExitCode::Success)
 }

@@ -168,7 +168,7 @@ async fn write(
             "updated"
         }
     };
-    context.out.say(&format!("application '{}' {word}", target.name));
+    context.out.print(&format!("application '{}' {word}", target.name));
     Ok(())
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let what = if args.cascade { " and all its resources" } else { "" };
         let question = format!("Are you sure you want to delete '{}'{what}?", target.name);
         if !args.yes && !prompt::confirm(&question)? {
-            context.out.complain(&format!("'{}' was not deleted", target.name));
+            context.out.note(&format!("'{}' was not deleted", target.name));
             code = ExitCode::No;
             continue;
         }
@@ -89,7 +89,7 @@ async fn remove(
         let wanted = Wanted { delete: true, ..Wanted::default() };
         return state::wait(context, client, target, &wanted).await;
     }
-    context.out.say(&format!("application '{}' deleted", target.name));
+    context.out.print(&format!("application '{}' deleted", target.name));
     Ok(())
 }
 

@@ -59,11 +59,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         // argocd never asks here, and scripts have no terminal.
         let is_asked = context.out.is_terminal() && !args.yes;
         if is_asked && !prompt::confirm(&format!("Delete {} {name}?", object.kind()))? {
-            context.out.complain(&format!("'{name}' was not deleted"));
+            context.out.note(&format!("'{name}' was not deleted"));
             return Ok(ExitCode::No);
         }
         delete(&client, &object, &options).await?;
-        context.out.say(&format!("Resource '{name}' deleted"));
+        context.out.print(&format!("Resource '{name}' deleted"));
     }
     Ok(ExitCode::Success)
 }

@@ -137,16 +137,23 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
     for finding in findings.iter().filter(|finding| finding.counts || all) {
         let header = header(&finding.group, &finding.kind, &finding.namespace, &finding.name);
         if header != before {
-            out.say(&header);
+            out.print(&header);
             before = header;
         }
         let actor = Some(finding.actor.as_str()).filter(|actor| !actor.is_empty());
-        out.say(&hunk(out, &finding.class, &finding.fields, finding.counts, actor, finding.since, now));
+        let hunk = Hunk {
+            class: &finding.class,
+            fields: &finding.fields,
+            counts: finding.counts,
+            actor,
+            since: finding.since,
+        };
+        out.print(&hunk.header(out, now));
         for line in &finding.evidence {
-            out.say(&format!("  {line}"));
+            out.print(&format!("  {line}"));
         }
         if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.text.is_empty()) {
-            out.say(&format!("  → {}{}", fix.text, indented(&fix.patch, "    ")));
+            out.print(&format!("  → {}{}", fix.text, indented(&fix.patch, "    ")));
         }
     }
     findings.iter().any(|finding| finding.counts)
@@ -158,13 +165,20 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
     let shown: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts || all).collect();
     if !shown.is_empty() {
         let key = &verdict.key;
-        out.say(&header(&key.group, &key.kind, key.namespace_or_empty(), &key.name));
+        out.print(&header(&key.group, &key.kind, key.namespace_or_empty(), &key.name));
     }
     let now = Timestamp::now();
     for finding in shown {
         let fields: Vec<String> = finding.fields.iter().map(ToString::to_string).collect();
         let class = format!("{:?}", finding.class);
-        out.say(&hunk(out, &class, &fields, finding.counts, finding.actor.as_deref(), finding.since, now));
+        let hunk = Hunk {
+            class: &class,
+            fields: &fields,
+            counts: finding.counts,
+            actor: finding.actor.as_deref(),
+            since: finding.since,
+        };
+        out.print(&hunk.header(out, now));
         let (live, desired) = (object.live.as_deref(), object.desired.as_ref());
         if finding.fields.is_empty() {
             show_whole(out, live, desired, masks);
@@ -173,7 +187,7 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
             show_field(out, field, live, desired, masks);
         }
         for line in &finding.evidence {
-            out.say(&format!("  {line}"));
+            out.print(&format!("  {line}"));
         }
     }
     verdict.counts_for_app && verdict.findings.iter().any(|finding| finding.counts)
@@ -184,31 +198,34 @@ fn header(group: &str, kind: &str, namespace: &str, name: &str) -> String {
     format!("===== {kind} {namespace}/{name} ======")
 }
 
-/// `@@ LiveEdit /spec/replicas by kubectl-scale since 2026-11-15T18:58:11Z (3h) @@`
-fn hunk(
-    out: Output,
-    class: &str,
-    fields: &[String],
+/// One finding of an object.
+struct Hunk<'a> {
+    class: &'a str,
+    fields: &'a [String],
     counts: bool,
-    actor: Option<&str>,
+    actor: Option<&'a str>,
     since: Option<Timestamp>,
-    now: Timestamp,
-) -> String {
-    let mut text = format!("@@ {class}");
-    if !fields.is_empty() {
-        text = format!("{text} {}", fields.join(", "));
+}
+
+impl Hunk<'_> {
+    /// `@@ LiveEdit /spec/replicas by kubectl-scale since 2026-11-15T18:58:11Z (3h) @@`
+    fn header(&self, out: Output, now: Timestamp) -> String {
+        let mut text = format!("@@ {}", self.class);
+        if !self.fields.is_empty() {
+            text = format!("{text} {}", self.fields.join(", "));
+        }
+        if let Some(actor) = self.actor {
+            text = format!("{text} by {actor}");
+        }
+        if let Some(since) = self.since {
+            text = format!("{text} since {since} ({})", describe::age(since, now));
+        }
+        if !self.counts {
+            text.push_str(", does not count");
+        }
+        text.push_str(" @@");
+        out.paint(if self.counts { Colour::Red } else { Colour::Yellow }, &text)
     }
-    if let Some(actor) = actor {
-        text = format!("{text} by {actor}");
-    }
-    if let Some(since) = since {
-        text = format!("{text} since {since} ({})", describe::age(since, now));
-    }
-    if !counts {
-        text.push_str(", does not count");
-    }
-    text.push_str(" @@");
-    out.paint(if counts { Colour::Red } else { Colour::Yellow }, &text)
 }
 
 /// A whole object that is missing, or that left Git.
@@ -219,7 +236,7 @@ fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>, 
         (Some(_), Some(_)) | (None, None) => return,
     };
     for line in plumb_crd::yaml::to_yaml(&masks.hide(object)).lines() {
-        out.say(&out.paint(colour, &format!("{sign} {line}")));
+        out.print(&out.paint(colour, &format!("{sign} {line}")));
     }
 }
 
@@ -245,6 +262,6 @@ fn show_field(
             }
             scalar => format!("{sign} {field}: {}", plumb_crd::yaml::to_yaml(scalar).trim_end()),
         };
-        out.say(&out.paint(colour, &text));
+        out.print(&out.paint(colour, &text));
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let before = read_whole(context, &client, &target).await?;
     let spec = before.value().get("spec").cloned().unwrap_or_default();
     let Some(edited) = editor::edit(&target.name, &spec)? else {
-        context.out.say(&format!("application '{}' unchanged", target.name));
+        context.out.print(&format!("application '{}' unchanged", target.name));
         return Ok(ExitCode::Success);
     };
     edit_spec(context, &client, &target, |now| {
@@ -38,6 +38,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Ok(())
     })
     .await?;
-    context.out.say(&format!("application '{}' updated", target.name));
+    context.out.print(&format!("application '{}' updated", target.name));
     Ok(ExitCode::Success)
 }

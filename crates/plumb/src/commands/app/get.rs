@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::refresh::{Refresh, refresh};
 use crate::kinds;
-use crate::output::Format;
+use crate::output::{Format, Output};
 use crate::select::app::{AppArg, parse, read_whole};
 use crate::view::rows::{ObjectRow, object_rows};
 use crate::view::{describe, rows, tree, unhealthy};
@@ -76,7 +76,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             } else {
                 let home = context.client_of_all_kinds().await?;
                 let client = cluster_of(context, &home, &application).await?;
-                context.out.say("");
+                context.out.print("");
                 tree::show(context, &client, &application, shape == "tree=detailed").await?;
             }
         }
@@ -98,71 +98,81 @@ async fn show(
     )
     .await;
     let report = report.ok().flatten().and_then(|report| DriftReport::from_json(report.value()).ok());
-    let spec = &application.spec;
-    out.say(&describe::line("Name", &describe::qualified(application)));
-    out.say(&describe::line("Project", if spec.project.is_empty() { "default" } else { &spec.project }));
-    out.say(&describe::line("Server", describe::cluster(application)));
-    out.say(&describe::line("Namespace", &spec.destination.namespace));
     let sources = chosen(application, args)?;
-    out.say(if application.spec.sources.is_empty() { "Source:" } else { "Sources:" });
-    for source in &sources {
-        for line in source_lines(source) {
-            out.say(&line);
-        }
-    }
-    if let Some(window) = window {
-        out.say(&describe::line("SyncWindow", &window));
-    }
-    out.say(&describe::line("Sync Policy", &policy(application)));
-    for (what, held) in pauses(application, report.as_ref(), Timestamp::now()) {
-        out.say(&describe::line("Paused", &format!("{what}{held}")));
-    }
-    out.say(&describe::line("Sync Status", &sync_status(application)));
-    let health = &application.status.health;
-    let health = if health.status.is_empty() {
-        "Unknown".to_owned()
-    } else if health.message.is_empty() {
-        health.status.clone()
-    } else {
-        format!("{} ({})", health.status, health.message)
-    };
-    out.say(&describe::line("Health Status", &health));
-    if let Some(report) = report.as_ref().filter(|report| !report.findings.is_empty()) {
-        let drift = describe::drift(report, Timestamp::now());
-        out.say(&describe::line("Drift", &format!("{drift} (`plumb app diff {}`)", target.name)));
-    }
+    let now = Timestamp::now();
+    let mut lines = spec_lines(application, &sources);
+    lines.extend(window.map(|window| describe::line("SyncWindow", &window)));
+    lines.extend(status_lines(application, report.as_ref(), now));
+    out.print(&lines.join("\n"));
     if args.show_operation
         && let Some(state) = &application.status.operation_state
     {
-        out.say("");
+        out.print("");
         for (label, text) in describe::operation(state) {
-            out.say(&describe::line(label, &text));
+            out.print(&describe::line(label, &text));
         }
     }
     if args.show_params {
         show_parameters(context, &sources);
     }
-    if !application.status.conditions.is_empty() {
-        let rows: Vec<Vec<String>> = application
-            .status
-            .conditions
-            .iter()
-            .map(|condition| {
-                let since = condition.last_transition_time.map(|time| time.to_string()).unwrap_or_default();
-                vec![condition.condition_type.clone(), condition.message.clone(), since]
-            })
-            .collect();
-        out.say("");
-        out.table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows);
-    }
-    let ill = report.map(|report| unhealthy::lines(&report, Timestamp::now())).unwrap_or_default();
-    if !ill.is_empty() {
-        out.say("\nNot well:");
-        for line in ill {
-            out.say(&line);
-        }
+    show_conditions(out, application);
+    let unhealthy = report.map(|report| unhealthy::lines(&report, now)).unwrap_or_default();
+    if !unhealthy.is_empty() {
+        out.print(&format!("\nNot well:\n{}", unhealthy.join("\n")));
     }
     Ok(())
+}
+
+/// What the app is: its project, destination and sources.
+fn spec_lines(application: &Application, sources: &[&ApplicationSource]) -> Vec<String> {
+    let spec = &application.spec;
+    let mut lines = vec![
+        describe::line("Name", &describe::qualified(application)),
+        describe::line("Project", if spec.project.is_empty() { "default" } else { &spec.project }),
+        describe::line("Server", describe::cluster(application)),
+        describe::line("Namespace", &spec.destination.namespace),
+        if spec.sources.is_empty() { "Source:" } else { "Sources:" }.to_owned(),
+    ];
+    lines.extend(sources.iter().flat_map(|source| source_lines(source)));
+    lines
+}
+
+/// How the app is: policy, pauses, sync, health and drift.
+fn status_lines(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> Vec<String> {
+    let mut lines = vec![describe::line("Sync Policy", &policy(application))];
+    for (what, held) in pauses(application, report, now) {
+        lines.push(describe::line("Paused", &format!("{what}{held}")));
+    }
+    lines.push(describe::line("Sync Status", &sync_status(application)));
+    let health = &application.status.health;
+    let health = match (health.status.as_str(), health.message.as_str()) {
+        ("", _) => "Unknown".to_owned(),
+        (status, "") => status.to_owned(),
+        (status, message) => format!("{status} ({message})"),
+    };
+    lines.push(describe::line("Health Status", &health));
+    if let Some(report) = report.filter(|report| !report.findings.is_empty()) {
+        let drift = describe::drift(report, now);
+        let name = &application.metadata.name;
+        lines.push(describe::line("Drift", &format!("{drift} (`plumb app diff {name}`)")));
+    }
+    lines
+}
+
+fn show_conditions(out: Output, application: &Application) {
+    let rows: Vec<Vec<String>> = application
+        .status
+        .conditions
+        .iter()
+        .map(|condition| {
+            let since = condition.last_transition_time.map(|time| time.to_string()).unwrap_or_default();
+            vec![condition.condition_type.clone(), condition.message.clone(), since]
+        })
+        .collect();
+    if !rows.is_empty() {
+        out.print("");
+        out.table(&["CONDITION", "MESSAGE", "LAST TRANSITION"], &rows);
+    }
 }
 
 async fn table(context: &Context, client: &ClusterClient, application: &Application) {
@@ -171,7 +181,7 @@ async fn table(context: &Context, client: &ClusterClient, application: &Applicat
         return;
     }
     rows::read_health(client, &mut states).await;
-    context.out.say("");
+    context.out.print("");
     let rows: Vec<Vec<String>> = states.iter().map(ObjectRow::row).collect();
     context.out.table(&rows::COLUMNS, &rows);
 }
@@ -294,6 +304,6 @@ fn show_parameters(context: &Context, sources: &[&ApplicationSource]) {
         .flat_map(|helm| &helm.parameters)
         .map(|parameter| vec![parameter.name.clone(), parameter.value.clone()])
         .collect();
-    context.out.say("");
+    context.out.print("");
     context.out.table(&["NAME", "VALUE"], &rows);
 }

@@ -55,11 +55,11 @@ fn show(context: &Context, args: &Args, object: &Manifest, masks: &Masks) -> Res
     match args.output {
         Format::Json => context.out.object(Format::Json, &shown),
         Format::Name => {
-            context.out.say(&format!("{}/{}", object.kind(), object.name().unwrap_or_default()));
+            context.out.print(&format!("{}/{}", object.kind(), object.name().unwrap_or_default()));
             Ok(())
         }
         Format::Yaml | Format::Wide => {
-            context.out.say("---");
+            context.out.print("---");
             context.out.object(Format::Yaml, &shown)
         }
     }

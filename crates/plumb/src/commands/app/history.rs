@@ -27,12 +27,12 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let history = &application.status.history;
     if args.output == "id" {
         for entry in history {
-            context.out.say(&entry.id.to_string());
+            context.out.print(&entry.id.to_string());
         }
         return Ok(ExitCode::Success);
     }
     if history.is_empty() {
-        context.out.complain("it was never synced as a whole");
+        context.out.note("it was never synced as a whole");
         return Ok(ExitCode::Success);
     }
     let mut repositories: Vec<&str> = Vec::new();
@@ -51,9 +51,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             }
         }
         if index > 0 {
-            context.out.say("");
+            context.out.print("");
         }
-        context.out.say(&table(&["SOURCE", repository], &rows));
+        context.out.print(&table(&["SOURCE", repository], &rows));
     }
     Ok(ExitCode::Success)
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use futures::future;
 use jiff::Timestamp;
-use plumb_core::glob::Glob;
 use plumb_core::object::Manifest;
 use plumb_crd::{Application, DriftReport};
 use plumb_kube::{ClusterClient, Selection};
@@ -15,6 +14,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::select::namespaces::{further_namespaces, list_in};
 use crate::view::columns::ListColumns;
 use crate::view::describe;
 use crate::view::watch;
@@ -81,7 +81,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Format::Wide => context.out.table(&HEADER, &rows(context, &client, args).await?),
         Format::Name => {
             for (application, _) in applications(context, &client, args, Depth::Columns).await? {
-                context.out.say(&describe::qualified(&application));
+                context.out.print(&describe::qualified(&application));
             }
         }
         Format::Json | Format::Yaml => {
@@ -122,20 +122,7 @@ async fn applications(
         };
         found.map_err(|error| list_failed(&kinds::application(), error))
     };
-    let found = if let Some(namespace) = &args.app_namespace {
-        list(Some(namespace)).await?
-    } else {
-        let home = context.namespace();
-        let (at_home, further) = future::join(list(Some(home)), further_namespaces(context, client)).await;
-        let mut found = at_home?;
-        if !further.is_empty() {
-            found.extend(list(None).await?.into_iter().filter(|app| {
-                let namespace = app.namespace().unwrap_or_default();
-                namespace != home && further.iter().any(|glob| glob.matches(namespace))
-            }));
-        }
-        found
-    };
+    let found = list_in(context, client, args.app_namespace.as_deref(), list).await?;
     let mut read = Vec::with_capacity(found.len());
     for object in found {
         match Application::from_json(object.value()) {
@@ -143,29 +130,12 @@ async fn applications(
             Ok(_) => {}
             Err(error) => {
                 let name = object.name().unwrap_or_default();
-                context.out.complain(&format!("application {name} cannot be read: {error}"));
+                context.out.note(&format!("application {name} cannot be read: {error}"));
             }
         }
     }
     read.sort_by_cached_key(|(application, _)| application.id());
     Ok(read)
-}
-
-/// `application.namespaces` of the settings: where else Applications may be. Whoever may not read the settings
-/// sees those of the control plane.
-async fn further_namespaces(context: &Context, client: &ClusterClient) -> Vec<Glob> {
-    let settings =
-        client.get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cmd-params-cm").await;
-    let settings = settings.ok().flatten();
-    let text = settings
-        .as_ref()
-        .and_then(|settings| settings.value().pointer("/data/application.namespaces")?.as_str())
-        .unwrap_or_default();
-    text.split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-        .filter_map(|word| Glob::regex_or_plain(word).ok())
-        .collect()
 }
 
 fn is_wanted(application: &Application, args: &Args) -> bool {

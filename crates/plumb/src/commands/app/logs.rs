@@ -222,13 +222,13 @@ async fn read(
             Ok(text) => {
                 answered = true;
                 for line in text.lines().filter_map(|line| shown(args, line)) {
-                    context.out.say(&log.label(&line, many));
+                    context.out.print(&log.label(&line, many));
                 }
             }
             Err(error) => {
                 let error = CommandError::api(format!("read the log of pod {}", log.pod), error);
                 if many {
-                    context.out.complain(&error.to_string());
+                    context.out.note(&error.to_string());
                 }
                 trouble = Some(error);
             }
@@ -276,11 +276,11 @@ async fn follow(
         match line {
             Ok((log, line)) => {
                 if let Some(line) = shown(args, &line) {
-                    context.out.say(&log.label(&line, many));
+                    context.out.print(&log.label(&line, many));
                 }
             }
             Err(error) => {
-                context.out.complain(&error.to_string());
+                context.out.note(&error.to_string());
                 trouble = Some(error);
             }
         }

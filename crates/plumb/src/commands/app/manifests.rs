@@ -51,7 +51,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         print(context, manifest.value().clone(), &masks);
     }
     for problem in &desired.problems {
-        context.out.complain(&format!("{problem:?}"));
+        context.out.note(&format!("{problem:?}"));
     }
     Ok(ExitCode::Success)
 }
@@ -70,6 +70,6 @@ async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> 
 }
 
 fn print(context: &Context, object: Value, masks: &Masks) {
-    context.out.say("---");
-    context.out.say_raw(&plumb_crd::yaml::to_yaml(&masks.hide(object)));
+    context.out.print("---");
+    context.out.print_raw(&plumb_crd::yaml::to_yaml(&masks.hide(object)));
 }

@@ -33,9 +33,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     read_whole(context, &client, &target).await?;
     let changed = change(&client, &target, &patch).await?;
     match args.output {
-        None | Some(Format::Wide) => context.out.say(&format!("application '{}' patched", target.name)),
+        None | Some(Format::Wide) => context.out.print(&format!("application '{}' patched", target.name)),
         Some(Format::Name) => {
-            context.out.say(&format!("{}/{}", target.namespace.unwrap_or_default(), target.name));
+            context.out.print(&format!("{}/{}", target.namespace.unwrap_or_default(), target.name));
         }
         Some(format) => context.out.object(format, &describe::readable(&changed))?,
     }

@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     for object in objects {
         let Some(target) = Target::of(&object) else { continue };
         change(&client, &target, &patch).await?;
-        context.out.say(&format!("Resource '{}' patched", target.name));
+        context.out.print(&format!("Resource '{}' patched", target.name));
     }
     Ok(ExitCode::Success)
 }

@@ -123,7 +123,7 @@ async fn orphans(
     let there = match cluster_of(context, client, application).await {
         Ok(there) => there,
         Err(error) => {
-            context.out.complain(&format!("{error}\nnote: orphans are not known"));
+            context.out.note(&format!("{error}\nnote: orphans are not known"));
             return Vec::new();
         }
     };

@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     if matches!(args.policy.sync_policy.as_deref(), Some("none" | "manual")) {
         let before = read_whole(context, &client, &target).await?;
         if let Some(lost) = lost_with_automation(before.value()) {
-            context.out.complain(&lost);
+            context.out.note(&lost);
         }
     }
     let changed = edit_spec(context, &client, &target, |spec| {
@@ -46,7 +46,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     })
     .await?;
     let word = if changed { "updated" } else { "unchanged" };
-    context.out.say(&format!("application '{}' {word}", target.name));
+    context.out.print(&format!("application '{}' {word}", target.name));
     Ok(ExitCode::Success)
 }
 

@@ -57,7 +57,7 @@ pub(super) async fn add(context: &Context, args: &AddArgs) -> Result<ExitCode, C
         Ok(())
     })
     .await?;
-    context.out.say(&format!("application '{}' updated: it has one more source", target.name));
+    context.out.print(&format!("application '{}' updated: it has one more source", target.name));
     Ok(ExitCode::Success)
 }
 
@@ -77,6 +77,6 @@ pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<ExitC
         Ok(())
     })
     .await?;
-    context.out.say(&format!("application '{}' updated successfully", target.name));
+    context.out.print(&format!("application '{}' updated successfully", target.name));
     Ok(ExitCode::Success)
 }

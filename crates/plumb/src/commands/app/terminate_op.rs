@@ -23,6 +23,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::new(format!("no operation is in progress on {}", target.name)));
     }
     patch(&client, &target, json!({"status": {"operationState": {"phase": "Terminating"}}})).await?;
-    context.out.complain(&format!("the operation on {} is being ended", target.name));
+    context.out.note(&format!("the operation on {} is being ended", target.name));
     Ok(ExitCode::Success)
 }

@@ -75,7 +75,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     })
     .await?;
     let word = if changed { "updated" } else { "unchanged: nothing of that is set" };
-    context.out.say(&format!("application '{}' {word}", target.name));
+    context.out.print(&format!("application '{}' {word}", target.name));
     Ok(ExitCode::Success)
 }
 

@@ -88,7 +88,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             args.cluster_context
         );
         if !prompt::confirm(&question)? {
-            context.out.complain("nothing was added");
+            context.out.note("nothing was added");
             return Ok(ExitCode::No);
         }
     }
@@ -120,7 +120,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         values,
     };
     let word = secrets::write(context, &here, secret, args.upsert).await?;
-    context.out.say(&format!("Cluster '{server}' {word}"));
+    context.out.print(&format!("Cluster '{server}' {word}"));
     Ok(ExitCode::Success)
 }
 
@@ -292,7 +292,7 @@ async fn apply(context: &Context, client: &ClusterClient, object: Value) -> Resu
         .apply(&WritePermit::asked_by_person(key.clone()), &object, &options)
         .await
         .map_err(|error| CommandError::write(format!("apply {key}"), error))?;
-    context.out.complain(&format!("{key} applied"));
+    context.out.note(&format!("{key} applied"));
     Ok(())
 }
 

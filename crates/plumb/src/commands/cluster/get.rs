@@ -22,7 +22,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     let one = find(context, &client, &args.cluster).await?;
     match args.output {
-        Format::Name => context.out.say(&one.cluster.name),
+        Format::Name => context.out.print(&one.cluster.name),
         Format::Wide => context.out.table(&["SERVER", "NAME"], &[vec![one.cluster.server, one.cluster.name]]),
         format => context.out.object(format, &readable(&one))?,
     }

@@ -46,7 +46,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),
         shape @ ("server" | "name") => {
             for one in registered(context, &client).await? {
-                context.out.say(if shape == "server" { &one.cluster.server } else { &one.cluster.name });
+                context.out.print(if shape == "server" { &one.cluster.server } else { &one.cluster.name });
             }
         }
         shape => {

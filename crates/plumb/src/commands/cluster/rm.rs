@@ -32,12 +32,12 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             )));
         };
         if !args.yes && !prompt::confirm(&format!("Are you sure you want to remove '{which}'?"))? {
-            context.out.complain(&format!("'{which}' was not removed"));
+            context.out.note(&format!("'{which}' was not removed"));
             code = ExitCode::No;
             continue;
         }
         delete(&client, secret, &at_once()).await?;
-        context.out.say(&format!("Cluster '{which}' removed"));
+        context.out.print(&format!("Cluster '{which}' removed"));
     }
     Ok(code)
 }

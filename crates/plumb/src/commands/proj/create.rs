@@ -93,7 +93,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             "updated"
         }
     };
-    context.out.say(&format!("project '{name}' {word}"));
+    context.out.print(&format!("project '{name}' {word}"));
     Ok(ExitCode::Success)
 }
 

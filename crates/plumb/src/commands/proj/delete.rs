@@ -40,6 +40,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             .hint("delete the apps or give them another project first"));
     }
     delete(&client, &object, &at_once()).await?;
-    context.out.say(&format!("project '{name}' deleted"));
+    context.out.print(&format!("project '{name}' deleted"));
     Ok(ExitCode::Success)
 }

@@ -21,7 +21,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let target = args.project.target(context);
     let spec = before.value().get("spec").cloned().unwrap_or_default();
     let Some(edited) = editor::edit(&target.name, &spec)? else {
-        context.out.say(&format!("project '{}' unchanged", target.name));
+        context.out.print(&format!("project '{}' unchanged", target.name));
         return Ok(ExitCode::Success);
     };
     merge::edit_spec(&client, &target, |now| {
@@ -33,6 +33,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Ok(())
     })
     .await?;
-    context.out.say(&format!("project '{}' updated", target.name));
+    context.out.print(&format!("project '{}' updated", target.name));
     Ok(ExitCode::Success)
 }

@@ -26,7 +26,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let out = context.out;
     match args.output {
         Format::Json | Format::Yaml => out.object(args.output, &describe::readable(&object))?,
-        Format::Name => out.say(object.name().unwrap_or_default()),
+        Format::Name => out.print(object.name().unwrap_or_default()),
         Format::Wide => {
             let project = parse(&object)?;
             let spec = &project.spec;
@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 .collect();
             let keys: Vec<String> = spec.signature_keys.iter().map(|key| key.key_id.clone()).collect();
             line(context, "Name:", std::slice::from_ref(&project.metadata.name));
-            out.say(format!("{:<29}{}", "Description:", spec.description).trim_end());
+            out.print(format!("{:<29}{}", "Description:", spec.description).trim_end());
             line(context, "Destinations:", &destinations(spec));
             line(context, "Repositories:", &spec.source_repos);
             line(context, "Source Namespaces:", &spec.source_namespaces);
@@ -57,6 +57,6 @@ fn line(context: &Context, label: &str, texts: &[String]) {
     let texts = if texts.is_empty() { &none } else { texts };
     for (index, text) in texts.iter().enumerate() {
         let label = if index == 0 { label } else { "" };
-        context.out.say(format!("{label:<29}{text}").trim_end());
+        context.out.print(format!("{label:<29}{text}").trim_end());
     }
 }

@@ -57,7 +57,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Format::Wide => context.out.table(&HEADER, &rows(&found)?),
         Format::Name => {
             for object in &found {
-                context.out.say(object.name().unwrap_or_default());
+                context.out.print(object.name().unwrap_or_default());
             }
         }
         Format::Json | Format::Yaml => {

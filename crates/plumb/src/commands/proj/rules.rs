@@ -176,7 +176,7 @@ pub(super) async fn run(context: &Context, command: &Command) -> Result<ExitCode
         (Step::Remove, true) => (format!("{what} removed from project '{project}'"), ExitCode::Success),
         (Step::Remove, false) => (format!("{what} does not exist in project '{project}'"), ExitCode::No),
     };
-    context.out.say(&said);
+    context.out.print(&said);
     Ok(code)
 }
 
@@ -188,11 +188,9 @@ fn edit_of(command: &Command) -> Edit<'_> {
         entry: json!(text),
         what: format!("{what} '{text}'"),
     };
-    let repo = |args: &'_ RepoArgs, step| -> (Step, String) { (step, args.url.clone()) };
     match command {
         Command::AddSource(args) => {
-            let (step, url) = repo(args, Step::Add);
-            simple(&args.project, step, "sourceRepos", &url, "source repository")
+            simple(&args.project, Step::Add, "sourceRepos", &args.url, "source repository")
         }
         Command::RemoveSource(args) => {
             simple(&args.project, Step::Remove, "sourceRepos", &args.url, "source repository")
@@ -215,34 +213,10 @@ fn edit_of(command: &Command) -> Edit<'_> {
         Command::RemoveOrphanedIgnore(args) => orphan(args, Step::Remove),
         Command::AddDestinationServiceAccount(args) => service_account(args, Step::Add),
         Command::RemoveDestinationServiceAccount(args) => service_account(args, Step::Remove),
-        Command::AllowClusterResource(args) => {
-            let (list, step) = match args.which.as_deref() {
-                Some("deny") => ("clusterResourceBlacklist", Step::Remove),
-                _ => ("clusterResourceWhitelist", Step::Add),
-            };
-            kind(args, list, step)
-        }
-        Command::DenyClusterResource(args) => {
-            let (list, step) = match args.which.as_deref() {
-                Some("deny") => ("clusterResourceBlacklist", Step::Add),
-                _ => ("clusterResourceWhitelist", Step::Remove),
-            };
-            kind(args, list, step)
-        }
-        Command::AllowNamespaceResource(args) => {
-            let (list, step) = match args.which.as_deref() {
-                Some("allow") => ("namespaceResourceWhitelist", Step::Add),
-                _ => ("namespaceResourceBlacklist", Step::Remove),
-            };
-            kind(args, list, step)
-        }
-        Command::DenyNamespaceResource(args) => {
-            let (list, step) = match args.which.as_deref() {
-                Some("allow") => ("namespaceResourceWhitelist", Step::Remove),
-                _ => ("namespaceResourceBlacklist", Step::Add),
-            };
-            kind(args, list, step)
-        }
+        Command::AllowClusterResource(args) => kind(args, &CLUSTER_KINDS, Access::Allow),
+        Command::DenyClusterResource(args) => kind(args, &CLUSTER_KINDS, Access::Deny),
+        Command::AllowNamespaceResource(args) => kind(args, &NAMESPACED_KINDS, Access::Allow),
+        Command::DenyNamespaceResource(args) => kind(args, &NAMESPACED_KINDS, Access::Deny),
     }
 }
 
@@ -295,14 +269,48 @@ fn service_account(args: &ServiceAccountArgs, step: Step) -> Edit<'_> {
     }
 }
 
-fn kind<'a>(args: &'a KindArgs, field: &'static str, step: Step) -> Edit<'a> {
-    let allowed = if field.ends_with("Whitelist") { "permitted" } else { "forbidden" };
+/// The two lists of kinds of one scope.
+struct KindLists {
+    allowed: &'static str,
+    denied: &'static str,
+    /// The list that is changed unless `--list` names one.
+    default: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Allow,
+    Deny,
+}
+
+const CLUSTER_KINDS: KindLists = KindLists {
+    allowed: "clusterResourceWhitelist",
+    denied: "clusterResourceBlacklist",
+    default: Access::Allow,
+};
+
+const NAMESPACED_KINDS: KindLists = KindLists {
+    allowed: "namespaceResourceWhitelist",
+    denied: "namespaceResourceBlacklist",
+    default: Access::Deny,
+};
+
+fn kind<'a>(args: &'a KindArgs, lists: &KindLists, access: Access) -> Edit<'a> {
+    let list = match args.which.as_deref() {
+        Some("allow") => Access::Allow,
+        Some(_) => Access::Deny,
+        None => lists.default,
+    };
+    let (field, word) = match list {
+        Access::Allow => (lists.allowed, "permitted"),
+        Access::Deny => (lists.denied, "forbidden"),
+    };
     Edit {
         project: &args.project,
-        step,
+        step: if list == access { Step::Add } else { Step::Remove },
         path: vec![field],
         entry: json!({"group": args.group, "kind": args.kind}),
-        what: format!("{allowed} kind '{}/{}'", args.group, args.kind),
+        what: format!("{word} kind '{}/{}'", args.group, args.kind),
     }
 }
 

@@ -225,7 +225,7 @@ async fn change(
     })
     .await?;
     let word = if changed { "updated" } else { "unchanged" };
-    context.out.say(&format!("project '{}' {word}", target.name));
+    context.out.print(&format!("project '{}' {word}", target.name));
     Ok(ExitCode::Success)
 }
 

@@ -109,7 +109,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         values,
     };
     let word = secrets::write(context, &client, secret, args.upsert).await?;
-    context.out.say(&format!("Repository '{}' {word}", args.repo));
+    context.out.print(&format!("Repository '{}' {word}", args.repo));
     Ok(ExitCode::Success)
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let (repository, _) = find(context, &client, &args.repo, args.project.as_deref()).await?;
     match args.output {
         Format::Json | Format::Yaml => context.out.object(args.output, &readable(&repository))?,
-        Format::Name => context.out.say(&repository.url),
+        Format::Name => context.out.print(&repository.url),
         Format::Wide => {
             let row = vec![
                 type_word(repository.kind).to_owned(),

@@ -57,7 +57,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         "wide" => context.out.table(&HEADER, &rows(context, &client).await?),
         "url" | "name" => {
             for (repository, _) in registered(context, &client).await? {
-                context.out.say(&repository.url);
+                context.out.print(&repository.url);
             }
         }
         shape => {

@@ -23,7 +23,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     for url in &args.repos {
         let (_, secret) = find(context, &client, url, args.project.as_deref()).await?;
         delete(&client, &secret, &at_once()).await?;
-        context.out.say(&format!("Repository '{url}' removed"));
+        context.out.print(&format!("Repository '{url}' removed"));
     }
     Ok(ExitCode::Success)
 }

@@ -36,3 +36,16 @@ fn versions_manuals_and_rendering() -> Result<()> {
     shell.plumb("plumb render nothing.yaml")?;
     shell.transcript.check("offline")
 }
+
+#[test]
+fn the_version_is_printed_without_a_cluster() -> Result<()> {
+    let shell = Shell::new()?;
+    let said = shell.quietly("plumb version", &[], "")?;
+    assert!(said.stdout.starts_with("plumb: v"), "{}", said.stdout);
+    assert!(said.stderr.starts_with("note: server version unknown: cannot "), "{}", said.stderr);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let json = shell.quietly("plumb version -o json", &[], "")?;
+    assert!(json.stdout.starts_with('{') && !json.stdout.contains("\"server\""), "{}", json.stdout);
+    assert_eq!(json.code, 0, "{}", json.stderr);
+    Ok(())
+}

@@ -1,5 +1,8 @@
-//! Commands that need no cluster: help, manuals, and errors of the command line.
+//! Commands that need no cluster: help, manuals, errors of the command line, and answers of an API server that a test
+//! plays.
 
+mod api;
 mod errors;
 mod help;
 mod local;
+mod reports;

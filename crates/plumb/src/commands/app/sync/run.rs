@@ -96,7 +96,7 @@ async fn sync(
     let request = request::build(context, &application, args).await?;
     patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
     if args.no_wait {
-        context.out.complain(&format!("sync of {} asked for", target.name));
+        context.out.note(&format!("sync of {} asked for", target.name));
         return Ok(true);
     }
     let ended = tokio::time::timeout(
@@ -133,14 +133,12 @@ async fn show(
     rows::read_health(client, &mut all).await;
     let rows: Vec<Vec<String>> = all.iter().map(ObjectRow::row).collect();
     if !rows.is_empty() {
-        context.out.say("");
+        context.out.print("");
         context.out.table(&rows::COLUMNS, &rows);
     }
     let waiting = all.iter().filter(|state| state.message.starts_with("requires pruning")).count();
     if waiting > 0 && !args.prune && state.phase == "Succeeded" {
-        context
-            .out
-            .complain(&format!("{waiting} objects left Git and are still there: --prune deletes them"));
+        context.out.note(&format!("{waiting} objects left Git and are still there: --prune deletes them"));
     }
     Ok(())
 }
