@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let root = crate::repository::root().canonicalize().context("find the repository")?;
     let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let bench = build(&root, &["--package", "plumb-testkit", "--example", "bench"], "bench")?;
     let layout = Layout::from_environment()?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let folder = std::env::temp_dir().join(format!("plumb-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
     let log = args.log.clone().unwrap_or_else(|| folder.join("plumb.log"));
-    let path = crate::path_with(&programs);
+    let path = crate::programs::path_with(&programs);
     let running = RunningPlumb::start(&plumb, &kubeconfig, &path, &folder.join("cache"), &log)?;
     crate::plumb::wait_until_leading(&log)?;
     let status = Command::new(&bench)

@@ -31,11 +31,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let root = crate::repository::root().canonicalize().context("find the repository")?;
     let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
-    let path = crate::path_with(&programs);
+    let path = crate::programs::path_with(&programs);
     let command = |program: &Path, kubeconfig: &Path, line: &str| {
         let mut command = Command::new(program);
         command.args(line.split_whitespace()).env("KUBECONFIG", kubeconfig).env("PATH", &path);

@@ -1,24 +1,24 @@
 //! The repository's own tasks. `cargo xtask --help` lists them.
 //!
-//! One module per task: its arguments and its `run`. This file only chooses.
+//! One module per task, with its arguments and its `run`. Modules are listed from the bottom up; each uses only
+//! modules above it (`cargo xtask tidy` checks it).
 
+mod repository;
+mod programs;
+mod cluster;
+mod plumb;
 mod bench;
 mod bench_list;
-mod cluster;
-mod demo;
 mod judge;
-mod plumb;
+mod demo;
 mod scale;
-mod test;
 mod tidy;
+mod test;
 mod yaml;
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use plumb_testkit::cluster::Programs;
 
 /// The repository's own tasks.
 #[derive(Debug, Parser)]
@@ -30,23 +30,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure plumb beside the bare requests: the table of docs/performance.md.
+    /// Measure plumb and the same requests without it: the table of docs/performance.md.
     Bench(bench::Args),
-    /// Measure how long people wait for `plumb app list`, beside kubectl.
+    /// Measure how long `plumb app list` takes, compared with kubectl.
     BenchList(bench_list::Args),
-    /// A real Kubernetes control plane on 127.0.0.1: start, stop, list.
+    /// Start, stop and list real Kubernetes control planes on 127.0.0.1.
     Cluster(cluster::Args),
-    /// A real cluster with a troubled repository, and plumb at work on it.
+    /// Run plumb on a real cluster with a repository that has many planted faults.
     Demo(demo::Args),
-    /// Run a judge or a benchmark against plumb on a fresh cluster.
+    /// Run a test program or a benchmark of yours against plumb on a fresh cluster.
     Judge(judge::Args),
-    /// Many apps and objects: what an idle plumb and a start of it cost.
+    /// Measure plumb with many apps and objects: idle, and after a restart.
     Scale(scale::Args),
-    /// Everything that CI runs: formatting, lints, repository rules, all tests.
+    /// Run everything that CI runs: formatting, lints, repository rules, all tests.
     Test(test::Args),
-    /// The repository's own rules: arrows between crates, module order, reachable files.
-    Tidy,
-    /// Records what Go's YAML library says to the cases of the core's YAML tests.
+    /// Check the repository's own rules: module order, sizes, visibility, documents.
+    Tidy(tidy::Args),
+    /// Record what Go's YAML library returns for the cases of the core's YAML tests.
     Yaml(yaml::Args),
 }
 
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Task::Judge(args) => judge::run(&args),
         Task::Scale(args) => scale::run(&args),
         Task::Test(args) => test::run(&args),
-        Task::Tidy => tidy::command(),
+        Task::Tidy(args) => tidy::command(&args),
         Task::Yaml(args) => yaml::run(&args),
     };
     match outcome {
@@ -71,20 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder that holds the workspace.
-fn repository_root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-}
-
-/// PATH with the programs of the cluster on it: kubectl, helm and kustomize are found.
-#[expect(clippy::disallowed_methods, reason = "PATH is passed on to the programs that are started")]
-fn path_with(programs: &Programs) -> OsString {
-    let before = std::env::var_os("PATH").unwrap_or_default();
-    let folders = programs.path_additions().iter().cloned().chain(std::env::split_paths(&before));
-    std::env::join_paths(folders).unwrap_or(before)
-}
-
-#[expect(clippy::print_stderr, reason = "the one place where a failed task speaks to its user")]
+#[expect(clippy::print_stderr, reason = "the one place that prints the error of a failed task")]
 fn report(error: &anyhow::Error) {
     eprintln!("error: {error:#}");
 }

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::repository_root;
+use crate::repository;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let oracle = build()?;
-    let data = repository_root().join("crates/plumb-core/testdata/yaml");
+    let data = repository::root().join("crates/plumb-core/testdata/yaml");
     let recording = data.join("recorded.jsonl");
     let answers = output(Command::new(&oracle).arg("-record").arg(&data))?;
     if args.check {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let status = Command::new(env!("CARGO"))
             .args(["test", "-p", "plumb-core", "yaml::tests::recorded"])
             .env("PLUMB_YAML_ORACLE", &oracle)
-            .current_dir(repository_root())
+            .current_dir(repository::root())
             .status()
             .context("run the tests of the core")?;
         ensure!(status.success(), "the two readers differ");
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Builds the Go program, beside what cargo builds.
 fn build() -> Result<PathBuf> {
-    let root = std::path::absolute(repository_root()).context("find the repository")?;
+    let root = std::path::absolute(repository::root()).context("find the repository")?;
     let program = root.join("target/yaml-oracle");
     let source: &Path = &root.join("tools/yaml-oracle");
     let status = Command::new("go")

@@ -18,7 +18,7 @@ pub(super) struct Kubectl {
 
 impl Kubectl {
     pub(super) fn new(programs: &Programs, kubeconfig: &Path) -> Self {
-        let path = crate::path_with(programs);
+        let path = crate::programs::path_with(programs);
         Self { kubeconfig: kubeconfig.to_path_buf(), path }
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let root = crate::repository::root().canonicalize().context("find the repository")?;
     let plumb = build_plumb(&root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;

@@ -56,7 +56,7 @@ struct Bench {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository_root().canonicalize().context("find the repository")?;
+    let root = crate::repository::root().canonicalize().context("find the repository")?;
     let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let bench = Bench {
         plumb,
         kubeconfig: state.kubeconfig.clone(),
-        path: crate::path_with(&programs),
+        path: crate::programs::path_with(&programs),
         cache: folder.join("cache"),
         logs,
         audit: Audit::new(&state.audit_log),

@@ -50,7 +50,7 @@ impl Running {
     fn lived(&mut self) -> Result<PathBuf> {
         let stdout = self.0.stdout.take().context("the demo has no output")?;
         let kubeconfig = told(stdout)?;
-        let path = crate::path_with(&ensure_programs(&Layout::from_environment()?)?);
+        let path = crate::programs::path_with(&ensure_programs(&Layout::from_environment()?)?);
         let kubectl = |args: &[&str]| -> Result<String> {
             let output = Command::new("kubectl")
                 .env("PATH", &path)

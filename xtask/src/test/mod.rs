@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository_root();
+    let root = crate::repository::root();
     let mut counts = Counts::default();
 
     step(&mut counts, "formatting", || cargo(root, &["fmt", "--all", "--check"], &[]))?;
@@ -73,7 +73,7 @@ impl Stage {
     fn set() -> Result<Self> {
         let layout = Layout::from_environment()?;
         let programs = ensure_programs(&layout)?;
-        let path = crate::path_with(&programs);
+        let path = crate::programs::path_with(&programs);
         Ok(Self { cluster: cluster::attach(&layout, &programs)?, path })
     }
 

@@ -1,14 +1,14 @@
-//! Which crate may use which, and what the core may depend on at all.
+//! Which crate may use which, and what the core may depend on.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::Violation;
+use super::reading::Tree;
+use super::violation::Violation;
 
-/// Crate → the crates of this workspace it may use. Dev-dependencies may also use the test kit.
+/// Crate → the crates of this workspace that it may use. Dev-dependencies may also use the test kit.
 const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-core", &[]),
     ("plumb-crd", &["plumb-core"]),
@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &["plumb-testkit", "plumb-crd"]),
 ];
 
-/// What the core may depend on: parsers and containers, nothing that has effects.
+/// What the core may depend on: parsers and containers, no crate that does I/O.
 const CORE_DEPENDENCIES: &[&str] = &[
     "base64",
     "compact_str",
@@ -59,18 +59,18 @@ const CORE_DEPENDENCIES: &[&str] = &[
     "thiserror",
 ];
 
-pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
+pub(super) fn check(tree: &Tree) -> Result<Vec<Violation>> {
     let output = std::process::Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
-        .current_dir(root)
+        .current_dir(tree.root())
         .output()
-        .context("run cargo metadata")?;
+        .context("cannot run cargo metadata")?;
     anyhow::ensure!(
         output.status.success(),
         "cargo metadata: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("read cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cannot read cargo metadata")?;
     Ok(violations(&metadata))
 }
 
@@ -80,10 +80,7 @@ fn violations(metadata: &Value) -> Vec<Violation> {
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(allowed) = arrows.get(name) else {
-            found.push(Violation::new(
-                name,
-                "this crate has no line in xtask/src/tidy/arrows.rs: say what it may use",
-            ));
+            found.push(Violation::new(name, "has no line in xtask/src/tidy/arrows.rs: add what it may use"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -96,7 +93,7 @@ fn violations(metadata: &Value) -> Vec<Violation> {
             if name == "plumb-core" && !is_dev && !is_ours && !CORE_DEPENDENCIES.contains(&used) {
                 found.push(Violation::new(
                     name,
-                    format!("the core is pure and small: {used} is not on its list"),
+                    format!("must not depend on {used}: the core does no I/O (see CORE_DEPENDENCIES)"),
                 ));
             }
         }
@@ -110,19 +107,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_arrow_that_points_up_is_found() {
+    fn a_dependency_that_is_not_allowed_is_reported() {
         let metadata = json!({"packages": [
             {"name": "plumb-core", "dependencies": [{"name": "tokio", "kind": null}, {"name": "plumb-kube", "kind": null}]},
             {"name": "plumb-kube", "dependencies": [{"name": "plumb-core", "kind": null}, {"name": "plumb-testkit", "kind": "dev"}]},
             {"name": "newcomer", "dependencies": []},
         ]});
-        let found: Vec<String> = violations(&metadata).iter().map(ToString::to_string).collect();
+        let found: Vec<String> =
+            violations(&metadata).iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
         assert_eq!(
             found,
             [
-                "plumb-core: the core is pure and small: tokio is not on its list",
+                "plumb-core: must not depend on tokio: the core does no I/O (see CORE_DEPENDENCIES)",
                 "plumb-core: must not use plumb-kube",
-                "newcomer: this crate has no line in xtask/src/tidy/arrows.rs: say what it may use",
+                "newcomer: has no line in xtask/src/tidy/arrows.rs: add what it may use",
             ]
         );
     }

@@ -1,10 +1,9 @@
-//! Nothing that a tool makes is in the repository, apart from what is listed here with the reason.
-
-use std::path::Path;
+//! No file that a tool left behind is in the repository, and no file is too large for it.
 
 use anyhow::Result;
 
-use super::{Violation, tracked_files};
+use super::reading::Tree;
+use super::violation::Violation;
 
 /// Extensions and names that tools leave behind.
 const STRAY: &[&str] = &[
@@ -23,20 +22,18 @@ const STRAY: &[&str] = &[
     ".o",
 ];
 
-/// No file of the repository is larger than this; a recording that needs more is trimmed first.
+/// The largest file that the repository may have. Trim a recording that is larger.
 const LARGEST: u64 = 600 * 1024;
 
-pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
+pub(super) fn check(tree: &Tree) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
-    for file in tracked_files(root)? {
+    for file in tree.paths() {
         let name = file.display().to_string();
         if STRAY.iter().any(|end| name.ends_with(end)) {
-            found.push(Violation::new(
-                &name,
-                "a tool left this behind: remove it, or ignore it in .gitignore",
-            ));
+            found
+                .push(Violation::new(&name, "was left behind by a tool: remove it, or add it to .gitignore"));
         }
-        let size = std::fs::metadata(root.join(&file))?.len();
+        let size = std::fs::metadata(tree.root().join(file))?.len();
         if size > LARGEST {
             found.push(Violation::new(
                 &name,

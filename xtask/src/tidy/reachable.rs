@@ -1,39 +1,31 @@
-//! Every Rust file is reachable from a crate root: a test file that no `mod` names never runs.
+//! Every Rust file is declared by a `mod`, up to a crate root: tests in a file without one never run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use super::reading::Tree;
+use super::violation::Violation;
 
-use super::{Violation, tracked_files};
-
-pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
-    let files: BTreeSet<PathBuf> =
-        tracked_files(root)?.into_iter().filter(|file| file.extension().is_some_and(|e| e == "rs")).collect();
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let files: BTreeSet<&Path> = tree.rust_files().map(|file| file.path.as_path()).collect();
     let mut reached = BTreeSet::new();
     for file in files.iter().filter(|file| is_crate_root(file)) {
-        walk(root, file, &files, &mut reached)?;
+        walk(tree, file, &mut reached);
     }
-    Ok(files
-        .difference(&reached)
-        .map(|file| {
-            Violation::new(
-                file.display().to_string(),
-                "no `mod` leads here: name it in its parent, or remove it",
-            )
-        })
-        .collect())
+    let lost = files.iter().filter(|file| !reached.contains(**file));
+    let what = "is declared by no `mod`: declare it in its parent, or remove it";
+    lost.map(|file| Violation::new(file.display().to_string(), what)).collect()
 }
 
 /// `src/lib.rs`, `src/main.rs`, `build.rs`, and the files right inside `src/bin`, `tests`, `benches`, `examples`,
 /// `fuzz_targets`.
-fn is_crate_root(file: &Path) -> bool {
+pub(super) fn is_crate_root(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let parent = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     match parent.as_str() {
         "src" => name == "lib.rs" || name == "main.rs",
         "bin" | "tests" | "benches" | "examples" | "fuzz_targets" => {
-            // `src/…/tests/x.rs` is a module, `tests/x.rs` beside `src` is a root.
+            // `src/…/tests/x.rs` is a module. `tests/x.rs` beside `src` is a crate root.
             parent == "bin" || !file.components().any(|part| part.as_os_str() == "src")
         }
         _ => {
@@ -46,11 +38,8 @@ fn is_crate_root(file: &Path) -> bool {
     }
 }
 
-fn walk(root: &Path, file: &Path, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) -> Result<()> {
-    if !reached.insert(file.to_path_buf()) {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(root.join(file)).with_context(|| file.display().to_string())?;
+fn walk(tree: &Tree, file: &Path, reached: &mut BTreeSet<PathBuf>) {
+    let Some(source) = tree.rust_file(file).filter(|_| reached.insert(file.to_path_buf())) else { return };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let parent = file.parent().unwrap_or(Path::new(""));
     let home = if matches!(&*name, "lib.rs" | "main.rs" | "mod.rs" | "build.rs") || is_crate_root(file) {
@@ -58,22 +47,19 @@ fn walk(root: &Path, file: &Path, files: &BTreeSet<PathBuf>, reached: &mut BTree
     } else {
         file.with_extension("")
     };
-    for (module, path) in declared_modules(&text) {
+    for (module, path) in declared_modules(&source.text) {
         let candidates = match path {
             Some(path) => vec![parent.join(path)],
             None => vec![home.join(format!("{module}.rs")), home.join(&module).join("mod.rs")],
         };
         for candidate in candidates {
-            if files.contains(&candidate) {
-                walk(root, &candidate, files, reached)?;
-            }
+            walk(tree, &candidate, reached);
         }
     }
-    Ok(())
 }
 
-/// `mod name;` declarations with their `#[path = "…"]`, if any. Those inside `mod outer { … }` come as
-/// `outer/name`, which is where the compiler looks for them.
+/// `mod name;` declarations with their `#[path = "…"]`, if any. Those inside `mod outer { … }` are
+/// returned as `outer/name`, where the compiler looks for them.
 fn declared_modules(text: &str) -> Vec<(String, Option<String>)> {
     let mut path = None;
     let mut modules = Vec::new();
@@ -129,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_are_told_from_modules() {
+    fn crate_roots_and_modules_are_distinguished() {
         for root in [
             "crates/a/src/lib.rs",
             "crates/a/tests/it.rs",

@@ -1,12 +1,9 @@
-//! Words that say nothing to a reader of this repository: absolute homes, machine paths, leftovers.
+//! Text that does not belong in the repository: paths of one machine, leftovers of debugging and merging.
 
-use std::path::Path;
+use super::reading::Tree;
+use super::violation::Violation;
 
-use anyhow::Result;
-
-use super::{Violation, tracked_files};
-
-/// Spelt in two halves, so that this file does not find itself.
+/// In two halves, so that this file does not match.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("/root", "/", "a path of one machine"),
     ("/work", "/main", "a path of one machine"),
@@ -18,10 +15,10 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("#[", "ignore]", "a test that does not run: make it run or remove it"),
 ];
 
-pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
-    for file in tracked_files(root)? {
-        let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
+    for file in tree.paths() {
+        let Ok(text) = std::fs::read_to_string(tree.root().join(file)) else { continue };
         for (number, line) in text.lines().enumerate() {
             for (first, second, why) in FORBIDDEN {
                 let word = format!("{first}{second}");
@@ -34,5 +31,5 @@ pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
             }
         }
     }
-    Ok(found)
+    found
 }
