@@ -1,7 +1,6 @@
 //! Credentials, and how they reach the git program: by its environment and private files, never by arguments.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,29 +8,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::{RepoUrl, Transport};
-
-/// A text that is never shown: no `Display`, no serialisation, and `Debug` prints stars.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes the text in.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text, for those who send it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
+use crate::secret::{Secret, hex};
+use crate::url::{RepoUrl, Transport};
 
 /// How to reach one repository: the content of a `repository` or `repo-creds` Secret, and of the settings'
 /// known hosts and certificates.
@@ -244,12 +222,4 @@ fn private_file(directory: &Path, name: &str, content: &str) -> std::io::Result<
 /// For `GIT_SSH_COMMAND`, which a shell reads.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

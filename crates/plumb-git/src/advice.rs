@@ -2,7 +2,9 @@
 //!
 //! Text is all that they give. Nothing is decided by it: it only chooses the words for the person who has to act.
 
-use crate::{CommandError, RepoAccess, RepoUrl, Transport};
+use crate::access::RepoAccess;
+use crate::command::CommandError;
+use crate::url::{RepoUrl, Transport};
 
 /// What a person can do about this. Names settings by the names that Argo CD gives them.
 pub(crate) fn advice(url: &RepoUrl, access: &RepoAccess, error: &CommandError) -> String {

@@ -4,24 +4,28 @@
 //! there is no work tree, no lock and no symbolic link that the operating system would follow.
 //! URLs, revisions and everything inside a repository are hostile input.
 
-mod access;
-mod advice;
-mod command;
-mod mirror;
-mod refs;
-mod signature;
-mod submodule;
-mod tree;
+mod secret;
 mod url;
+mod access;
+mod command;
+mod advice;
+mod refs;
+mod tree;
+mod signature;
+mod mirror;
+mod submodule;
+mod verify;
 
-pub use access::{RepoAccess, Secret, SshAccess, TlsAccess};
+pub use access::{RepoAccess, SshAccess, TlsAccess};
 pub use command::{CommandError, GitLimits};
 pub use mirror::{
     FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, RequestCounts,
     RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{ResolveError, RevisionSpec};
-pub use signature::{Keyring, Signature, SignatureError, SignaturePolicy};
+pub use secret::Secret;
+pub use signature::Signature;
 pub use submodule::{SubmoduleAccess, SubmoduleError, TreeWithSubmodules};
 pub use tree::{SourceTree, checked_out};
 pub use url::{BadUrl, RepoUrl, Transport};
+pub use verify::{Keyring, SignatureError, SignaturePolicy};

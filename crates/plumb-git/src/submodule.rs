@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use plumb_core::app::CommitId;
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
 
-use crate::{BadUrl, Mirror, Mirrors, RepoAccess, RepoUrl, ResolveOrFetchError, RevisionSpec, SourceTree};
+use crate::access::RepoAccess;
+use crate::mirror::{Mirror, Mirrors, ResolveOrFetchError};
+use crate::refs::RevisionSpec;
+use crate::tree::SourceTree;
+use crate::url::{BadUrl, RepoUrl, Transport};
 
 /// So many submodules, and so deep, may one commit have.
 const MAX_SUBMODULES: usize = 100;
@@ -95,8 +99,7 @@ impl Mirrors {
                 let sub_url = url
                     .submodule(&address)
                     .map_err(|source| SubmoduleError::Address { path: whole.clone(), source })?;
-                if sub_url.transport() == crate::Transport::File && url.transport() != crate::Transport::File
-                {
+                if sub_url.transport() == Transport::File && url.transport() != Transport::File {
                     return Err(SubmoduleError::Local { path: whole });
                 }
                 let credentials = access(&sub_url)

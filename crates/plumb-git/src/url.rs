@@ -4,7 +4,7 @@ use std::fmt;
 
 use plumb_core::project::shown_repo_url;
 
-use crate::Secret;
+use crate::secret::Secret;
 
 /// The address of a repository. Invariant: one of the accepted forms, no part of it can be taken for an option or
 /// for a remote helper, and user and password, if the address had them, are kept apart and never shown (but the user

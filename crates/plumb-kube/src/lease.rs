@@ -15,8 +15,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::client::{Call, ClusterClient, jitter};
-use crate::discovery::Resource;
+use crate::backoff::jitter;
+use crate::catalog::Resource;
+use crate::client::{Call, ClusterClient};
 use crate::error::ApiError;
 
 /// How to hold a Lease.
@@ -349,7 +350,7 @@ impl Keeper {
         match self.client.call(self.call(Method::GET, path.clone())).await {
             Ok(answer) => serde_json::from_slice(&answer.body)
                 .map(Some)
-                .map_err(|source| crate::read::unreadable(&path, "a Lease", Some(source))),
+                .map_err(|source| ApiError::unreadable(&path, "a Lease", Some(source))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }

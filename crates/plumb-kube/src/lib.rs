@@ -10,27 +10,31 @@
 //!
 //! It judges nothing: which objects are ours, what differs and what to do about it is decided elsewhere.
 
+mod backoff;
+mod error;
+mod catalog;
+mod transport;
+mod limit;
+mod request_log;
+mod redact_refusals;
 mod client;
 mod connect;
 mod discovery;
-mod error;
-mod feed;
-mod gate;
-mod lease;
-mod limit;
-mod live;
-mod observe;
-mod quotes;
 mod read;
 mod table;
-mod transport;
-mod witness;
 mod write;
+mod dry_run;
+mod feed;
+mod live;
+mod lease;
+mod gate;
+mod witness;
 
+pub use catalog::{Catalog, Resource, ServedKind, ServedVersion, ServerVersion, Verbs};
 pub use client::{ClusterClient, Impersonation};
-pub use connect::{ConnectError, Connection, ExecPlugins, RegisteredCluster};
-pub use discovery::{Catalog, Resource, SchemaDocument, ServedKind, ServedVersion, ServerVersion, Verbs};
-pub use error::{ApiError, Cause, Reason, Retry, Status};
+pub use connect::{Connection, ExecPlugins, RegisteredCluster};
+pub use discovery::SchemaDocument;
+pub use error::{ApiError, Cause, ConnectError, Reason, Retry, Status};
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
     DeletePermit, DeletionProof, DeletionReason, Gate, OwnWrite, Ownership, ProjectAnswer, Refusal,
@@ -41,8 +45,8 @@ pub use live::{
     Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
     never_watched, owner_by,
 };
-pub use observe::{RequestObserver, RequestRecord};
 pub use read::{LogOptions, LogStream, Selection};
+pub use request_log::{RequestObserver, RequestRecord};
 pub use table::{Table, TableRow};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{Witness, WitnessError};

@@ -1,16 +1,15 @@
-//! Requests that change nothing: reads, and dry runs, which the server answers as if it had done them.
+//! Reads: objects, lists, logs, events.
 
-use http::{HeaderMap, Method};
+use http::Method;
 use http_body_util::BodyExt as _;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::client::{Answer, Call, ClusterClient, broken};
-use crate::discovery::Resource;
+use crate::catalog::Resource;
+use crate::client::{Call, ClusterClient, broken};
 use crate::error::ApiError;
 use crate::transport::AnswerBody;
-use crate::write::{Applied, ApplyOptions};
 
 /// Which objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl ClusterClient {
     ) -> Result<Option<Manifest>, ApiError> {
         let path = resource.object_path(namespace, name, None)?;
         match self.call(Call::new(Method::GET, path.clone())).await {
-            Ok(answer) => Ok(Some(manifest(&path, &answer)?)),
+            Ok(answer) => Ok(Some(answer.manifest(&path)?)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
@@ -152,7 +151,7 @@ impl ClusterClient {
             }
             let answer = self.call(call).await?;
             let list: List = serde_json::from_slice(&answer.body)
-                .map_err(|source| unreadable(&path, "a list of objects", Some(source)))?;
+                .map_err(|source| ApiError::unreadable(&path, "a list of objects", Some(source)))?;
             for item in list.items {
                 take(typed(item, resource, &path)?);
             }
@@ -161,35 +160,6 @@ impl ClusterClient {
                 return Ok(());
             }
         }
-    }
-
-    /// What the server would make of an apply: with defaults, conversions and admission, and without effect.
-    pub async fn dry_run_apply(
-        &self,
-        manifest: &Manifest,
-        options: &ApplyOptions,
-    ) -> Result<Applied, ApiError> {
-        self.send_apply(manifest, options, crate::write::Effect::DryRun).await
-    }
-
-    /// What the server would make of a replacement (`PUT`), without effect.
-    pub async fn dry_run_replace(
-        &self,
-        manifest: &Manifest,
-        field_manager: &str,
-    ) -> Result<Applied, ApiError> {
-        self.send_replace(manifest, field_manager, None, crate::write::Effect::DryRun).await
-    }
-
-    /// What the server would make of a creation, without effect.
-    /// An object of this name that exists is refused last, after validation and admission: `AlreadyExists` means
-    /// that nothing else stands in the way.
-    pub async fn dry_run_create(
-        &self,
-        manifest: &Manifest,
-        field_manager: &str,
-    ) -> Result<Applied, ApiError> {
-        self.send_create(manifest, field_manager, crate::write::Effect::DryRun).await
     }
 
     /// The log of one container, at most 4 MiB of it.
@@ -298,13 +268,6 @@ impl Selection {
     }
 }
 
-/// The object in an answer.
-pub(crate) fn manifest(path: &str, answer: &Answer) -> Result<Manifest, ApiError> {
-    let value: Value = serde_json::from_slice(&answer.body)
-        .map_err(|source| unreadable(path, "a Kubernetes object", Some(source)))?;
-    Manifest::new(value).map_err(|_| unreadable(path, "a Kubernetes object", None))
-}
-
 /// The items of a list carry no kind of their own; the list's kind says it for all.
 fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, ApiError> {
     if let Value::Object(map) = &mut item {
@@ -316,49 +279,5 @@ fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, A
         map.entry("apiVersion").or_insert_with(|| Value::String(resource.api_version()));
         map.entry("kind").or_insert_with(|| Value::String(resource.gvk.kind.clone()));
     }
-    Manifest::new(item).map_err(|_| unreadable(path, "a list of objects", None))
-}
-
-pub(crate) fn unreadable(path: &str, expected: &'static str, source: Option<serde_json::Error>) -> ApiError {
-    ApiError::Unreadable { request: path.to_owned(), expected, source }
-}
-
-/// The texts of `Warning` headers: `299 - "text"`, several to a header if the server likes.
-pub(crate) fn warnings(headers: &HeaderMap) -> Vec<String> {
-    let mut texts = Vec::new();
-    for value in headers.get_all(http::header::WARNING) {
-        let Ok(value) = value.to_str() else { continue };
-        let mut rest = value;
-        while let Some((_, quoted)) = rest.split_once('"') {
-            let mut text = String::new();
-            let mut chars = quoted.char_indices();
-            let mut end = quoted.len();
-            while let Some((at, c)) = chars.next() {
-                match c {
-                    '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
-                    '"' => {
-                        end = at + 1;
-                        break;
-                    }
-                    _ => text.push(c),
-                }
-            }
-            texts.push(text);
-            rest = &quoted[end..];
-        }
-    }
-    texts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warnings_are_unquoted() {
-        let mut headers = HeaderMap::new();
-        headers.append("warning", r#"299 - "unknown field \"spec.x\"", 299 - "second""#.parse().unwrap());
-        headers.append("warning", r#"299 - "third"#.parse().unwrap());
-        assert_eq!(warnings(&headers), [r#"unknown field "spec.x""#, "second", "third"]);
-    }
+    Manifest::new(item).map_err(|_| ApiError::unreadable(path, "a list of objects", None))
 }

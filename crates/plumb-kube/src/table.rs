@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::client::{Call, ClusterClient};
 use crate::error::ApiError;
-use crate::read::{Selection, unreadable};
+use crate::read::Selection;
 
 /// A kind's objects in columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,9 +57,9 @@ impl ClusterClient {
         let call = Call::new(Method::GET, path.clone()).accepting(AS_TABLE).query("includeObject", include);
         let answer = self.call(selection.narrow(call)).await?;
         let wire: Wire = serde_json::from_slice(&answer.body)
-            .map_err(|source| unreadable(&path, "a table of objects", Some(source)))?;
+            .map_err(|source| ApiError::unreadable(&path, "a table of objects", Some(source)))?;
         wire.into_table(selection.namespace.as_deref())
-            .ok_or_else(|| unreadable(&path, "a table of objects", None))
+            .ok_or_else(|| ApiError::unreadable(&path, "a table of objects", None))
     }
 }
 

@@ -22,7 +22,7 @@ use kube::client::ConfigExt;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use crate::connect::ConnectError;
+use crate::error::ConnectError;
 
 /// Body of a request: always known in full before it is sent.
 pub type RequestBody = Full<Bytes>;

@@ -6,11 +6,10 @@ use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest};
 use serde_json::{Value, json};
 
+use crate::catalog::Resource;
 use crate::client::{Answer, Call, ClusterClient};
-use crate::discovery::Resource;
 use crate::error::ApiError;
-use crate::quotes::without_values;
-use crate::read::{manifest as manifest_of, unreadable, warnings};
+use crate::redact_refusals::without_values;
 
 /// How to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,7 +256,7 @@ impl ClusterClient {
             Err(error) => return Err(error),
         };
         let value: Value = serde_json::from_slice(&answer.body)
-            .map_err(|source| unreadable(&path, "the answer to a deletion", Some(source)))?;
+            .map_err(|source| ApiError::unreadable(&path, "the answer to a deletion", Some(source)))?;
         match Manifest::new(value) {
             Ok(object) if object.kind() != "Status" && object.is_terminating() => {
                 Ok(Deleted::Going(Box::new(object)))
@@ -298,11 +297,7 @@ impl Effect {
 }
 
 fn applied(path: &str, answer: &Answer) -> Result<Applied, ApiError> {
-    Ok(Applied {
-        manifest: manifest_of(path, answer)?,
-        warnings: warnings(&answer.headers),
-        created: answer.code == 201,
-    })
+    Ok(Applied { manifest: answer.manifest(path)?, warnings: answer.warnings(), created: answer.code == 201 })
 }
 
 fn target_of(manifest: &Manifest) -> Result<Target, ApiError> {

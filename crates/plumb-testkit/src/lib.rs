@@ -12,9 +12,9 @@
 //! This crate speaks to the people who write tests, so its errors are `anyhow`'s: nobody
 //! decides anything by them.
 
-pub mod cluster;
 pub mod git;
 pub mod objects;
+pub mod cluster;
 
 #[cfg(feature = "servers")]
 pub mod https;
@@ -26,15 +26,15 @@ pub mod audit;
 #[cfg(feature = "client")]
 pub mod line;
 #[cfg(feature = "client")]
-mod namespace;
-#[cfg(feature = "client")]
-pub mod proxy;
+pub mod wait;
 #[cfg(feature = "client")]
 mod record;
 #[cfg(feature = "client")]
 mod shared;
 #[cfg(feature = "client")]
-pub mod wait;
+mod namespace;
+#[cfg(feature = "client")]
+pub mod proxy;
 
 #[cfg(feature = "client")]
 pub use namespace::TestNamespace;

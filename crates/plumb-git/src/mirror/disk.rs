@@ -11,10 +11,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Current, GitOptions};
-use crate::access::hex;
+use super::readable::Resolved;
+use crate::access::RepoAccess;
 use crate::refs::RefTable;
-use crate::{RepoAccess, RepoUrl};
+use crate::secret::hex;
+use crate::url::RepoUrl;
 
 /// What is known about a mirror besides its objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,14 @@ pub(super) struct State {
     pub(super) extra: Vec<String>,
     /// Hashes of the credentials that worked.
     pub(super) proven: Vec<String>,
+}
+
+/// What is readable now.
+pub(super) struct Current {
+    pub(super) repository: Arc<gix::ThreadSafeRepository>,
+    pub(super) refs: Arc<RefTable>,
+    pub(super) resolved: Arc<Resolved>,
+    pub(super) state: State,
 }
 
 /// How the names of directories with private files begin.
@@ -83,7 +92,7 @@ pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
 }
 
 /// Reads what is there; `None` if it is not usable.
-pub(super) fn load(directory: &Path, _options: &GitOptions) -> Option<Current> {
+pub(super) fn load(directory: &Path) -> Option<Current> {
     let text = std::fs::read(directory.join("state.json")).ok()?;
     let state: State = serde_json::from_slice(&text).ok()?;
     if state.repository.contains('/') || state.repository.is_empty() {
@@ -124,10 +133,9 @@ pub(super) fn save(directory: &Path, state: &State) -> std::io::Result<()> {
 }
 
 /// A name for a new repository beside the one that counts.
-pub(super) fn next_name(state: Option<&State>) -> String {
-    let number = state
-        .and_then(|state| state.repository.strip_prefix("repo-")?.strip_suffix(".git")?.parse::<u64>().ok())
-        .map_or(0, |number| number + 1);
+pub(super) fn next_name(state: &State) -> String {
+    let present = state.repository.strip_prefix("repo-").and_then(|name| name.strip_suffix(".git"));
+    let number = present.and_then(|number| number.parse::<u64>().ok()).map_or(0, |number| number + 1);
     format!("repo-{number}.git")
 }
 

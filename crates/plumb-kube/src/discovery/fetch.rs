@@ -1,34 +1,20 @@
 //! Asking the server what it serves, and noticing when the answer is still the same.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, header};
 use serde::Deserialize;
 
-use super::catalog::{Catalog, ServerVersion};
 use super::openapi;
 use super::wire::{GroupDiscoveryList, GroupIndex, ResourceList, api_version};
+use crate::catalog::{Catalog, ServerVersion, Tagged};
 use crate::client::{Answer, Call, ClusterClient};
 use crate::error::ApiError;
 
 /// The aggregated form first, the older one for servers before 1.26.
 const ACCEPT_AGGREGATED: &str = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList,\
      application/json;v=v2beta1;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList,application/json";
-
-/// The last answers with their entity tags: an unchanged cluster answers `304` without a body.
-#[derive(Default)]
-pub(crate) struct DiscoveryCache {
-    answers: Mutex<BTreeMap<&'static str, Tagged>>,
-}
-
-#[derive(Clone)]
-struct Tagged {
-    etag: String,
-    body: Bytes,
-    content_type: String,
-}
 
 impl ClusterClient {
     /// Reads all that the cluster serves, and makes it the client's catalog. The catalog that was there
@@ -125,16 +111,6 @@ impl ClusterClient {
 struct FetchedDocument {
     body: Bytes,
     content_type: String,
-}
-
-impl DiscoveryCache {
-    fn get(&self, path: &'static str) -> Option<Tagged> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
-    }
-
-    fn put(&self, path: &'static str, tagged: Tagged) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(path, tagged);
-    }
 }
 
 fn parse<'body, T: Deserialize<'body>>(

@@ -1,11 +1,7 @@
-//! Which kinds a cluster serves, in which versions, under which paths; and where their schemas are.
+//! Reads from the API server which kinds it serves, and where their schemas are.
 
-mod catalog;
-mod fetch;
-mod openapi;
 mod wire;
+mod openapi;
+mod fetch;
 
-pub(crate) use catalog::percent_encode;
-pub use catalog::{Catalog, Resource, ServedKind, ServedVersion, ServerVersion, Verbs};
-pub(crate) use fetch::DiscoveryCache;
 pub use openapi::SchemaDocument;

@@ -58,7 +58,7 @@ pub(super) async fn fetch_index(client: &ClusterClient) -> Result<BTreeMap<Strin
 
 impl ClusterClient {
     /// The schemas of one group version (`apps/v1`, `v1`); `None` if the server publishes none. The answer is
-    /// not kept: the caller keeps what it takes out of it, by hash (see [`Catalog::schemas`](super::Catalog)).
+    /// not kept: the caller keeps what it takes out of it, by hash (see [`Catalog::schemas`](crate::Catalog)).
     pub async fn fetch_schema(&self, api_version: &str) -> Result<Option<SchemaDocument>, ApiError> {
         let catalog = self.catalog();
         let Some(hash) = catalog.schemas.get(api_version) else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_core::object::GroupKind;
 use serde::Deserialize;
 
-use super::catalog::{Catalog, ServedKind, ServedVersion, Verbs};
+use crate::catalog::{Catalog, ServedKind, ServedVersion, Verbs};
 
 /// `APIGroupDiscoveryList`: the aggregated form.
 #[derive(Deserialize)]

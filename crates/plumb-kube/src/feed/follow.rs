@@ -15,10 +15,11 @@ use tokio::time::Instant;
 
 use super::head::Head;
 use super::lines::Lines;
-use crate::client::{Call, ClusterClient, broken, jitter};
-use crate::discovery::Resource;
+use crate::backoff::jitter;
+use crate::catalog::Resource;
+use crate::client::{Call, ClusterClient, broken};
 use crate::error::{ApiError, Status};
-use crate::read::{Selection, unreadable};
+use crate::read::Selection;
 
 /// What is followed.
 #[derive(Clone, Debug)]
@@ -176,7 +177,7 @@ async fn list_pages(
         next: String,
     }
     let path = source.resource.collection_path(source.selection.namespace.as_deref())?;
-    let bad = |source| unreadable(&path, "a list of objects", Some(source));
+    let bad = |source| ApiError::unreadable(&path, "a list of objects", Some(source));
     let mut next = String::new();
     loop {
         let mut call = Call::new(Method::GET, path.clone()).query("limit", PAGE);
@@ -278,7 +279,7 @@ fn tell(
     position: &mut Option<String>,
     sink: &mut impl FnMut(FeedEvent<'_>),
 ) -> Result<(), ApiError> {
-    let bad = |source| unreadable(request, "an event of a watch", Some(source));
+    let bad = |source| ApiError::unreadable(request, "an event of a watch", Some(source));
     let event: Event<'_> = serde_json::from_slice(line).map_err(bad)?;
     let raw = event.object.get();
     if event.what == "ERROR" {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Sort;
+/// Which requests are the same sort of work: the same verb on the same resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sort(pub(crate) u64);
 
 /// A fastest answer counts for one to two of these. A way to the server that became longer for good is then no
 /// longer taken for a busy server.

@@ -9,7 +9,7 @@ use super::pack::pack;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
 use super::state::{Seen, State};
-use super::store::Core;
+use super::core::Core;
 use crate::error::ApiError;
 use crate::feed::{FeedEvent, Head};
 

@@ -8,7 +8,7 @@ use plumb_core::tracking::{
 };
 use serde_json::json;
 
-use super::store::OwnerOf;
+use super::options::OwnerOf;
 use crate::feed::Marks;
 
 /// Tells an object's app by `settings`. Most objects carry no mark, and cost a lookup.

@@ -1,17 +1,24 @@
 //! What the cluster holds: one watch per kind, everything indexed, and only what an app tracks or wants (and
 //! pods, whose state explains the rest) kept whole.
 
-mod changes;
-mod feeder;
-mod marks;
 mod pack;
 mod record;
 mod refs;
 mod state;
-mod store;
+mod changes;
+mod options;
+mod marks;
+mod core;
+mod feeder;
 mod supervise;
+mod store;
+mod snapshot;
+mod queries;
 
 pub use changes::Changes;
 pub use marks::owner_by;
+pub use options::{LiveOptions, OwnerOf, never_watched};
+pub use queries::StoreSize;
 pub use record::{Change, Node, Origin, Role, Touched, Uid};
-pub use store::{LiveOptions, LiveStore, OwnerOf, Snapshot, StoreSize, never_watched};
+pub use snapshot::Snapshot;
+pub use store::LiveStore;

@@ -9,10 +9,11 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::feeder::Feeder;
+use super::options::never_watched;
 use super::record::KindId;
-use super::store::{Core, never_watched};
-use crate::client::jitter;
-use crate::discovery::{Catalog, Resource};
+use super::core::Core;
+use crate::backoff::jitter;
+use crate::catalog::{Catalog, Resource};
 use crate::feed::{FeedSource, follow};
 use crate::read::Selection;
 

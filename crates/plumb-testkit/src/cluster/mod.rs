@@ -4,13 +4,13 @@
 //! that leaves nothing behind. This side builds it, finds it, and holds the pipe whose end
 //! tells the supervisor that its caller is gone.
 
-mod compile;
 mod layout;
-mod pinned;
-mod process;
-mod programs;
-mod registry;
 mod requirements;
+mod pinned;
+mod compile;
+mod programs;
+mod process;
+mod registry;
 mod start;
 
 pub use layout::Layout;

@@ -6,8 +6,9 @@ use anyhow::{Context, Result};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PropagationPolicy};
 use serde_json::{Value, json};
 
-use super::{MANAGER, TestNamespace, kinds::Kinds};
-use crate::Recording;
+use super::kinds::Kinds;
+use super::test_namespace::{MANAGER, TestNamespace};
+use crate::record::Recording;
 use crate::wait::{self, LIMIT, Seen, Selection};
 
 impl TestNamespace {

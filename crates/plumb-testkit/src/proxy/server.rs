@@ -16,17 +16,21 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use kube::client::Body as UpstreamBody;
+use kube::{Client, client::Body as UpstreamBody};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
 
-use super::{
-    Shared,
-    rules::{Fault, Recorded},
-    watches::Ending,
-};
+use super::rules::{Fault, Recorded, Rules};
+use super::watches::{Ending, Watches};
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// What the connections of one proxy share.
+pub(super) struct Shared {
+    pub(super) upstream: Client,
+    pub(super) rules: Rules,
+    pub(super) watches: Watches,
+}
 
 /// Accepts connections until it is aborted, which ends them all.
 pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{Recorded, Requests};
+use super::rules::{Recorded, Requests};
 
 /// How a running watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,13 @@ use aws_lc_rs::rand;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use sha2::{Digest as _, Sha256};
 
-use super::{KEY_TYPE, key_blob};
+/// The one sort of key that it knows.
+pub(super) const KEY_TYPE: &str = "ssh-ed25519";
+
+/// A public key as it goes over the line.
+pub(super) fn key_blob(public: &[u8]) -> Vec<u8> {
+    Message::default().string(KEY_TYPE).string(public).into_bytes()
+}
 
 const VERSION: &str = "SSH-2.0-plumb_testkit";
 const MAX_PACKET: usize = 256 << 10;

@@ -1,7 +1,13 @@
-use plumb_core::object::GroupVersionKind;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use proptest::prelude::*;
 
-use super::*;
+use super::super::record::{Address, Origin, Uid};
+use super::super::refs::CLAIMS_OF_SET;
+use super::{Id, Seen, State};
+use crate::catalog::Resource;
 
 const KINDS: [(&str, &str); 4] =
     [("apps", "Deployment"), ("apps", "ReplicaSet"), ("", "Pod"), ("", "ConfigMap")];

@@ -7,21 +7,22 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
-use http_body_util::{BodyExt, Full};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response, header};
+use http_body_util::Full;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tower::{BoxError, ServiceExt};
+use tower::ServiceExt;
 
-use crate::discovery::{Catalog, DiscoveryCache, Resource};
-use crate::error::{ApiError, Status};
+use super::answer::{Answer, broken, collect, refused};
+use super::call::Call;
+use crate::backoff::jitter;
+use crate::catalog::{Catalog, DiscoveryCache, Resource};
+use crate::error::ApiError;
 use crate::limit::{Limiter, Outcome};
-use crate::observe::{RequestObserver, RequestRecord};
+use crate::request_log::{RequestObserver, RequestRecord};
 use crate::transport::{AnswerBody, Transport};
 
-/// Longer than the longest admission chain that the API server itself would wait for.
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a request that the server did not look at is sent again.
 const THROTTLED_ATTEMPTS: u32 = 6;
 /// The server's own answer to "how long" is capped, so that nobody can stop us for a day.
@@ -62,83 +63,6 @@ impl fmt::Debug for ClusterClient {
             .field("server", &self.shared.server)
             .field("impersonation", &self.impersonation)
             .finish_non_exhaustive()
-    }
-}
-
-/// One request before it is sent.
-pub(crate) struct Call {
-    method: Method,
-    path: String,
-    query: String,
-    body: Bytes,
-    headers: HeaderMap,
-    timeout: Duration,
-    /// A lease renewal waits for nobody.
-    urgent: bool,
-}
-
-/// One answer, whole.
-pub(crate) struct Answer {
-    pub(crate) code: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl Call {
-    pub(crate) fn new(method: Method, path: String) -> Self {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        Self {
-            method,
-            path,
-            query: String::new(),
-            body: Bytes::new(),
-            headers,
-            timeout: REQUEST_TIMEOUT,
-            urgent: false,
-        }
-    }
-
-    pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
-        if !self.query.is_empty() {
-            self.query.push('&');
-        }
-        self.query.push_str(name);
-        self.query.push('=');
-        self.query.push_str(&crate::discovery::percent_encode(value));
-        self
-    }
-
-    pub(crate) fn body(mut self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        self.body = body.into();
-        self
-    }
-
-    pub(crate) fn accepting(mut self, accept: &'static str) -> Self {
-        self.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        self
-    }
-
-    pub(crate) fn if_none_match(mut self, etag: &str) -> Self {
-        if let Ok(etag) = HeaderValue::from_str(etag) {
-            self.headers.insert(header::IF_NONE_MATCH, etag);
-        }
-        self
-    }
-
-    pub(crate) fn urgent(mut self, timeout: Duration) -> Self {
-        self.urgent = true;
-        self.timeout = timeout;
-        self
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.method, self.path)
-    }
-
-    fn uri(&self) -> String {
-        if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
     }
 }
 
@@ -343,36 +267,3 @@ impl ClusterClient {
 }
 
 const USER_AGENT: &str = concat!("plumb/", env!("CARGO_PKG_VERSION"));
-
-fn refused(request: String, code: u16, headers: &HeaderMap, body: &[u8]) -> ApiError {
-    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let retry_after = seconds.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-    ApiError::Refused { request, status: Box::new(Status::from_answer(code, retry_after, body)) }
-}
-
-/// A random part of `most`, so that many waiters do not all come back at once. The seed is the address-space
-/// and time randomness of the hasher; nothing here is secret.
-pub(crate) fn jitter(most: Duration) -> Duration {
-    use std::hash::{BuildHasher, RandomState};
-    let random = RandomState::new().hash_one(0u8);
-    let fraction = u32::try_from(random % 1000).unwrap_or_default();
-    most * fraction / 1000
-}
-
-async fn collect(mut body: AnswerBody, limit: usize) -> Result<Bytes, BoxError> {
-    let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            if whole.len() + data.len() > limit {
-                return Err("the answer is larger than any that was asked for".into());
-            }
-            whole.extend_from_slice(&data);
-        }
-    }
-    Ok(whole.freeze())
-}
-
-/// A connection that failed.
-pub(crate) fn broken(request: &str, source: BoxError) -> ApiError {
-    ApiError::Unreachable { request: request.to_owned(), source }
-}

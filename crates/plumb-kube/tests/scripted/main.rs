@@ -1,9 +1,7 @@
 //! Faults that a real API server shows only on bad days, from a scripted one.
 #![expect(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
-mod scripted {
-    mod faults;
-    mod leases;
-    mod limits;
-    pub(crate) mod server;
-}
+mod faults;
+mod leases;
+mod limits;
+mod server;

@@ -245,6 +245,15 @@ impl Status {
 }
 
 impl ApiError {
+    /// The answer to `request` is not `expected`.
+    pub(crate) fn unreadable(
+        request: &str,
+        expected: &'static str,
+        source: Option<serde_json::Error>,
+    ) -> Self {
+        Self::Unreadable { request: request.to_owned(), expected, source }
+    }
+
     /// The server's answer, if it gave one.
     pub fn status(&self) -> Option<&Status> {
         match self {

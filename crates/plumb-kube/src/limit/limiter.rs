@@ -1,12 +1,4 @@
-//! How many requests to one cluster may be in flight: as many as it works on at once, and few that only wait there.
-//!
-//! There is no number of requests a second. A server that has all its hands full answers nothing sooner for being
-//! asked more; what it gets on top queues up inside it, and everybody else's requests queue behind ours. So the limit
-//! follows the time that answers take, measured against the fastest answer to a request of the same sort: it grows
-//! while all slots are in use and answers come as fast as ever, and shrinks to what keeps the server busy when they
-//! come late. It halves when the server says 429 or gives no answer.
-
-mod pace;
+//! The number of slots, and how answers change it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use pace::Paces;
+use super::pace::{Paces, Sort};
 
 const START: usize = 16;
 const LEAST: usize = 2;
@@ -56,10 +48,6 @@ struct Round {
     /// Was there a moment when all slots were in use?
     was_full: bool,
 }
-
-/// Which requests are the same sort of work: the same verb on the same resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Sort(pub(crate) u64);
 
 /// How a request went, as far as the limit is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,126 @@
+//! Runs git and gpg for the mirrors, with private files and settings that no repository can change.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::disk;
+use super::mirrors::Mirrors;
+use crate::access::{Environment, RepoAccess};
+use crate::command::{CommandError, Git};
+use crate::secret::Secret;
+use crate::url::{RepoUrl, Transport};
+
+impl Mirrors {
+    /// gpg's status lines about the signature of a commit or tag. One without any, or with a bad one, is no
+    /// failure of the command.
+    pub(crate) async fn verify_object(
+        &self,
+        repository: &Path,
+        command: &'static str,
+        object: &str,
+        keyring: &Path,
+    ) -> Result<String, CommandError> {
+        let io = |error: std::io::Error| CommandError::Io {
+            command: command.to_owned(),
+            reason: error.to_string(),
+        };
+        let home = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
+        let mut environment = Environment::default();
+        environment.set("GNUPGHOME", &keyring.display().to_string());
+        let git = Git {
+            program: &self.options.program,
+            limits: &self.options.limits,
+            timeout: self.options.limits.timeout,
+            home: home.path().to_owned(),
+            environment,
+            protocols: "",
+            secrets: Vec::new(),
+        };
+        let finished = git.finish(repository, &[command, "--raw", "--", object]).await?;
+        Ok(String::from_utf8_lossy(&finished.errors).into_owned())
+    }
+
+    /// Puts public keys into a directory that gpg can use.
+    pub(crate) async fn import_keys(&self, home: &Path, keys: &Path) -> Result<(), CommandError> {
+        let git = Git {
+            program: Path::new("gpg"),
+            limits: &self.options.limits,
+            timeout: self.options.limits.timeout,
+            home: home.to_owned(),
+            environment: Environment::default(),
+            protocols: "",
+            secrets: Vec::new(),
+        };
+        let home = home.display().to_string();
+        let keys_file = keys.display().to_string();
+        let arguments =
+            ["--batch", "--no-autostart", "--no-tty", "--homedir", &home, "--import", "--", &keys_file];
+        git.run(keys.parent().unwrap_or(keys), &arguments).await.map(drop)
+    }
+
+    pub(super) async fn git<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        directory: &Path,
+        arguments: &[S],
+    ) -> Result<Vec<u8>, CommandError> {
+        self.git_within(self.options.limits.timeout, url, access, directory, arguments).await
+    }
+
+    pub(super) async fn git_within<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        timeout: Duration,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        directory: &Path,
+        arguments: &[S],
+    ) -> Result<Vec<u8>, CommandError> {
+        let io = |error: std::io::Error| CommandError::Io {
+            command: "setup".to_owned(),
+            reason: error.to_string(),
+        };
+        let scratch = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
+        let home = scratch.path().join("home");
+        std::fs::create_dir(&home).map_err(io)?;
+        let mut environment = access.environment(url, scratch.path()).map_err(io)?;
+        for (key, value) in CONFIG {
+            environment.config(key, value);
+        }
+        // A user without password is most likely a token.
+        let is_token =
+            url.transport() != Transport::Ssh && url.password().is_none() && access.password.is_none();
+        let token = url.username().filter(|_| is_token);
+        let secrets = access.secrets().chain(url.password().map(Secret::expose)).chain(token);
+        let secrets = secrets.filter(|text| !text.is_empty()).map(str::to_owned).collect();
+        let git = Git {
+            program: &self.options.program,
+            limits: &self.options.limits,
+            timeout,
+            home,
+            environment,
+            protocols: match url.transport() {
+                // A server may send its visitors from http to https, never anywhere else.
+                Transport::Http | Transport::Https => "http:https",
+                other => other.scheme(),
+            },
+            secrets,
+        };
+        git.run(directory, arguments).await
+    }
+}
+
+/// Settings for every run, which no repository can change.
+const CONFIG: [(&str, &str); 10] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.askPass", "true"),
+    ("gc.autoDetach", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("transfer.bundleURI", "false"),
+    ("uploadpack.packObjectsHook", ""),
+    // A server that trickles bytes is as good as dead.
+    ("http.lowSpeedLimit", "1000"),
+    ("http.lowSpeedTime", "30"),
+    ("protocol.version", "2"),
+];

@@ -1,0 +1,54 @@
+//! One repository: what is readable of it, and who fetches it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::disk::{self, Current};
+use super::error::FetchError;
+use super::readable::Fetched;
+
+/// One repository.
+pub(super) struct Slot {
+    pub(super) directory: PathBuf,
+    /// Callers with the same credentials share fetches, and so do those of them who want one more commit or ref.
+    pub(super) lanes: Mutex<HashMap<String, Arc<Lane>>>,
+    /// Held while the mirror on disk is changed.
+    pub(super) disk: tokio::sync::Mutex<()>,
+    pub(super) current: Mutex<Option<Arc<Current>>>,
+    pub(super) damaged: Arc<AtomicBool>,
+}
+
+/// The callers who share their fetches.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// When the server was asked last, and what came of it.
+    pub(super) served: tokio::sync::Mutex<Option<(Instant, Result<Fetched, FetchError>)>>,
+}
+
+impl Slot {
+    pub(super) fn lane(&self, name: String) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lanes.entry(name).or_default())
+    }
+
+    /// The last one who leaves takes the lane along: there may be any number of commits in the course of time.
+    pub(super) fn leave_lane(&self, name: &str, lane: Arc<Lane>) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(lane);
+        if lanes.get(name).is_some_and(|lane| Arc::strong_count(lane) == 1) {
+            lanes.remove(name);
+        }
+    }
+
+    /// What is readable now, read from the disk the first time.
+    pub(super) fn current(&self) -> Option<Arc<Current>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none() {
+            *current = disk::load(&self.directory).map(Arc::new);
+        }
+        current.clone()
+    }
+}

@@ -1,0 +1,262 @@
+//! Who signed a commit: `git verify-commit` with the keys that the settings hold, and no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use plumb_core::app::CommitId;
+use sha2::{Digest as _, Sha256};
+
+use crate::access::RepoAccess;
+use crate::command::CommandError;
+use crate::mirror::{Mirror, Mirrors};
+use crate::refs::RevisionSpec;
+use crate::secret::hex;
+use crate::signature::{Signature, parse_status};
+
+/// Keys to check signatures with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyring {
+    /// A `GNUPGHOME`, private to this process.
+    pub home: PathBuf,
+}
+
+/// What must be signed, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignaturePolicy {
+    /// Ids or fingerprints of the keys that are trusted.
+    pub keys: Vec<String>,
+    /// All commits before the one that is asked for, too, back to those that seal what came before them.
+    pub whole_history: bool,
+}
+
+/// Why a commit is not trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum SignatureError {
+    /// A signature is missing, bad, or by somebody else.
+    #[error("{what} of {repository} {why}; the project asks for a signature by one of its keys")]
+    Untrusted {
+        /// The commit or tag.
+        what: String,
+        /// Where.
+        repository: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The history is too long to be checked.
+    #[error(
+        "the history of {repository} before {commit} has more than {MAX_HISTORY} commits to check; a signed \
+         commit with the trailer `{SEAL}: <reason>` vouches for all before it"
+    )]
+    TooLong {
+        /// Where.
+        repository: String,
+        /// Where it began.
+        commit: String,
+    },
+    /// git or gpg could not be run.
+    #[error("check the signature of {what}")]
+    Command {
+        /// The commit or tag.
+        what: String,
+        /// Why not.
+        #[source]
+        source: CommandError,
+    },
+    /// The keys could not be made usable.
+    #[error("make a keyring of the keys in argocd-gpg-keys-cm")]
+    Keyring(#[source] CommandError),
+}
+
+/// So many commits are checked for one revision.
+const MAX_HISTORY: usize = 5_000;
+
+/// The trailer of a commit that vouches for everything before it.
+const SEAL: &str = "Argocd-gpg-seal";
+
+impl Mirrors {
+    /// A keyring with exactly these public keys (id to armoured text).
+    pub async fn keyring(&self, keys: &BTreeMap<String, String>) -> Result<Keyring, SignatureError> {
+        let mut hasher = Sha256::new();
+        for (id, key) in keys {
+            hasher.update(format!("{id}\0{key}\0"));
+        }
+        let name = hex(&hasher.finalize());
+        // Sockets of gpg lie in it, whose paths must be short.
+        let home = self.root().join(format!("gpg-{}", name.get(..16).unwrap_or(&name)));
+        let _one_at_a_time = self.keyrings.lock().await;
+        let io = |error: std::io::Error| {
+            SignatureError::Keyring(CommandError::Io { command: "gpg".to_owned(), reason: error.to_string() })
+        };
+        if home.join("ready").exists() {
+            return Ok(Keyring { home });
+        }
+        // What a stopped process left half made.
+        let _ = std::fs::remove_dir_all(&home);
+        crate::mirror::make_private(&home).map_err(io)?;
+        for (index, key) in keys.values().enumerate() {
+            let file = home.join(format!("key-{index}.asc"));
+            std::fs::File::create(&file).and_then(|mut file| file.write_all(key.as_bytes())).map_err(io)?;
+            // One that cannot be read leaves the others; commits that it signed stay unknown.
+            if let Err(error) = self.import_keys(&home, &file).await
+                && !matches!(error, CommandError::Failed { .. })
+            {
+                return Err(SignatureError::Keyring(error));
+            }
+        }
+        std::fs::write(home.join("ready"), "").map_err(io)?;
+        Ok(Keyring { home })
+    }
+
+    /// Is the commit, which `spec` was resolved to, signed as the policy asks? For an annotated tag it is the tag
+    /// that must be.
+    pub async fn check_signatures(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
+        spec: &RevisionSpec,
+        commit: &CommitId,
+        policy: &SignaturePolicy,
+        keyring: &Keyring,
+    ) -> Result<(), SignatureError> {
+        let tag = mirror.annotated_tag(spec, commit);
+        if let Some((name, hash)) = &tag {
+            let what = format!("tag {}", name.trim_start_matches("refs/tags/"));
+            self.check_one(mirror, access, ("verify-tag", hash), what, policy, keyring).await?;
+        }
+        if tag.is_some() && !policy.whole_history {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        let mut waiting = vec![commit.to_string()];
+        while let Some(commit) = waiting.pop() {
+            if !seen.insert(commit.clone()) {
+                continue;
+            }
+            let repository = || mirror.url().to_string();
+            if seen.len() > MAX_HISTORY {
+                return Err(SignatureError::TooLong { repository: repository(), commit });
+            }
+            let what = format!("commit {commit}");
+            self.check_one(mirror, access, ("verify-commit", &commit), what, policy, keyring).await?;
+            if !policy.whole_history {
+                return Ok(());
+            }
+            let (parents, message) = mirror.history(&commit).ok_or_else(|| SignatureError::Untrusted {
+                what: format!("commit {commit}"),
+                repository: repository(),
+                why: "cannot be read".to_owned(),
+            })?;
+            if !is_seal(&message) {
+                waiting.extend(parents);
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_one(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
+        (command, object): (&'static str, &str),
+        what: String,
+        policy: &SignaturePolicy,
+        keyring: &Keyring,
+    ) -> Result<(), SignatureError> {
+        let untrusted = |why: String| SignatureError::Untrusted {
+            what: what.clone(),
+            repository: mirror.url().to_string(),
+            why,
+        };
+        let signature = self
+            .signature(mirror, access, (command, object), keyring)
+            .await
+            .map_err(|source| SignatureError::Command { what: what.clone(), source })?;
+        match signature {
+            Signature::Good { key, fingerprint, primary } => {
+                let trusted = policy.keys.iter().any(|id| is_key(id, &[&key, &fingerprint, &primary]));
+                let why = || format!("is signed by key {key}, which the project does not name");
+                if trusted { Ok(()) } else { Err(untrusted(why())) }
+            }
+            Signature::UnknownKey { key } => {
+                Err(untrusted(format!("is signed by key {key}, which is not in argocd-gpg-keys-cm")))
+            }
+            Signature::Bad { reason } => {
+                Err(untrusted(format!("has a signature that does not count: {reason}")))
+            }
+            Signature::None => Err(untrusted("is not signed".to_owned())),
+        }
+    }
+
+    async fn signature(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
+        (command, object): (&'static str, &str),
+        keyring: &Keyring,
+    ) -> Result<Signature, CommandError> {
+        // By hash, so it never changes.
+        let key = (keyring.home.clone(), object.to_owned());
+        if let Some(known) = self.checked.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known.clone());
+        }
+        let missing = || CommandError::Io { command: command.to_owned(), reason: "no mirror".to_owned() };
+        let directory = self.repository_path(mirror.url(), access).ok_or_else(missing)?;
+        let output = self.verify_object(&directory, command, object, &keyring.home).await?;
+        let signature = parse_status(&output);
+        // A key may be imported or expire: only good signatures are remembered.
+        if matches!(signature, Signature::Good { .. }) {
+            self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key, signature.clone());
+        }
+        Ok(signature)
+    }
+
+    /// Checks the signature of a commit that was fetched.
+    pub async fn verify(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
+        commit: &CommitId,
+        keyring: &Keyring,
+    ) -> Result<Signature, CommandError> {
+        self.signature(mirror, access, ("verify-commit", commit.as_str()), keyring).await
+    }
+}
+
+/// Does an id, or a fingerprint, mean one of these keys? Short ids can be made to collide, so 16 digits at least.
+fn is_key(id: &str, keys: &[&str]) -> bool {
+    let id = id.trim().trim_start_matches("0x").to_ascii_uppercase();
+    id.len() >= 16 && keys.iter().any(|key| key.ends_with(&id))
+}
+
+/// Is the trailer in the last paragraph of the message?
+fn is_seal(message: &str) -> bool {
+    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    let mut lines = last.lines().filter_map(|line| line.split_once(':'));
+    message.trim_end().contains("\n\n")
+        && lines.any(|(key, value)| key.eq_ignore_ascii_case(SEAL) && !value.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_named_by_long_ids() {
+        let fingerprint = "FFFF00000123456789ABCDEF";
+        assert!(is_key("0x0123456789abcdef", &[fingerprint]));
+        assert!(is_key(fingerprint, &[fingerprint]));
+        assert!(!is_key("89ABCDEF", &[fingerprint]), "short ids collide");
+        assert!(!is_key("", &[fingerprint]));
+    }
+
+    #[test]
+    fn seals_are_trailers() {
+        assert!(is_seal("Trust us\n\nLong text.\n\nArgocd-gpg-seal: reviewed\nSigned-off-by: x\n"));
+        assert!(is_seal("Trust us\n\nargocd-gpg-seal: reviewed"));
+        assert!(!is_seal("Argocd-gpg-seal: in the subject"));
+        assert!(!is_seal("Trust us\n\nArgocd-gpg-seal: early\n\nMore text."));
+        assert!(!is_seal("Trust us\n\nArgocd-gpg-seal:\n"));
+    }
+}

@@ -1,0 +1,110 @@
+//! One kind in one version, and the URL paths of its objects.
+
+use plumb_core::object::GroupVersionKind;
+
+use crate::error::ApiError;
+
+/// A kind in one version with what its paths need.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// Group, version and kind.
+    pub gvk: GroupVersionKind,
+    /// Name of its objects in paths.
+    pub plural: String,
+    /// Do its objects live in namespaces?
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        self.gvk.api_version()
+    }
+
+    /// The path of this kind's objects, in one namespace or in all.
+    pub(crate) fn collection_path(&self, namespace: Option<&str>) -> Result<String, ApiError> {
+        let mut path = if self.gvk.group.is_empty() {
+            format!("/api/{}", segment(&self.gvk.version)?)
+        } else {
+            format!("/apis/{}/{}", segment(&self.gvk.group)?, segment(&self.gvk.version)?)
+        };
+        if let (true, Some(namespace)) = (self.namespaced, namespace) {
+            path.push_str("/namespaces/");
+            path.push_str(&segment(namespace)?);
+        }
+        path.push('/');
+        path.push_str(&segment(&self.plural)?);
+        Ok(path)
+    }
+
+    /// The path of one object, or of one of its subresources.
+    pub(crate) fn object_path(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: Option<&str>,
+    ) -> Result<String, ApiError> {
+        if self.namespaced && namespace.is_none() {
+            return Err(ApiError::Malformed {
+                what: format!("{} {name}", self.gvk.kind),
+                why: "objects of this kind live in a namespace and none is given",
+            });
+        }
+        let mut path = self.collection_path(namespace)?;
+        path.push('/');
+        path.push_str(&segment(name)?);
+        if let Some(subresource) = subresource {
+            path.push('/');
+            path.push_str(&segment(subresource)?);
+        }
+        Ok(path)
+    }
+}
+
+/// One step of a path. Names come from Git and may hold anything: a `..` or a `/` must never lead to another
+/// object than the one that was judged.
+fn segment(text: &str) -> Result<String, ApiError> {
+    if text.is_empty() || text == "." || text == ".." {
+        return Err(ApiError::Malformed { what: format!("the name `{text}`"), why: "it is no name" });
+    }
+    Ok(percent_encode(text))
+}
+
+/// Encodes all but the characters that RFC 3986 calls unreserved, and `:`, which RBAC names are full of.
+pub(crate) fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pods() -> Resource {
+        Resource {
+            gvk: GroupVersionKind::from_api_version("v1", "Pod"),
+            plural: "pods".to_owned(),
+            namespaced: true,
+        }
+    }
+
+    #[test]
+    fn a_hostile_name_stays_one_step_of_the_path() {
+        let path = pods().object_path(Some("a"), "../../secrets/x?y#z%2f", None).unwrap();
+        assert_eq!(path, "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets%2Fx%3Fy%23z%252f");
+        assert!(pods().object_path(Some(".."), "x", None).is_err());
+        assert!(pods().object_path(Some("a"), "", None).is_err());
+        assert!(pods().object_path(None, "x", None).is_err());
+    }
+}

@@ -1,0 +1,29 @@
+//! The last discovery answers with their entity tags.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+
+/// The last answers with their entity tags: an unchanged cluster answers `304` without a body.
+#[derive(Default)]
+pub(crate) struct DiscoveryCache {
+    answers: Mutex<BTreeMap<&'static str, Tagged>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Tagged {
+    pub(crate) etag: String,
+    pub(crate) body: Bytes,
+    pub(crate) content_type: String,
+}
+
+impl DiscoveryCache {
+    pub(crate) fn get(&self, path: &'static str) -> Option<Tagged> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    }
+
+    pub(crate) fn put(&self, path: &'static str, tagged: Tagged) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(path, tagged);
+    }
+}

@@ -1,0 +1,142 @@
+//! The records and their indices, and how names become numbers.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use plumb_core::object::{GroupKind, ObjectKey};
+
+use super::super::pack::{Packed, Samples};
+use super::super::record::{Address, KindId, Record, Uid};
+use crate::catalog::Resource;
+
+/// Position of a record. Free ones are used again.
+pub(in crate::live) type Id = u32;
+
+#[derive(Default)]
+pub(in crate::live) struct State {
+    pub(super) records: Vec<Option<Record>>,
+    pub(super) free: Vec<Id>,
+    pub(super) kinds: Vec<GroupKind>,
+    pub(super) kind_ids: HashMap<GroupKind, KindId>,
+    pub(super) texts: HashSet<Arc<str>>,
+    pub(super) tables: BTreeMap<KindId, Table>,
+    pub(super) by_uid: HashMap<Uid, Id>,
+    pub(super) children: HashMap<Uid, Vec<Id>>,
+    pub(super) marked: HashMap<Arc<str>, Vec<Id>>,
+    pub(super) referrers: HashMap<Address, Vec<Id>>,
+    pub(super) wanted: HashMap<Address, Vec<Arc<str>>>,
+    pub(super) wanted_by: HashMap<Arc<str>, Vec<Address>>,
+}
+
+/// The objects of one kind.
+pub(in crate::live) struct Table {
+    pub(in crate::live) resource: Resource,
+    pub(in crate::live) names: HashMap<(Option<Arc<str>>, Arc<str>), Id>,
+    pub(in crate::live) samples: Samples,
+    pub(in crate::live) scopes: Vec<Scope>,
+}
+
+/// What one watch covers: all of a kind, or its objects in one namespace.
+#[derive(Debug, Default)]
+pub(in crate::live) struct Scope {
+    pub(in crate::live) namespace: Option<String>,
+    /// All changes up to here are in the store.
+    pub(in crate::live) position: u64,
+    pub(in crate::live) round: u32,
+    pub(in crate::live) listed: bool,
+    /// Why it does not get on, if it does not.
+    pub(in crate::live) trouble: Option<String>,
+    /// The server is away, or does not know us any more: what is here may be old.
+    pub(in crate::live) lost: bool,
+    /// We may not list it, and the settings say to do without.
+    pub(in crate::live) skipped: bool,
+}
+
+/// What a watch or a write says about an object.
+pub(in crate::live) struct Seen {
+    pub(in crate::live) address: Address,
+    pub(in crate::live) uid: Uid,
+    pub(in crate::live) version: u64,
+    pub(in crate::live) created: i64,
+    pub(in crate::live) terminating: bool,
+    pub(in crate::live) mark: Option<Arc<str>>,
+    pub(in crate::live) parents: Box<[Uid]>,
+    pub(in crate::live) refs: Box<[Address]>,
+    pub(in crate::live) images: Box<[Arc<str>]>,
+    pub(in crate::live) body: Option<Packed>,
+}
+
+impl State {
+    /// One copy of each text that many objects share.
+    pub(in crate::live) fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        // Texts that nobody uses any more go when the set would have to grow. If few went, it grows now, or
+        // the next texts would all pay for another search.
+        if self.texts.len() == self.texts.capacity() {
+            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.texts.reserve(self.texts.len() / 2);
+        }
+        let fresh: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&fresh));
+        fresh
+    }
+
+    pub(in crate::live) fn kind_id(&mut self, kind: &GroupKind) -> KindId {
+        if let Some(id) = self.kind_ids.get(kind) {
+            return *id;
+        }
+        let id = KindId::try_from(self.kinds.len()).unwrap_or(KindId::MAX);
+        self.kinds.push(kind.clone());
+        self.kind_ids.insert(kind.clone(), id);
+        id
+    }
+
+    /// The address of a key, for putting it somewhere.
+    pub(in crate::live) fn address(&mut self, key: &ObjectKey) -> Address {
+        let kind = self.kind_id(&key.group_kind());
+        let namespace = key.namespace.as_deref().map(|namespace| self.intern(namespace));
+        Address { kind, namespace, name: self.intern(&key.name) }
+    }
+
+    /// The address of a key, for looking it up.
+    pub(super) fn find_address(&self, key: &ObjectKey) -> Option<Address> {
+        let kind = *self.kind_ids.get(&key.group_kind())?;
+        Some(Address {
+            kind,
+            namespace: key.namespace.as_deref().map(Into::into),
+            name: key.name.as_str().into(),
+        })
+    }
+
+    pub(in crate::live) fn key(&self, address: &Address) -> ObjectKey {
+        let (group, kind) = usize::try_from(address.kind)
+            .ok()
+            .and_then(|at| self.kinds.get(at))
+            .map(|kind| (kind.group.clone(), kind.kind.clone()))
+            .unwrap_or_default();
+        ObjectKey::new(group, kind, address.namespace.as_deref().map(str::to_owned), address.name.to_string())
+    }
+
+    pub(super) fn at(id: Id) -> usize {
+        usize::try_from(id).unwrap_or(usize::MAX)
+    }
+
+    pub(in crate::live) fn record(&self, id: Id) -> Option<&Record> {
+        self.records.get(Self::at(id))?.as_ref()
+    }
+
+    pub(super) fn record_mut(&mut self, id: Id) -> Option<&mut Record> {
+        self.records.get_mut(Self::at(id))?.as_mut()
+    }
+
+    pub(in crate::live) fn find(&self, address: &Address) -> Option<Id> {
+        let table = self.tables.get(&address.kind)?;
+        table.names.get(&(address.namespace.clone(), Arc::clone(&address.name))).copied()
+    }
+
+    pub(in crate::live) fn find_key(&self, key: &ObjectKey) -> Option<Id> {
+        self.find(&self.find_address(key)?)
+    }
+}

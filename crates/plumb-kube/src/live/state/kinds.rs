@@ -1,0 +1,102 @@
+//! Which kinds are watched, and how far each watch has come.
+
+use std::collections::HashMap;
+
+use plumb_core::object::{GroupKind, ObjectKey};
+
+use super::super::pack::Samples;
+use super::super::record::{Change, KindId};
+use super::data::{Id, Scope, State, Table};
+use crate::catalog::Resource;
+
+impl State {
+    /// Makes room for a kind, or moves it to another version.
+    pub(in crate::live) fn open_table(
+        &mut self,
+        resource: &Resource,
+        namespaces: &[Option<String>],
+    ) -> KindId {
+        let id = self.kind_id(&resource.gvk.group_kind());
+        let scopes = || {
+            let scope =
+                |namespace: &Option<String>| Scope { namespace: namespace.clone(), ..Scope::default() };
+            namespaces.iter().map(scope).collect()
+        };
+        if let Some(table) = self.tables.get_mut(&id) {
+            // In another version the same state of an object looks different: all of them are taken anew.
+            table.resource = resource.clone();
+            table.scopes = scopes();
+            table.samples = Samples::default();
+            let ids: Vec<Id> = table.names.values().copied().collect();
+            for id in ids {
+                if let Some(record) = self.record_mut(id) {
+                    record.version = 0;
+                    record.body = None;
+                }
+            }
+        } else {
+            let table = Table {
+                resource: resource.clone(),
+                names: HashMap::new(),
+                samples: Samples::default(),
+                scopes: scopes(),
+            };
+            self.tables.insert(id, table);
+        }
+        id
+    }
+
+    /// Forgets a kind that is not served any more, with its objects.
+    pub(in crate::live) fn close_table(&mut self, kind: KindId) -> Vec<Change> {
+        let Some(table) = self.tables.get(&kind) else { return Vec::new() };
+        let ids: Vec<Id> = table.names.values().copied().collect();
+        let changes = ids.into_iter().filter_map(|id| self.remove(id)).collect();
+        self.tables.remove(&kind);
+        changes
+    }
+
+    pub(in crate::live) fn table(&self, kind: KindId) -> Option<&Table> {
+        self.tables.get(&kind)
+    }
+
+    pub(in crate::live) fn table_mut(&mut self, kind: KindId) -> Option<&mut Table> {
+        self.tables.get_mut(&kind)
+    }
+
+    pub(in crate::live) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.values()
+    }
+
+    pub(in crate::live) fn table_of(&self, kind: &GroupKind) -> Option<(KindId, &Table)> {
+        let id = *self.kind_ids.get(kind)?;
+        Some((id, self.tables.get(&id)?))
+    }
+
+    pub(in crate::live) fn scope_mut(&mut self, kind: KindId, scope: usize) -> Option<&mut Scope> {
+        self.tables.get_mut(&kind)?.scopes.get_mut(scope)
+    }
+
+    /// The kinds whose objects are not all known, with what is in the way.
+    pub(in crate::live) fn unlisted(&self) -> Vec<(GroupKind, Option<String>)> {
+        let waiting = |table: &Table| {
+            let scope = table.scopes.iter().find(|scope| !scope.listed && !scope.skipped)?;
+            Some((table.resource.gvk.group_kind(), scope.trouble.clone()))
+        };
+        self.tables.values().filter_map(waiting).collect()
+    }
+
+    /// What keeps a watch from the server, if one is kept from it.
+    pub(in crate::live) fn lost(&self) -> Option<&str> {
+        let scopes = self.tables.values().flat_map(|table| &table.scopes);
+        scopes.filter(|scope| scope.lost).map(|scope| scope.trouble.as_deref().unwrap_or_default()).next()
+    }
+
+    /// Is an object of this key, if it is not here, known to be absent?
+    pub(in crate::live) fn covers(&self, key: &ObjectKey) -> bool {
+        let Some((_, table)) = self.table_of(&key.group_kind()) else { return false };
+        table
+            .scopes
+            .iter()
+            .any(|scope| scope.listed && (scope.namespace.is_none() || scope.namespace == key.namespace))
+    }
+}
