@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use plumb_core::app::AppId;
-use plumb_core::desired::{Complete, DesiredSet, ObjectOptions, Propagation, PruneOption};
+use plumb_core::desired::{Complete, DesiredSet, Propagation};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
@@ -17,8 +17,8 @@ use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::{Command, Success, Verb};
 use plumb_kube::{
-    ApiError, Applied, DeleteOptions, DeletePermit, DeletionProof, DeletionReason, Impersonation, Ownership,
-    Patch, PatchOptions, ProjectAnswer, Target, Tombstone, WriteError, WriteFacts, WritePermit,
+    ApiError, Applied, DeleteOptions, DeletePermit, DeletionGround, Impersonation, Ownership, Patch,
+    PatchOptions, ProjectAnswer, Refusal, Target, TombstoneKept, WriteError, WriteFacts, WritePermit,
 };
 use serde_json::{Value, json};
 use tracing::debug;
@@ -282,22 +282,14 @@ impl Executor<'_> {
         let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(pruned());
         };
-        // The plan may be days old, if a person had to confirm: what the object says by now counts.
-        let options_allow = ObjectOptions::parse(&live).prune != Some(PruneOption::Never);
-        if options_allow && knowledge.held.is_none() {
-            self.bury(key, &live, TombstoneReason::Pruned).await?;
-        }
-        let proof = DeletionProof {
-            reason: DeletionReason::Prune { desired: self.desired, allow_empty: self.allow_empty },
-            live_complete: self.cluster.store.is_complete_within(LISTED_WITHIN).await,
-            // The plan holds a prune back until its guards are satisfied.
-            within_budget: true,
-            options_allow,
-            tombstone: Tombstone::Kept,
-        };
+        let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
+        let store = &self.cluster.store;
+        let proof = store.prove_deletions(self.desired, LISTED_WITHIN).await.map_err(no_proof)?;
+        let ground = DeletionGround::Prune { proof: &proof, allow_empty: self.allow_empty };
         let mut facts = self.facts(key, &knowledge);
         facts.paused = facts.paused.or_else(|| knowledge.held.clone());
-        self.delete(key, &live, facts, &proof, propagation).await?;
+        let permit = DeletePermit::judge(facts, &live, ground)?;
+        self.delete(permit, &live, TombstoneReason::Pruned, propagation).await?;
         Ok(pruned())
     }
 
@@ -312,16 +304,11 @@ impl Executor<'_> {
         let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(());
         };
-        self.bury(key, &live, TombstoneReason::AppDeleted).await?;
-        let proof = DeletionProof {
-            reason: DeletionReason::AppDeleted,
-            live_complete: self.cluster.store.is_complete_within(LISTED_WITHIN).await,
-            within_budget: true,
-            options_allow: true,
-            tombstone: Tombstone::Kept,
-        };
-        let facts = self.facts(key, &knowledge);
-        self.delete(key, &live, facts, &proof, propagation).await
+        let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
+        let listed = self.cluster.store.all_listed_within(LISTED_WITHIN).await.map_err(no_proof)?;
+        let ground = DeletionGround::AppDeleted { listed: &listed };
+        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, ground)?;
+        self.delete(permit, &live, TombstoneReason::AppDeleted, propagation).await
     }
 
     async fn delete_hook(
@@ -334,20 +321,9 @@ impl Executor<'_> {
         let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(Success::default());
         };
-        let is_ours = knowledge.owner == Owner::ThisApp;
-        if !is_ours {
-            self.bury(key, &live, TombstoneReason::Recreated).await?;
-        }
+        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, DeletionGround::FinishedHook)?;
         self.release_hook(key).await?;
-        let proof = DeletionProof {
-            reason: DeletionReason::HookFinished,
-            live_complete: true,
-            within_budget: true,
-            options_allow: true,
-            tombstone: if is_ours { Tombstone::NotNeeded } else { Tombstone::Kept },
-        };
-        let facts = self.facts(key, &knowledge);
-        self.delete(key, &live, facts, &proof, propagation).await?;
+        self.delete(permit, &live, TombstoneReason::Recreated, propagation).await?;
         Ok(Success::default())
     }
 
@@ -383,28 +359,32 @@ impl Executor<'_> {
         last
     }
 
+    /// Deletes an object, after its tombstone was written if the permit asks for one.
     async fn delete(
         &self,
-        key: &ObjectKey,
-        live: &Manifest,
-        facts: WriteFacts,
-        proof: &DeletionProof<'_>,
+        permit: DeletePermit,
+        live: &Arc<Manifest>,
+        reason: TombstoneReason,
         propagation: Propagation,
     ) -> Result<(), WriteError> {
-        let permit = DeletePermit::judge(facts, live.uid().unwrap_or_default(), proof)?;
+        let permit = if permit.needs_tombstone() {
+            let tombstone = self.keep_tombstone(permit.key(), live, reason).await?;
+            permit.with_tombstone(&tombstone)
+        } else {
+            permit
+        };
         let Some(target) = Target::of(live) else { return Ok(()) };
-        debug_assert_eq!(target.name, key.name);
         let options = DeleteOptions { propagation, ..DeleteOptions::default() };
         self.cluster.gate.delete(&permit, &target, &options).await?;
         Ok(())
     }
 
-    async fn bury(
+    async fn keep_tombstone(
         &self,
         key: &ObjectKey,
         live: &Arc<Manifest>,
         reason: TombstoneReason,
-    ) -> Result<(), WriteError> {
+    ) -> Result<TombstoneKept, WriteError> {
         let tombstone = plumb_core::plan::Tombstone {
             app: self.app.clone(),
             server: self.cluster.server.to_string(),

@@ -17,7 +17,8 @@ use plumb_core::app::{AppId, ClusterRef};
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_kube::{
-    ClusterClient, Gate, OwnWrite, Reason, Selection, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, Target, WriteError,
+    ClusterClient, Gate, OwnWrite, Refusal, Selection, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, Target,
+    TombstoneKept, WriteError,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -37,17 +38,17 @@ const OBJECT: &str = "plumb.dev/object";
 /// A tombstone cannot be larger than a Secret may be; nor is a decompression bomb unpacked.
 const LARGEST_OBJECT: u64 = 8 * 1024 * 1024;
 
-/// Stores the object. Only after this succeeded may it be deleted.
-pub(crate) async fn write(gate: &Gate, namespace: &str, tombstone: &Tombstone) -> Result<(), WriteError> {
-    let Some(manifest) = secret(namespace, tombstone) else { return Ok(()) };
-    let create = OwnWrite::Create { manifest, field_manager: "plumb".to_owned() };
-    match gate.write_own(&create).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.api().and_then(plumb_kube::ApiError::reason) == Some(&Reason::AlreadyExists) => {
-            Ok(())
-        }
-        Err(error) => Err(error),
-    }
+/// Stores the object. The gate deletes nothing before this succeeded.
+pub(crate) async fn write(
+    gate: &Gate,
+    namespace: &str,
+    tombstone: &Tombstone,
+) -> Result<TombstoneKept, WriteError> {
+    let Some(secret) = secret(namespace, tombstone) else {
+        let why = "its tombstone cannot be written as JSON";
+        return Err(Refusal::NotDeleted { key: tombstone.key.clone(), why }.into());
+    };
+    gate.keep_tombstone(&tombstone.live, secret).await
 }
 
 /// Removes the tombstones that are older than the settings keep them. What cannot be read or removed stays.

@@ -49,7 +49,7 @@ async fn connect(kubeconfig: &Path, protocol: Protocol) -> ClusterClient {
 
 async fn apply(gate: &Gate, object: Value) -> Manifest {
     let manifest = Manifest::new(object).unwrap();
-    let permit = WritePermit::asked_by_person(manifest.key().unwrap());
+    let permit = WritePermit::requested_by_user(manifest.key().unwrap());
     gate.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap().manifest
 }
 

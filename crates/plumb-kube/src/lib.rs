@@ -37,13 +37,13 @@ pub use discovery::SchemaDocument;
 pub use error::{ApiError, Cause, ConnectError, Reason, Retry, Status};
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
-    DeletePermit, DeletionProof, DeletionReason, Gate, OwnWrite, Ownership, ProjectAnswer, Refusal,
-    TOMBSTONE_PREFIX, TOMBSTONE_TYPE, Tombstone, WriteError, WriteFacts, WritePermit,
+    DeletePermit, DeletionGround, Gate, OwnWrite, Ownership, ProjectAnswer, Refusal, TOMBSTONE_PREFIX,
+    TOMBSTONE_TYPE, TombstoneKept, WriteError, WriteFacts, WritePermit,
 };
 pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions};
 pub use live::{
-    Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize, Touched, Uid,
-    never_watched, owner_by,
+    AllListed, Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize,
+    Touched, Uid, never_watched, owner_by,
 };
 pub use read::{LogOptions, LogStream, Selection};
 pub use request_log::{RequestObserver, RequestRecord};

@@ -83,7 +83,7 @@ pub(crate) async fn apply_all(
         let manifest = manifest(object)?;
         let Some(key) = manifest.key() else { continue };
         wait_until_served(client, &key).await?;
-        let permit = WritePermit::asked_by_person(key.clone());
+        let permit = WritePermit::requested_by_user(key.clone());
         gate.apply(&permit, &manifest, &options)
             .await
             .map_err(|error| CommandError::write(format!("apply {key}"), error))?;

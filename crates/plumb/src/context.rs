@@ -136,7 +136,7 @@ pub(crate) async fn create(client: &ClusterClient, object: &Manifest) -> Result<
     let what = || format!("create {}", described(object));
     let key = object.key().ok_or_else(|| CommandError::new(format!("{}: it has no name", what())))?;
     gate(client)
-        .create(&WritePermit::asked_by_person(key), object, FIELD_MANAGER)
+        .create(&WritePermit::requested_by_user(key), object, FIELD_MANAGER)
         .await
         .map_err(|error| CommandError::write(what(), error))
 }
@@ -150,7 +150,7 @@ pub(crate) async fn change(
     let key = key_of(target);
     let options = PatchOptions { field_manager: Some(FIELD_MANAGER.to_owned()), subresource: None };
     gate(client)
-        .patch(&WritePermit::asked_by_person(key.clone()), target, patch, &options)
+        .patch(&WritePermit::requested_by_user(key.clone()), target, patch, &options)
         .await
         .map(|applied| applied.manifest)
         .map_err(|error| CommandError::write(format!("change {key}"), error))
@@ -166,7 +166,7 @@ pub(crate) async fn delete(
     let (Some(key), Some(target)) = (object.key(), Target::of(object)) else {
         return Err(CommandError::new(format!("{}: it has no name", what())));
     };
-    let permit = DeletePermit::asked_by_person(key, object.uid().unwrap_or_default());
+    let permit = DeletePermit::requested_by_user(key, object.uid().unwrap_or_default());
     gate(client)
         .delete(&permit, &target, options)
         .await

@@ -15,6 +15,7 @@ use crate::object::ObjectKey;
 pub struct DeletionProof {
     /// Objects and named hooks.
     wanted: BTreeSet<ObjectKey>,
+    has_objects: bool,
 }
 
 /// Why nothing may be deleted.
@@ -42,7 +43,13 @@ impl DeletionProof {
             return Err(NoProof::ManifestLost);
         }
         let hooks = desired.hooks.iter().filter_map(DesiredHook::key);
-        Ok(Self { wanted: desired.objects.keys().cloned().chain(hooks).collect() })
+        let wanted = desired.objects.keys().cloned().chain(hooks).collect();
+        Ok(Self { wanted, has_objects: !desired.objects.is_empty() })
+    }
+
+    /// True if the desired set has no objects. Hooks do not count.
+    pub fn has_no_objects(&self) -> bool {
+        !self.has_objects
     }
 
     /// Is it proven that this object left Git?

@@ -8,8 +8,8 @@ use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HowToApply, TombstoneReason};
 use plumb_core::sync::Success;
 use plumb_kube::{
-    ApiError, ApplyOptions, ClusterClient, DeletionProof, DeletionReason, FieldValidation, Reason, Tombstone,
-    WriteError, WritePermit,
+    ApiError, ApplyOptions, ClusterClient, DeletePermit, DeletionGround, FieldValidation, Reason, WriteError,
+    WritePermit,
 };
 use serde_json::Value;
 
@@ -158,16 +158,8 @@ impl Executor<'_> {
         if let Some(live) = &knowledge.live {
             // What could not come back is not deleted.
             self.can_be_created(manifest).await?;
-            self.bury(key, live, TombstoneReason::Recreated).await?;
-            let proof = DeletionProof {
-                reason: DeletionReason::Recreate,
-                live_complete: true,
-                within_budget: true,
-                options_allow: true,
-                tombstone: Tombstone::Kept,
-            };
-            let facts = self.facts(key, knowledge);
-            self.delete(key, live, facts, &proof, Propagation::Background).await?;
+            let permit = DeletePermit::judge(self.facts(key, knowledge), live, DeletionGround::Recreate)?;
+            self.delete(permit, live, TombstoneReason::Recreated, Propagation::Background).await?;
         }
         // The server may need a moment to collect what was deleted; the watch says when it is gone.
         self.until_gone(key).await;

@@ -1,114 +1,109 @@
 //! The right to delete one object.
 
-use plumb_core::desired::{Complete, DesiredSet};
-use plumb_core::object::ObjectKey;
+use plumb_core::desired::{ObjectOptions, PruneOption};
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::plan::DeletionProof;
 
 use super::permit::{Ownership, WriteFacts, WritePermit};
 use super::refusal::Refusal;
 use crate::client::Impersonation;
+use crate::live::AllListed;
 
-/// Why an object may be deleted.
+/// Why an object may be deleted. A ground that needs a proof holds it, so that a deletion without the proof does not
+/// compile.
 #[derive(Clone, Copy, Debug)]
-pub enum DeletionReason<'set> {
-    /// It is no longer in Git. The set proves that everything was rendered.
+pub enum DeletionGround<'a> {
+    /// The object left Git.
     Prune {
-        /// All that Git asks for.
-        desired: &'set Complete<DesiredSet>,
-        /// May the app become empty?
+        /// The desired set is complete and the live objects are all listed.
+        proof: &'a DeletionProof,
+        /// May a prune leave the app without objects (`allowEmpty`)?
         allow_empty: bool,
     },
-    /// Its Application is being deleted, with its objects.
-    AppDeleted,
-    /// A hook's object whose delete policy says so.
-    HookFinished,
-    /// It is made anew at once, because a field that cannot be changed has to (`Replace` and `Force`).
+    /// The Application is being deleted together with its objects.
+    AppDeleted {
+        /// The live objects are all listed: the app's objects are known.
+        listed: &'a AllListed,
+    },
+    /// The delete policy of a hook asks for it.
+    FinishedHook,
+    /// plumb creates the object again at once, because an immutable field has to change (`Replace` and `Force`).
     Recreate,
 }
 
-/// What the deletion of one object rests on, besides the facts of any write.
-#[derive(Clone, Copy, Debug)]
-pub struct DeletionProof<'set> {
-    /// Why.
-    pub reason: DeletionReason<'set>,
-    /// Did every watch behind the live set finish its first list?
-    pub live_complete: bool,
-    /// Does the prune budget allow it, or did a person confirm?
-    pub within_budget: bool,
-    /// Do the object's own options (`Prune=`, `Delete=`) allow it, or did a person confirm?
-    pub options_allow: bool,
-    /// Is the object in a tombstone, or is there nothing to bring back?
-    pub tombstone: Tombstone,
+/// Proof that a tombstone holds an object, so that its deletion can be undone. Only
+/// [`Gate::keep_tombstone`](super::Gate::keep_tombstone) makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TombstoneKept {
+    pub(super) uid: String,
 }
 
-/// Can the deletion be undone?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tombstone {
-    /// The object was written to a tombstone before.
-    Kept,
-    /// Nothing would be worth bringing back: a hook's object, or one that is made anew at once.
-    NotNeeded,
-    /// Not yet.
-    Missing,
-}
-
-/// The right to delete one object. It can only come out of a judgement.
+/// The right to delete one object. [`DeletePermit::judge`] checks it; a user's command needs no check.
 #[derive(Clone, Debug)]
 pub struct DeletePermit {
     pub(super) key: ObjectKey,
     pub(super) uid: String,
     pub(super) impersonation: Option<Impersonation>,
+    /// The gate deletes nothing while a tombstone is missing.
+    pub(super) needs_tombstone: bool,
 }
 
 impl DeletePermit {
-    /// Decides. `uid` is that of the object that was judged: a new one of the same name will not be deleted.
-    pub fn judge(facts: WriteFacts, uid: &str, proof: &DeletionProof<'_>) -> Result<Self, Refusal> {
-        // What Git asks for, under this very name, may be made anew, whoever left it there: a Job of an earlier
-        // `helm install` must not be in the way of the hook for ever.
-        let is_made_anew = matches!(proof.reason, DeletionReason::HookFinished | DeletionReason::Recreate);
-        if facts.ownership == Ownership::Adopted && !is_made_anew {
-            let owner = "nobody that plumb knows: it is not tracked".to_owned();
-            return Err(Refusal::Foreign { key: facts.key, owner });
+    /// Checks every fact. The permit is for `live` and its uid: another object of the same name is not deleted.
+    pub fn judge(facts: WriteFacts, live: &Manifest, ground: DeletionGround<'_>) -> Result<Self, Refusal> {
+        // An object that Git asks for under this name may be recreated whoever made it: a Job of an earlier
+        // `helm install` must not block a hook forever.
+        let is_recreated = matches!(ground, DeletionGround::FinishedHook | DeletionGround::Recreate);
+        if facts.ownership == Ownership::Adopted && !is_recreated {
+            return Err(Refusal::Untracked { key: facts.key });
         }
+        let needs_tombstone = match ground {
+            DeletionGround::Prune { .. } | DeletionGround::AppDeleted { .. } | DeletionGround::Recreate => {
+                true
+            }
+            // A hook comes from Git again. An object that was there before the hook does not.
+            DeletionGround::FinishedHook => facts.ownership != Ownership::Ours,
+        };
         let permit = WritePermit::judge(facts)?;
-        let no_proof = |why| Err(Refusal::NoProof { key: permit.key.clone(), why });
-        match proof.reason {
-            DeletionReason::Prune { desired, allow_empty } => {
-                let desired = desired.get();
-                if desired.objects.contains_key(&permit.key) {
-                    return no_proof("Git asks for it");
-                }
-                if desired.objects.is_empty() && !allow_empty {
-                    return no_proof("Git asks for nothing at all and allowEmpty is not set");
-                }
-                if !proof.live_complete {
-                    return no_proof("the live objects are not all known yet");
-                }
-                if !proof.within_budget {
-                    return no_proof("the prune budget is used up; a person has to confirm");
-                }
+        let refuse = |why| Err(Refusal::NotDeleted { key: permit.key.clone(), why });
+        if let DeletionGround::Prune { proof, allow_empty } = ground {
+            if !proof.has_left(&permit.key) {
+                return refuse("it is in Git");
             }
-            DeletionReason::AppDeleted => {
-                if !proof.live_complete {
-                    return no_proof("the live objects are not all known yet");
-                }
+            if proof.has_no_objects() && !allow_empty {
+                return refuse("Git has no objects at all and allowEmpty is not set");
             }
-            DeletionReason::HookFinished | DeletionReason::Recreate => {}
+            if ObjectOptions::parse(live).prune == Some(PruneOption::Never) {
+                return refuse("its sync options forbid it");
+            }
         }
-        if !proof.options_allow {
-            return no_proof("its options forbid it, or ask a person to confirm");
-        }
-        if proof.tombstone == Tombstone::Missing {
-            return no_proof("it is not in a tombstone yet");
-        }
-        if uid.is_empty() {
-            return no_proof("it is not known which object of that name is meant");
-        }
-        Ok(Self { key: permit.key, uid: uid.to_owned(), impersonation: permit.impersonation })
+        let Some(uid) = live.uid().filter(|uid| !uid.is_empty()) else {
+            return refuse("its uid is not known");
+        };
+        Ok(Self {
+            key: permit.key,
+            uid: uid.to_owned(),
+            impersonation: permit.impersonation,
+            needs_tombstone,
+        })
     }
 
-    /// The permit of a person at the command line, who asked for the deletion of this very object.
-    pub fn asked_by_person(key: ObjectKey, uid: &str) -> Self {
-        Self { key, uid: uid.to_owned(), impersonation: None }
+    /// The permit of a user at the command line who asked to delete this object. The facts of an app do not apply:
+    /// the user's own RBAC permissions decide.
+    pub fn requested_by_user(key: ObjectKey, uid: &str) -> Self {
+        Self { key, uid: uid.to_owned(), impersonation: None, needs_tombstone: false }
+    }
+
+    /// This permit, now that a tombstone holds the object. A tombstone of another object changes nothing.
+    #[must_use]
+    pub fn with_tombstone(self, tombstone: &TombstoneKept) -> Self {
+        let needs_tombstone = self.needs_tombstone && self.uid != tombstone.uid;
+        Self { needs_tombstone, ..self }
+    }
+
+    /// Does the gate ask for a tombstone before it deletes the object?
+    pub fn needs_tombstone(&self) -> bool {
+        self.needs_tombstone
     }
 
     /// The object that it is for.
@@ -119,82 +114,84 @@ impl DeletePermit {
 
 #[cfg(test)]
 mod tests {
-    use plumb_core::desired::DesiredObject;
-    use plumb_core::object::Manifest;
+    use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
+    use plumb_core::live::LiveSet;
     use serde_json::json;
 
     use super::super::permit::tests::{facts, key};
     use super::*;
 
-    /// What Git asks for: these `ConfigMap`s.
-    fn desired(names: &[&str]) -> Complete<DesiredSet> {
+    /// The proof for a desired set of these `ConfigMap`s.
+    fn proof(names: &[&str]) -> DeletionProof {
         let mut set = DesiredSet::default();
         for name in names {
-            let manifest = Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": "a"}}))
-            .unwrap();
             let object = DesiredObject {
                 key: key(name),
-                manifest,
-                options: plumb_core::desired::ObjectOptions::default(),
+                manifest: manifest(name, &json!({})),
+                options: ObjectOptions::default(),
                 origin: None,
             };
             set.objects.insert(key(name), object);
         }
-        Complete::rendered_without_error(set)
+        let live = LiveSet { complete: true, ..LiveSet::default() };
+        DeletionProof::new(&Complete::rendered_without_error(set), &live).unwrap()
     }
 
-    fn proof(desired: &Complete<DesiredSet>) -> DeletionProof<'_> {
-        DeletionProof {
-            reason: DeletionReason::Prune { desired, allow_empty: false },
-            live_complete: true,
-            within_budget: true,
-            options_allow: true,
-            tombstone: Tombstone::Kept,
-        }
+    fn manifest(name: &str, annotations: &serde_json::Value) -> Manifest {
+        Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "a", "uid": "u1", "annotations": annotations}}))
+        .unwrap()
     }
 
-    fn refused(facts: WriteFacts, proof: &DeletionProof<'_>) -> String {
-        DeletePermit::judge(facts, "u1", proof).unwrap_err().to_string()
+    fn prune(proof: &DeletionProof) -> DeletionGround<'_> {
+        DeletionGround::Prune { proof, allow_empty: false }
+    }
+
+    fn judge(facts: WriteFacts, ground: DeletionGround<'_>) -> Result<DeletePermit, String> {
+        DeletePermit::judge(facts, &manifest("x", &json!({})), ground).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn each_gap_in_the_proof_alone_refuses_a_deletion() {
-        let set = desired(&["y"]);
-        assert!(DeletePermit::judge(facts(), "u1", &proof(&set)).is_ok());
-        let gaps = [
-            DeletionProof { live_complete: false, ..proof(&set) },
-            DeletionProof { within_budget: false, ..proof(&set) },
-            DeletionProof { options_allow: false, ..proof(&set) },
-            DeletionProof { tombstone: Tombstone::Missing, ..proof(&set) },
-        ];
-        for gap in gaps {
-            assert!(refused(facts(), &gap).starts_with("ConfigMap a/x is not deleted"), "{gap:?}");
-        }
-        assert!(DeletePermit::judge(facts(), "", &proof(&set)).is_err());
-        assert!(
-            DeletePermit::judge(WriteFacts { paused: Some(String::new()), ..facts() }, "u1", &proof(&set))
-                .is_err()
-        );
-        // What nobody tracks is never deleted, though it may be taken over.
-        assert!(
-            DeletePermit::judge(WriteFacts { ownership: Ownership::Adopted, ..facts() }, "u1", &proof(&set))
-                .is_err()
-        );
-        // Unless Git asks for it: then it is made anew.
-        for reason in [DeletionReason::HookFinished, DeletionReason::Recreate] {
-            let adopted = WriteFacts { ownership: Ownership::Adopted, ..facts() };
-            assert!(DeletePermit::judge(adopted, "u1", &DeletionProof { reason, ..proof(&set) }).is_ok());
+    fn each_fact_alone_can_refuse_a_deletion() {
+        let proof = proof(&["y"]);
+        assert!(judge(facts(), prune(&proof)).is_ok());
+        let never = manifest("x", &json!({"argocd.argoproj.io/sync-options": "Prune=false"}));
+        let error = DeletePermit::judge(facts(), &never, prune(&proof)).unwrap_err();
+        assert_eq!(error.to_string(), "cannot delete ConfigMap a/x: its sync options forbid it");
+        let unknown = Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "x", "namespace": "a"}}));
+        assert!(DeletePermit::judge(facts(), &unknown.unwrap(), prune(&proof)).is_err());
+        assert!(judge(WriteFacts { paused: Some(String::new()), ..facts() }, prune(&proof)).is_err());
+        let adopted = || WriteFacts { ownership: Ownership::Adopted, ..facts() };
+        assert!(judge(adopted(), prune(&proof)).is_err(), "an untracked object is not deleted");
+        // An object that Git asks for is recreated even if plumb did not make it.
+        for ground in [DeletionGround::FinishedHook, DeletionGround::Recreate] {
+            assert!(judge(adopted(), ground).is_ok());
         }
     }
 
     #[test]
-    fn what_git_asks_for_is_not_pruned_and_nothing_at_all_is_not_believed() {
-        let wanted = desired(&["x", "y"]);
-        assert_eq!(refused(facts(), &proof(&wanted)), "ConfigMap a/x is not deleted: Git asks for it");
-        let empty = desired(&[]);
-        assert!(refused(facts(), &proof(&empty)).contains("allowEmpty"));
-        let reason = DeletionReason::Prune { desired: &empty, allow_empty: true };
-        assert!(DeletePermit::judge(facts(), "u1", &DeletionProof { reason, ..proof(&empty) }).is_ok());
+    fn an_object_in_git_is_not_pruned_and_an_empty_desired_set_prunes_nothing() {
+        let wanted = proof(&["x", "y"]);
+        let refused = judge(facts(), prune(&wanted)).unwrap_err();
+        assert_eq!(refused, "cannot delete ConfigMap a/x: it is in Git");
+        let empty = proof(&[]);
+        assert!(judge(facts(), prune(&empty)).unwrap_err().contains("allowEmpty"));
+        assert!(judge(facts(), DeletionGround::Prune { proof: &empty, allow_empty: true }).is_ok());
+    }
+
+    #[test]
+    fn a_deletion_that_git_cannot_undo_needs_a_tombstone_of_the_same_object() {
+        let proof = proof(&["y"]);
+        let permit = judge(facts(), prune(&proof)).unwrap();
+        assert!(permit.needs_tombstone());
+        let other = TombstoneKept { uid: "u2".to_owned() };
+        let permit = permit.with_tombstone(&other);
+        assert!(permit.needs_tombstone());
+        assert!(!permit.with_tombstone(&TombstoneKept { uid: "u1".to_owned() }).needs_tombstone());
+        let hook = |ownership| judge(WriteFacts { ownership, ..facts() }, DeletionGround::FinishedHook);
+        assert!(!hook(Ownership::Ours).unwrap().needs_tombstone());
+        assert!(hook(Ownership::Adopted).unwrap().needs_tombstone());
+        assert!(!DeletePermit::requested_by_user(key("x"), "u1").needs_tombstone());
     }
 }

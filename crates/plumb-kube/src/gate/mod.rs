@@ -12,7 +12,7 @@ mod target;
 mod own_write;
 mod send;
 
-pub use deletion::{DeletePermit, DeletionProof, DeletionReason, Tombstone};
+pub use deletion::{DeletePermit, DeletionGround, TombstoneKept};
 pub use own_write::{OwnWrite, TOMBSTONE_PREFIX, TOMBSTONE_TYPE};
 pub use permit::{Ownership, ProjectAnswer, WriteFacts, WritePermit};
 pub use refusal::{Refusal, WriteError};

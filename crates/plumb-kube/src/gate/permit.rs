@@ -74,7 +74,7 @@ impl WritePermit {
     }
 
     /// The permit of a person at the command line, who asked for this very object by name.
-    pub fn asked_by_person(key: ObjectKey) -> Self {
+    pub fn requested_by_user(key: ObjectKey) -> Self {
         Self { key, impersonation: None }
     }
 

@@ -1,6 +1,7 @@
 //! Why a write did not happen.
 
 use plumb_core::object::ObjectKey;
+use plumb_core::plan::NoProof;
 
 use crate::error::ApiError;
 use crate::lease::FenceLost;
@@ -24,20 +25,34 @@ pub enum Refusal {
         /// Which rule.
         why: String,
     },
-    /// Somebody else's object.
+    /// The object belongs to another app.
     #[error("{key} belongs to {owner}")]
     Foreign {
         /// Which object.
         key: ObjectKey,
-        /// Who.
+        /// The app that it belongs to.
         owner: String,
     },
-    /// A deletion without proof.
-    #[error("{key} is not deleted: {why}")]
+    /// The deletion of an object that carries no tracking mark of the app.
+    #[error("cannot delete {key}: no app tracks it")]
+    Untracked {
+        /// Which object.
+        key: ObjectKey,
+    },
+    /// A deletion whose proof does not exist.
+    #[error("cannot delete {key}: {why}")]
     NoProof {
         /// Which object.
         key: ObjectKey,
-        /// What is missing.
+        /// What is not proven.
+        why: NoProof,
+    },
+    /// A deletion that a fact forbids.
+    #[error("cannot delete {key}: {why}")]
+    NotDeleted {
+        /// Which object.
+        key: ObjectKey,
+        /// The fact.
         why: &'static str,
     },
     /// What is to be sent is not what was judged.

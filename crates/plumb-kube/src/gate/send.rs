@@ -3,13 +3,13 @@
 use plumb_core::desired::Propagation;
 use plumb_core::object::Manifest;
 
-use super::deletion::DeletePermit;
+use super::deletion::{DeletePermit, TombstoneKept};
 use super::own_write::{OwnWrite, own};
 use super::permit::WritePermit;
-use super::refusal::WriteError;
+use super::refusal::{Refusal, WriteError};
 use super::target::{same_object, same_target};
 use crate::client::{ClusterClient, Impersonation};
-use crate::error::ApiError;
+use crate::error::{ApiError, Reason};
 use crate::lease::Fence;
 use crate::live::LiveStore;
 use crate::write::{Applied, ApplyOptions, DeleteOptions, Deleted, Effect, Patch, PatchOptions, Target};
@@ -91,12 +91,32 @@ impl Gate {
         options: &DeleteOptions,
     ) -> Result<Deleted, WriteError> {
         same_target(&permit.key, target)?;
+        if permit.needs_tombstone {
+            let why = "no tombstone holds it yet";
+            return Err(Refusal::NotDeleted { key: permit.key.clone(), why }.into());
+        }
         let client = self.client_for(permit.impersonation.as_ref());
         let deleted = self.fenced(client.send_delete(target, &permit.uid, options)).await?;
         if let (Some(store), Deleted::Going(object)) = (&self.store, &deleted) {
             store.observe_written(object);
         }
         Ok(deleted)
+    }
+
+    /// Stores `live` in the tombstone Secret `tombstone`, in the cluster of this gate. A Secret of that name that exists
+    /// is the tombstone of an earlier attempt: its name follows from the object's uid and resource version.
+    pub async fn keep_tombstone(
+        &self,
+        live: &Manifest,
+        tombstone: Manifest,
+    ) -> Result<TombstoneKept, WriteError> {
+        let create = OwnWrite::Create { manifest: tombstone, field_manager: "plumb".to_owned() };
+        match self.write_own(&create).await {
+            Ok(_) => {}
+            Err(error) if error.api().and_then(ApiError::reason) == Some(&Reason::AlreadyExists) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(TombstoneKept { uid: live.uid().unwrap_or_default().to_owned() })
     }
 
     /// Writes plumb's own bookkeeping. `None` after a deletion.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use plumb_core::object::GroupKind;
 use serde_json::Value;
 
+use super::core::Core;
 use super::pack::pack;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
 use super::state::{Seen, State};
-use super::core::Core;
 use crate::error::ApiError;
 use crate::feed::{FeedEvent, Head};
 

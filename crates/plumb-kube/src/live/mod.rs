@@ -20,5 +20,5 @@ pub use marks::owner_by;
 pub use options::{LiveOptions, OwnerOf, never_watched};
 pub use queries::StoreSize;
 pub use record::{Change, Node, Origin, Role, Touched, Uid};
-pub use snapshot::Snapshot;
+pub use snapshot::{AllListed, Snapshot};
 pub use store::LiveStore;

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
+use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::live::LiveSet;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::plan::{DeletionProof, NoProof};
 
 use super::pack::Packed;
 use super::record::Origin;
@@ -22,10 +25,30 @@ pub struct Snapshot {
     pub unreadable: Vec<(ObjectKey, ApiError)>,
 }
 
+/// Proof that every watch of a store had finished its first list. Only the store makes one.
+#[derive(Debug)]
+pub struct AllListed(());
+
 /// How many objects are fetched at once that are not kept whole.
 const FETCH_AT_ONCE: usize = 16;
 
 impl LiveStore {
+    /// The proof that all live objects are listed, now or within `wait`.
+    pub async fn all_listed_within(&self, wait: Duration) -> Result<AllListed, NoProof> {
+        if self.is_complete_within(wait).await { Ok(AllListed(())) } else { Err(NoProof::LiveIncomplete) }
+    }
+
+    /// The proof that objects which are not in `desired` have left Git: `desired` is complete, and all live objects are
+    /// listed, now or within `wait`.
+    pub async fn prove_deletions(
+        &self,
+        desired: &Complete<DesiredSet>,
+        wait: Duration,
+    ) -> Result<DeletionProof, NoProof> {
+        let complete = self.is_complete_within(wait).await;
+        DeletionProof::new(desired, &LiveSet { complete, ..LiveSet::default() })
+    }
+
     /// The live objects that matter to one app: those it tracks, and those that have the key of something it
     /// wants. The wanted keys are remembered: their objects are kept whole from now on, and their changes
     /// touch the app, until the next snapshot names others or [`forget`](Self::forget) is called. The same goes for

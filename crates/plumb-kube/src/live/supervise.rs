@@ -8,10 +8,10 @@ use plumb_core::object::GroupKind;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::core::Core;
 use super::feeder::Feeder;
 use super::options::never_watched;
 use super::record::KindId;
-use super::core::Core;
 use crate::backoff::jitter;
 use crate::catalog::{Catalog, Resource};
 use crate::feed::{FeedSource, follow};

@@ -25,7 +25,7 @@ async fn an_unknown_field_is_refused_for_good() {
     let mut object = lab.config_map("one", None, "1");
     object["spce"] = json!({});
     let manifest = Manifest::new(object).unwrap();
-    let permit = WritePermit::asked_by_person(manifest.key().unwrap());
+    let permit = WritePermit::requested_by_user(manifest.key().unwrap());
     for field_validation in [FieldValidation::Strict, FieldValidation::Warn] {
         let options = ApplyOptions { field_validation, ..ApplyOptions::default() };
         let error = lab.gate.apply(&permit, &manifest, &options).await.unwrap_err();
@@ -50,7 +50,7 @@ async fn a_conflict_names_the_other_manager_and_the_field() {
     let Some(lab) = lab("conflict").await else { return };
     lab.apply(lab.config_map("one", None, "1")).await;
     let manifest = Manifest::new(lab.config_map("one", None, "2")).unwrap();
-    let permit = WritePermit::asked_by_person(manifest.key().unwrap());
+    let permit = WritePermit::requested_by_user(manifest.key().unwrap());
     let options = ApplyOptions { field_manager: "other".to_owned(), force: false, ..ApplyOptions::default() };
     let error = lab.gate.apply(&permit, &manifest, &options).await.unwrap_err();
     let api = error.api().unwrap();
@@ -64,7 +64,7 @@ async fn a_conflict_names_the_other_manager_and_the_field() {
 async fn a_permit_is_for_one_object_only() {
     let Some(lab) = lab("permit").await else { return };
     let manifest = Manifest::new(lab.config_map("one", None, "1")).unwrap();
-    let permit = WritePermit::asked_by_person(lab.key("", "ConfigMap", "other"));
+    let permit = WritePermit::requested_by_user(lab.key("", "ConfigMap", "other"));
     let error = lab.gate.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap_err();
     assert!(matches!(error, WriteError::Refused(Refusal::OtherObject { .. })));
     assert!(lab.client.get(&manifest.key().unwrap()).await.unwrap().is_none());
@@ -76,7 +76,7 @@ async fn an_object_that_was_made_anew_is_not_deleted_in_place_of_the_old_one() {
     let old = lab.apply(lab.config_map("one", None, "1")).await;
     lab.delete(&old).await;
     let new = lab.apply(lab.config_map("one", None, "2")).await;
-    let permit = DeletePermit::asked_by_person(old.key().unwrap(), old.uid().unwrap());
+    let permit = DeletePermit::requested_by_user(old.key().unwrap(), old.uid().unwrap());
     let target = Target::of(&old).unwrap();
     let deleted = lab.gate.delete(&permit, &target, &at_once()).await.unwrap();
     assert_eq!(deleted, Deleted::WasAbsent);
@@ -88,7 +88,7 @@ async fn an_object_that_was_made_anew_is_not_deleted_in_place_of_the_old_one() {
 async fn create_replace_patch_and_delete() {
     let Some(lab) = lab("verbs").await else { return };
     let first = Manifest::new(lab.config_map("one", None, "1")).unwrap();
-    let permit = WritePermit::asked_by_person(first.key().unwrap());
+    let permit = WritePermit::requested_by_user(first.key().unwrap());
     let created = lab.gate.create(&permit, &first, "plumb").await.unwrap();
     assert!(created.created);
     let again = lab.gate.create(&permit, &first, "plumb").await.unwrap_err();
@@ -108,7 +108,7 @@ async fn create_replace_patch_and_delete() {
     let error = lab.gate.patch(&permit, &target, &stale, &PatchOptions::default()).await.unwrap_err();
     assert_eq!(error.api().unwrap().code(), Some(422));
 
-    let permit = DeletePermit::asked_by_person(first.key().unwrap(), created.manifest.uid().unwrap());
+    let permit = DeletePermit::requested_by_user(first.key().unwrap(), created.manifest.uid().unwrap());
     let deleted = lab.gate.delete(&permit, &target, &at_once()).await.unwrap();
     assert_eq!(deleted, Deleted::Gone);
 }
@@ -120,10 +120,10 @@ async fn an_object_with_finalizers_is_going() {
     object["metadata"]["finalizers"] = json!(["plumb.dev/test"]);
     let object = lab.apply(object).await;
     let target = Target::of(&object).unwrap();
-    let permit = DeletePermit::asked_by_person(object.key().unwrap(), object.uid().unwrap());
+    let permit = DeletePermit::requested_by_user(object.key().unwrap(), object.uid().unwrap());
     let deleted = lab.gate.delete(&permit, &target, &at_once()).await.unwrap();
     assert!(matches!(deleted, Deleted::Going(object) if object.is_terminating()));
-    let permit = WritePermit::asked_by_person(object.key().unwrap());
+    let permit = WritePermit::requested_by_user(object.key().unwrap());
     let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     lab.gate.patch(&permit, &target, &free, &PatchOptions::default()).await.unwrap();
     assert!(lab.client.get(&object.key().unwrap()).await.unwrap().is_none());

@@ -50,7 +50,7 @@ impl Lab {
     }
 
     pub(crate) async fn delete(&self, object: &Manifest) {
-        let permit = DeletePermit::asked_by_person(object.key().unwrap(), object.uid().unwrap());
+        let permit = DeletePermit::requested_by_user(object.key().unwrap(), object.uid().unwrap());
         self.gate.delete(&permit, &Target::of(object).unwrap(), &at_once()).await.unwrap();
     }
 
@@ -78,7 +78,7 @@ pub(crate) fn at_once() -> DeleteOptions {
 
 pub(crate) async fn apply(gate: &Gate, object: Value) -> Manifest {
     let manifest = Manifest::new(object).unwrap();
-    let permit = WritePermit::asked_by_person(manifest.key().unwrap());
+    let permit = WritePermit::requested_by_user(manifest.key().unwrap());
     gate.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap().manifest
 }
 

@@ -26,7 +26,7 @@ async fn one_leads_the_other_waits_and_takes_over_at_once_when_the_lease_is_give
         .unwrap();
 
     let manifest = Manifest::new(lab.config_map("one", None, "1")).unwrap();
-    let permit = WritePermit::asked_by_person(manifest.key().unwrap());
+    let permit = WritePermit::requested_by_user(manifest.key().unwrap());
     let gate = |keeper: &LeaseKeeper| Gate::new(lab.client.clone(), keeper.fence(), None);
     let (open, closed) = (gate(&first), gate(&second));
     open.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap();

@@ -215,7 +215,7 @@ async fn bring_back(
         client.dry_run_apply(&object, &options).await.map_err(api)?;
         return Ok(Restored::Tried);
     }
-    let permit = plumb_kube::WritePermit::asked_by_person(tombstone.key.clone());
+    let permit = plumb_kube::WritePermit::requested_by_user(tombstone.key.clone());
     let Err(error) = gate(client).create(&permit, &object, FIELD_MANAGER).await else {
         return Ok(created);
     };

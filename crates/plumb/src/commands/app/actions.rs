@@ -203,7 +203,7 @@ async fn send(client: &ClusterClient, live: &Manifest, impact: &Impact) -> Resul
 /// The status goes to the resource of that name, or with the object where the kind has none.
 async fn send_status(client: &ClusterClient, target: &Target, status: Value) -> Result<(), CommandError> {
     let key = key_of(target);
-    let permit = WritePermit::asked_by_person(key.clone());
+    let permit = WritePermit::requested_by_user(key.clone());
     let options = PatchOptions {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         subresource: Some("status".to_owned()),

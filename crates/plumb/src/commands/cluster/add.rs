@@ -289,7 +289,7 @@ async fn apply(context: &Context, client: &ClusterClient, object: Value) -> Resu
         subresource: None,
     };
     gate(client)
-        .apply(&WritePermit::asked_by_person(key.clone()), &object, &options)
+        .apply(&WritePermit::requested_by_user(key.clone()), &object, &options)
         .await
         .map_err(|error| CommandError::write(format!("apply {key}"), error))?;
     context.out.note(&format!("{key} applied"));
