@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 
 use crate::access::Environment;
+use crate::retry::Retry;
 
 /// What a run of git may cost.
 #[derive(Clone, Debug)]
@@ -40,8 +41,14 @@ impl Default for GitLimits {
 /// Why a run of git ended badly.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The program is not there, or cannot be run.
-    #[error("run `{program}`: {reason}; install git, or name its path in the settings")]
+    /// The program is not installed.
+    #[error("cannot run `{program}`: not found; install git, or name its path in the settings")]
+    Missing {
+        /// Which program.
+        program: String,
+    },
+    /// The operating system did not start the program.
+    #[error("cannot run `{program}`: {reason}")]
     Start {
         /// Which program.
         program: String,
@@ -82,6 +89,31 @@ pub enum CommandError {
         /// The system's reason.
         reason: String,
     },
+}
+
+impl CommandError {
+    /// Can the same command succeed later? A program that ran and failed may have met a server that was down: only its
+    /// text would tell, and text decides nothing.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Missing { .. } | Self::Output { .. } => Retry::Permanent,
+            Self::Start { .. } | Self::Timeout { .. } | Self::Failed { .. } | Self::Io { .. } => {
+                Retry::Transient
+            }
+        }
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "program",
+            Self::Start { .. } => "start",
+            Self::Timeout { .. } => "timeout",
+            Self::Output { .. } => "output",
+            Self::Failed { .. } => "failed",
+            Self::Io { .. } => "io",
+        }
+    }
 }
 
 /// How to run git.
@@ -140,9 +172,10 @@ impl Git<'_> {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let start =
-            |reason: String| CommandError::Start { program: self.program.display().to_string(), reason };
-        let mut child = process.spawn().map_err(|error| start(error.to_string()))?;
+        let program = || self.program.display().to_string();
+        let mut child = process
+            .spawn()
+            .map_err(|error| CommandError::Start { program: program(), reason: error.to_string() })?;
         let group = ProcessGroup::of(&child);
         let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
         let limit = self.limits.max_output;
@@ -164,7 +197,7 @@ impl Git<'_> {
         let (output, errors, status) = outcome.map_err(io)?;
         let Some(status) = status else { return Err(CommandError::Output { command, limit }) };
         if status.code() == Some(127) {
-            return Err(start("not found".to_owned()));
+            return Err(CommandError::Missing { program: program() });
         }
         Ok(Finished { code: status.code(), output, errors })
     }

@@ -4,6 +4,7 @@
 //! there is no work tree, no lock and no symbolic link that the operating system would follow.
 //! URLs, revisions and everything inside a repository are hostile input.
 
+mod retry;
 mod secret;
 mod url;
 mod access;
@@ -23,6 +24,7 @@ pub use mirror::{
     RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{ResolveError, RevisionSpec};
+pub use retry::Retry;
 pub use secret::Secret;
 pub use signature::Signature;
 pub use submodule::{SubmoduleAccess, SubmoduleError, TreeWithSubmodules};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use plumb_core::app::{CommitId, Source};
 use plumb_core::version::{Constraint, Version};
 
+use crate::retry::Retry;
+
 /// Which state of a repository is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RevisionSpec {
@@ -84,6 +86,18 @@ pub enum ResolveError {
         /// Where.
         repository: String,
     },
+}
+
+impl ResolveError {
+    /// Never transient: the revision or the repository has to change.
+    pub fn retry(&self) -> Retry {
+        Retry::Permanent
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        "revision"
+    }
 }
 
 /// The refs of a repository at one moment: full name to commit, tags peeled.

@@ -8,6 +8,7 @@ use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
 use crate::access::RepoAccess;
 use crate::mirror::{Mirror, Mirrors, ResolveOrFetchError};
 use crate::refs::RevisionSpec;
+use crate::retry::Retry;
 use crate::tree::SourceTree;
 use crate::url::{BadUrl, RepoUrl, Transport};
 
@@ -71,6 +72,26 @@ pub enum SubmoduleError {
     /// Too many, or too deep.
     #[error("the commit has more than {MAX_SUBMODULES} submodules, or they nest deeper than {MAX_DEPTH}")]
     TooMany,
+}
+
+impl SubmoduleError {
+    /// Can the same call succeed later?
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Read(error) => Retry::of_source(error),
+            Self::Fetch { source, .. } => source.retry(),
+            Self::NoAddress { .. }
+            | Self::Address { .. }
+            | Self::Local { .. }
+            | Self::Refused { .. }
+            | Self::TooMany => Retry::Permanent,
+        }
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        "submodule"
+    }
 }
 
 /// The credentials for an address, or why it may not be used.

@@ -45,12 +45,6 @@ impl SourceTree {
         &self.commit
     }
 
-    /// Hash of the tree or file at the path; `None` if nothing is there. Two commits with the same hash at a
-    /// path have the same files below it.
-    pub fn tree_hash(&self, path: &RepoPath) -> Result<Option<String>, SourceError> {
-        Ok(self.entry(path)?.map(|entry| entry.hash))
-    }
-
     fn failed(&self, path: &RepoPath, source: impl std::error::Error + Send + Sync + 'static) -> SourceError {
         self.damaged.store(true, Ordering::Relaxed);
         storage(path, source)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use plumb_core::project::shown_repo_url;
 
+use crate::retry::Retry;
 use crate::secret::Secret;
 
 /// The address of a repository. Invariant: one of the accepted forms, no part of it can be taken for an option or
@@ -58,6 +59,18 @@ pub enum BadUrl {
     /// No host.
     #[error("repository address {0:?} has no usable host")]
     Host(String),
+}
+
+impl BadUrl {
+    /// Never transient: the address has to change.
+    pub fn retry(&self) -> Retry {
+        Retry::Permanent
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        "address"
+    }
 }
 
 impl RepoUrl {

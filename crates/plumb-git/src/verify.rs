@@ -12,6 +12,7 @@ use crate::access::RepoAccess;
 use crate::command::CommandError;
 use crate::mirror::{Mirror, Mirrors};
 use crate::refs::RevisionSpec;
+use crate::retry::Retry;
 use crate::secret::hex;
 use crate::signature::{Signature, parse_status};
 
@@ -67,6 +68,21 @@ pub enum SignatureError {
     /// The keys could not be made usable.
     #[error("make a keyring of the keys in argocd-gpg-keys-cm")]
     Keyring(#[source] CommandError),
+}
+
+impl SignatureError {
+    /// Can the same call succeed later?
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Untrusted { .. } | Self::TooLong { .. } => Retry::Permanent,
+            Self::Command { source, .. } | Self::Keyring(source) => source.retry(),
+        }
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        "signature"
+    }
 }
 
 /// So many commits are checked for one revision.

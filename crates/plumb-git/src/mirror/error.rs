@@ -2,6 +2,7 @@
 
 use crate::command::CommandError;
 use crate::refs::ResolveError;
+use crate::retry::Retry;
 
 /// Why a repository could not be brought up to date.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -81,11 +82,13 @@ impl FetchError {
         DAMAGE.iter().any(|word| message.contains(word))
     }
 
-    /// May the same call succeed later without anyone changing a setting?
-    pub fn is_transient(&self) -> bool {
+    /// Can the same call succeed later?
+    pub fn retry(&self) -> Retry {
         match self {
-            Self::Refs { .. } | Self::Objects { .. } | Self::Empty { .. } | Self::Cache { .. } => true,
-            Self::Local { .. } | Self::Missing { .. } => false,
+            Self::Refs { source, .. } => source.retry(),
+            Self::Objects { source, .. } => source.retry(),
+            Self::Empty { .. } | Self::Cache { .. } => Retry::Transient,
+            Self::Local { .. } | Self::Missing { .. } => Retry::Permanent,
         }
     }
 }
@@ -121,4 +124,22 @@ pub enum ResolveOrFetchError {
     /// It has no such revision.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
+}
+
+impl ResolveOrFetchError {
+    /// Can the same call succeed later?
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Fetch(error) => error.retry(),
+            Self::Resolve(error) => error.retry(),
+        }
+    }
+
+    /// Short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Fetch(error) => error.category(),
+            Self::Resolve(error) => error.category(),
+        }
+    }
 }

@@ -54,7 +54,7 @@ async fn a_server_that_never_answers_is_given_up() {
         let error = quick(&repository).fetch(&url, &anonymous()).await.err().unwrap();
         assert!(started.elapsed() < Duration::from_secs(10));
         assert!(whole(&error).contains("did not finish within 2 s"), "{}", whole(&error));
-        assert!(error.is_transient());
+        assert!(error.retry().is_transient());
     }
     let left = Command::new("pgrep").args(["-f", &format!("127.0.0.1:{port}/repo")]).output().unwrap();
     assert!(left.stdout.is_empty(), "git still runs: {}", String::from_utf8_lossy(&left.stdout));

@@ -66,13 +66,6 @@ impl LiveStore {
         nodes(&state, state.tree(&roots))
     }
 
-    /// These objects, and all that descends from them.
-    pub fn tree_of(&self, roots: &[ObjectKey]) -> Vec<Node> {
-        let state = self.core.state();
-        let roots: Vec<Id> = roots.iter().filter_map(|key| state.find_key(key)).collect();
-        nodes(&state, state.tree(&roots))
-    }
-
     /// What an app tracks, without descendants.
     pub fn tracked(&self, instance: &str) -> Vec<Node> {
         let state = self.core.state();
