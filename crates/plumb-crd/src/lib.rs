@@ -1,25 +1,25 @@
-//! What stands on the wire: the objects of `argoproj.io/v1alpha1` and `plumb.dev/v1alpha1`, their custom
-//! resource definitions, and their way into the core's types.
+//! The wire format: the objects of `argoproj.io/v1alpha1` and `plumb.dev/v1alpha1`, their custom resource definitions,
+//! and their conversion to the types of the core.
 //!
-//! Reading is tolerant where Argo CD is (absent, `null` and empty mean the same, unknown fields are passed
-//! over) and exact where it is not: a value of the wrong type is an error that names its field. Writing is
-//! exact: the names, the required fields even when empty, times in whole seconds of UTC.
+//! Reading is tolerant where Argo CD is: absent, `null` and empty mean the same, and unknown fields are ignored. It is
+//! strict elsewhere: a value of the wrong type is an error that names its field. Writing is exact: the field names, the
+//! required fields even when empty, times in whole seconds of UTC.
 //!
-//! This crate knows no client: it turns JSON into values and values into JSON.
+//! This crate has no client: it converts JSON to values and values to JSON. A module uses only modules that are listed
+//! above it.
 
 pub mod wire;
-
+pub mod yaml;
+pub mod metadata;
 pub mod application;
 pub mod application_set;
-pub mod convert;
-pub mod crds;
-pub mod drift_report;
-pub mod install;
-pub mod metadata;
 pub mod project;
+pub mod convert;
 pub mod settings;
+pub mod drift_report;
+pub mod crds;
+pub mod install;
 pub mod witness;
-pub mod yaml;
 
 pub use application::Application;
 pub use application_set::ApplicationSet;

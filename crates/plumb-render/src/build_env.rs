@@ -1,15 +1,15 @@
-//! The build environment: `ARGOCD_APP_NAME` and its kin, and `$VAR` in options.
+//! The build environment: `ARGOCD_APP_NAME` and similar variables, and `$VAR` in options.
 
 use std::collections::BTreeMap;
 
-use crate::RenderRequest;
+use crate::request::RenderRequest;
 
 /// Variables that options may use and that tools get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuildEnvironment(BTreeMap<String, String>);
 
 impl BuildEnvironment {
-    /// Of one source of one app.
+    /// The variables of one source of one app.
     pub fn of(request: &RenderRequest) -> Self {
         let source = &request.source;
         let revision = request.revision.as_str();
@@ -45,7 +45,7 @@ impl BuildEnvironment {
                 rest = after;
             } else if let Some(braced) = rest.strip_prefix('{') {
                 let Some((name, after)) = braced.split_once('}') else {
-                    // As Go does: an unclosed brace is swallowed.
+                    // As Go does: an unclosed brace is dropped.
                     rest = braced;
                     continue;
                 };
@@ -64,7 +64,7 @@ impl BuildEnvironment {
         expanded
     }
 
-    /// Is there a variable of this name?
+    /// True if a variable of this name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

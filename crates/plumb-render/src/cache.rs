@@ -1,42 +1,43 @@
 //! Results on disk, by the hash of everything they depend on.
 //!
-//! Every file carries the hash of its content and is checked when it is read; whatever is wrong with the cache
-//! (deleted, cut off, full, not writable) costs a rendering and nothing else. The oldest go when it grows too big.
+//! Each file contains the hash of its content, which is checked when the file is read. A cache that is deleted,
+//! truncated, full or not writable costs one more rendering, and causes no error. When it grows too big, the least
+//! recently used results are removed.
 
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use plumb_core::desired::{Origin, RenderedManifest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::SourceType;
-use crate::local::hex;
+use crate::hash::hex;
+use crate::source_type::SourceType;
 
-/// Changes when results of earlier versions must not be used.
+/// Part of every key. Change it when results of earlier versions must not be used.
 pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 2");
 
 /// Results on disk.
 pub(crate) struct Cache {
     directory: PathBuf,
     max_bytes: u64,
-    /// Bytes on disk, as far as is known.
+    /// Bytes on disk, counted at the start and with each write.
     n_bytes: Mutex<u64>,
 }
 
-/// A result without what differs between apps: the index of the source.
+/// A result without the index of the source, which differs between apps.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     source_type: String,
     manifests: Vec<(Value, Option<StoredOrigin>)>,
 }
 
-/// File, line, and whether the object stands there as it is.
+/// File, line, and whether the file contains the object unchanged.
 type StoredOrigin = (String, usize, bool);
 
 impl Cache {
@@ -46,7 +47,7 @@ impl Cache {
         Ok(Self { directory, max_bytes, n_bytes: Mutex::new(n_bytes) })
     }
 
-    /// An earlier result, if it is there and whole.
+    /// An earlier result, if it exists and is not damaged.
     pub(crate) fn read(&self, key: &str, source: usize) -> Option<(SourceType, Vec<RenderedManifest>)> {
         let path = self.path(key);
         let content = fs::read(&path).ok()?;
@@ -55,7 +56,7 @@ impl Cache {
             return None;
         };
         let stored: Stored = serde_json::from_slice(body).ok()?;
-        // The time of last use decides who goes first.
+        // The modification time is the time of last use, which decides what is removed first.
         if let Ok(file) = fs::File::open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -70,7 +71,7 @@ impl Cache {
         Some((SourceType::from_name(&stored.source_type)?, manifests))
     }
 
-    /// Keeps a result. Failing to do so is no failure.
+    /// Stores a result. Errors are ignored: the cache is optional.
     pub(crate) fn write(&self, key: &str, source_type: SourceType, manifests: &[RenderedManifest]) {
         let stored = Stored {
             source_type: source_type.as_str().to_owned(),
@@ -87,7 +88,7 @@ impl Cache {
         if body.len() as u64 > self.max_bytes / 4 || self.write_file(key, &body).is_err() {
             return;
         }
-        let mut n_bytes = self.n_bytes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut n_bytes = self.n_bytes.lock();
         *n_bytes += body.len() as u64;
         if *n_bytes > self.max_bytes {
             *n_bytes = self.evict();
@@ -106,7 +107,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes what was not used for longest, down to three quarters of the limit. Gives back what is left.
+    /// Removes the least recently used results, down to three quarters of the limit. Returns the number of bytes left.
     fn evict(&self) -> u64 {
         let mut entries = entries(&self.directory);
         entries.sort_by_key(|entry| entry.used);
@@ -202,7 +203,7 @@ mod tests {
         fs::remove_dir_all(directory.path()).unwrap();
         assert!(cache.read(&key, 0).is_none());
         cache.write(&key, SourceType::Directory, &manifests("again"));
-        assert!(cache.read(&key, 0).is_some(), "the directory is made anew");
+        assert!(cache.read(&key, 0).is_some(), "the directory is created again");
     }
 
     #[test]

@@ -3,46 +3,14 @@
 use plumb_core::app::SourceTool;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 
-use crate::{RenderError, RenderSettings, plugin};
+use crate::error::RenderError;
+use crate::kustomize::KUSTOMIZATION_FILES;
+use crate::plugin;
+use crate::settings::RenderSettings;
+use crate::source_type::SourceType;
 
-/// How a source is rendered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SourceType {
-    /// Plain manifests and Jsonnet.
-    Directory,
-    /// A Helm chart.
-    Helm,
-    /// A Kustomize overlay.
-    Kustomize,
-    /// A declared command.
-    Plugin,
-}
-
-impl SourceType {
-    /// As `status.sourceType` spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Directory => "Directory",
-            Self::Helm => "Helm",
-            Self::Kustomize => "Kustomize",
-            Self::Plugin => "Plugin",
-        }
-    }
-
-    /// Reads what [`as_str`](Self::as_str) writes.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Directory, Self::Helm, Self::Kustomize, Self::Plugin]
-            .into_iter()
-            .find(|source_type| source_type.as_str() == name)
-    }
-}
-
-/// File names that make a directory a Kustomize overlay.
-pub(crate) const KUSTOMIZATION_FILES: [&str; 3] =
-    ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
-/// The rules of Argo CD: what is asked for, else what the directory itself shows. A tool that is switched off
-/// leaves plain manifests.
+/// As in Argo CD: the tool that the source names, else the one that the directory's files indicate. If the tool is
+/// disabled, the files are plain manifests.
 pub(crate) fn detect(
     tool: Option<&SourceTool>,
     files: &dyn SourceFiles,

@@ -5,31 +5,35 @@ use plumb_core::desired::RenderedManifest;
 use plumb_core::glob::Glob;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
+use crate::error::RenderError;
 use crate::jsonnet::{self, JsonnetPlan};
-use crate::readset::ReadSet;
-use crate::sandbox::Workshop;
-use crate::{BuildEnvironment, Limits, RenderError, RenderRequest, parse};
+use crate::limits::Limits;
+use crate::parse;
+use crate::plan_input::PlanInput;
+use crate::read_set::ReadSet;
+use crate::request::RenderRequest;
+use crate::run_context::RunContext;
 
-/// A file that contains this is left out.
+/// A file that contains this text is skipped.
 const SKIP_MARK: &[u8] = b"+argocd:skip-file-rendering";
 
-/// How a file starts whose content Git LFS keeps elsewhere.
+/// The start of a Git LFS pointer file.
 const LFS_MARK: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// Files of other extensions count only when they are asked for.
+/// Files with other extensions are read only with `disable_extension_filter`.
 const EXTENSIONS: [&str; 4] = ["yaml", "yml", "json", "jsonnet"];
 
-/// Directories may nest so deep.
+/// Deepest nesting of directories.
 const MAX_DEPTH: usize = 64;
 
-/// So many entries may be looked at for each file that may count.
+/// Most entries that are listed, per file that may be selected.
 const SEEN_PER_FILE: usize = 4;
 
-/// A file that counts, with its path as seen from the app's directory and where it really is.
-pub(crate) struct DirectoryFile {
-    pub(crate) path: RepoPath,
-    pub(crate) real: RepoPath,
-    pub(crate) hash: String,
+/// A selected file, with its path below the app's directory and the path that links lead to.
+struct DirectoryFile {
+    path: RepoPath,
+    real: RepoPath,
+    hash: String,
 }
 
 impl DirectoryFile {
@@ -38,8 +42,8 @@ impl DirectoryFile {
     }
 }
 
-/// The files of the directory that count, in order of their paths.
-pub(crate) fn select(
+/// The files of the directory that are rendered, in order of their paths.
+fn select(
     files: &dyn SourceFiles,
     directory: &RepoPath,
     options: &DirectoryOptions,
@@ -74,14 +78,13 @@ struct Selection<'a> {
     exclude: Option<Glob>,
     all_extensions: bool,
     max_files: usize,
-    /// Entries that were looked at, whether or not they count.
+    /// Entries that were listed, selected or not.
     n_seen: usize,
     found: Vec<DirectoryFile>,
 }
 
 impl Selection<'_> {
-    /// `above` are the directories the walk is in: a directory cannot contain itself, and Git has no links to
-    /// directories that the walk would follow.
+    /// `above` are the directories that contain this one. Links to directories are not followed.
     fn walk(&mut self, directory: &RepoPath, above: &mut Vec<RepoPath>) -> Result<(), RenderError> {
         if above.len() > MAX_DEPTH {
             let what = format!("depth of directory `{directory}`");
@@ -91,7 +94,7 @@ impl Selection<'_> {
             self.files.list(directory).map_err(RenderError::read(format!("directory `{directory}`")))?;
         for entry in entries {
             let path = directory.child(&entry.name);
-            // A tree may contain itself a billion times by its hash, and take no room.
+            // A crafted Git tree can refer to the same subtree a billion times and stay small.
             self.n_seen += 1;
             if self.n_seen > self.max_files.saturating_mul(SEEN_PER_FILE) {
                 let what = format!("number of files and directories in `{}`", self.root);
@@ -137,7 +140,7 @@ impl Selection<'_> {
     }
 
     fn counts(&self, path: &RepoPath) -> bool {
-        // Options of the source itself, not one of its objects.
+        // A file with options of the source, not a manifest.
         if path.name().starts_with(".argocd-source") {
             return false;
         }
@@ -149,28 +152,26 @@ impl Selection<'_> {
     }
 }
 
-/// A directory whose files are selected.
+/// The selected files of a directory.
 pub(crate) struct DirectoryPlan {
     files: Vec<DirectoryFile>,
-    /// How the Jsonnet files among them are evaluated; `None` if there are none, or they count as plain files.
+    /// How the Jsonnet files among them are evaluated; `None` if there are none, or if Jsonnet is disabled.
     jsonnet: Option<JsonnetPlan>,
 }
 
-/// Settles which files are read.
+/// Selects the files to read.
 pub(crate) fn plan(
-    request: &RenderRequest,
-    directory: &RepoPath,
+    input: &PlanInput<'_>,
     options: &DirectoryOptions,
-    environment: &BuildEnvironment,
     set: &mut ReadSet,
-    limits: &Limits,
 ) -> Result<DirectoryPlan, RenderError> {
-    let files = select(request.files.as_ref(), directory, options, limits)?;
+    let PlanInput { request, path, environment, limits, .. } = *input;
+    let files = select(request.files.as_ref(), path, options, limits)?;
     let programs = programs(&files);
     let jsonnet = if programs.is_empty() || !request.settings.jsonnet {
         None
     } else {
-        Some(jsonnet::plan(directory, options, &programs, environment, set)?)
+        Some(jsonnet::plan(path, options, &programs, environment, set)?)
     };
     Ok(DirectoryPlan { files, jsonnet })
 }
@@ -191,12 +192,12 @@ impl DirectoryPlan {
         &self,
         request: &RenderRequest,
         set: &ReadSet,
-        workshop: &Workshop<'_>,
+        context: &RunContext<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let limits = workshop.limits;
+        let limits = context.limits;
         let mut evaluated = match &self.jsonnet {
             None => Vec::new(),
-            Some(plan) => plan.render(&programs(&self.files), request, set, workshop)?,
+            Some(plan) => plan.render(&programs(&self.files), request, set, context)?,
         }
         .into_iter();
         let mut manifests = Vec::new();
@@ -233,14 +234,14 @@ fn manifests_of(
         return Ok(Vec::new());
     }
     if text.starts_with(LFS_MARK) {
-        let reason = "it is a Git LFS pointer, and the file itself is not in the repository".to_owned();
+        let reason = "it is a Git LFS pointer, and the content is not in the repository".to_owned();
         return Err(RenderError::Refused { file: path.clone(), reason });
     }
     if extension(path) == Some("json") {
         return Ok(vec![parse::json_document(text, path, index)?]);
     }
     match parse::yaml_documents(text, path, index, limits) {
-        // Templates and the like that happen to be YAML by name; what looks like a manifest has to be one.
+        // A template, for example, may have the extension of YAML. A file that looks like a manifest must be valid.
         Err(RenderError::Yaml { .. })
             if ![&b"apiVersion:"[..], b"kind:", b"metadata:"].iter().any(|word| contains(text, word)) =>
         {

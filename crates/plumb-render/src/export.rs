@@ -1,6 +1,6 @@
 //! Writes the files of a read set to a scratch directory, for tools that need a disk.
 //!
-//! Links are written as copies of what they lead to, so that there is none on the disk for a tool to follow.
+//! A link is written as a copy of its target, so that there are no links on disk for a tool to follow.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,14 +9,14 @@ use std::path::Path;
 
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
-use crate::helm::SourceFile;
-use crate::readset::ReadSet;
-use crate::{Limits, RenderError};
+use crate::error::RenderError;
+use crate::limits::Limits;
+use crate::read_set::{ReadSet, SourceFile};
 
-/// Directories may nest so deep.
+/// Deepest nesting of directories.
 const MAX_DEPTH: usize = 64;
 
-/// Writes what the set holds of one source below `root`.
+/// Writes the files of one source that are in the set, below `root`.
 pub(crate) fn export(set: &ReadSet, source: &str, root: &Path, limits: &Limits) -> Result<(), RenderError> {
     let Some(files) = set.files(source) else { return Ok(()) };
     let mut writer = Writer::new(files.as_ref(), root, limits);
@@ -27,7 +27,7 @@ pub(crate) fn export(set: &ReadSet, source: &str, root: &Path, limits: &Limits) 
     Ok(())
 }
 
-/// Writes one directory of a source to another place.
+/// Writes one directory of a source to `target`.
 pub(crate) fn export_directory(
     set: &ReadSet,
     from: &SourceFile,
@@ -35,7 +35,7 @@ pub(crate) fn export_directory(
     limits: &Limits,
 ) -> Result<(), RenderError> {
     let Some(files) = set.files(&from.source) else { return Ok(()) };
-    export_files(&Beneath { files: files.as_ref(), root: &from.path }, target, limits)
+    export_files(&Subdirectory { files: files.as_ref(), root: &from.path }, target, limits)
 }
 
 /// Writes all files below `target`.
@@ -48,19 +48,19 @@ pub(crate) fn export_files(
     Writer::new(files, target, limits).write(&root, &root, &mut Vec::new())
 }
 
-/// A directory of a source, seen as a source of its own.
-struct Beneath<'a> {
+/// A directory of a source, as a source whose root is that directory.
+struct Subdirectory<'a> {
     files: &'a dyn SourceFiles,
     root: &'a RepoPath,
 }
 
-impl Beneath<'_> {
+impl Subdirectory<'_> {
     fn outer(&self, path: &RepoPath) -> RepoPath {
         path.components().fold(self.root.clone(), |outer, component| outer.child(component))
     }
 }
 
-impl SourceFiles for Beneath<'_> {
+impl SourceFiles for Subdirectory<'_> {
     fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
         self.files.kind(&self.outer(path))
     }
@@ -106,8 +106,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what stands at `from` to `path`. `above` are the real directories that are being written, to notice
-    /// links that lead back into them.
+    /// Writes the file or directory at `from` to `path`. `above` are the real directories that are being written, to
+    /// detect links that lead back into them.
     fn write(
         &mut self,
         path: &RepoPath,

@@ -1,39 +1,52 @@
-//! Sources to manifests: plain directories and Jsonnet, Kustomize and Helm by the real programs, declared commands.
+//! Renders sources to manifests: plain directories and Jsonnet, Kustomize and Helm by the real programs, and declared
+//! plugin commands.
 //!
-//! Rendering is a function of its [`RenderRequest`]: the same files, options and tools give the same manifests.
-//! What is read is known before anything runs (the [read set](readset)), only that is given to a tool, and its
-//! hash is the key of the cache. Repositories are hostile: see [`sandbox`] for what holds them.
+//! Rendering is a function of its [`RenderRequest`]: the same files, options and tools give the same manifests. The
+//! files that a rendering reads are known before a tool runs (the read set). A tool sees only those files, and their
+//! hash is part of the cache key. Repositories are untrusted: see [`sandbox`] for what confines the tools.
+//!
+//! A module uses only modules that are listed above it.
 
-mod build_env;
-mod cache;
-mod charts;
-mod detect;
-mod directory;
-mod error;
-mod export;
-mod helm;
-mod jsonnet;
-mod kustomize;
-mod leftovers;
-mod local;
-mod parse;
-mod plugin;
-mod readset;
-mod renderer;
-mod request;
+mod hash;
+mod limits;
+mod source_type;
+mod tools;
+mod settings;
+mod local_checkout;
+mod memory_files;
 pub mod sandbox;
+mod scratch_cleanup;
+mod error;
+mod read_set;
+mod export;
+mod parse;
+mod cache;
+mod helm_env;
+mod charts;
+mod request;
+mod build_env;
+mod plan_input;
+mod run_context;
+mod jsonnet;
+mod directory;
+mod helm;
+mod kustomize;
+mod plugin;
+mod detect;
+mod renderer;
 
 pub use build_env::BuildEnvironment;
 pub use charts::{
     ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate,
     missing_dependencies,
 };
-pub use detect::SourceType;
 pub use error::RenderError;
 pub use jsonnet::{WorkerError, jsonnet_worker};
-pub use local::{LocalFiles, MemoryFiles};
+pub use limits::Limits;
+pub use local_checkout::LocalFiles;
+pub use memory_files::MemoryFiles;
 pub use renderer::{Freshness, Rendered, Renderer, RendererConfig};
-pub use request::{
-    AppFacts, ClusterFacts, KustomizeVersion, Limits, Overrides, Plugin, PluginDiscovery, RenderRequest,
-    RenderSettings, Tools,
-};
+pub use request::{AppFacts, ClusterFacts, Overrides, RenderRequest};
+pub use settings::{KustomizeVersion, Plugin, PluginDiscovery, RenderSettings};
+pub use source_type::SourceType;
+pub use tools::Tools;

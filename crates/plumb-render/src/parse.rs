@@ -5,9 +5,10 @@ use plumb_core::source::RepoPath;
 use plumb_core::yaml;
 use serde_json::Value;
 
-use crate::{Limits, RenderError};
+use crate::error::RenderError;
+use crate::limits::Limits;
 
-/// YAML documents of one file, empty ones left out.
+/// The YAML documents of one file, without empty ones.
 pub(crate) fn yaml_documents(
     text: &[u8],
     file: &RepoPath,
@@ -31,7 +32,7 @@ pub(crate) fn yaml_documents(
         .collect())
 }
 
-/// What a tool printed. `file_of` finds the file of the source that a document came from by its first line.
+/// The YAML documents that a tool printed. `file_of` maps the first line of a document to the file that it came from.
 pub(crate) fn tool_output(
     text: &[u8],
     tool: &str,

@@ -1,7 +1,7 @@
 //! Plugins: commands declared in the settings, run in the sandbox on a copy of the repository.
 //!
-//! This is the form without sidecar: what Argo CD has in a `ConfigManagementPlugin` file beside a container,
-//! plumb takes from the settings. The command sees the build environment and the parameters in the same variables.
+//! There is no sidecar: plumb reads from the settings what Argo CD reads from a `ConfigManagementPlugin` file in a
+//! container. The command gets the build environment and the parameters in the same variables.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,22 @@ use plumb_core::glob::Glob;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use serde_json::{Map, Value, json};
 
-use crate::readset::ReadSet;
-use crate::request::{Plugin, PluginDiscovery, locate};
-use crate::sandbox::{FileIsolation, Run, Workshop};
-use crate::{BuildEnvironment, RenderError, RenderRequest, RenderSettings, export, parse};
+use crate::build_env::BuildEnvironment;
+use crate::error::RenderError;
+use crate::export;
+use crate::parse;
+use crate::plan_input::PlanInput;
+use crate::read_set::ReadSet;
+use crate::request::RenderRequest;
+use crate::run_context::RunContext;
+use crate::sandbox::{FileIsolation, ToolRun};
+use crate::settings::{Plugin, PluginDiscovery, RenderSettings};
+use crate::tools::locate;
 
-/// The setting that lets plugins run where nothing confines them.
+/// The setting that lets plugins run where the kernel does not restrict their file access.
 const UNCONFINED: &str = "plumb.plugins.allow-unconfined";
 
-/// A plugin and what it is given.
+/// A plugin and its variables.
 pub(crate) struct PluginPlan {
     name: String,
     directory: RepoPath,
@@ -28,7 +35,7 @@ pub(crate) struct PluginPlan {
     environment: Vec<(String, String)>,
 }
 
-/// The plugin that claims a directory by its own rule.
+/// The plugin whose discovery rule matches a directory.
 pub(crate) fn discover<'a>(
     plugins: &'a std::collections::BTreeMap<String, Plugin>,
     files: &dyn SourceFiles,
@@ -50,11 +57,11 @@ pub(crate) fn discover<'a>(
     Ok(None)
 }
 
-/// So many entries may a plugin's rule look at, and so deep.
+/// Most entries that a discovery rule may search, and its deepest directory.
 const MOST_SEEN: usize = 200_000;
 const MAX_DEPTH: usize = 32;
 
-/// Is there a file that a plugin's rule matches?
+/// Searches for a file that a discovery rule matches.
 struct Search<'a> {
     files: &'a dyn SourceFiles,
     root: &'a RepoPath,
@@ -88,20 +95,19 @@ impl Search<'_> {
     }
 }
 
-/// Settles which plugin runs with which variables. A plugin may read all of the repository.
+/// Selects the plugin and its variables. A plugin may read the whole repository.
 pub(crate) fn plan(
-    request: &RenderRequest,
-    directory: &RepoPath,
+    input: &PlanInput<'_>,
     options: &PluginOptions,
-    environment: &BuildEnvironment,
     set: &mut ReadSet,
 ) -> Result<PluginPlan, RenderError> {
+    let PlanInput { request, path: directory, environment, .. } = *input;
     let plugins = &request.settings.plugins;
     let bad = |reason: String| RenderError::Option { option: "plugin", reason };
     let name = match options.name.as_deref().filter(|name| !name.is_empty()) {
         Some(name) => name,
         None => discover(plugins, request.files.as_ref(), directory)?.ok_or_else(|| {
-            bad("the source names no plugin, and none of the declared ones claims it".to_owned())
+            bad("the source names no plugin, and no declared plugin discovers it".to_owned())
         })?,
     };
     let plugin = plugins.get(name).ok_or_else(|| {
@@ -164,7 +170,7 @@ fn variables(
         announced.push(Value::Object(entry));
     }
     variables.push(("ARGOCD_APP_PARAMETERS".to_owned(), Value::Array(announced).to_string()));
-    // A name that no variable can have, or a NUL, would keep the command from starting.
+    // An invalid variable name or a NUL byte would keep the command from starting.
     variables.retain(|(name, value)| !name.contains(['=', '\0']) && !value.contains('\0'));
     variables
 }
@@ -177,8 +183,8 @@ fn variable_name(name: &str) -> String {
 }
 
 impl PluginPlan {
-    /// A plugin reads what it likes, so nothing but the kernel can keep it from the files of others. Where the
-    /// kernel does not, it takes an administrator's word.
+    /// A plugin can read any path, so only the kernel can keep it from the files of other apps. Where the kernel does
+    /// not, an administrator has to allow it in the settings.
     pub(crate) fn check_confinement(
         &self,
         files: FileIsolation,
@@ -190,17 +196,17 @@ impl PluginPlan {
             FileIsolation::InspectionOnly => Err(RenderError::Option {
                 option: "plugin",
                 reason: format!(
-                    "plugin `{}` is not run: this system's kernel has no Landlock, so that nothing would keep what the \
-                     repository makes it do from the files of plumb and of other apps; run plumb on Linux 5.13 or \
-                     later with Landlock enabled, or set `{UNCONFINED}: \"true\"` in argocd-cm if everyone who can \
-                     write to the repositories may read them",
+                    "plugin `{}` is not run: the kernel has no Landlock, so the plugin could read the files of plumb and \
+                     of other apps; run plumb on Linux 5.13 or later with Landlock enabled, or set \
+                     `{UNCONFINED}: \"true\"` in argocd-cm if everyone who can write to the repositories may read \
+                     those files",
                     self.name
                 ),
             }),
         }
     }
 
-    /// Everything but the files, for the key of the cache.
+    /// Everything but the files, for the cache key.
     pub(crate) fn parameters(&self) -> String {
         format!("{:?}", (&self.name, &self.directory, &self.plugin, &self.environment))
     }
@@ -217,15 +223,15 @@ impl PluginPlan {
     pub(crate) fn render(
         &self,
         set: &ReadSet,
-        workshop: &Workshop<'_>,
+        context: &RunContext<'_>,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let limits = workshop.limits;
-        let scratch = workshop.scratch()?;
+        let limits = context.limits;
+        let scratch = context.scratch()?;
         let repository = scratch.repository();
         export::export(set, "", &repository, limits)?;
         let run = |command: &[String], tool: &'static str| {
             let Some((program, arguments)) = command.split_first() else { return Ok(Vec::new()) };
-            let run = Run {
+            let run = ToolRun {
                 program: Path::new(program),
                 arguments: arguments.iter().map(OsString::from).collect(),
                 directory: &repository.join(self.directory.as_str()),
@@ -239,7 +245,7 @@ impl PluginPlan {
                 network: false,
                 limits,
             };
-            workshop.sandbox.run(&run).map_err(|source| RenderError::Tool {
+            context.sandbox.run(&run).map_err(|source| RenderError::Tool {
                 tool,
                 path: self.directory.clone(),
                 source,

@@ -1,4 +1,4 @@
-//! The way of one rendering: overrides, detection, what is read, then the tool.
+//! One rendering: overrides, detection of the tool, the read set, then the cache or the tool.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,37 +10,43 @@ use plumb_core::source::{EntryKind, RepoPath, SourceError, follow, read_followin
 use plumb_core::yaml;
 use sha2::{Digest as _, Sha256};
 
+use crate::build_env::BuildEnvironment;
 use crate::cache::{Cache, FORMAT};
+use crate::charts::{ChartDependency, missing_dependencies};
+use crate::detect;
 use crate::directory::{self, DirectoryPlan};
+use crate::error::RenderError;
+use crate::hash::hex;
 use crate::helm::{self, HelmPlan};
 use crate::kustomize::{self, KustomizePlan};
-use crate::leftovers;
-use crate::local::hex;
+use crate::limits::Limits;
+use crate::plan_input::PlanInput;
 use crate::plugin::{self, PluginPlan};
-use crate::readset::ReadSet;
-use crate::sandbox::{Clock, FileIsolation, NetworkIsolation, Sandbox, Workshop};
-use crate::{
-    BuildEnvironment, ChartDependency, Limits, RenderError, RenderRequest, SourceType, Tools, detect,
-    missing_dependencies,
-};
+use crate::read_set::ReadSet;
+use crate::request::RenderRequest;
+use crate::run_context::RunContext;
+use crate::sandbox::{Clock, FileIsolation, NetworkIsolation, Sandbox};
+use crate::scratch_cleanup;
+use crate::source_type::SourceType;
+use crate::tools::Tools;
 
-/// What a renderer needs.
+/// How a renderer is set up.
 #[derive(Clone, Debug)]
 pub struct RendererConfig {
     /// Directory for temporary files and the cache; everything in it may be deleted at any time.
     pub directory: PathBuf,
     /// The programs.
     pub tools: Tools,
-    /// What one rendering may cost.
+    /// Limits on one rendering.
     pub limits: Limits,
-    /// How many bytes of results are kept.
+    /// Most bytes of cached results.
     pub cache_bytes: u64,
-    /// What holds the programs.
+    /// How the programs are isolated.
     pub sandbox: Sandbox,
 }
 
 impl RendererConfig {
-    /// Programs from the usual places, usual limits, 1 GiB of results, and the sandbox that the system allows.
+    /// Programs from the usual directories, default limits, 1 GiB of results, and the isolation that the system supports.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -52,45 +58,44 @@ impl RendererConfig {
     }
 }
 
-/// Renders sources. One for the whole process; rendering is synchronous and may take seconds.
+/// Renders sources. A process has one renderer. Rendering is synchronous and may take seconds.
 pub struct Renderer {
     scratch: PathBuf,
     tools: Tools,
     limits: Limits,
     sandbox: Sandbox,
     cache: Cache,
-    /// Tells other processes that scratch directories are in use.
+    /// A lock that keeps other processes from removing scratch directories.
     _in_use: Option<std::fs::File>,
 }
 
-/// May an earlier result be used?
+/// Whether an earlier result may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Yes, if nothing that counts has changed.
+    /// Yes, if all inputs are the same.
     Cached,
-    /// No: run the tool again, in a process of its own, and leave the cache as it is. Shows whether a source
-    /// renders the same twice.
+    /// No: run the tool again and do not change the cache. Shows whether a source renders the same twice.
     Fresh,
     /// The same, with another date on the tool's clock.
     AnotherDay,
-    /// No: run the tool again, and let what it gives take the place of the earlier result.
+    /// No: run the tool again and replace the cached result.
     Renewed,
 }
 
 /// What a source renders to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
-    /// The documents in order; `List` kinds are not taken apart yet.
+    /// The documents in order. `List` kinds are not split yet.
     pub manifests: Vec<RenderedManifest>,
     /// How it was rendered.
     pub source_type: SourceType,
-    /// Was it an earlier result?
+    /// True for an earlier result.
     pub cached: bool,
     /// How long it took.
     pub took: Duration,
 }
 
-/// A rendering that is settled but has not run.
+/// A rendering that is planned and has not run.
 enum Plan {
     Directory(DirectoryPlan),
     Helm(HelmPlan),
@@ -99,13 +104,13 @@ enum Plan {
 }
 
 impl Renderer {
-    /// Makes the directories.
+    /// Creates the directories.
     pub fn new(config: RendererConfig) -> std::io::Result<Self> {
         let scratch = config.directory.join("scratch");
         std::fs::create_dir_all(&scratch)?;
         let scratch = scratch.canonicalize()?;
         Ok(Self {
-            _in_use: leftovers::enter(&scratch).ok(),
+            _in_use: scratch_cleanup::enter(&scratch).ok(),
             scratch,
             cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
             tools: config.tools.located(),
@@ -114,12 +119,12 @@ impl Renderer {
         })
     }
 
-    /// What keeps tools from the network here.
+    /// What restricts the network of tools on this system.
     pub fn isolation(&self) -> NetworkIsolation {
         self.sandbox.isolation()
     }
 
-    /// What keeps tools from files that are not theirs, here.
+    /// What restricts the files of tools on this system.
     pub fn file_isolation(&self) -> FileIsolation {
         self.sandbox.file_isolation()
     }
@@ -155,8 +160,8 @@ impl Renderer {
         Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
     }
 
-    /// The charts that have to be given as [`RenderRequest::chart_dependencies`]: those that the source's chart
-    /// depends on and does not bring along. None if the source is no chart.
+    /// The charts that the caller has to fetch for [`RenderRequest::chart_dependencies`]: the dependencies that the
+    /// source's chart does not contain. Empty if the source is not a chart.
     pub fn missing_dependencies(&self, request: &RenderRequest) -> Result<Vec<ChartDependency>, RenderError> {
         let path = app_path(request)?;
         let source = effective_source(request, &path, &self.limits)?;
@@ -175,38 +180,42 @@ impl Renderer {
         source_type: SourceType,
         set: &mut ReadSet,
     ) -> Result<Plan, RenderError> {
-        let environment = BuildEnvironment::of(request);
-        let limits = &self.limits;
-        // A tool that is switched off leaves its options without meaning.
+        let input = PlanInput {
+            request,
+            path,
+            environment: &BuildEnvironment::of(request),
+            tools: &self.tools,
+            limits: &self.limits,
+        };
+        // The options of a disabled tool are ignored.
         match (source_type, tool) {
             (SourceType::Directory, tool) => {
                 let options = match tool {
                     Some(SourceTool::Directory(options)) => options,
                     _ => DirectoryOptions::default(),
                 };
-                directory::plan(request, path, &options, &environment, set, limits).map(Plan::Directory)
+                directory::plan(&input, &options, set).map(Plan::Directory)
             }
             (SourceType::Helm, tool) => {
                 let options = match tool {
                     Some(SourceTool::Helm(options)) => options,
                     _ => Box::default(),
                 };
-                helm::plan(request, path, &options, &environment, set, limits).map(Plan::Helm)
+                helm::plan(&input, &options, set).map(Plan::Helm)
             }
             (SourceType::Kustomize, tool) => {
                 let options = match tool {
                     Some(SourceTool::Kustomize(options)) => options,
                     _ => Box::default(),
                 };
-                kustomize::plan(request, path, &options, &environment, &self.tools, set, limits)
-                    .map(Plan::Kustomize)
+                kustomize::plan(&input, &options, set).map(Plan::Kustomize)
             }
             (SourceType::Plugin, tool) => {
                 let options = match tool {
                     Some(SourceTool::Plugin(options)) => options,
                     _ => PluginOptions::default(),
                 };
-                let plan = plugin::plan(request, path, &options, &environment, set)?;
+                let plan = plugin::plan(&input, &options, set)?;
                 plan.check_confinement(self.sandbox.file_isolation(), &request.settings)?;
                 Ok(Plan::Plugin(plan))
             }
@@ -220,7 +229,7 @@ impl Renderer {
         set: &ReadSet,
         clock: Clock,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let workshop = Workshop {
+        let context = RunContext {
             sandbox: &self.sandbox,
             tools: &self.tools,
             limits: &self.limits,
@@ -228,10 +237,10 @@ impl Renderer {
             clock,
         };
         match plan {
-            Plan::Directory(plan) => plan.render(request, set, &workshop),
-            Plan::Helm(plan) => plan.render(request, set, &workshop),
-            Plan::Kustomize(plan) => plan.render(request, set, &workshop),
-            Plan::Plugin(plan) => plan.render(set, &workshop),
+            Plan::Directory(plan) => plan.render(request, set, &context),
+            Plan::Helm(plan) => plan.render(request, set, &context),
+            Plan::Kustomize(plan) => plan.render(request, set, &context),
+            Plan::Plugin(plan) => plan.render(set, &context),
         }
     }
 }
@@ -260,7 +269,7 @@ impl Plan {
     }
 }
 
-/// Tells one build of a program from another without running it.
+/// Identifies a build of a program without running it.
 fn identity(program: &Path) -> String {
     match std::fs::metadata(program) {
         Ok(metadata) => format!("{} {} {:?}", program.display(), metadata.len(), metadata.modified().ok()),
@@ -268,7 +277,7 @@ fn identity(program: &Path) -> String {
     }
 }
 
-/// The app's directory, which must be one. A chart is its own root.
+/// The app's directory. For a chart from a repository it is the root.
 fn app_path(request: &RenderRequest) -> Result<RepoPath, RenderError> {
     let written = match (&request.source.path, &request.source.chart) {
         (_, Some(_)) => ".",
@@ -288,7 +297,7 @@ fn app_path(request: &RenderRequest) -> Result<RepoPath, RenderError> {
     }
 }
 
-/// The source with what `.argocd-source.yaml` files say laid over it.
+/// The source with the `.argocd-source.yaml` files merged over it.
 fn effective_source(
     request: &RenderRequest,
     path: &RepoPath,
@@ -314,7 +323,7 @@ fn effective_source(
     }
     let merged = merge(&patches)
         .map_err(|reason| RenderError::Refused { file: path.child(".argocd-source.yaml"), reason })?;
-    // Where the source comes from is not for the source to say.
+    // The files of a source must not change where the source comes from.
     Ok(Source {
         repo_url: request.source.repo_url.clone(),
         path: request.source.path.clone(),

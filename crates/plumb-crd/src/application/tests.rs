@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::wire::Wire as _;
 
 /// An Application with every field of the contract set.
 pub(crate) fn complete() -> Value {

@@ -7,7 +7,10 @@ use plumb_core::app::{
     RetryPolicy, Source, SyncOption, SyncPolicy,
 };
 
-use super::{SpecProblem, is_true, non_empty, parse_retry_duration, source::to_source};
+use super::duration::parse_retry_duration;
+use super::problem::SpecProblem;
+use super::source::to_source;
+use super::text::{is_true, non_empty};
 use crate::application::{
     self as wire, Application, ApplicationDestination, ApplicationSpec, ResourceIgnoreDifferences,
     RetryStrategy,

@@ -2,7 +2,10 @@
 
 use plumb_core::app::{Initiator, Operation, SelectedObject, SyncOption, SyncStrategy};
 
-use super::{SpecProblem, app::retry_policy, non_empty, source::to_source};
+use super::app::retry_policy;
+use super::problem::SpecProblem;
+use super::source::to_source;
+use super::text::non_empty;
 use crate::application as wire;
 
 /// Checks an operation. It stands on its own: nothing is filled in from the spec.

@@ -6,7 +6,8 @@ use plumb_core::project::{
     ProjectRules, ServiceAccountRule, SignatureMode, SignatureRule, WindowKind, WindowRule, WindowTime,
 };
 
-use super::{non_empty, parse_go_duration};
+use super::duration::parse_go_duration;
+use super::text::non_empty;
 use crate::project::{AppProject, ClusterResourceRestriction, GroupKindRestriction, SyncWindow};
 
 /// The rules of a project, and what in them can only be guessed at. It never fails: what cannot be read

@@ -7,7 +7,8 @@ use plumb_core::app::{
 };
 use serde_json::Value;
 
-use super::{SpecProblem, non_empty};
+use super::problem::SpecProblem;
+use super::text::non_empty;
 use crate::application::{self as wire, ApplicationSource, DirectorySource, HelmSource, KustomizeSource};
 use crate::wire::{IntOrString, Wire as _};
 

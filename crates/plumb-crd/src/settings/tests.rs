@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use expect_test::expect;
 use plumb_core::object::GroupKind;
-use plumb_core::tracking::TrackingMethod;
+use plumb_core::tracking::{TrackingMethod, TrackingSettings};
 use serde_json::{Value, json};
 
 use super::*;

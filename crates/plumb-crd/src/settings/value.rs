@@ -190,3 +190,8 @@ fn parse_bytes(text: &str) -> Option<u64> {
     };
     digits.parse::<u64>().ok()?.checked_mul(scale)
 }
+
+/// `None` for zero, which means "never" or "no limit".
+pub(super) fn non_zero(duration: Duration) -> Option<Duration> {
+    (!duration.is_zero()).then_some(duration)
+}

@@ -232,7 +232,7 @@ impl Sources {
         since: Instant,
     ) -> Result<Chart, String> {
         let fetched = match freshness {
-            Freshness::Renewed => self.charts.fetch_anew(repository, name, version, since).await,
+            Freshness::Renewed => self.charts.refetch(repository, name, version, since).await,
             Freshness::Cached | Freshness::Fresh | Freshness::AnotherDay => {
                 self.charts.fetch(repository, name, version, since).await
             }

@@ -1,11 +1,12 @@
-//! Chart archives, unpacked in memory. Nothing in them can name a place outside.
+//! Unpacks chart archives in memory. Paths that lead outside the archive are refused.
 
 use std::collections::HashSet;
 use std::io::Read as _;
 
 use plumb_core::source::RepoPath;
 
-use crate::{Limits, MemoryFiles};
+use crate::limits::Limits;
+use crate::memory_files::MemoryFiles;
 
 /// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum ArchiveError {
     /// A link, device or pipe.
     #[error("it contains {0:?}, which is neither a file nor a directory")]
     Kind(String),
-    /// A path that no file system would take.
+    /// A path that is too long.
     #[error("it contains a path of {0} bytes, more than {MAX_PATH}")]
     LongPath(usize),
     /// Too many files or bytes.
@@ -32,7 +33,7 @@ pub enum ArchiveError {
     },
 }
 
-/// What is unpacked stays in memory: so many bytes, about what Helm allows itself.
+/// Most bytes that are unpacked into memory, about as much as Helm allows.
 const MAX_UNPACKED: u64 = 128 << 20;
 const MAX_PATH: usize = 1024;
 
@@ -41,7 +42,7 @@ pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, Arc
     let format = |error: std::io::Error| ArchiveError::Format(error.to_string());
     let bytes = limits.export_bytes.min(MAX_UNPACKED);
     let too_large = || ArchiveError::TooLarge { files: limits.export_files, bytes };
-    // The limit holds for what comes out, headers included: a bomb is stopped while it is being unpacked.
+    // The limit applies to the unpacked bytes, headers included, so a decompression bomb is stopped early.
     let unpacked = flate2::read::MultiGzDecoder::new(archive).take(bytes);
     let mut archive = tar::Archive::new(unpacked);
     let mut n_bytes = 0_u64;
@@ -75,7 +76,7 @@ pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, Arc
             return Err(ArchiveError::Path(written));
         }
         let path = RepoPath::parse(&below.join("/")).map_err(|_| ArchiveError::Path(written.clone()))?;
-        // Directories that only the paths of files tell of take room as well.
+        // Count directories that have no entry of their own too: they take memory.
         let mut parent = path.parent();
         while directories.insert(parent.clone()) {
             parent = parent.parent();

@@ -1,4 +1,4 @@
-//! Charts that a chart depends on and does not bring along.
+//! The dependencies that a chart does not contain.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, 
 use plumb_core::yaml;
 use serde_json::Value;
 
-use crate::{Limits, RenderError};
+use crate::error::RenderError;
+use crate::limits::Limits;
 
-/// Each may be a request to a server.
+/// Most dependencies of a chart: each may be a request to a server.
 const MAX_DEPENDENCIES: usize = 200;
 
-/// Each may be a file that is read.
+/// Most entries of `charts/`: each may be a file to read.
 const MAX_VENDORED: usize = 2_000;
 
 /// A dependency that `charts/` lacks.
@@ -26,7 +27,7 @@ pub struct ChartDependency {
 }
 
 impl ChartDependency {
-    /// Is it in the same repository, so that nothing has to be fetched?
+    /// True if it is in the same repository, so that nothing has to be fetched.
     pub fn is_local(&self) -> bool {
         self.repository.starts_with("file://")
     }
@@ -46,7 +47,7 @@ pub fn missing_dependencies(
     let Some(definition) = read_yaml(files, &chart.child("Chart.yaml"), limits)? else {
         return Ok(Vec::new());
     };
-    // Charts of the first API version have a file of their own for it.
+    // Charts of API version v1 have a separate file for dependencies.
     let old = match definition.get("dependencies") {
         Some(_) => None,
         None => read_yaml(files, &chart.child("requirements.yaml"), limits)?,
@@ -65,7 +66,7 @@ pub fn missing_dependencies(
     };
     let locked = lock.as_ref().map(dependencies).unwrap_or_default();
     let present = vendored(files, chart, limits)?;
-    // One chart may be there twice, in two versions under two aliases: the lock has them in the same order.
+    // One chart may be listed twice, in two versions under two aliases. The lock file has the same order.
     let mut n_seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut missing = Vec::new();
     for dependency in &declared {
@@ -115,7 +116,7 @@ fn vendored(
         Err(source) => return Err(RenderError::Read { what: format!("`{directory}`"), source }),
     };
     let vendored = entries.into_iter().take(MAX_VENDORED).map(|entry| {
-        // To Helm the chart's own word counts, whatever its directory is called. What cannot be read it tells best.
+        // Helm uses the name in `Chart.yaml`, not that of the directory. Helm itself reports unreadable charts.
         let definition = directory.child(&entry.name).child("Chart.yaml");
         let definition = read_yaml(files, &definition, limits).ok().flatten();
         let chart = definition.and_then(|chart| Some(chart.get("name")?.as_str()?.to_owned()));

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::{ChartError, ChartRepository, ClientCertificate, advice};
+use super::advice;
+use super::error::ChartError;
+use super::repository::{ChartRepository, ClientCertificate};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// One download, under a limit. Credentials go to the repository's own host only, and not along redirects.
+/// One download, under a limit. Credentials are sent only to the repository's own host, and not after redirects.
 pub(super) async fn get(
     repository: &ChartRepository,
     address: reqwest::Url,
@@ -22,15 +24,15 @@ pub(super) async fn get(
     };
     let is_same_host = (address.scheme(), address.host_str(), address.port_or_known_default())
         == (base.scheme(), base.host_str(), base.port_or_known_default());
-    let shows_credentials = is_same_host || repository.pass_credentials;
-    let client = client(repository, shows_credentials).map_err(|unusable| match unusable {
-        Unusable::Setting { advice, source } => {
+    let sends_credentials = is_same_host || repository.pass_credentials;
+    let client = client(repository, sends_credentials).map_err(|error| match error {
+        ClientError::Setting { advice, source } => {
             ChartError::Http { what: what.to_owned(), advice: advice.to_owned(), source }
         }
-        Unusable::Client(source) => failed(source),
+        ClientError::Other(source) => failed(source),
     })?;
     let mut request = client.get(address);
-    if let Some(username) = repository.username.as_ref().filter(|_| shows_credentials) {
+    if let Some(username) = repository.username.as_ref().filter(|_| sends_credentials) {
         request = request.basic_auth(username, repository.password.as_deref());
     }
     let mut response = request.send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
@@ -44,16 +46,16 @@ pub(super) async fn get(
     Ok(bytes)
 }
 
-/// Why there is no client.
-enum Unusable {
-    /// A setting that cannot be used, and what to do about it.
+/// Why the client cannot be built.
+enum ClientError {
+    /// An invalid setting, and how to fix it.
     Setting { advice: &'static str, source: reqwest::Error },
     /// Anything else.
-    Client(reqwest::Error),
+    Other(reqwest::Error),
 }
 
-fn client(repository: &ChartRepository, shows_credentials: bool) -> Result<reqwest::Client, Unusable> {
-    let setting = |advice: &'static str| move |source| Unusable::Setting { advice, source };
+fn client(repository: &ChartRepository, sends_credentials: bool) -> Result<reqwest::Client, ClientError> {
+    let setting = |advice: &'static str| move |source| ClientError::Setting { advice, source };
     let mut builder = reqwest::Client::builder()
         .timeout(TIMEOUT)
         .redirect(reqwest::redirect::Policy::limited(5))
@@ -65,7 +67,7 @@ fn client(repository: &ChartRepository, shows_credentials: bool) -> Result<reqwe
         builder = builder.tls_certs_merge(certificates);
     }
     if let Some(ClientCertificate { certificate, key }) =
-        repository.client.as_ref().filter(|_| shows_credentials)
+        repository.client.as_ref().filter(|_| sends_credentials)
     {
         let pem = format!("{}\n{}\n", certificate.trim_end(), key.trim_end());
         let identity = reqwest::Identity::from_pem(pem.as_bytes()).map_err(setting(advice::BAD_CLIENT))?;
@@ -76,9 +78,9 @@ fn client(repository: &ChartRepository, shows_credentials: bool) -> Result<reqwe
         let direct = repository.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string);
         builder = builder.proxy(proxy.no_proxy(direct));
     }
-    // What the certificate and its key are worth together shows only here.
+    // Only `build` detects that a certificate and its key do not match.
     builder.build().map_err(|source| match repository.client {
-        Some(_) if shows_credentials => Unusable::Setting { advice: advice::BAD_CLIENT, source },
-        Some(_) | None => Unusable::Client(source),
+        Some(_) if sends_credentials => ClientError::Setting { advice: advice::BAD_CLIENT, source },
+        Some(_) | None => ClientError::Other(source),
     })
 }

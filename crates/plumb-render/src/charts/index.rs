@@ -6,7 +6,10 @@ use plumb_core::version::{Constraint, Version};
 use plumb_core::yaml::{self, YamlError};
 use serde_json::Value;
 
-/// Why an index cannot be understood.
+/// Largest index, in bytes.
+pub(super) const MAX_INDEX: usize = 128 << 20;
+
+/// Why an index cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Not YAML.
@@ -15,12 +18,12 @@ pub enum IndexError {
     /// No `entries`.
     #[error("it has no `entries`; is this the address of a Helm repository?")]
     NoEntries,
-    /// Reading it was cut short.
+    /// The task that parses it was cancelled.
     #[error("reading it was interrupted")]
     Interrupted,
 }
 
-/// What a repository offers.
+/// The charts of a repository.
 pub(super) struct Index {
     pub(super) digest: String,
     charts: BTreeMap<String, Vec<IndexEntry>>,
@@ -36,7 +39,7 @@ pub(super) struct IndexEntry {
 
 impl Index {
     pub(super) fn parse(bytes: &[u8], digest: String) -> Result<Self, IndexError> {
-        let limits = yaml::Limits { max_bytes: super::MAX_INDEX, ..yaml::Limits::default() };
+        let limits = yaml::Limits { max_bytes: MAX_INDEX, ..yaml::Limits::default() };
         let documents = yaml::parse_documents_bytes(bytes, &limits).map_err(IndexError::Yaml)?;
         let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
         let entries = value.get("entries").and_then(Value::as_object).ok_or(IndexError::NoEntries)?;
@@ -67,7 +70,7 @@ impl Index {
         entries.iter().find(|entry| entry.version == newest)
     }
 
-    /// What there is instead.
+    /// What the repository has instead, for an error message.
     pub(super) fn hint(&self, name: &str) -> String {
         match self.charts.get(name) {
             None => format!("; it has {} charts, none of this name", self.charts.len()),

@@ -1,19 +1,29 @@
-//! Another time for the templates of charts.
+//! Changes the time that chart templates see.
 //!
-//! The zone of a process (`sandbox::Clock`) moves what a template prints in local time, and not what it prints in a zone
-//! that it names (`dateInZone … "UTC"`, `now.UTC`). But every time in a template begins with the function `now`, and the
-//! templates lie in a scratch directory: there, `now` becomes a later moment. Values that contain templates stay as they
-//! are: whether a text of theirs is one is for the chart to say.
+//! The time zone of the process (`sandbox::Clock`) moves the times that a template prints in local time, but not those
+//! in a zone that it names (`dateInZone … "UTC"`, `now.UTC`). Each time in a template comes from the function `now`, so
+//! `now` is replaced with a later moment in the copies of the templates in the scratch directory. Templates inside
+//! values are not changed, because only the chart decides which values are templates.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::charts::unpack;
-use crate::{Limits, RenderError, export};
+use crate::error::RenderError;
+use crate::export;
+use crate::limits::Limits;
+use crate::sandbox::{CLOCK_AHEAD_SECONDS, Clock};
 
-/// Makes `now` a later moment in the templates of every chart at `directory` and below it.
-pub(crate) fn move_ahead(directory: &Path, by_seconds: i32, limits: &Limits) -> Result<(), RenderError> {
+/// Sets the clock in the templates of every chart at `directory` and below it, after they are written there.
+pub(crate) fn set_clock(clock: Clock, directory: &Path, limits: &Limits) -> Result<(), RenderError> {
+    match clock {
+        Clock::Real => Ok(()),
+        Clock::Moved => move_ahead(directory, CLOCK_AHEAD_SECONDS, limits),
+    }
+}
+
+fn move_ahead(directory: &Path, by_seconds: i32, limits: &Limits) -> Result<(), RenderError> {
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
         if directory.join("Chart.yaml").is_file() {
@@ -35,7 +45,7 @@ struct Entries {
     files: Vec<PathBuf>,
 }
 
-/// What a directory holds; one that is not there holds nothing. There are no links on the disk.
+/// The entries of a directory; none if it does not exist. There are no links in a scratch directory.
 fn entries(directory: &Path) -> io::Result<Entries> {
     let mut found = Entries::default();
     if directory.is_dir() {
@@ -48,8 +58,7 @@ fn entries(directory: &Path) -> io::Result<Entries> {
     Ok(found)
 }
 
-/// Charts that are packed into one file get a directory beside it instead. One that cannot be unpacked stays, and
-/// says so to whoever renders it.
+/// Replaces each packed chart with an unpacked directory. One that cannot be unpacked stays, and Helm reports it.
 fn unpack_charts(directory: &Path, limits: &Limits) -> Result<(), RenderError> {
     for file in entries(directory).map_err(|error| scratch(&error))?.files {
         if file.extension().is_none_or(|extension| extension != "tgz") {
@@ -69,7 +78,7 @@ fn move_templates(directory: &Path, by_seconds: i32) -> io::Result<()> {
         let Entries { directories, files } = entries(&directory)?;
         waiting.extend(directories);
         for file in files {
-            // What is no text is no template.
+            // A file that is not UTF-8 is not a template.
             let Ok(template) = String::from_utf8(fs::read(&file)?) else { continue };
             if let Some(moved) = with_later_now(&template, by_seconds) {
                 fs::write(&file, moved)?;
@@ -79,7 +88,7 @@ fn move_templates(directory: &Path, by_seconds: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// The template with every call of `now` replaced; `None` if there is none.
+/// The template with every call of `now` replaced; `None` if it has no such call.
 fn with_later_now(template: &str, by_seconds: i32) -> Option<String> {
     let later = format!("((now).Add {by_seconds}000000000)");
     let mut moved = String::with_capacity(template.len());
@@ -107,7 +116,8 @@ fn with_later_now(template: &str, by_seconds: i32) -> Option<String> {
     is_moved.then_some(moved)
 }
 
-/// How long the first token of an action is: a word, a text in its quotes, a comment, the end, or a character.
+/// The length of the first token of an action: a word, a quoted string, a comment, the end of the action, or one
+/// character.
 fn token(action: &str) -> usize {
     let to = |end: Option<usize>| end.unwrap_or(action.len());
     let Some(first) = action.chars().next() else { return 0 };

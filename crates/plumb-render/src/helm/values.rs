@@ -1,18 +1,19 @@
-//! Where value files are, patterns included.
+//! Finds value files, by path or by pattern.
 
 use plumb_core::app::HelmOptions;
 use plumb_core::glob::Glob;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
-use super::SourceFile;
-use crate::readset::{ReadSet, check_depth};
-use crate::{BuildEnvironment, RenderError, RenderRequest};
+use crate::build_env::BuildEnvironment;
+use crate::error::RenderError;
+use crate::read_set::{ReadSet, SourceFile, check_depth};
+use crate::request::RenderRequest;
 
-/// So many files may a pattern look at.
+/// Most files that a pattern may search.
 const MAX_SEARCHED: usize = 50_000;
 
-/// The files of `valueFiles` in order, added to the set. Patterns stand for the files that match them, in order
-/// of their paths; a file that is also named by itself, or matched before, is not repeated.
+/// The files of `valueFiles` in order, added to the set. A pattern is replaced with the files that it matches, in order
+/// of their paths, without files that are also listed by name or matched by an earlier pattern.
 pub(super) fn value_files(
     request: &RenderRequest,
     chart: &RepoPath,
@@ -63,7 +64,7 @@ fn is_pattern(file: &SourceFile) -> bool {
     file.path.as_str().contains(['*', '?', '['])
 }
 
-/// The files that a pattern matches, in order of their paths. `**` stands for any number of directories.
+/// The files that a pattern matches, in order of their paths. `**` matches any number of directories.
 fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFile>, RenderError> {
     let failed = |source| RenderError::Read { what: format!("value files `{}`", pattern.path), source };
     let mut start = RepoPath::root();
@@ -102,7 +103,7 @@ fn search(files: &dyn SourceFiles, pattern: &SourceFile) -> Result<Vec<SourceFil
     Ok(found)
 }
 
-/// `a/**/b` also matches `a/b`: every way to leave out the `**` steps.
+/// `a/**/b` also matches `a/b`: all combinations of omitted `**` steps.
 fn spellings(pattern: &str) -> Vec<String> {
     const MOST: usize = 4;
     let parts: Vec<&str> = pattern.split("**/").collect();
@@ -123,7 +124,7 @@ fn spellings(pattern: &str) -> Vec<String> {
 }
 
 /// `values.yaml` beside the chart, `/values.yaml` from the repository's root, `$ref/values.yaml` from another
-/// source's root. Names of sources come before variables of the build environment.
+/// source's root. Names of sources take precedence over variables of the build environment.
 pub(super) fn locate(
     request: &RenderRequest,
     chart: &RepoPath,
@@ -147,8 +148,9 @@ pub(super) fn locate(
     }
     let written = environment.expand(written);
     if written.contains("://") {
-        let reason =
-            format!("`{written}`: files from the network are not read; put the file into the repository");
+        let reason = format!(
+            "`{written}`: files from the network are not supported; put the file into the repository"
+        );
         return Err(bad(reason));
     }
     let path = match written.strip_prefix('/') {
@@ -162,7 +164,7 @@ pub(super) fn locate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryFiles;
+    use crate::memory_files::MemoryFiles;
 
     #[test]
     fn patterns_match_at_any_depth() {

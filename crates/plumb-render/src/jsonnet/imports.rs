@@ -1,18 +1,17 @@
-//! Finds imports by their text. Imports are always string literals, so all of them can be seen; some that are
-//! found (in comments) are none, which costs a file too many in the read set and nothing else.
+//! Finds imports by their text. Jsonnet imports are always string literals, so the text shows all of them. An import
+//! in a comment is found too, which only adds an unused file to the read set.
 
 use std::collections::BTreeSet;
 
-use plumb_core::source::{RepoPath, read_following};
+use plumb_core::source::{EntryKind, RepoPath, follow, read_following};
 
-use super::{is_file, resolve_import};
-use crate::RenderError;
-use crate::readset::ReadSet;
+use crate::error::RenderError;
+use crate::read_set::ReadSet;
 
-/// So many files may be imported.
+/// Most files that may be imported.
 const MAX_IMPORTS: usize = 10_000;
 
-/// Adds the files and everything they import, directly or not.
+/// Adds the files and everything that they import, directly or indirectly.
 pub(super) fn add_all(files: &[RepoPath], search: &[RepoPath], set: &mut ReadSet) -> Result<(), RenderError> {
     let mut waiting: Vec<RepoPath> = files.to_vec();
     let mut seen = BTreeSet::new();
@@ -35,8 +34,28 @@ pub(super) fn add_all(files: &[RepoPath], search: &[RepoPath], set: &mut ReadSet
     Ok(())
 }
 
-/// So far behind an `import` its string may end. Without an end, a file of nothing but `import/*` would be read as
-/// often as it is long.
+/// The file that an import names: beside the importing file, else in the search path from its end.
+pub(super) fn resolve_import(
+    from: &RepoPath,
+    text: &str,
+    search: &[RepoPath],
+    is_file: impl Fn(&RepoPath) -> bool,
+) -> Option<RepoPath> {
+    std::iter::once(&from.parent())
+        .chain(search.iter().rev())
+        .filter_map(|directory| directory.join(text).ok())
+        .find(is_file)
+}
+
+fn is_file(set: &ReadSet, path: &RepoPath) -> bool {
+    set.files("").is_some_and(|files| {
+        follow(files.as_ref(), path)
+            .is_ok_and(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Executable))
+    })
+}
+
+/// How many bytes after an `import` its string may end. Without a limit, a file that repeats `import/*` takes quadratic
+/// time.
 const MAX_REACH: usize = 1024;
 
 /// The string after every `import`, `importstr` and `importbin`.
@@ -52,7 +71,7 @@ fn literals(text: &str) -> Vec<String> {
     found
 }
 
-/// Blanks and comments.
+/// The text after blanks and comments.
 fn skip_blank(mut text: &str) -> &str {
     loop {
         text = text.trim_start();

@@ -1,4 +1,4 @@
-//! The process that evaluates Jsonnet. It reads nothing but what was written for it.
+//! The process that evaluates Jsonnet. It reads only the request file and the directory that the request names.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,18 +16,19 @@ use jrsonnet_evaluator::{AsPathLike, IStr, SourcePath, SourceVirtual, State, Val
 use jrsonnet_stdlib::ContextInitializer;
 use plumb_core::source::RepoPath;
 
-use super::{WorkerRequest, is_file_on_disk, resolve_import};
+use super::imports::resolve_import;
+use super::protocol::WorkerRequest;
 
-/// As deep as the Go implementation goes.
+/// The stack limit of the Go implementation.
 const MAX_STACK: usize = 500;
 
-/// Why nothing was evaluated, in the words that are shown.
+/// Why evaluation failed, as shown to the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkerError(String);
 
-/// Evaluates what the file describes and prints one JSON list, an entry per Jsonnet file. To be run as a process
-/// of its own, by the command that [`crate::Tools::jsonnet`] names.
+/// Evaluates the files that the request names and prints one JSON list with an entry per Jsonnet file. It runs in a
+/// separate process, started by the command in [`crate::Tools::jsonnet`].
 pub fn jsonnet_worker(request: &Path, output: &mut dyn Write) -> Result<(), WorkerError> {
     let failed = |error: &dyn Display| WorkerError(error.to_string());
     let text = std::fs::read(request).map_err(|error| failed(&error))?;
@@ -139,7 +140,11 @@ impl AsyncImportResolver for Files {
     }
 }
 
-/// Nothing here ever waits, so one poll is enough.
+fn is_file_on_disk(root: &Path, path: &RepoPath) -> bool {
+    root.join(path.as_str()).is_file()
+}
+
+/// Polls once: no import here ever waits.
 fn ready<T>(future: impl Future<Output = Result<T, WorkerError>>) -> Result<T, WorkerError> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,

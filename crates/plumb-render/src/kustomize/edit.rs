@@ -1,4 +1,4 @@
-//! The Application's own options, put into the overlay by `kustomize edit`.
+//! Adds the Application's own options to the overlay, by `kustomize edit`.
 
 use std::path::Path;
 
@@ -7,10 +7,12 @@ use plumb_core::source::RepoPath;
 use plumb_core::yaml;
 use serde_json::{Map, Value, json};
 
-use crate::detect::KUSTOMIZATION_FILES;
-use crate::{BuildEnvironment, Limits, RenderError};
+use super::plan::KUSTOMIZATION_FILES;
+use crate::build_env::BuildEnvironment;
+use crate::error::RenderError;
+use crate::limits::Limits;
 
-/// The runs of `kustomize edit`, in Argo CD's order. `--` keeps values from being read as options.
+/// The runs of `kustomize edit`, in Argo CD's order. `--` keeps values from being parsed as options.
 pub(super) fn commands(
     options: &KustomizeOptions,
     components: &[String],
@@ -73,7 +75,7 @@ pub(super) fn commands(
     commands
 }
 
-/// A patch as a kustomization file has it.
+/// A patch in the form of a kustomization file.
 pub(super) fn patch_entry(patch: &KustomizePatch) -> Value {
     let mut entry = Map::new();
     let mut insert = |name: &str, text: &Option<String>| {
@@ -105,7 +107,7 @@ pub(super) fn patch_entry(patch: &KustomizePatch) -> Value {
     Value::Object(entry)
 }
 
-/// Adds patches to the kustomization file that was written for this rendering.
+/// Adds patches to the kustomization file in the scratch directory.
 pub(super) fn append_patches(
     directory: &Path,
     overlay: &RepoPath,

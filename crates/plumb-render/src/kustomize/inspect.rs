@@ -1,7 +1,7 @@
-//! What an overlay reads, found by reading its kustomization files as Kustomize would.
+//! Finds what an overlay reads, by reading its kustomization files as Kustomize does.
 //!
-//! Bases may lie anywhere in the repository, so they are followed; everything else lies in the overlay's own
-//! directory. Paths that leave the repository and remote bases are refused here, before anything runs.
+//! Bases may be anywhere in the repository, so they are followed; everything else is in the overlay's own directory.
+//! Paths that leave the repository and remote bases are refused here, before Kustomize runs.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,24 @@ use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, 
 use plumb_core::yaml;
 use serde_json::{Value, json};
 
-use crate::detect::KUSTOMIZATION_FILES;
-use crate::kustomize::origins::Clues;
-use crate::readset::ReadSet;
-use crate::{Limits, RenderError};
+use super::origins::OriginHints;
+use super::plan::KUSTOMIZATION_FILES;
+use crate::error::RenderError;
+use crate::limits::Limits;
+use crate::read_set::ReadSet;
 
-/// What the walk found out.
+/// What the walk over the overlays found.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(super) struct Inspection {
     /// A generator reads the revision from the environment.
     pub(super) uses_revision: bool,
     /// A base is remote.
     pub(super) uses_network: bool,
-    /// Where objects come from.
-    pub(super) clues: Clues,
+    /// From which files objects come.
+    pub(super) hints: OriginHints,
 }
 
-/// So many overlays may one app consist of.
+/// Most overlays of one app.
 const MAX_OVERLAYS: usize = 2000;
 
 /// Lists of paths to files or other overlays.
@@ -56,16 +57,16 @@ const READING_PLUGINS: [&str; 7] = [
     "ReplacementTransformer",
 ];
 
-/// Walks the overlays from these directories on, adding what they read to the set.
+/// Walks the overlays, starting at these directories, and adds what they read to the set.
 pub(super) fn walk(
     roots: &[RepoPath],
     set: &mut ReadSet,
     allow_network: bool,
     limits: &Limits,
-) -> Result<Findings, RenderError> {
+) -> Result<Inspection, RenderError> {
     let mut waiting: Vec<(RepoPath, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
     let mut seen = BTreeSet::new();
-    let mut findings = Findings::default();
+    let mut inspection = Inspection::default();
     while let Some((directory, holds_plugins)) = waiting.pop() {
         if !seen.insert((directory.clone(), holds_plugins)) {
             continue;
@@ -88,7 +89,7 @@ pub(super) fn walk(
             holds_plugins,
             allow_network,
             limits,
-            findings: &mut findings,
+            inspection: &mut inspection,
             outside: Vec::new(),
         };
         overlay.inspect(&kustomization)?;
@@ -101,7 +102,7 @@ pub(super) fn walk(
             }
         }
     }
-    Ok(findings)
+    Ok(inspection)
 }
 
 fn read_kustomization(
@@ -128,12 +129,12 @@ struct Overlay<'a> {
     files: &'a dyn SourceFiles,
     directory: &'a RepoPath,
     file: RepoPath,
-    /// Are its resources the configuration of plugins?
+    /// True if its resources are the configuration of plugins.
     holds_plugins: bool,
     allow_network: bool,
     limits: &'a Limits,
-    findings: &'a mut Findings,
-    /// Paths outside the directory, and overlays inside it; and whether those hold plugins.
+    inspection: &'a mut Inspection,
+    /// Paths outside the directory and overlays inside it, each with whether it holds plugins.
     outside: Vec<(RepoPath, bool)>,
 }
 
@@ -153,8 +154,8 @@ impl Overlay<'_> {
             }
         }
         let text = |field: &str| kustomization.get(field).and_then(Value::as_str).map(str::to_owned);
-        self.findings.clues.prefixes.extend(text("namePrefix"));
-        self.findings.clues.suffixes.extend(text("nameSuffix"));
+        self.inspection.hints.prefixes.extend(text("namePrefix"));
+        self.inspection.hints.suffixes.extend(text("nameSuffix"));
         for field in ["replacements", "patchesJson6902"] {
             for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
                 if let Some(Value::String(text)) = item.get("path") {
@@ -181,7 +182,7 @@ impl Overlay<'_> {
         self.helm(kustomization)
     }
 
-    /// A plugin's configuration, written out or in a file. One in a directory is found there, among its resources.
+    /// A plugin's configuration, inline or in a file. The resources of a directory are inspected with that directory.
     fn plugin(&mut self, field: &str, text: &str) -> Result<(), RenderError> {
         let content = if is_inline(text) {
             text.as_bytes().to_vec()
@@ -220,16 +221,16 @@ impl Overlay<'_> {
         }
         for text in strings(generator.get("envs")).chain(generator.get("env").and_then(Value::as_str)) {
             self.path(field, text)?;
-            // A line with nothing but a name takes its value from the environment.
+            // A line with only a name takes its value from the environment.
             let content =
                 self.directory.join(text).ok().and_then(|path| read_following(self.files, &path).ok());
-            self.findings.uses_revision |= content
+            self.inspection.uses_revision |= content
                 .is_some_and(|content| String::from_utf8_lossy(&content).contains("ARGOCD_APP_REVISION"));
         }
         Ok(())
     }
 
-    /// Charts that Kustomize inflates, if the settings let it.
+    /// Charts that Kustomize inflates, if the settings allow it.
     fn helm(&mut self, kustomization: &Value) -> Result<(), RenderError> {
         if let Some(globals) = kustomization.get("helmGlobals") {
             for key in ["chartHome", "configHome"] {
@@ -269,7 +270,7 @@ impl Overlay<'_> {
         match follow(self.files, &path) {
             Ok((real, kind)) => {
                 if kind != EntryKind::Directory && field == "resources" && !self.holds_plugins {
-                    self.findings.clues.files.insert(real);
+                    self.inspection.hints.files.insert(real);
                 }
                 if kind == EntryKind::Directory || !path.is_within(self.directory) {
                     let holds_plugins = self.holds_plugins || PLUGIN_LISTS.contains(&field);
@@ -277,7 +278,7 @@ impl Overlay<'_> {
                 }
                 Ok(())
             }
-            // Kustomize itself says best what it misses.
+            // Kustomize reports missing files best itself.
             Err(SourceError::NotFound { .. }) => Ok(()),
             Err(source) => {
                 Err(RenderError::Read { what: format!("`{path}`, named in {}", self.file), source })
@@ -294,16 +295,16 @@ impl Overlay<'_> {
         }
         if !self.allow_network {
             return Err(self.refused(format!(
-                "`{field}`: remote `{}` is refused, since rendering has no network; put it into the repository",
+                "`{field}`: remote `{}` is refused, because rendering has no network access; put it into the repository",
                 without_userinfo(text)
             )));
         }
-        self.findings.uses_network = true;
+        self.inspection.uses_network = true;
         Ok(())
     }
 }
 
-/// Is it the configuration itself, and not the path of a file?
+/// True for inline configuration, false for the path of a file.
 fn is_inline(text: &str) -> bool {
     text.contains('\n') || text.trim_start().starts_with(['{', '['])
 }
@@ -312,7 +313,7 @@ fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The forms that Kustomize takes for the address of a repository or file.
+/// True for the forms that Kustomize treats as the address of a repository or file.
 fn looks_remote(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let has_user =

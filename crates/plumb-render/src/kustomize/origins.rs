@@ -1,8 +1,9 @@
-//! Which file of the repository an object of an overlay is made from.
+//! Finds the file of the repository that an object of an overlay comes from.
 //!
-//! Kustomize itself can tell (`originAnnotations`), but by an annotation that is there while patches and replacements
-//! run: one that adds to annotations works with it and fails without. So it is found here, by kind and name, without
-//! the prefixes and suffixes that the overlays declare. What could be two documents is none.
+//! Kustomize can report it itself (`originAnnotations`), but it does so with an annotation that exists while patches and
+//! replacements run: a patch that adds to existing annotations would work with it and fail without it. So the file is
+//! found here, by kind and name, after removing the prefixes and suffixes that the overlays declare. An ambiguous match
+//! counts as no match.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,23 +12,23 @@ use plumb_core::source::{RepoPath, SourceFiles, read_following};
 use plumb_core::yaml;
 use serde_json::Value;
 
-use crate::Limits;
+use crate::limits::Limits;
 
-/// With more prefixes and suffixes than this nothing is certain any more.
+/// With more prefixes and suffixes than this, matches are too uncertain.
 const MAX_AFFIXES: usize = 50;
 
-/// What the overlays say about where their objects come from.
+/// What the overlays declare about the files of their objects.
 #[derive(Default)]
-pub(super) struct Clues {
+pub(super) struct OriginHints {
     /// The files of their `resources`.
     pub(super) files: BTreeSet<RepoPath>,
     pub(super) prefixes: BTreeSet<String>,
     pub(super) suffixes: BTreeSet<String>,
 }
 
-/// The documents that an overlay's objects can be made from.
+/// The documents that an overlay's objects can come from.
 pub(super) struct Documents<'a> {
-    clues: &'a Clues,
+    hints: &'a OriginHints,
     /// By API group, kind and name.
     by_name: HashMap<(String, String, String), Vec<Document>>,
 }
@@ -35,19 +36,19 @@ pub(super) struct Documents<'a> {
 struct Document {
     file: String,
     line: usize,
-    /// `None` for one among others in a list.
+    /// `None` for an item of a list.
     value: Option<Value>,
     namespace: Option<String>,
 }
 
 impl<'a> Documents<'a> {
-    /// Reads the files. One that cannot be read has nothing to tell.
-    pub(super) fn read(clues: &'a Clues, files: &dyn SourceFiles, limits: &Limits) -> Self {
-        let mut documents = Self { clues, by_name: HashMap::new() };
-        if clues.prefixes.len() + clues.suffixes.len() > MAX_AFFIXES {
+    /// Reads the files. Unreadable files are skipped.
+    pub(super) fn read(hints: &'a OriginHints, files: &dyn SourceFiles, limits: &Limits) -> Self {
+        let mut documents = Self { hints, by_name: HashMap::new() };
+        if hints.prefixes.len() + hints.suffixes.len() > MAX_AFFIXES {
             return documents;
         }
-        for file in &clues.files {
+        for file in &hints.files {
             let text = read_following(files, file).unwrap_or_default();
             for found in yaml::parse_documents_bytes(&text, &limits.yaml).unwrap_or_default() {
                 match found.value.get("items").and_then(Value::as_array) {
@@ -74,12 +75,12 @@ impl<'a> Documents<'a> {
         self.by_name.entry((group, kind, name)).or_default().push(document);
     }
 
-    /// Where the document stands that an object is made from, if that is certain.
+    /// The file and line of the document that an object comes from, if it is unambiguous.
     pub(super) fn origin_of(&self, object: &Value, source: usize) -> Option<Origin> {
         let (group, kind, name) = identity(object)?;
-        let starts = ends_of_chains(&name, &self.clues.prefixes);
+        let starts = ends_of_chains(&name, &self.hints.prefixes);
         let reversed: String = name.chars().rev().collect();
-        let suffixes = self.clues.suffixes.iter().map(|suffix| suffix.chars().rev().collect()).collect();
+        let suffixes = self.hints.suffixes.iter().map(|suffix| suffix.chars().rev().collect()).collect();
         let ends = ends_of_chains(&reversed, &suffixes).into_iter().map(|length| name.len() - length);
         let spans = ends.flat_map(|end| starts.iter().map(move |start| (*start, end)));
         let found: Vec<&Document> = spans
@@ -110,7 +111,7 @@ fn identity(object: &Value) -> Option<(String, String, String)> {
     Some((group.to_owned(), text("/kind")?.to_owned(), text("/metadata/name")?.to_owned()))
 }
 
-/// The lengths of all starts of a text that consist of nothing but these parts, one after the other; 0 is one.
+/// The lengths of all prefixes of a text that are concatenations of these parts, 0 included.
 fn ends_of_chains(text: &str, parts: &BTreeSet<String>) -> Vec<usize> {
     let mut ends = BTreeSet::from([0]);
     let mut waiting = vec![0];
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_are_found_whatever_they_overlap() {
+    fn overlapping_chains_are_found() {
         let parts: BTreeSet<String> = ["a", "aa", "b-"].map(str::to_owned).into();
         assert_eq!(ends_of_chains("aab-x", &parts), [0, 1, 2, 4]);
         assert_eq!(ends_of_chains("x", &parts), [0]);

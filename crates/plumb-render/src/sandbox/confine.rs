@@ -1,6 +1,6 @@
-//! Which files a tool can touch, by Landlock: the kernel refuses everything that is not named here.
+//! Restricts the files that a tool can open, by Landlock: the kernel refuses every path that is not listed here.
 //!
-//! The rules are laid on a thread, and a process started from that thread inherits them.
+//! The rules apply to a thread, and a process started from that thread inherits them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use landlock::{
     RulesetStatus, path_beneath_rules,
 };
 
-/// What programs need to run at all. No home, no `/etc/passwd`, no service account, no cache.
+/// What programs need to run. It excludes home directories, `/etc/passwd`, service account tokens and caches.
 const SYSTEM: [&str; 17] = [
     "/usr",
     "/bin",
@@ -30,10 +30,11 @@ const SYSTEM: [&str; 17] = [
     "/dev/urandom",
 ];
 
-/// `/proc` for the maps of a user namespace; the kernel guards other processes' entries.
+/// `/proc` for the maps of a user namespace; the kernel protects the entries of other processes.
 const SHARED: [&str; 3] = ["/dev/null", "/dev/zero", "/proc"];
 
-/// Confines the calling thread, and what it starts, to the system's programs, these programs and one directory.
+/// Restricts the calling thread and its children to the system's programs, these programs and one directory. Returns
+/// false if the kernel does not enforce it.
 pub(super) fn confine_thread(
     programs: &[PathBuf],
     scratch: &Path,
@@ -54,7 +55,7 @@ pub(super) fn confine_thread(
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-/// Does the kernel do it?
+/// True if the kernel enforces Landlock rules.
 pub(super) fn is_available() -> bool {
     let tried = std::thread::spawn(|| confine_thread(&[], Path::new("/tmp"), true));
     tried.join().is_ok_and(|result| result.unwrap_or(false))

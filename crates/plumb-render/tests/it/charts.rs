@@ -354,7 +354,7 @@ async fn many_who_want_one_version_of_a_registry_share_one_pull() {
     let n_manifests = server.requests("/manifests/");
     all("1.1.0", Instant::now()).await;
     assert_eq!(server.requests("/manifests/"), n_manifests, "an exact version is kept");
-    kept.charts.fetch_anew(&repository, "web", "1.1.0", Instant::now()).await.unwrap();
+    kept.charts.refetch(&repository, "web", "1.1.0", Instant::now()).await.unwrap();
     assert!(server.requests("/manifests/") > n_manifests);
 }
 
@@ -391,7 +391,7 @@ async fn a_chart_that_is_published_again_under_its_version_is_seen() {
         read(kept.charts.fetch(&repository, "web", version, Instant::now()).await.unwrap())
     };
     let renew =
-        async || read(kept.charts.fetch_anew(&repository, "web", "1.0.0", Instant::now()).await.unwrap());
+        async || read(kept.charts.refetch(&repository, "web", "1.0.0", Instant::now()).await.unwrap());
     assert_eq!(fetch("^1.0").await, "description: first");
     server.offer(&[("1.0.0", &described("second"))]);
     assert_eq!(fetch("1.0.0").await, "description: first", "nobody was asked");

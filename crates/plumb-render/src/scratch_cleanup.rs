@@ -1,21 +1,22 @@
-//! Scratch directories of processes that were killed: they may hold credentials.
+//! Removes the scratch directories of processes that were killed. They may hold credentials.
 
 use std::fs::File;
 use std::path::Path;
 
-use crate::sandbox::SCRATCH;
+use crate::sandbox::SCRATCH_PREFIX;
 
-/// Marks a directory as in use for as long as the file is open. Whoever finds it unused removes the scratch directories
-/// that nobody will come back for.
+/// Marks a directory as in use for as long as the returned file is open. If no other process uses the directory, its
+/// scratch directories are removed first.
 pub(crate) fn enter(root: &Path) -> std::io::Result<File> {
     let directory = File::open(root)?;
     if directory.try_lock().is_ok() {
         for entry in std::fs::read_dir(root)?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH_PREFIX) {
                 std::fs::remove_dir_all(entry.path())?;
             }
         }
-        // Whoever comes in between sweeps as well, before anything was made here.
+        // A process that takes the lock before us removes scratch directories too. That is safe: this process has
+        // created none yet.
         directory.unlock()?;
     }
     directory.lock_shared()?;
@@ -27,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_nobody_uses_is_removed() {
+    fn only_unused_scratch_directories_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let left = root.path().join("render-left");
         std::fs::create_dir(&left).unwrap();
@@ -38,7 +39,7 @@ mod tests {
         assert!(root.path().join("kept.tgz").exists());
         std::fs::create_dir(&left).unwrap();
         let _second = enter(root.path()).unwrap();
-        assert!(left.exists(), "somebody is at work");
+        assert!(left.exists(), "another process uses it");
         drop(first);
     }
 }

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_field_survives_reading_and_writing() {
-        let object: Value = serde_json::from_str(include_str!("complete.json")).expect("JSON");
+        let object: Value = serde_json::from_str(include_str!("project_complete.json")).expect("JSON");
         let project = AppProject::from_json(&object).expect("readable");
         assert_eq!(project.to_json(), object);
         assert_eq!(project.spec.namespace_resource_whitelist, Some(Vec::new()), "empty is not absent");

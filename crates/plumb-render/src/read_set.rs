@@ -1,5 +1,6 @@
-//! What a rendering reads: known before anything runs, the only thing that tools get to see, and the content
-//! part of the cache's key. If it is too small, a tool fails for want of a file; it can never give stale results.
+//! The files that a rendering reads. The set is known before a tool runs, the tool sees only these files, and their
+//! hashes are part of the cache key. If the set is too small, a tool fails because a file is missing; a cached result
+//! is never stale.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,29 +8,36 @@ use std::sync::Arc;
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 use sha2::{Digest as _, Sha256};
 
-use crate::RenderError;
+use crate::error::RenderError;
 
 /// Files and directories of one or more sources, with the hashes of their content.
 pub(crate) struct ReadSet {
     sources: BTreeMap<String, Arc<dyn SourceFiles>>,
     /// By source name and path. The main source has the empty name.
-    items: BTreeMap<(String, RepoPath), Item>,
-    /// How many entries were looked at, and how many may be.
+    items: BTreeMap<(String, RepoPath), ReadItem>,
+    /// Entries that were listed, and how many may be.
     n_entries: usize,
     max_entries: usize,
 }
 
-struct Item {
-    /// Where the path really leads.
+struct ReadItem {
+    /// The path after following links.
     real: RepoPath,
     kind: EntryKind,
     hash: String,
 }
 
-/// Directories may nest so deep, counted from the repository's root.
+/// A file of the main source (empty name) or of a referenced source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    pub(crate) source: String,
+    pub(crate) path: RepoPath,
+}
+
+/// Deepest nesting of directories, counted from the repository's root.
 const MAX_DEPTH: usize = 128;
 
-/// A tree may contain itself, so its depth says nothing about its size; but every path in it has to be kept.
+/// A crafted Git tree can contain itself, so a small repository can be very deep. Each path takes memory.
 pub(crate) fn check_depth(directory: &RepoPath) -> Result<(), RenderError> {
     if directory.components().count() <= MAX_DEPTH {
         return Ok(());
@@ -52,7 +60,7 @@ impl ReadSet {
         self.sources.get(source)
     }
 
-    /// Adds a file or a whole directory, and what the links in it lead to. `what` says what it is needed as.
+    /// Adds a file or a whole directory, and the targets of the links in it. `what` describes it in errors.
     pub(crate) fn add(&mut self, source: &str, path: &RepoPath, what: &str) -> Result<(), RenderError> {
         let failed = |source| RenderError::Read { what: what.to_owned(), source };
         let missing = || failed(SourceError::NotFound { path: path.clone() });
@@ -68,17 +76,17 @@ impl ReadSet {
                 self.collect_links(files.as_ref(), &real, &mut waiting)?;
             }
             let entry = files.entry(&real).map_err(failed)?.ok_or_else(missing)?;
-            self.items.insert(key, Item { real, kind, hash: entry.hash });
+            self.items.insert(key, ReadItem { real, kind, hash: entry.hash });
         }
         Ok(())
     }
 
-    /// Is the directory, or one above it, already in the set under its own path?
+    /// True if the directory, or one above it, is already in the set under its own path.
     fn covers(&self, source: &str, real: &RepoPath) -> bool {
         self.items.iter().any(|((of, path), item)| of == source && *path == item.real && real.is_within(path))
     }
 
-    /// Finds the links below a directory: their targets lie elsewhere, so the directory's hash does not cover them.
+    /// Finds the links below a directory. The directory's hash does not cover their targets.
     fn collect_links(
         &mut self,
         files: &dyn SourceFiles,
@@ -101,7 +109,7 @@ impl ReadSet {
                     EntryKind::Directory => waiting.push(path),
                     EntryKind::Link => match follow(files, &path) {
                         Ok(_) => found.push(path),
-                        // A link to nothing is only wrong for those who read it.
+                        // A dangling link is an error only if the tool reads it.
                         Err(SourceError::NotFound { .. }) => {}
                         Err(source) => return Err(RenderError::Read { what: format!("`{path}`"), source }),
                     },
@@ -112,7 +120,7 @@ impl ReadSet {
         Ok(())
     }
 
-    /// Feeds everything that was added into a hash.
+    /// Adds the whole set to a hash.
     pub(crate) fn hash_into(&self, hasher: &mut Sha256) {
         for ((source, path), item) in &self.items {
             let line = format!(
@@ -126,7 +134,7 @@ impl ReadSet {
         }
     }
 
-    /// What was added of one source: paths as given, outermost first.
+    /// The paths that were added for one source, as given, parents first.
     pub(crate) fn paths(&self, source: &str) -> impl Iterator<Item = &RepoPath> {
         self.items.keys().filter(move |(of, _)| of == source).map(|(_, path)| path)
     }

@@ -1,25 +1,27 @@
-//! Archives that were fetched before, by repository, name and version. Everything here reads or unpacks whole archives
-//! and belongs on a thread that may block.
+//! Fetched archives on disk, by repository, name and version. The functions read and unpack whole archives, so they
+//! belong on a thread that may block.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{ArchiveError, ChartRepository, archive};
-use crate::local::hex;
-use crate::{Limits, MemoryFiles};
+use super::archive::{self, ArchiveError};
+use super::repository::ChartRepository;
+use crate::hash::hex;
+use crate::limits::Limits;
+use crate::memory_files::MemoryFiles;
 
-/// A directory of archives, each with its hash before it. Those that were not used for longest go when it grows too
-/// big.
-pub(super) struct Archives {
+/// A directory of archives, each preceded by its hash. When it grows too big, the least recently used archives are
+/// removed.
+pub(super) struct ArchiveStore {
     pub(super) directory: PathBuf,
     pub(super) limits: Limits,
     pub(super) max_bytes: u64,
 }
 
-impl Archives {
-    /// The files of an archive, if it is there, whole, and the one of this digest.
+impl ArchiveStore {
+    /// The files of an archive, if it exists, is not damaged and has this digest.
     pub(super) fn read(&self, name: &ArchiveName, digest: &str) -> Option<MemoryFiles> {
         let path = self.path(name);
         let content = std::fs::read(&path).ok()?;
@@ -34,15 +36,19 @@ impl Archives {
         archive::unpack(archive, &self.limits).ok()
     }
 
-    /// Unpacks an archive and keeps it.
-    pub(super) fn take_in(&self, name: &ArchiveName, archive: &[u8]) -> Result<MemoryFiles, ArchiveError> {
+    /// Unpacks an archive and stores it.
+    pub(super) fn unpack_and_store(
+        &self,
+        name: &ArchiveName,
+        archive: &[u8],
+    ) -> Result<MemoryFiles, ArchiveError> {
         let files = archive::unpack(archive, &self.limits)?;
-        self.keep(name, archive);
+        self.store(name, archive);
         Ok(files)
     }
 
-    /// Failing to keep an archive costs a download and nothing else.
-    pub(super) fn keep(&self, name: &ArchiveName, archive: &[u8]) {
+    /// Stores an archive. An error only costs another download later.
+    pub(super) fn store(&self, name: &ArchiveName, archive: &[u8]) {
         let mut content = hex(&Sha256::digest(archive)).into_bytes();
         content.extend_from_slice(archive);
         if let Ok(file) = tempfile::NamedTempFile::new_in(&self.directory)
@@ -53,7 +59,7 @@ impl Archives {
         self.make_room();
     }
 
-    /// Removes the archives that were not used for longest, until the rest fits.
+    /// Removes the least recently used archives until the rest fits.
     fn make_room(&self) {
         let files = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut archives: Vec<(SystemTime, u64, PathBuf)> = files
@@ -69,7 +75,7 @@ impl Archives {
             if n_bytes <= self.max_bytes {
                 break;
             }
-            // Already gone is fine.
+            // It may already be removed.
             let _ = std::fs::remove_file(path);
             n_bytes -= size;
         }
@@ -80,7 +86,7 @@ impl Archives {
     }
 }
 
-/// Which archive: a hash of repository, credentials, chart and version.
+/// Names an archive: a hash of repository, credentials, chart and version.
 pub(super) struct ArchiveName(String);
 
 impl ArchiveName {
@@ -90,10 +96,10 @@ impl ArchiveName {
     }
 }
 
-/// Is this what an index promises? One without digests promises nothing.
-pub(super) fn is_digest(promised: &str, found: &str) -> bool {
-    let promised = promised.strip_prefix("sha256:").unwrap_or(promised);
-    promised.is_empty() || promised.eq_ignore_ascii_case(found)
+/// True if the digest is the expected one, or if the index gives none.
+pub(super) fn is_digest(expected: &str, found: &str) -> bool {
+    let expected = expected.strip_prefix("sha256:").unwrap_or(expected);
+    expected.is_empty() || expected.eq_ignore_ascii_case(found)
 }
 
 #[cfg(test)]
@@ -103,20 +109,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archives_that_nobody_used_go_first() {
+    fn least_recently_used_archives_are_removed_first() {
         let directory = tempfile::tempdir().unwrap();
-        let archives =
-            Archives { directory: directory.path().to_owned(), limits: Limits::default(), max_bytes: 10_000 };
+        let archives = ArchiveStore {
+            directory: directory.path().to_owned(),
+            limits: Limits::default(),
+            max_bytes: 10_000,
+        };
         let repository = ChartRepository::default();
         let name = |n: usize| ArchiveName::new(&repository, "web", &n.to_string());
         for n in 0..3 {
-            archives.keep(&name(n), &[0; 3_000]);
+            archives.store(&name(n), &[0; 3_000]);
             let age = SystemTime::now() - Duration::from_secs(1_000 - n as u64);
             std::fs::File::open(archives.path(&name(n))).unwrap().set_modified(age).unwrap();
         }
-        // It is no archive that could be unpacked, but reading it is using it.
+        // It cannot be unpacked, but reading it counts as use.
         assert!(archives.read(&name(0), "").is_none());
-        archives.keep(&name(3), &[0; 3_000]);
+        archives.store(&name(3), &[0; 3_000]);
         let left: Vec<usize> = (0..4).filter(|n| archives.path(&name(*n)).exists()).collect();
         assert_eq!(left, [0, 2, 3]);
     }

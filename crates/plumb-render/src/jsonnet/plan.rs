@@ -1,22 +1,21 @@
-//! Jsonnet: what it imports is found here, evaluating it is left to a process of its own ([`worker`]).
-
-mod imports;
-mod worker;
+//! Evaluates the Jsonnet files of a directory.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use plumb_core::app::{DirectoryOptions, JsonnetVariable};
 use plumb_core::desired::{Origin, RenderedManifest};
-use plumb_core::source::{EntryKind, RepoPath, follow};
-use serde::{Deserialize, Serialize};
+use plumb_core::source::RepoPath;
 use serde_json::Value;
 
-pub use worker::{WorkerError, jsonnet_worker};
-
-use crate::readset::ReadSet;
-use crate::sandbox::{Run, Workshop};
-use crate::{BuildEnvironment, RenderError, RenderRequest, export};
+use super::imports;
+use super::protocol::{Variable, WorkerRequest};
+use crate::build_env::BuildEnvironment;
+use crate::error::RenderError;
+use crate::export;
+use crate::read_set::ReadSet;
+use crate::request::RenderRequest;
+use crate::run_context::RunContext;
+use crate::sandbox::ToolRun;
 
 /// How Jsonnet files are evaluated.
 pub(crate) struct JsonnetPlan {
@@ -25,27 +24,7 @@ pub(crate) struct JsonnetPlan {
     tlas: Vec<Variable>,
 }
 
-/// What the worker is told, as a file.
-#[derive(Serialize, Deserialize)]
-struct WorkerRequest {
-    /// Directory with the files of the source.
-    root: String,
-    /// Where imports are looked for besides the importing file's directory; the last one first.
-    search: Vec<String>,
-    ext_vars: Vec<Variable>,
-    tlas: Vec<Variable>,
-    /// The files to evaluate.
-    files: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Variable {
-    name: String,
-    value: String,
-    code: bool,
-}
-
-/// Settles variables and search paths, and adds what the files import to the read set.
+/// Fixes variables and search paths, and adds what the files import to the read set.
 pub(crate) fn plan(
     directory: &RepoPath,
     options: &DirectoryOptions,
@@ -74,7 +53,7 @@ pub(crate) fn plan(
 }
 
 impl JsonnetPlan {
-    /// Everything but the files, for the key of the cache.
+    /// Everything but the files, for the cache key.
     pub(crate) fn parameters(&self) -> String {
         format!("{:?}", (&self.search, &self.ext_vars, &self.tlas))
     }
@@ -85,16 +64,16 @@ impl JsonnetPlan {
         files: &[RepoPath],
         request: &RenderRequest,
         set: &ReadSet,
-        workshop: &Workshop<'_>,
+        context: &RunContext<'_>,
     ) -> Result<Vec<Vec<RenderedManifest>>, RenderError> {
-        let limits = workshop.limits;
-        let scratch = workshop.scratch()?;
-        let Some((program, arguments)) = workshop.tools.jsonnet.split_first() else {
-            let reason = "no program that evaluates Jsonnet is configured".to_owned();
+        let limits = context.limits;
+        let scratch = context.scratch()?;
+        let Some((program, arguments)) = context.tools.jsonnet.split_first() else {
+            let reason = "no Jsonnet program is configured".to_owned();
             return Err(RenderError::Option { option: "jsonnet", reason });
         };
         export::export(set, "", &scratch.repository(), limits)?;
-        let told = WorkerRequest {
+        let request_content = WorkerRequest {
             root: scratch.repository().display().to_string(),
             search: self.search.iter().map(|path| path.as_str().to_owned()).collect(),
             ext_vars: self.ext_vars.clone(),
@@ -102,11 +81,11 @@ impl JsonnetPlan {
             files: files.iter().map(|path| path.as_str().to_owned()).collect(),
         };
         let request_file = scratch.path().join("jsonnet.json");
-        let text =
-            serde_json::to_vec(&told).map_err(|error| RenderError::Scratch { reason: error.to_string() })?;
+        let text = serde_json::to_vec(&request_content)
+            .map_err(|error| RenderError::Scratch { reason: error.to_string() })?;
         std::fs::write(&request_file, text).map_err(|error| RenderError::scratch(&error))?;
         let first = files.first().cloned().unwrap_or_default();
-        let run = Run {
+        let run = ToolRun {
             program,
             arguments: arguments.iter().map(OsString::from).chain([request_file.into()]).collect(),
             directory: &scratch.repository(),
@@ -116,7 +95,7 @@ impl JsonnetPlan {
             network: false,
             limits,
         };
-        let output = workshop.sandbox.run(&run).map_err(|source| RenderError::Tool {
+        let output = context.sandbox.run(&run).map_err(|source| RenderError::Tool {
             tool: "jsonnet",
             path: first.clone(),
             source,
@@ -136,28 +115,4 @@ fn manifests(value: Value, file: &RepoPath, source: usize) -> Vec<RenderedManife
         one @ (Value::Object(_) | Value::Bool(_) | Value::Number(_) | Value::String(_)) => vec![one],
     };
     values.into_iter().map(|value| RenderedManifest { value, origin: Some(origin.clone()) }).collect()
-}
-
-/// Where an import leads: beside the importing file, else in the search path from its end.
-fn resolve_import(
-    from: &RepoPath,
-    text: &str,
-    search: &[RepoPath],
-    is_file: impl Fn(&RepoPath) -> bool,
-) -> Option<RepoPath> {
-    std::iter::once(&from.parent())
-        .chain(search.iter().rev())
-        .filter_map(|directory| directory.join(text).ok())
-        .find(is_file)
-}
-
-fn is_file(set: &ReadSet, path: &RepoPath) -> bool {
-    set.files("").is_some_and(|files| {
-        follow(files.as_ref(), path)
-            .is_ok_and(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Executable))
-    })
-}
-
-fn is_file_on_disk(root: &Path, path: &RepoPath) -> bool {
-    root.join(path.as_str()).is_file()
 }

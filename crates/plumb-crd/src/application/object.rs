@@ -1,0 +1,86 @@
+//! The whole Application object.
+
+use plumb_core::app::AppId;
+use serde_json::Value;
+
+use super::operation::Operation;
+use super::spec::ApplicationSpec;
+use super::status::ApplicationStatus;
+use crate::metadata::{Metadata, identify};
+use crate::wire::{Wire, WireError, read_field, read_map};
+
+/// An Application as it stands in the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Application {
+    /// Names, annotations, finalizers.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: ApplicationSpec,
+    /// The operation that is asked for or under way. Its presence is the lock against a second one.
+    pub operation: Option<Operation>,
+    /// What was seen.
+    pub status: ApplicationStatus,
+    /// Fields of `status` that could not be read and count as absent. Status is ours to rewrite: a broken
+    /// one must not keep an app from being reconciled.
+    pub unreadable_status: Vec<WireError>,
+}
+
+impl Application {
+    /// `apiVersion` of an Application.
+    pub const API_VERSION: &'static str = "argoproj.io/v1alpha1";
+    /// `kind` of an Application.
+    pub const KIND: &'static str = "Application";
+
+    /// Reads an Application. Metadata, spec and operation must be readable as a whole; a field of `status`
+    /// that is not counts as absent and is named in [`Application::unreadable_status`].
+    pub fn from_json(object: &Value) -> Result<Self, WireError> {
+        let map = read_map(object)?;
+        let mut unreadable_status = Vec::new();
+        let status = ApplicationStatus::read_what_is_readable(map.get("status"), &mut unreadable_status);
+        Ok(Self {
+            metadata: read_field(map, "metadata")?,
+            spec: read_field(map, "spec")?,
+            operation: read_field(map, "operation")?,
+            status,
+            unreadable_status,
+        })
+    }
+
+    /// The whole object.
+    pub fn to_json(&self) -> Value {
+        let mut object = serde_json::json!({
+            "apiVersion": Self::API_VERSION,
+            "kind": Self::KIND,
+            "metadata": self.metadata.write(),
+            "spec": self.spec.write(),
+        });
+        if let Some(operation) = &self.operation {
+            object["operation"] = operation.write();
+        }
+        if !self.status.is_unset() {
+            object["status"] = self.status.write();
+        }
+        object
+    }
+
+    /// Namespace and name.
+    pub fn id(&self) -> AppId {
+        AppId { namespace: self.metadata.namespace.clone(), name: self.metadata.name.clone() }
+    }
+
+    /// Namespace and name of an Application that [`Application::from_json`] refuses, so that its condition
+    /// can still be written.
+    pub fn id_of(object: &Value) -> Option<AppId> {
+        identify(object).map(|(namespace, name)| AppId { namespace, name })
+    }
+
+    /// One annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.get(key).map(String::as_str)
+    }
+
+    /// Is it on its way out?
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}

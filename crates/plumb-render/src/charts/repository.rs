@@ -1,0 +1,84 @@
+//! A Helm repository or OCI registry, and how to reach it.
+
+use plumb_core::project::shown_repo_url;
+use sha2::{Digest as _, Sha256};
+
+use super::error::ChartError;
+use crate::hash::hex;
+
+/// A Helm repository or OCI registry, and how to reach it.
+#[derive(Clone, Default)]
+pub struct ChartRepository {
+    /// `https://…`, `oci://host/path`, or `host/path` of a registry.
+    pub url: String,
+    /// User name.
+    pub username: Option<String>,
+    /// Password or token.
+    pub password: Option<String>,
+    /// Send the credentials also to other hosts that the index names.
+    pub pass_credentials: bool,
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Certificates (PEM) to trust besides the system's.
+    pub ca: Option<String>,
+    /// The client certificate for servers that request one.
+    pub client: Option<ClientCertificate>,
+    /// Proxy for http(s); may contain a password.
+    pub proxy: Option<String>,
+    /// Hosts that are reached without the proxy, separated by commas.
+    pub no_proxy: Option<String>,
+    /// Speak plain HTTP to an OCI registry.
+    pub plain_http: bool,
+}
+
+/// A client certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct ClientCertificate {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+}
+
+impl std::fmt::Debug for ChartRepository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChartRepository").field("url", &self.shown()).finish_non_exhaustive()
+    }
+}
+
+impl ChartRepository {
+    /// A hash of the repository and its credentials. A stored archive is only returned to a caller with the same
+    /// credentials.
+    pub(super) fn identity(&self) -> String {
+        let part = |text: &Option<String>| text.clone().unwrap_or_default();
+        let mut text = format!("{}\0{}\0{}", self.url, part(&self.username), part(&self.password));
+        if let Some(client) = &self.client {
+            text = format!("{text}\0{}\0{}", client.certificate, client.key);
+        }
+        hex(&Sha256::digest(text))
+    }
+
+    /// The address for messages, without credentials.
+    pub(super) fn shown(&self) -> String {
+        shown_repo_url(&self.url)
+    }
+
+    /// True for an OCI registry, false for a repository with an index.
+    pub fn is_oci(&self) -> bool {
+        self.url.starts_with("oci://") || !self.url.contains("://")
+    }
+
+    /// The address of `index.yaml`.
+    pub(super) fn index_address(&self) -> Result<reqwest::Url, ChartError> {
+        let bad = || ChartError::Url { url: self.shown() };
+        let mut url =
+            reqwest::Url::parse(&format!("{}/", self.url.trim_end_matches('/'))).map_err(|_| bad())?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad());
+        }
+        // Credentials come from the Secret. Credentials in the address would appear in messages.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.join("index.yaml").map_err(|_| bad())
+    }
+}
