@@ -13,28 +13,32 @@ use plumb_crd::Application;
 use plumb_kube::{ApiError, ExecPlugins, Impersonation, WriteError};
 use tokio::sync::Notify;
 
-use crate::claims::Claims;
-use crate::cluster::Cluster;
-use crate::events::{EventFilter, Happening, Notice, Outbox};
-use crate::fleet::{Fleet, Reached};
-use crate::health::Testimonies;
-use crate::leaving::Leaving;
-use crate::memory::Memories;
-use crate::metrics::{AppLabels, Metrics, gauges};
-use crate::moves::Commits;
-use crate::orphans::Orphans;
-use crate::project::{Ground, Groundless};
+use crate::apps::claims::Claims;
+use crate::apps::context::{Ground, Groundless};
+use crate::apps::followed_commits::Commits;
+use crate::apps::previous_reports::Reports;
+use crate::apps::registry::Registry;
+use crate::apps::snapshot::{Brief, Known};
+use crate::cluster::clusters::{Fleet, Reached};
+use crate::cluster::destination::Cluster;
+use crate::cluster::run_slots::Seats;
+use crate::cluster::witness::WitnessPlace;
+use crate::compare::ignored_updates::Updates;
+use crate::compare::orphans::Orphans;
+use crate::config::settings::Settings;
+use crate::config::store::World;
+use crate::deletion::project::Leaving;
+use crate::events::event::{EventFilter, Happening, Notice};
+use crate::events::writer::Outbox;
+use crate::health::events_and_logs::Testimonies;
+use crate::metrics::counters::{AppLabels, Metrics};
+use crate::metrics::finding_counts::Tally;
 use crate::queue::{Look, Queue, Trigger};
-use crate::registry::{Brief, Known, Registry};
-use crate::reports::Reports;
-use crate::seats::Seats;
-use crate::settings::Settings;
-use crate::sources::{Answered, Sources};
-use crate::tally::Tally;
-use crate::updates::Updates;
-use crate::witness::WitnessPlace;
-use crate::world::World;
-use crate::write::{application_gvk, application_patch};
+use crate::runtime::gauges;
+use crate::sources::gather::Sources;
+use crate::sources::slow_servers::Answered;
+use crate::state::app_state::Memories;
+use crate::status::patch::{application_gvk, application_patch};
 
 /// How the engine works.
 #[derive(Clone, Debug)]
@@ -126,7 +130,7 @@ pub(crate) struct Engine {
     /// Something changed that only a new start takes in.
     pub(crate) start_again: Notify,
     /// Tells when a burst of runs is over.
-    pub(crate) rest: crate::rest::Rest,
+    pub(crate) rest: crate::runtime::memory_trim::Rest,
 }
 
 /// After trouble with the API server, an app is looked at again then.

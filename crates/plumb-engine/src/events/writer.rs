@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::{EventFilter, Happening, Notice};
-use crate::memory::Fingerprint;
-use crate::metrics::Metrics;
+use super::event::{EventFilter, Happening, Notice};
+use crate::metrics::counters::Metrics;
+use crate::state::app_state::Fingerprint;
 
 /// Who writes, as Argo CD calls itself: scripts select on it.
 const COMPONENT: &str = "argocd-application-controller";
@@ -206,7 +206,7 @@ fn event_name(app: &str, time: Timestamp) -> String {
 }
 
 fn create(notice: &Notice, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
-    let time = crate::write::seconds(time).to_string();
+    let time = crate::status::write::seconds(time).to_string();
     let happening = &notice.happening;
     let message: String = happening.message.chars().take(LONGEST_MESSAGE).collect();
     let labels: &BTreeMap<String, String> = &notice.labels;
@@ -247,7 +247,7 @@ fn recount(notice: &Notice, name: &str, count: u32, time: Timestamp) -> OwnWrite
             name: name.to_owned(),
         },
         patch: Patch::Merge(
-            json!({"count": count, "lastTimestamp": crate::write::seconds(time).to_string()}),
+            json!({"count": count, "lastTimestamp": crate::status::write::seconds(time).to_string()}),
         ),
         options: PatchOptions { field_manager: Some(COMPONENT.to_owned()), subresource: None },
     }
@@ -256,7 +256,7 @@ fn recount(notice: &Notice, name: &str, count: u32, time: Timestamp) -> OwnWrite
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Reason;
+    use crate::events::event::Reason;
     use plumb_core::app::AppId;
 
     fn notice(uid: &str, message: &str) -> Notice {

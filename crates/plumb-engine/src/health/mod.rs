@@ -1,19 +1,12 @@
-//! How the objects of an app are, since when, and if they are not well, why.
+//! The health of an app's objects: the status, since when, and the cause if an object is unhealthy.
 //!
-//! The judgements are `plumb_core::health`'s; here is gathered what they need: the answers of the users' scripts
-//! ([`custom`]), the Secrets and Services that an object depends on ([`surroundings`]), the objects below it
-//! ([`family`]), events and logs ([`testimony`]), and what was noted earlier ([`memory`]).
+//! `plumb_core::health` judges. This folder gathers what it needs: the answers of users' Lua scripts ([`lua`]), the
+//! Secrets and Services that an object depends on ([`dependencies`]), the objects that it owns ([`children`]),
+//! events and logs ([`events_and_logs`]), and what earlier runs saw ([`history`]).
 
-mod checkup;
-mod custom;
-mod family;
-mod memory;
-mod surroundings;
-mod testimony;
-
-pub(crate) use checkup::{Checked, Checkup, Ill};
-pub(crate) use custom::ask;
-pub(crate) use family::trouble;
-pub(crate) use memory::HealthMemory;
-pub(crate) use surroundings::Surroundings;
-pub(crate) use testimony::Testimonies;
+pub(crate) mod check;
+pub(crate) mod children;
+pub(crate) mod dependencies;
+pub(crate) mod events_and_logs;
+pub(crate) mod history;
+pub(crate) mod lua;

@@ -11,10 +11,11 @@ use plumb_crd::application::ApplicationSource;
 use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
-use super::{Sources, chain};
-use crate::project::Ground;
+use super::gather::Sources;
+use crate::apps::context::Ground;
+use crate::config::settings::Settings;
+use crate::error_text::chain;
 use crate::queue::Look;
-use crate::settings::Settings;
 
 /// One source and what it means now.
 pub(super) struct Resolved {

@@ -1,0 +1,11 @@
+//! What plumb knows about each Application between two runs.
+
+pub(crate) mod claims;
+pub(crate) mod compressed;
+pub(crate) mod compressed_set;
+pub(crate) mod conditions;
+pub(crate) mod context;
+pub(crate) mod followed_commits;
+pub(crate) mod previous_reports;
+pub(crate) mod registry;
+pub(crate) mod snapshot;

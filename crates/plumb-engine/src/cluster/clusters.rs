@@ -1,0 +1,271 @@
+//! The clusters that apps go to. The one that plumb itself works in is always followed; any other from the
+//! first app that names it until the last one is gone.
+//!
+//! A cluster that cannot be reached is a fact about that cluster: its apps are told, nobody else waits. All
+//! that is decided here is which cluster is meant and whether it can be looked at now.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plumb_core::app::{AppId, ClusterRef};
+use plumb_crd::settings::SecretData;
+use plumb_kube::{ExecPlugins, Fence};
+use tokio::sync::mpsc;
+
+use super::registration::{Labels, Meant, Registered, Registration};
+
+use crate::cluster::destination::Cluster;
+
+/// A destination as it is now.
+pub(crate) enum Reached {
+    /// It can be looked at.
+    Ready(Arc<Cluster>),
+    /// It was not asked for before. Its apps are asked for again when more is known.
+    NotYet,
+    /// It cannot be reached, and why. Its apps are asked for again when that changes.
+    Away(String),
+    /// No such cluster is registered.
+    Unknown(String),
+    /// It is registered or switched off in a way that somebody has to correct.
+    Unclear(String),
+    /// Its Secret says to leave all its apps alone.
+    LeftAlone,
+}
+
+/// What a cluster Secret changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    Nothing,
+    /// Something about a cluster; if it is followed, it starts anew.
+    Changed,
+    /// Somebody asks that the cluster which plumb itself works in be read anew.
+    ReadHomeAnew,
+}
+
+/// All clusters.
+pub(crate) struct Fleet {
+    home: Arc<Cluster>,
+    pub(crate) exec: ExecPlugins,
+    pub(crate) fence: Fence,
+    orders: mpsc::UnboundedSender<Order>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    registered: Registered,
+    /// Were all Secrets seen once? Before that, none is known to be missing.
+    is_listed: bool,
+    /// Clusters in use, by address.
+    running: HashMap<Arc<str>, Running>,
+    /// Where each app goes.
+    destinations: HashMap<AppId, Arc<str>>,
+    n_started: u64,
+}
+
+/// Tells one start of a cluster from the next.
+pub(crate) type StartId = u64;
+
+struct Running {
+    id: StartId,
+    registration: Arc<Registration>,
+    condition: Condition,
+    users: BTreeSet<AppId>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Condition {
+    Starting,
+    Up(Arc<Cluster>),
+    Away(String),
+}
+
+/// What the task that tends clusters is asked for.
+pub(crate) enum Order {
+    Start(StartId, Arc<Registration>),
+    Stop(StartId),
+}
+
+impl Fleet {
+    /// The home cluster alone. What is ordered has to be carried out by [`tend`].
+    pub(crate) fn new(
+        home: Arc<Cluster>,
+        exec: ExecPlugins,
+        fence: Fence,
+    ) -> (Self, mpsc::UnboundedReceiver<Order>) {
+        let (orders, receiver) = mpsc::unbounded_channel();
+        (Self { home, exec, fence, orders, state: Mutex::default() }, receiver)
+    }
+
+    /// Notes a cluster Secret; `None` takes it away. Clusters whose Secret changed start anew with the next
+    /// app that asks. Says whether anything changed.
+    pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> Noted {
+        let mut state = self.lock();
+        let asked = |state: &State| {
+            let home = state.registered.by_server(ClusterRef::IN_CLUSTER_SERVER);
+            home.and_then(|home| home.refresh.clone())
+        };
+        let before = asked(&state);
+        if !state.registered.note(name, secret) {
+            return Noted::Nothing;
+        }
+        let now = asked(&state);
+        if state.is_listed && now.is_some() && now != before {
+            return Noted::ReadHomeAnew;
+        }
+        let State { registered, running, .. } = &mut *state;
+        running.retain(|server, running| {
+            let is_same = registered.by_server(server).is_some_and(|now| *now == running.registration);
+            if !is_same {
+                let _ = self.orders.send(Order::Stop(running.id));
+            }
+            is_same
+        });
+        Noted::Changed
+    }
+
+    /// Every Secret that there is was noted.
+    pub(crate) fn note_listed(&self) {
+        self.lock().is_listed = true;
+    }
+
+    /// The cluster that an app goes to. From now on it is followed, if it was not.
+    pub(crate) fn reach(&self, app: &AppId, destination: &ClusterRef, home_enabled: bool) -> Reached {
+        let mut state = self.lock();
+        let registration = match state.registered.find(destination) {
+            Meant::None(_) if !state.is_listed => return Reached::NotYet,
+            Meant::None(why) => {
+                self.leave(&mut state, app);
+                return Reached::Unknown(why);
+            }
+            Meant::Unclear(why) => {
+                self.leave(&mut state, app);
+                return Reached::Unclear(why);
+            }
+            Meant::Home(registration) => {
+                self.leave(&mut state, app);
+                return self.reach_home(registration.as_deref(), home_enabled);
+            }
+            Meant::Other(registration) => registration,
+        };
+        if state.destinations.get(app) != Some(&registration.server) {
+            self.leave(&mut state, app);
+        }
+        if registration.skip_reconcile {
+            return Reached::LeftAlone;
+        }
+        let server = Arc::clone(&registration.server);
+        state.destinations.insert(app.clone(), Arc::clone(&server));
+        if !state.running.contains_key(&server) {
+            state.n_started += 1;
+            let id = state.n_started;
+            let _ = self.orders.send(Order::Start(id, Arc::clone(&registration)));
+            let running =
+                Running { id, registration, condition: Condition::Starting, users: BTreeSet::new() };
+            state.running.insert(Arc::clone(&server), running);
+        }
+        let Some(running) = state.running.get_mut(&server) else { return Reached::NotYet };
+        running.users.insert(app.clone());
+        match &running.condition {
+            Condition::Starting => Reached::NotYet,
+            Condition::Up(cluster) => Reached::Ready(Arc::clone(cluster)),
+            Condition::Away(why) => Reached::Away(format!("cluster {server} cannot be reached: {why}")),
+        }
+    }
+
+    fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> Reached {
+        if !enabled {
+            return Reached::Unclear(format!(
+                "the cluster {} is switched off by the setting cluster.inClusterEnabled",
+                ClusterRef::IN_CLUSTER_NAME
+            ));
+        }
+        match registration {
+            Some(registration) if registration.skip_reconcile => Reached::LeftAlone,
+            Some(registration) => Reached::Ready(Arc::new(self.home.renamed(registration))),
+            None => Reached::Ready(Arc::clone(&self.home)),
+        }
+    }
+
+    /// Which cluster a destination means, by address, without following it.
+    pub(crate) fn address(&self, destination: &ClusterRef) -> Option<Arc<str>> {
+        match self.lock().registered.find(destination) {
+            Meant::Home(_) => Some(Arc::clone(&self.home.server)),
+            Meant::Other(registration) => Some(Arc::clone(&registration.server)),
+            Meant::None(_) | Meant::Unclear(_) => None,
+        }
+    }
+
+    /// Which cluster a destination means, by address and name, without following it.
+    pub(crate) fn named(&self, destination: &ClusterRef) -> Option<(Arc<str>, String)> {
+        match self.lock().registered.find(destination) {
+            Meant::Home(None) => Some((Arc::clone(&self.home.server), self.home.name.clone())),
+            Meant::Home(Some(registration)) | Meant::Other(registration) => {
+                Some((Arc::clone(&registration.server), registration.name.clone()))
+            }
+            Meant::None(_) | Meant::Unclear(_) => None,
+        }
+    }
+
+    /// The labels of a cluster's Secret.
+    pub(crate) fn labels(&self, server: &str) -> Labels {
+        self.lock().registered.labels(server).cloned().unwrap_or_default()
+    }
+
+    /// The app is gone: a cluster that nobody else uses is not followed any more.
+    pub(crate) fn forget(&self, app: &AppId) {
+        self.leave(&mut self.lock(), app);
+    }
+
+    /// The clusters that can be looked at now.
+    pub(crate) fn clusters(&self) -> Vec<Arc<Cluster>> {
+        let state = self.lock();
+        let up = state.running.values().filter_map(|running| match &running.condition {
+            Condition::Up(cluster) => Some(Arc::clone(cluster)),
+            Condition::Starting | Condition::Away(_) => None,
+        });
+        std::iter::once(Arc::clone(&self.home)).chain(up).collect()
+    }
+
+    /// Address and name of the clusters that apps go to and that cannot be looked at now.
+    pub(crate) fn away(&self) -> Vec<(Arc<str>, String)> {
+        let state = self.lock();
+        let away = state.running.values().filter_map(|running| match &running.condition {
+            Condition::Up(_) => None,
+            Condition::Starting | Condition::Away(_) => {
+                Some((Arc::clone(&running.registration.server), running.registration.name.clone()))
+            }
+        });
+        away.collect()
+    }
+
+    fn leave(&self, state: &mut State, app: &AppId) {
+        let Some(server) = state.destinations.remove(app) else { return };
+        let Some(running) = state.running.get_mut(&server) else { return };
+        running.users.remove(app);
+        if running.users.is_empty() {
+            tracing::info!(%server, "no app uses this cluster any more");
+            let _ = self.orders.send(Order::Stop(running.id));
+            state.running.remove(&server);
+        }
+    }
+
+    /// Notes how a cluster is. Returns the apps that this concerns: none if nothing changed.
+    pub(crate) fn note(&self, id: StartId, condition: Condition) -> BTreeSet<AppId> {
+        let mut state = self.lock();
+        let Some(running) = state.running.values_mut().find(|running| running.id == id) else {
+            return BTreeSet::new();
+        };
+        let is_same = match (&running.condition, &condition) {
+            (Condition::Starting, Condition::Starting) | (Condition::Up(_), Condition::Up(_)) => true,
+            (Condition::Away(before), Condition::Away(now)) => before == now,
+            (Condition::Starting | Condition::Up(_) | Condition::Away(_), _) => false,
+        };
+        running.condition = condition;
+        if is_same { BTreeSet::new() } else { running.users.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

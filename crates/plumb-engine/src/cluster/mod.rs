@@ -1,0 +1,10 @@
+//! The destination clusters: which one an app names, how to read it, how to write to it.
+
+pub(crate) mod clusters;
+pub(crate) mod destination;
+pub(crate) mod label_selector;
+pub(crate) mod mutators;
+pub(crate) mod registration;
+pub(crate) mod run_slots;
+pub(crate) mod schemas;
+pub(crate) mod witness;

@@ -1,0 +1,309 @@
+//! The clusters that are registered, and which one a destination means.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use plumb_core::app::ClusterRef;
+use plumb_crd::settings::{ClusterSecret, SecretData};
+use plumb_kube::RegisteredCluster;
+
+use crate::apps::registry::REFRESH_ANNOTATION;
+
+/// One cluster as its Secret describes it. It holds credentials and cannot be printed.
+#[derive(PartialEq)]
+pub(crate) struct Registration {
+    pub(crate) server: Arc<str>,
+    pub(crate) name: String,
+    /// The project it is registered for, if it is for one only.
+    pub(crate) project: Option<String>,
+    /// Only these namespaces are looked at; empty: all.
+    pub(crate) namespaces: Vec<String>,
+    /// With `namespaces`: cluster-scoped kinds too?
+    pub(crate) cluster_resources: bool,
+    /// Are all its apps left alone?
+    pub(crate) skip_reconcile: bool,
+    /// When somebody last asked for everything to be read anew, in their words.
+    pub(crate) refresh: Option<String>,
+    config: Vec<u8>,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Registration {
+    fn read(secret: &SecretData) -> Result<Self, String> {
+        let cluster = ClusterSecret::read(secret)?;
+        Ok(Self {
+            server: cluster.server.into(),
+            name: cluster.name,
+            project: cluster.project.filter(|project| !project.is_empty()),
+            namespaces: cluster.namespaces,
+            cluster_resources: cluster.cluster_resources,
+            skip_reconcile: cluster.skip_reconcile,
+            refresh: secret.metadata.annotations.get(REFRESH_ANNOTATION).cloned(),
+            config: secret.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn is_home(&self) -> bool {
+        *self.server == *ClusterRef::IN_CLUSTER_SERVER
+    }
+
+    /// What is needed to get in.
+    pub(crate) fn access(&self) -> RegisteredCluster {
+        RegisteredCluster { server: self.server.to_string(), config: self.config.clone() }
+    }
+}
+
+/// What a Secret says, or what of it could still be read when the rest could not.
+#[derive(Debug, PartialEq)]
+enum Entry {
+    Read(Arc<Registration>),
+    Unreadable { server: Option<String>, name: Option<String>, reason: String },
+}
+
+/// Which cluster a destination means.
+#[derive(Debug, PartialEq)]
+pub(super) enum Meant {
+    /// The one that plumb itself works in, with what a Secret says about it, if there is one.
+    Home(Option<Arc<Registration>>),
+    Other(Arc<Registration>),
+    /// None that is registered.
+    None(String),
+    /// It is registered, but not so that it could be told or used, and why. Somebody has to correct that.
+    Unclear(String),
+}
+
+/// All cluster Secrets by their names.
+#[derive(Debug, Default)]
+pub(super) struct Registered {
+    entries: BTreeMap<String, Entry>,
+    /// The labels of each Secret. Whoever changes one does not change the cluster.
+    labels: BTreeMap<String, Labels>,
+}
+
+/// Labels of a Secret.
+pub(crate) type Labels = BTreeMap<String, String>;
+
+impl Registered {
+    /// Notes a Secret; `None` takes it away. Says whether anything changed.
+    pub(super) fn note(&mut self, secret_name: &str, secret: Option<&SecretData>) -> bool {
+        let Some(secret) = secret else {
+            self.labels.remove(secret_name);
+            return self.entries.remove(secret_name).is_some();
+        };
+        self.labels.insert(secret_name.to_owned(), secret.metadata.labels.clone());
+        let entry = match Registration::read(secret) {
+            Ok(registration) => Entry::Read(Arc::new(registration)),
+            Err(reason) => {
+                let text =
+                    |key: &str| secret.get(key).map(|text| text.expose().trim_end_matches('/').to_owned());
+                tracing::warn!(secret = secret_name, reason, "a cluster Secret cannot be read");
+                let reason = format!("Secret {secret_name} cannot be read: {reason}");
+                Entry::Unreadable { server: text("server"), name: text("name"), reason }
+            }
+        };
+        if self.entries.get(secret_name) == Some(&entry) {
+            return false;
+        }
+        self.entries.insert(secret_name.to_owned(), entry);
+        true
+    }
+
+    /// The cluster of this address, whatever the Secret is called. Of several Secrets the first counts.
+    pub(super) fn by_server(&self, server: &str) -> Option<&Arc<Registration>> {
+        self.read().find(|registration| *registration.server == *server)
+    }
+
+    /// The labels of the Secret that counts for this address.
+    pub(super) fn labels(&self, server: &str) -> Option<&Labels> {
+        let is_meant = |entry: &Entry| match entry {
+            Entry::Read(registration) => *registration.server == *server,
+            Entry::Unreadable { .. } => false,
+        };
+        let (secret, _) = self.entries.iter().find(|(_, entry)| is_meant(entry))?;
+        self.labels.get(secret)
+    }
+
+    /// Which cluster a destination means.
+    pub(super) fn find(&self, destination: &ClusterRef) -> Meant {
+        match destination {
+            ClusterRef::Server(server) => self.find_server(server.trim_end_matches('/')),
+            ClusterRef::Name(name) => self.find_name(name),
+        }
+    }
+
+    fn find_server(&self, server: &str) -> Meant {
+        let found = self.by_server(server);
+        if server == ClusterRef::IN_CLUSTER_SERVER {
+            return Meant::Home(found.cloned());
+        }
+        match (found, self.unreadable(|known, _| known == Some(server))) {
+            (Some(found), _) => Meant::Other(Arc::clone(found)),
+            (None, Some(reason)) => {
+                Meant::Unclear(format!("error getting cluster by server \"{server}\": {reason}"))
+            }
+            (None, None) => Meant::None(format!(
+                "error getting cluster by server \"{server}\": cluster \"{server}\" not found"
+            )),
+        }
+    }
+
+    fn find_name(&self, name: &str) -> Meant {
+        let found: Vec<&Arc<Registration>> =
+            self.read().filter(|registration| registration.name == name).collect();
+        match found.as_slice() {
+            [one] if one.is_home() => Meant::Home(Some(Arc::clone(one))),
+            [one] => Meant::Other(Arc::clone(one)),
+            [] if name == ClusterRef::IN_CLUSTER_NAME => {
+                Meant::Home(self.by_server(ClusterRef::IN_CLUSTER_SERVER).cloned())
+            }
+            [] => match self.unreadable(|_, known| known == Some(name)) {
+                Some(reason) => Meant::Unclear(format!("cluster {name}: {reason}")),
+                None => Meant::None(format!("there are no clusters with this name: {name}")),
+            },
+            many => {
+                let servers: Vec<&str> = many.iter().map(|registration| &*registration.server).collect();
+                Meant::Unclear(format!(
+                    "there are {} clusters with the same name: [{}]",
+                    many.len(),
+                    servers.join(" ")
+                ))
+            }
+        }
+    }
+
+    fn read(&self) -> impl Iterator<Item = &Arc<Registration>> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Read(registration) => Some(registration),
+            Entry::Unreadable { .. } => None,
+        })
+    }
+
+    fn unreadable(&self, is_meant: impl Fn(Option<&str>, Option<&str>) -> bool) -> Option<&str> {
+        self.entries.values().find_map(|entry| match entry {
+            Entry::Unreadable { server, name, reason } if is_meant(server.as_deref(), name.as_deref()) => {
+                Some(reason.as_str())
+            }
+            Entry::Unreadable { .. } | Entry::Read(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn secret(fields: &[(&str, &str)]) -> SecretData {
+        use base64::Engine as _;
+        let data: serde_json::Map<String, serde_json::Value> = fields
+            .iter()
+            .map(|(key, text)| {
+                ((*key).to_owned(), json!(base64::engine::general_purpose::STANDARD.encode(text)))
+            })
+            .collect();
+        let object = json!({
+            "apiVersion": "v1", "kind": "Secret", "data": data,
+            "metadata": {"name": "s", "namespace": "argocd", "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+        });
+        SecretData::read(&object).unwrap().0
+    }
+
+    fn registered(secrets: &[(&str, &[(&str, &str)])]) -> Registered {
+        let mut registered = Registered::default();
+        for (name, fields) in secrets {
+            assert!(registered.note(name, Some(&secret(fields))));
+        }
+        registered
+    }
+
+    fn server(text: &str) -> ClusterRef {
+        ClusterRef::Server(text.into())
+    }
+
+    fn name(text: &str) -> ClusterRef {
+        ClusterRef::Name(text.into())
+    }
+
+    #[test]
+    fn a_cluster_is_found_by_address_and_by_name() {
+        let clusters = registered(&[("a", &[("server", "https://a:6443/"), ("name", "east")])]);
+        for destination in [server("https://a:6443"), server("https://a:6443/"), name("east")] {
+            assert!(matches!(clusters.find(&destination), Meant::Other(found) if found.name == "east"));
+        }
+        assert!(
+            matches!(clusters.find(&server("https://b")), Meant::None(why) if why.contains("\"https://b\" not found"))
+        );
+        assert!(
+            matches!(clusters.find(&name("west")), Meant::None(why) if why == "there are no clusters with this name: west")
+        );
+    }
+
+    #[test]
+    fn the_home_cluster_has_its_names_with_and_without_a_secret() {
+        let none = Registered::default();
+        assert_eq!(none.find(&name("in-cluster")), Meant::Home(None));
+        assert_eq!(none.find(&server("https://kubernetes.default.svc")), Meant::Home(None));
+        let renamed = registered(&[("h", &[("server", "https://kubernetes.default.svc"), ("name", "here")])]);
+        for destination in [name("here"), name("in-cluster"), server("https://kubernetes.default.svc")] {
+            assert!(matches!(renamed.find(&destination), Meant::Home(Some(found)) if found.name == "here"));
+        }
+    }
+
+    #[test]
+    fn two_clusters_of_one_name_are_not_told_apart() {
+        let clusters = registered(&[
+            ("a", &[("server", "https://a"), ("name", "x")]),
+            ("b", &[("server", "https://b"), ("name", "x")]),
+        ]);
+        let Meant::Unclear(why) = clusters.find(&name("x")) else { panic!("it is not clear which one") };
+        assert_eq!(why, "there are 2 clusters with the same name: [https://a https://b]");
+        assert!(matches!(clusters.find(&server("https://b")), Meant::Other(_)));
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_read_says_so_and_shows_no_value() {
+        let clusters = registered(&[
+            ("bad", &[("server", "https://a"), ("name", "x"), ("config", "{\"bearerToken\": s3cr3t}")]),
+            ("good", &[("server", "https://b"), ("name", "y")]),
+        ]);
+        for destination in [server("https://a"), name("x")] {
+            let Meant::Unclear(why) = clusters.find(&destination) else { panic!("it cannot be read") };
+            assert!(why.contains("Secret bad cannot be read: config: not JSON"), "{why}");
+            assert!(!why.contains("s3cr3t"));
+        }
+        assert!(matches!(clusters.find(&name("y")), Meant::Other(_)));
+    }
+
+    #[test]
+    fn a_label_is_no_change_and_a_request_to_read_anew_is_one() {
+        let mut clusters = registered(&[("a", &[("server", "https://a")])]);
+        let mut labelled = secret(&[("server", "https://a")]);
+        labelled.metadata.labels.insert("team".to_owned(), "blue".to_owned());
+        assert!(!clusters.note("a", Some(&labelled)));
+        assert_eq!(clusters.labels("https://a").and_then(|labels| labels.get("team")).unwrap(), "blue");
+        assert_eq!(clusters.labels("https://b"), None);
+        let asked = |at: &str| {
+            let mut asked = labelled.clone();
+            asked.metadata.annotations.insert(REFRESH_ANNOTATION.to_owned(), at.to_owned());
+            asked
+        };
+        assert!(clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
+        assert!(!clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
+        assert!(clusters.note("a", Some(&asked("2026-11-16T11:00:00Z"))));
+    }
+
+    #[test]
+    fn the_same_secret_again_is_no_change() {
+        let mut clusters = registered(&[("a", &[("server", "https://a")])]);
+        assert!(!clusters.note("a", Some(&secret(&[("server", "https://a")]))));
+        assert!(clusters.note("a", Some(&secret(&[("server", "https://a"), ("namespaces", "x")]))));
+        assert!(clusters.note("a", None));
+        assert!(!clusters.note("a", None));
+    }
+}

@@ -1,0 +1,70 @@
+//! The cluster's schemas, fetched when first needed and again when the server says that they changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plumb_core::object::GroupKind;
+use plumb_core::schema::SchemaSet;
+use plumb_kube::{ApiError, ClusterClient};
+use tokio::sync::Mutex;
+
+use crate::config::settings::Settings;
+
+/// The schemas of one cluster.
+pub(crate) struct Schemas {
+    client: ClusterClient,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    set: Arc<SchemaSet>,
+    /// Group version → hash of the document that was read; empty where the server has none.
+    hashes: BTreeMap<String, String>,
+}
+
+impl Schemas {
+    pub(crate) fn new(client: ClusterClient) -> Self {
+        Self { client, known: Mutex::new(Known::default()) }
+    }
+
+    /// The schemas of these group versions, where fields of these kinds have the types that the settings name.
+    pub(crate) async fn typed(
+        &self,
+        mut api_versions: BTreeSet<String>,
+        kinds: BTreeSet<GroupKind>,
+        settings: &Settings,
+    ) -> Result<Arc<SchemaSet>, ApiError> {
+        if !kinds.iter().any(|kind| settings.knows_types_of(kind)) {
+            return self.with(&api_versions).await;
+        }
+        // The types are described there.
+        api_versions.insert("v1".to_owned());
+        let schemas = self.with(&api_versions).await?;
+        Ok(Arc::new(SchemaSet::clone(&schemas).with_known_types(Arc::clone(&settings.known_types))))
+    }
+
+    /// The schemas, with at least these group versions (`apps/v1`) as the server publishes them now. A server
+    /// without changes is not asked.
+    pub(crate) async fn with(&self, api_versions: &BTreeSet<String>) -> Result<Arc<SchemaSet>, ApiError> {
+        let mut known = self.known.lock().await;
+        let catalog = self.client.catalog();
+        for api_version in api_versions {
+            let published = catalog.schemas.get(api_version).cloned().unwrap_or_default();
+            if known.hashes.get(api_version) == Some(&published) {
+                continue;
+            }
+            let document = self.client.fetch_schema(api_version).await?;
+            let hash = document.as_ref().map(|document| document.hash.clone()).unwrap_or_default();
+            let parsed = document.and_then(|document| serde_json::from_slice(&document.json).ok());
+            let set = SchemaSet::clone(&known.set);
+            known.set = Arc::new(match parsed {
+                Some(document) => set.with_document(&document),
+                None => set.without(api_version),
+            });
+            // What was read may be newer than what the catalog announced: both count as read.
+            known.hashes.insert(api_version.clone(), if hash.is_empty() { published } else { hash });
+        }
+        Ok(Arc::clone(&known.set))
+    }
+}

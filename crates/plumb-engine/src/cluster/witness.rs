@@ -1,0 +1,104 @@
+//! Starts the witness and registers it with the API server; `plumb_core::witness` says what it is for.
+//!
+//! It is worth having and nothing depends on it: whatever goes wrong here is said once, and the engine runs
+//! without. Findings then say "somebody" where they could have named the writer.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::tracking::FIELD_MANAGER;
+use plumb_kube::{ApplyOptions, FieldValidation, Gate, OwnWrite, Target, Witness};
+use tracing::{info, warn};
+
+use crate::cluster::destination::Cluster;
+
+/// Where the API server reaches the witness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WitnessPlace {
+    /// There is none.
+    Off,
+    /// The API server runs on this machine.
+    Loopback,
+    /// The API server reaches this process under this name or address and port.
+    At {
+        /// Name or address.
+        host: String,
+        /// Port, here and there.
+        port: u16,
+    },
+}
+
+/// The registration of a running witness.
+pub(crate) struct Registered {
+    target: Target,
+    uid: String,
+}
+
+/// Listens, registers, and answers in a task of its own.
+pub(crate) async fn start(
+    place: &WitnessPlace,
+    namespace: &str,
+    cluster: &Cluster,
+    tasks: &mut tokio::task::JoinSet<()>,
+) -> Option<Registered> {
+    let (address, host) = match place {
+        WitnessPlace::Off => return None,
+        WitnessPlace::Loopback => (SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "127.0.0.1"),
+        WitnessPlace::At { host, port } => (SocketAddr::from((Ipv4Addr::UNSPECIFIED, *port)), host.as_str()),
+    };
+    let witness = match Witness::listen(address, host).await {
+        Ok(witness) => witness,
+        Err(error) => {
+            warn!(error = crate::error_text::chain(&error), "no witness: removed fields will have no author");
+            return None;
+        }
+    };
+    let url = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(host)) => format!("https://[{host}]:{}/", witness.address().port()),
+        _ => format!("https://{host}:{}/", witness.address().port()),
+    };
+    let registered = register(cluster, namespace, &url, witness.ca_bundle()).await;
+    tasks.spawn(witness.serve());
+    match registered {
+        Ok(registered) => Some(registered),
+        Err(problem) => {
+            warn!(problem, "the witness is not registered: removed fields will have no author");
+            None
+        }
+    }
+}
+
+async fn register(
+    cluster: &Cluster,
+    namespace: &str,
+    url: &str,
+    ca_bundle: &str,
+) -> Result<Registered, String> {
+    let home = ObjectKey::new("", "Namespace", None, namespace);
+    let home = cluster.client.get(&home).await.map_err(|error| error.to_string())?;
+    let home = home.as_ref().and_then(Manifest::uid).ok_or("its namespace is gone")?;
+    let registration = plumb_crd::witness::registration(namespace, home, url, ca_bundle);
+    let manifest = Manifest::new(registration).map_err(|error| error.to_string())?;
+    let target = Target::of(&manifest).ok_or("the registration has no name")?;
+    let options = ApplyOptions {
+        field_manager: FIELD_MANAGER.to_owned(),
+        force: true,
+        field_validation: FieldValidation::Ignore,
+        subresource: None,
+    };
+    let applied = cluster.gate.write_own(&OwnWrite::Apply { manifest, options }).await;
+    let applied = applied.map_err(|error| error.to_string())?;
+    let uid = applied.as_ref().and_then(|applied| applied.manifest.uid()).ok_or("the answer has no uid")?;
+    info!(name = target.name, url, "the witness is registered");
+    Ok(Registered { uid: uid.to_owned(), target })
+}
+
+impl Registered {
+    /// Takes the registration back: nobody answers any more.
+    pub(crate) async fn withdraw(self, gate: &Gate) {
+        let delete = OwnWrite::Delete { target: self.target, uid: self.uid };
+        if let Err(error) = gate.write_own(&delete).await {
+            warn!(%error, "the witness is still registered; its absence is ignored by the API server");
+        }
+    }
+}

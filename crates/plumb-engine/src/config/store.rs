@@ -1,0 +1,120 @@
+//! Projects and settings as the cluster holds them now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use plumb_core::object::Manifest;
+use plumb_core::project::Project;
+use plumb_crd::settings::{ConfigData, SecretData};
+use serde_json::Value;
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::config::projects::{NoProject, Projects};
+use crate::config::settings::{Settings, SettingsSource};
+
+fn config_data(object: &Manifest) -> ConfigData {
+    let data = object.value().get("data").and_then(Value::as_object).into_iter().flatten();
+    data.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// Projects and settings. Cheap to clone; all clones are one.
+#[derive(Clone, Default)]
+pub(crate) struct World(Arc<RwLock<State>>);
+
+#[derive(Default)]
+struct State {
+    projects: Projects,
+    settings: Arc<Settings>,
+    source: SettingsSource,
+    /// Which generation of settings counts, for those who wait for another.
+    changes: watch::Sender<u64>,
+}
+
+impl State {
+    fn read_again(&mut self) {
+        let (settings, problems) = Settings::read(&self.source, self.settings.generation + 1);
+        for problem in problems {
+            warn!(
+                place = problem.place,
+                reason = problem.reason,
+                "a setting cannot be read; its default counts"
+            );
+        }
+        for setting in &settings.without_effect {
+            // Told once, not with every change of another setting.
+            if !self.settings.without_effect.contains(setting) {
+                warn!(place = setting.place, reason = setting.reason, "a setting has no effect");
+            }
+        }
+        let other_projects = self.settings.global_projects != settings.global_projects;
+        self.changes.send_replace(settings.generation);
+        self.settings = Arc::new(settings);
+        if other_projects {
+            self.projects.settle_all(&self.settings.global_projects);
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn project(&self, name: &str) -> Result<Arc<Project>, NoProject> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.get(name)
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).settings)
+    }
+
+    /// Tells when other settings count.
+    pub(crate) fn settings_changes(&self) -> watch::Receiver<u64> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).changes.subscribe()
+    }
+
+    /// Notes a `ConfigMap` that the settings are read from; `None` takes it away. Says whether anything changed.
+    pub(crate) fn note_config_map(&self, name: &str, object: Option<&Manifest>) -> bool {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let data = object.map(config_data);
+        if state.source.config_maps.get(name) == data.as_ref() {
+            return false;
+        }
+        match data {
+            Some(data) => state.source.config_maps.insert(name.to_owned(), data),
+            None => state.source.config_maps.remove(name),
+        };
+        state.read_again();
+        true
+    }
+
+    /// Notes the Secret of a repository; `None` takes it away. Says whether anything changed.
+    pub(crate) fn note_secret(&self, name: &str, secret: Option<SecretData>) -> bool {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if state.source.secrets.get(name) == secret.as_ref() {
+            return false;
+        }
+        match secret {
+            Some(secret) => state.source.secrets.insert(name.to_owned(), secret),
+            None => state.source.secrets.remove(name),
+        };
+        state.read_again();
+        true
+    }
+
+    /// The labels of a project.
+    pub(crate) fn project_labels(&self, name: &str) -> BTreeMap<String, String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.labels(name)
+    }
+
+    /// Notes a project; the names of those whose apps have to be looked at.
+    pub(crate) fn note_project(&self, manifest: &Manifest) -> BTreeSet<String> {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let State { projects, settings, .. } = &mut *state;
+        projects.note(manifest, &settings.global_projects)
+    }
+
+    /// A project is gone; the names of those whose apps have to be looked at.
+    pub(crate) fn forget_project(&self, name: &str) -> BTreeSet<String> {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let State { projects, settings, .. } = &mut *state;
+        projects.forget(name, &settings.global_projects)
+    }
+}

@@ -1,0 +1,4 @@
+//! Deletes Applications and projects.
+
+pub(crate) mod app;
+pub(crate) mod project;

@@ -1,0 +1,351 @@
+//! Kubernetes events on Applications, with Argo CD's reasons and words.
+//!
+//! What happened is worked out from the status before and after a write ([`of_change`], pure). Writing it down is
+//! somebody else's task ([`writer`]): no run waits for an event, and none fails for one.
+
+use std::collections::BTreeMap;
+
+use plumb_core::app::AppId;
+use plumb_core::glob::Glob;
+use plumb_core::object::GroupVersionKind;
+use plumb_crd::Application;
+use plumb_crd::application::{ApplicationStatus, OperationState};
+
+/// Why an event is written, in Argo CD's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Reason {
+    StatusRefreshed,
+    ResourceUpdated,
+    OperationStarted,
+    OperationCompleted,
+    /// plumb's own: a kind got another schema.
+    SchemaChanged,
+}
+
+impl Reason {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::StatusRefreshed => "StatusRefreshed",
+            Self::ResourceUpdated => "ResourceUpdated",
+            Self::OperationStarted => "OperationStarted",
+            Self::OperationCompleted => "OperationCompleted",
+            Self::SchemaChanged => "SchemaChanged",
+        }
+    }
+}
+
+/// Something that happened to an app.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Happening {
+    pub(crate) reason: Reason,
+    pub(crate) is_warning: bool,
+    pub(crate) message: String,
+    /// Who asked for it, if a person did.
+    pub(crate) user: Option<String>,
+}
+
+impl Happening {
+    fn normal(reason: Reason, message: String) -> Self {
+        Self { reason, is_warning: false, message, user: None }
+    }
+
+    /// A kind of the app's objects got another schema: one event, however many objects look different for it.
+    pub(crate) fn schema_changed(gvk: &GroupVersionKind, objects: usize) -> Self {
+        let message = format!(
+            "The schema of {} {} changed; its objects of this app ({objects}) were judged again",
+            gvk.api_version(),
+            gvk.kind
+        );
+        Self::normal(Reason::SchemaChanged, message)
+    }
+
+    /// A deletion that does not get on.
+    pub(crate) fn deletion_failed(error: &str) -> Self {
+        let message = format!("Unable to delete application resources: {error}");
+        Self { is_warning: true, ..Self::normal(Reason::StatusRefreshed, message) }
+    }
+}
+
+/// What happened between two states of an app, in order.
+pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -> Vec<Happening> {
+    let mut happened = Vec::new();
+    let (old, new) = (before.operation_state.as_deref(), after.operation_state.as_deref());
+    if let Some(state) = new {
+        // Times are of whole seconds, and two syncs may begin within one.
+        let is_new = old.is_none_or(|old| {
+            old.started_at != state.started_at
+                || revision(old).is_some_and(|before| revision(state).is_some_and(|now| now != before))
+        });
+        if is_new {
+            happened.push(started(state));
+        }
+        let was_over = !is_new && old.is_some_and(|old| is_completed(&old.phase));
+        if is_completed(&state.phase) && !was_over {
+            happened.push(completed(state));
+        }
+    }
+    let (old, new) = (&before.sync.status, &after.sync.status);
+    if old != new {
+        happened
+            .push(Happening::normal(Reason::ResourceUpdated, format!("Updated sync status: {old} -> {new}")));
+    }
+    let (old, new) = (&before.health, &after.health);
+    if old.status != new.status {
+        let mut message = format!("Updated health status: {} -> {}", old.status, new.status);
+        if !new.message.is_empty() {
+            message = format!("{message}: {}", new.message);
+        }
+        happened.push(Happening::normal(Reason::ResourceUpdated, message));
+    }
+    happened
+}
+
+fn is_completed(phase: &str) -> bool {
+    matches!(phase, "Succeeded" | "Failed" | "Error")
+}
+
+fn revision(state: &OperationState) -> Option<String> {
+    let result = state.sync_result.as_deref()?;
+    let several = result.revisions.join(", ");
+    Some(if several.is_empty() { result.revision.clone() } else { several })
+}
+
+fn is_partial(state: &OperationState) -> bool {
+    state.operation.sync.as_ref().is_some_and(|sync| !sync.resources.is_empty())
+}
+
+fn started(state: &OperationState) -> Happening {
+    let asked = state.operation.sync.as_ref();
+    let asked =
+        asked.map(
+            |sync| {
+                if sync.revisions.is_empty() { sync.revision.clone() } else { sync.revisions.join(", ") }
+            },
+        );
+    let to = asked.filter(|asked| !asked.is_empty()).or_else(|| revision(state)).unwrap_or_default();
+    let by = &state.operation.initiated_by;
+    if by.automated {
+        let message = format!("Initiated automated sync to '{to}'");
+        return Happening::normal(Reason::OperationStarted, message);
+    }
+    let who = if by.username.is_empty() { "Unknown user" } else { &by.username };
+    let partial = if is_partial(state) { "partial " } else { "" };
+    let message = format!("{who} initiated {partial}sync to {to}");
+    let user = Some(by.username.clone()).filter(|user| !user.is_empty());
+    Happening { user, ..Happening::normal(Reason::OperationStarted, message) }
+}
+
+fn completed(state: &OperationState) -> Happening {
+    let mut words =
+        vec![if is_partial(state) { "Partial sync operation" } else { "Sync operation" }.to_owned()];
+    if let Some(revision) = revision(state) {
+        words.push(format!("to {revision}"));
+    }
+    let succeeded = state.phase == "Succeeded";
+    words.push(if succeeded { "succeeded".to_owned() } else { format!("failed: {}", state.message) });
+    Happening { is_warning: !succeeded, ..Happening::normal(Reason::OperationCompleted, words.join(" ")) }
+}
+
+/// Which events are written (`ARGOCD_ENABLE_K8S_EVENT`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EventFilter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those with one of these reasons; none if there are no reasons.
+    Only(Vec<String>),
+}
+
+impl std::str::FromStr for EventFilter {
+    type Err = std::convert::Infallible;
+
+    /// `all`, `none`, or reasons separated by commas.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+        Ok(match words.as_slice() {
+            words if words.contains(&"none") => Self::Only(Vec::new()),
+            [] => Self::All,
+            words if words.contains(&"all") => Self::All,
+            words => Self::Only(words.iter().map(|&word| word.to_owned()).collect()),
+        })
+    }
+}
+
+impl EventFilter {
+    pub(super) fn passes(&self, reason: Reason) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(reasons) => reasons.iter().any(|wanted| wanted == reason.name()),
+        }
+    }
+}
+
+/// An event on its way: what happened, to which object, and what the event says about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Notice {
+    pub(crate) app: AppId,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) happening: Happening,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Notice {
+    pub(crate) fn new(
+        application: &Application,
+        server: &str,
+        happening: Happening,
+        labels: BTreeMap<String, String>,
+    ) -> Self {
+        let mut annotations = BTreeMap::from([
+            ("dest-server".to_owned(), server.to_owned()),
+            ("dest-namespace".to_owned(), application.spec.destination.namespace.clone()),
+        ]);
+        if let Some(user) = &happening.user {
+            annotations.insert("user".to_owned(), user.clone());
+        }
+        Self {
+            app: application.id(),
+            uid: application.metadata.uid.clone(),
+            resource_version: application.metadata.resource_version.clone(),
+            happening,
+            labels,
+            annotations,
+        }
+    }
+}
+
+/// Which labels of an app and of its project its events carry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LabelFilter {
+    include: Vec<Glob>,
+    exclude: Vec<Glob>,
+}
+
+impl LabelFilter {
+    /// From patterns on keys; one that cannot be read matches nothing.
+    pub(crate) fn new(include: &[String], exclude: &[String]) -> Self {
+        let compile = |patterns: &[String]| -> Vec<Glob> {
+            patterns.iter().filter_map(|pattern| Glob::plain(pattern).ok()).collect()
+        };
+        Self { include: compile(include), exclude: compile(exclude) }
+    }
+
+    /// The labels of both that pass; the app's own win.
+    pub(crate) fn pick(
+        &self,
+        app: &BTreeMap<String, String>,
+        project: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let any = |patterns: &[Glob], key: &str| patterns.iter().any(|pattern| pattern.matches(key));
+        let passes = |key: &&String| any(&self.include, key) && !any(&self.exclude, key);
+        let both = project.iter().chain(app).filter(|(key, _)| passes(key));
+        both.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn status(value: &Value) -> ApplicationStatus {
+        let object =
+            json!({"metadata": {"name": "a"}, "spec": {"project": "", "destination": {}}, "status": value});
+        Application::from_json(&object).unwrap().status
+    }
+
+    fn operation(phase: &str, started: &str, by: &Value, resources: &Value) -> Value {
+        json!({
+            "operation": {"sync": {"resources": resources}, "initiatedBy": by},
+            "phase": phase, "message": "it broke", "startedAt": started,
+            "syncResult": {"revision": "abc", "resources": []},
+        })
+    }
+
+    fn said(before: &Value, after: &Value) -> Vec<String> {
+        let say = |happening: Happening| {
+            let kind = if happening.is_warning { "Warning" } else { "Normal" };
+            format!("{kind} {} {}", happening.reason.name(), happening.message)
+        };
+        of_change(&status(before), &status(after)).into_iter().map(say).collect()
+    }
+
+    const T1: &str = "2026-11-16T00:00:01Z";
+    const T2: &str = "2026-11-16T00:00:02Z";
+
+    #[test]
+    fn two_syncs_within_a_second_are_two() {
+        let first = operation("Succeeded", T1, &json!({"automated": true}), &json!([]));
+        let mut second = first.clone();
+        second["syncResult"]["revision"] = "def".into();
+        let (first, second) = (json!({"operationState": first}), json!({"operationState": second}));
+        assert_eq!(said(&first, &first), Vec::<String>::new());
+        assert_eq!(
+            said(&first, &second),
+            [
+                "Normal OperationStarted Initiated automated sync to 'def'",
+                "Normal OperationCompleted Sync operation to def succeeded"
+            ]
+        );
+    }
+
+    #[test]
+    fn statuses_that_change_are_told_and_others_are_not() {
+        let old = json!({"sync": {"status": "Synced"}, "health": {"status": "Healthy"}});
+        let new = json!({"sync": {"status": "OutOfSync"}, "health": {"status": "Degraded", "message": "web crashes"}});
+        assert_eq!(
+            said(&old, &new),
+            [
+                "Normal ResourceUpdated Updated sync status: Synced -> OutOfSync",
+                "Normal ResourceUpdated Updated health status: Healthy -> Degraded: web crashes",
+            ]
+        );
+        assert!(said(&old, &old).is_empty());
+        assert_eq!(said(&json!({}), &old).len(), 2);
+    }
+
+    #[test]
+    fn operations_are_told_when_they_begin_and_end_once() {
+        let automated = json!({"automated": true});
+        let person = json!({"username": "ann"});
+        let none = json!([]);
+        let running = json!({"operationState": operation("Running", T1, &automated, &none)});
+        let done = json!({"operationState": operation("Succeeded", T1, &automated, &none)});
+        assert_eq!(said(&json!({}), &running), ["Normal OperationStarted Initiated automated sync to 'abc'"]);
+        assert_eq!(said(&running, &done), ["Normal OperationCompleted Sync operation to abc succeeded"]);
+        assert!(said(&done, &done).is_empty());
+        let failed = json!({"operationState": operation("Failed", T2, &person, &json!([{"kind": "Pod", "name": "a"}]))});
+        assert_eq!(
+            said(&done, &failed),
+            [
+                "Normal OperationStarted ann initiated partial sync to abc",
+                "Warning OperationCompleted Partial sync operation to abc failed: it broke",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_filter_is_all_none_or_reasons() {
+        let filter = |text: &str| text.parse::<EventFilter>().unwrap();
+        assert!(filter("all").passes(Reason::ResourceUpdated) && filter("").passes(Reason::ResourceUpdated));
+        assert!(!filter("none").passes(Reason::ResourceUpdated));
+        let only = filter("OperationStarted, OperationCompleted");
+        assert!(only.passes(Reason::OperationCompleted) && !only.passes(Reason::ResourceUpdated));
+    }
+
+    #[test]
+    fn labels_pass_by_pattern() {
+        let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let filter = LabelFilter::new(&["team".to_owned(), "env*".to_owned()], &["env-secret".to_owned()]);
+        let picked = filter.pick(
+            &labels(&[("team", "a"), ("env-secret", "x"), ("other", "y")]),
+            &labels(&[("team", "b"), ("env", "prod")]),
+        );
+        assert_eq!(picked, labels(&[("team", "a"), ("env", "prod")]));
+        assert!(LabelFilter::default().pick(&picked, &picked).is_empty());
+    }
+}

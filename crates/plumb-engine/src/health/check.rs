@@ -1,0 +1,284 @@
+//! One look at the health of all objects of an app.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_core::app::AppId;
+use plumb_core::health::{
+    self, Cause, Custom, Health, HealthStatus, KnownFrom, Past, Record, Since, Stuck, assess_with, chain,
+    essence, explained, is_bad_wait, looping_since,
+};
+use plumb_core::object::{Manifest, ObjectKey};
+
+use super::children::Family;
+use super::dependencies::Surroundings;
+use super::events_and_logs::Testimonies;
+use super::history::{HealthMemory, Told};
+use super::lua::ask;
+use crate::cluster::destination::Cluster;
+use crate::config::settings::Settings;
+
+/// An object that is on its way for less than this is not written into the report: most are there in a moment, and
+/// after a restart their conditions tell since when.
+const WORTH_A_NOTE: SignedDuration = SignedDuration::from_mins(1);
+/// So many steps of the way down are kept.
+const MOST_CAUSES: usize = 6;
+
+/// What a checkup works with.
+pub(crate) struct Checkup<'a> {
+    pub(crate) app: &'a AppId,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) settings: &'a Settings,
+    pub(crate) testimonies: &'a Testimonies,
+    pub(crate) now: Timestamp,
+}
+
+/// What came out of it.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) healths: BTreeMap<ObjectKey, Health>,
+    /// Those that are not well, and worth a line in the report.
+    pub(crate) ill: Vec<Ill>,
+    /// When time alone may change something.
+    pub(crate) look_again: Option<Timestamp>,
+}
+
+/// An object that is not well.
+#[derive(Debug)]
+pub(crate) struct Ill {
+    pub(crate) key: ObjectKey,
+    /// `None`: the object has no health of its own, but something below it is ill.
+    pub(crate) status: Option<HealthStatus>,
+    pub(crate) since: Timestamp,
+    pub(crate) is_stuck: bool,
+    pub(crate) message: String,
+    pub(crate) causes: Vec<String>,
+}
+
+impl Checkup<'_> {
+    pub(crate) async fn run(
+        &self,
+        live: &BTreeMap<ObjectKey, Arc<Manifest>>,
+        memory: &mut HealthMemory,
+    ) -> Checked {
+        // client: Lua, beside the threads that others wait for
+        let custom = ask(&self.settings.scripts, self.settings.generation, live, &memory.answers).await;
+        if self.cluster.store.is_complete() {
+            memory.keep_only(|key| live.contains_key(key));
+        }
+        let mut checked = Checked::default();
+        for (key, object) in live {
+            let health = assess_with(object, |_| match custom.get(key) {
+                Some(answer) => Custom::Judged(answer.clone()),
+                None => Custom::Absent,
+            });
+            let around =
+                Surroundings { store: &self.cluster.store, patience: &self.settings.patience, now: self.now };
+            let (health, until) = around.judge(memory, key, object, health);
+            checked.again_at(until);
+            self.examine(key, object, health, memory, &mut checked);
+        }
+        memory.last_look = self.cluster.store.is_complete().then_some(self.now);
+        checked
+    }
+
+    fn examine(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Manifest>,
+        health: Option<Health>,
+        memory: &mut HealthMemory,
+        checked: &mut Checked,
+    ) {
+        let is_well =
+            |health: &Health| matches!(health.status, HealthStatus::Healthy | HealthStatus::Suspended);
+        if health.as_ref().is_none_or(is_well) && !may_hide(key) {
+            if let Some(health) = health {
+                self.note(key, object, &health, None, memory);
+                checked.healths.insert(key.clone(), health);
+            }
+            return;
+        }
+        let mut family = Family::of(&self.cluster.store, object, health.clone());
+        let mut causes = chain(&family.node());
+        let Some(health) = health else {
+            self.note_hidden(key, &family, &causes, memory, checked);
+            return;
+        };
+        let mut since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
+        let is_stuck = |family: &Family, since| {
+            health::stuck(&family.node(), &health, since, &self.settings.patience, self.now)
+        };
+        let mut stuck = is_stuck(&family, since);
+        if health.status == HealthStatus::Progressing && stuck.is_none() {
+            // A deadline may be so far away that no calendar has it.
+            checked.again_at(since.at.checked_add(self.settings.patience.with(object)).ok());
+            checked.again_at(since.at.checked_add(WORTH_A_NOTE).ok().filter(|at| *at > self.now));
+        }
+        let is_in_trouble = is_trouble(&health, &causes, stuck.as_ref());
+        if is_in_trouble
+            && let Some(last) = family.last_of(&causes)
+            && let Some(uid) = last.object.uid().map(str::to_owned)
+            && let Some(words) =
+                self.testimonies.about(&self.cluster.client, self.app, &last.object, &essence(&causes))
+        {
+            family.hear(&uid, &words);
+            causes = chain(&family.node());
+            since = since.with_events(&words.events);
+            if let Some(record) = memory.records.get_mut(key).filter(|record| record.is_of(&health)) {
+                (record.since, record.known_from) = (since.at, since.known_from);
+            }
+            stuck = is_stuck(&family, since);
+        }
+        let told = explained(health.clone(), &family.node(), &causes, stuck.is_some());
+        let message = match &stuck {
+            Some(stuck) if told.message.is_empty() => stuck.since_when(),
+            Some(stuck) => format!("{}: {}", stuck.since_when(), told.message),
+            None => told.message,
+        };
+        let story =
+            Story { key, status: Some(health.status), message, causes: &causes, stuck: stuck.is_some() };
+        let (message, causes) = story.tell(memory, self.now);
+        let is_worth_a_note = match health.status {
+            HealthStatus::Progressing => is_in_trouble || self.now.duration_since(since.at) >= WORTH_A_NOTE,
+            HealthStatus::Healthy | HealthStatus::Suspended => message != health.message,
+            HealthStatus::Missing | HealthStatus::Degraded | HealthStatus::Unknown => true,
+        };
+        if is_worth_a_note {
+            checked.ill.push(Ill {
+                key: key.clone(),
+                status: Some(health.status),
+                since: since.at,
+                is_stuck: stuck.is_some(),
+                message: message.clone(),
+                causes,
+            });
+        }
+        checked.healths.insert(key.clone(), Health { status: health.status, message });
+    }
+
+    /// Works out since when the object is as it is, and remembers it.
+    fn note(
+        &self,
+        key: &ObjectKey,
+        object: &Manifest,
+        health: &Health,
+        looping: Option<Timestamp>,
+        memory: &mut HealthMemory,
+    ) -> Since {
+        let before = memory.records.get(key).copied();
+        let past = Past { record: before.as_ref(), last_look: memory.last_look };
+        let mut since = health::since(object, health, past, self.now);
+        if let Some(at) = looping.filter(|at| *at < since.at) {
+            since = Since { at, known_from: KnownFrom::Pod };
+        }
+        match Record::next(before.as_ref(), object, health, &since, self.now) {
+            Some(record) => {
+                memory.records.insert(key.clone(), record);
+            }
+            None => {
+                memory.records.remove(key);
+            }
+        }
+        since
+    }
+
+    /// An object on whose health nobody has an opinion, with an ill one below it.
+    fn note_hidden(
+        &self,
+        key: &ObjectKey,
+        family: &Family,
+        causes: &[Cause],
+        memory: &mut HealthMemory,
+        checked: &mut Checked,
+    ) {
+        let Some(last) = family.last_of(causes) else { return };
+        let is_ill = last.health.as_ref().is_some_and(|health| health.status == HealthStatus::Degraded);
+        if !is_ill {
+            return;
+        }
+        let health = Health::new(HealthStatus::Degraded, "");
+        let since = self.note(key, &last.object, &health, looping_since(&last.object, self.now), memory);
+        let message = causes.last().map(ToString::to_string).unwrap_or_default();
+        let story = Story { key, status: None, message, causes, stuck: false };
+        let (message, causes) = story.tell(memory, self.now);
+        checked.ill.push(Ill {
+            key: key.clone(),
+            status: None,
+            since: since.at,
+            is_stuck: false,
+            message,
+            causes,
+        });
+    }
+}
+
+/// What is to be said about an object.
+struct Story<'s> {
+    key: &'s ObjectKey,
+    status: Option<HealthStatus>,
+    message: String,
+    causes: &'s [Cause],
+    stuck: bool,
+}
+
+impl Story<'_> {
+    /// Says it, or what was said a moment ago, if only numbers changed.
+    fn tell(self, memory: &mut HealthMemory, now: Timestamp) -> (String, Vec<String>) {
+        if self.status == Some(HealthStatus::Healthy) && self.causes.is_empty() && !self.stuck {
+            // All is well, and what was said before does not matter any more.
+            memory.told.remove(self.key);
+            return (self.message, Vec::new());
+        }
+        let below = essence(self.causes);
+        // Without anything to be seen below, the message is the object's own, and new words are news.
+        let own = if self.causes.len() > 1 { "" } else { &self.message };
+        let essence = format!("{:?} {} {own}\n{below}", self.status, self.stuck);
+        if let Some(told) = memory.told.get(self.key).filter(|told| told.still_does(&essence, now)) {
+            return (told.message.clone(), told.causes.clone());
+        }
+        let causes: Vec<String> = self.causes.iter().take(MOST_CAUSES).map(ToString::to_string).collect();
+        let told = Told { essence, message: self.message.clone(), causes: causes.clone(), at: now };
+        memory.told.insert(self.key.clone(), told);
+        (self.message, causes)
+    }
+}
+
+impl Checked {
+    fn again_at(&mut self, at: Option<Timestamp>) {
+        self.look_again = match (self.look_again, at) {
+            (Some(known), Some(at)) => Some(known.min(at)),
+            (known, at) => known.or(at),
+        };
+    }
+}
+
+/// May an object that says that it is well have ill ones below it? Kubernetes' own workloads tell; a `CronJob`
+/// and what operators make may not.
+fn may_hide(key: &ObjectKey) -> bool {
+    match key.group.as_str() {
+        "" | "apps" | "autoscaling" | "policy" | "extensions" => false,
+        "batch" => key.kind == "CronJob",
+        "argoproj.io" => key.kind != "Application",
+        group => !group.ends_with(".k8s.io") && group.contains('.'),
+    }
+}
+
+/// Are events and logs worth a request?
+fn is_trouble(health: &Health, causes: &[Cause], stuck: Option<&Stuck>) -> bool {
+    use health::Symptom;
+    let is_hard = |symptom: &Symptom| match symptom {
+        Symptom::CrashLoop { .. } | Symptom::Unschedulable { .. } | Symptom::Ended { .. } => true,
+        Symptom::Waiting { reason, .. } => is_bad_wait(reason),
+        _ => false,
+    };
+    let is_pending_deletion = health.message == "Pending deletion";
+    stuck.is_some()
+        || health.status == HealthStatus::Degraded
+        || (!is_pending_deletion && causes.last().is_some_and(|cause| cause.symptoms.iter().any(is_hard)))
+}
+
+fn family_since(family: &Family, causes: &[Cause], now: Timestamp) -> Option<Timestamp> {
+    looping_since(&family.last_of(causes)?.object, now)
+}

@@ -1,0 +1,298 @@
+//! Every number that is counted while the engine runs, in one place. Names and labels are Argo CD's where it
+//! has them, so that dashboards keep working; what only plumb has begins with `plumb_`.
+//!
+//! What can be read off the engine's state at any moment (how many apps, which status) is not counted here but
+//! looked up when somebody asks: see [`gauges`].
+
+use std::time::{Duration, Instant};
+
+use plumb_core::app::AppId;
+use plumb_core::project::normalize_repo_url;
+use plumb_git::GitRequest;
+use plumb_kube::RequestRecord;
+
+use super::series::Family;
+use super::series::{Counter, Gauge, Histogram, number};
+
+/// The one queue that there is, by the name that Argo CD's has.
+pub(crate) const QUEUE: &str = "app_reconciliation_queue";
+/// client-go's.
+const QUEUE_BOUNDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
+
+/// An app as metrics name it.
+#[derive(Clone, Debug)]
+pub(crate) struct AppLabels {
+    pub(crate) id: AppId,
+    pub(crate) project: String,
+    pub(crate) server: String,
+}
+
+tokio::task_local! {
+    /// The app that the present run is for: requests are counted on its behalf.
+    pub(crate) static ON_BEHALF: AppLabels;
+}
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    syncs: Counter<6>,
+    sync_seconds: Counter<4>,
+    reconciles: Histogram<2>,
+    requests: Counter<9>,
+    pub(crate) cluster_events: Counter<3>,
+    event_batches: Histogram<1>,
+    last_batch: Gauge<1>,
+    queue_seconds: Histogram<1>,
+    work_seconds: Histogram<1>,
+    git_requests: Counter<2>,
+    git_seconds: Histogram<2>,
+    git_fetch_failures: Counter<1>,
+    git_refs_failures: Counter<1>,
+    pub(crate) webhook_requests: Counter<2>,
+    pub(crate) dry_runs: Counter<1>,
+    pub(crate) events: Counter<1>,
+    pub(crate) triggers: Counter<1>,
+    pub(crate) heals: Counter<1>,
+    pub(crate) unchanged: Counter<1>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            syncs: Counter::new(
+                "argocd_app_sync_total",
+                "Number of application syncs.",
+                ["namespace", "name", "project", "dest_server", "phase", "dry_run"],
+            ),
+            sync_seconds: Counter::new(
+                "argocd_app_sync_duration_seconds_total",
+                "Application sync performance in seconds total.",
+                ["namespace", "name", "project", "dest_server"],
+            ),
+            reconciles: Histogram::new(
+                "argocd_app_reconcile",
+                "Application reconciliation performance in seconds.",
+                ["namespace", "dest_server"],
+                // Argo CD's bounds, and below them what plumb needs.
+                &[0.01, 0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+            ),
+            requests: Counter::new(
+                "argocd_app_k8s_request_total",
+                "Number of Kubernetes requests executed during application reconciliation.",
+                [
+                    "namespace",
+                    "name",
+                    "project",
+                    "server",
+                    "response_code",
+                    "verb",
+                    "resource_kind",
+                    "resource_namespace",
+                    "dry_run",
+                ],
+            ),
+            cluster_events: Counter::new(
+                "argocd_cluster_events_total",
+                "Number of changes of objects that were told by watches.",
+                ["server", "group", "kind"],
+            ),
+            event_batches: Histogram::new(
+                "argocd_resource_events_processing",
+                "Time to process resource events in seconds.",
+                ["server"],
+                // Argo CD's bounds, and below them what plumb needs.
+                &[0.001, 0.01, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+            ),
+            last_batch: Gauge::new(
+                "argocd_resource_events_processed_in_batch",
+                "Number of resource events processed in batch.",
+                ["server"],
+            ),
+            queue_seconds: Histogram::new(
+                "workqueue_queue_duration_seconds",
+                "How long in seconds an item stays in workqueue before being requested.",
+                ["name"],
+                &QUEUE_BOUNDS,
+            ),
+            work_seconds: Histogram::new(
+                "workqueue_work_duration_seconds",
+                "How long in seconds processing an item from workqueue takes.",
+                ["name"],
+                &QUEUE_BOUNDS,
+            ),
+            git_requests: Counter::new(
+                "argocd_git_request_total",
+                "Number of Git requests performed.",
+                ["repo", "request_type"],
+            ),
+            git_seconds: Histogram::new(
+                "argocd_git_request_duration_seconds",
+                "Git requests duration seconds.",
+                ["repo", "request_type"],
+                &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0],
+            ),
+            git_fetch_failures: Counter::new(
+                "argocd_git_fetch_fail_total",
+                "Number of Git fetch requests that failed.",
+                ["repo"],
+            ),
+            git_refs_failures: Counter::new(
+                "argocd_git_lsremote_fail_total",
+                "Number of Git ls-remote requests that failed.",
+                ["repo"],
+            ),
+            webhook_requests: Counter::new(
+                "argocd_webhook_requests_total",
+                "Number of webhook requests, by sender and by what became of them.",
+                ["sender", "outcome"],
+            ),
+            dry_runs: Counter::new(
+                "plumb_dry_runs_total",
+                "Comparisons that needed the server's word, by cluster.",
+                ["server"],
+            ),
+            events: Counter::new(
+                "plumb_events_total",
+                "Kubernetes events by what became of them.",
+                ["outcome"],
+            ),
+            triggers: Counter::new("plumb_runs_total", "Runs of apps, by what asked for them.", ["trigger"]),
+            heals: Counter::new(
+                "plumb_heals_total",
+                "Syncs that put back what somebody changed.",
+                ["server"],
+            ),
+            unchanged: Counter::new(
+                "plumb_ignored_updates_total",
+                "Changes of objects that woke nobody, by the settings for resource updates.",
+                ["server"],
+            ),
+        }
+    }
+}
+
+impl Metrics {
+    /// A sync has ended.
+    pub(crate) fn sync_ended(&self, app: &AppLabels, phase: &str, dry_run: bool, took: Duration) {
+        let AppLabels { id, project, server } = app;
+        let dry_run = if dry_run { "true" } else { "false" };
+        self.syncs.increment([&id.namespace, &id.name, project, server, phase, dry_run]);
+        if phase == "Succeeded" {
+            self.sync_seconds.add([&id.namespace, &id.name, project, server], took.as_secs_f64());
+        }
+    }
+
+    /// A run begins; it is counted when the guard is dropped, however it ends.
+    pub(crate) fn run<'a>(&'a self, app: &'a AppLabels) -> RunGuard<'a> {
+        RunGuard { metrics: self, app, began: Instant::now() }
+    }
+
+    /// A job was handed out after this time; its work is counted when the guard is dropped.
+    pub(crate) fn job(&self, waited: Duration) -> JobGuard<'_> {
+        self.queue_seconds.observe([QUEUE], waited);
+        JobGuard { metrics: self, began: Instant::now() }
+    }
+
+    /// So many changes of objects were taken in together, within this time.
+    pub(crate) fn event_batch(&self, server: &str, n_changes: usize, took: Duration) {
+        self.event_batches.observe([server], took);
+        self.last_batch.set([server], number(u64::try_from(n_changes).unwrap_or(u64::MAX)));
+    }
+
+    /// A request to an API server was answered, or was not.
+    pub(crate) fn request(&self, server: &str, request: &RequestRecord<'_>) {
+        if request.dry_run {
+            self.dry_runs.increment([server]);
+        }
+        let code = request.code.map_or_else(|| "unknown".to_owned(), |code| code.to_string());
+        let dry_run = if request.dry_run { "true" } else { "false" };
+        let count = |namespace: &str, name: &str, project: &str| {
+            self.requests.increment([
+                namespace,
+                name,
+                project,
+                server,
+                &code,
+                request.verb,
+                request.resource,
+                request.namespace,
+                dry_run,
+            ]);
+        };
+        let on_behalf = ON_BEHALF.try_with(|app| count(&app.id.namespace, &app.id.name, &app.project));
+        if on_behalf.is_err() {
+            count("", "", "");
+        }
+    }
+
+    /// A Git server was asked.
+    pub(crate) fn git_request(&self, request: &GitRequest<'_>) {
+        let repo = normalize_repo_url(request.repository.as_str());
+        self.git_requests.increment([&repo, request.kind]);
+        self.git_seconds.observe([&repo, request.kind], request.took);
+        if !request.succeeded {
+            let failures =
+                if request.kind == "fetch" { &self.git_fetch_failures } else { &self.git_refs_failures };
+            failures.increment([&repo]);
+        }
+    }
+
+    /// An app is gone: so are its numbers.
+    pub(crate) fn forget(&self, app: &AppId) {
+        let is_other = |namespace: &str, name: &str| namespace != app.namespace || name != app.name;
+        self.syncs.retain(|[namespace, name, ..]| is_other(namespace, name));
+        self.sync_seconds.retain(|[namespace, name, ..]| is_other(namespace, name));
+        self.requests.retain(|[namespace, name, ..]| is_other(namespace, name));
+    }
+
+    /// Everything, as it stands.
+    pub(crate) fn families(&self) -> Vec<Family> {
+        vec![
+            self.syncs.family(),
+            self.sync_seconds.family(),
+            self.reconciles.family(),
+            self.requests.family(),
+            self.cluster_events.family(),
+            self.event_batches.family(),
+            self.last_batch.family(),
+            self.queue_seconds.family(),
+            self.work_seconds.family(),
+            self.git_requests.family(),
+            self.git_seconds.family(),
+            self.git_fetch_failures.family(),
+            self.git_refs_failures.family(),
+            self.webhook_requests.family(),
+            self.dry_runs.family(),
+            self.events.family(),
+            self.triggers.family(),
+            self.heals.family(),
+            self.unchanged.family(),
+        ]
+    }
+}
+
+/// Measures one run.
+pub(crate) struct RunGuard<'a> {
+    metrics: &'a Metrics,
+    app: &'a AppLabels,
+    began: Instant,
+}
+
+impl Drop for RunGuard<'_> {
+    fn drop(&mut self) {
+        let took = self.began.elapsed();
+        self.metrics.reconciles.observe([&self.app.id.namespace, &self.app.server], took);
+    }
+}
+
+/// Measures the work on one job.
+pub(crate) struct JobGuard<'a> {
+    metrics: &'a Metrics,
+    began: Instant,
+}
+
+impl Drop for JobGuard<'_> {
+    fn drop(&mut self) {
+        self.metrics.work_seconds.observe([QUEUE], self.began.elapsed());
+    }
+}

@@ -1,0 +1,276 @@
+//! An operation under way: from `operation` of the Application, through the state machine of the core, to
+//! `status.operationState`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use plumb_core::app::{Initiator, Operation};
+use plumb_core::automation::SyncStart;
+use plumb_core::object::ObjectKey;
+use plumb_core::plan::{OperationMark, StepId, SyncPhase, SyncRequest};
+use plumb_core::status::OperationRecord;
+use plumb_core::sync::{OperationPhase, ResourceResult, ResultCode, SyncState};
+use plumb_crd::application as wire;
+
+use crate::sources::gather::Gathered;
+
+/// An operation under way.
+pub(crate) struct ActiveOperation {
+    /// As it was asked for.
+    pub(crate) wire: wire::Operation,
+    /// Checked.
+    pub(crate) asked: Operation,
+    /// Phase, message, times and results.
+    pub(crate) record: OperationRecord,
+    /// A failed try waits for this time.
+    pub(crate) retry_at: Option<Timestamp>,
+    /// What it syncs; resolved once, so that a new commit in between changes nothing.
+    pub(crate) gathered: Option<Arc<Gathered>>,
+    /// After a failed try that asks Git anew: it syncs what Git asks by then, not what was asked for.
+    pub(crate) follows_git: bool,
+    /// Since when its prunes wait for other apps of the repository to be looked at.
+    pub(crate) waits_for_others: Option<Instant>,
+    /// Revisions that an earlier process resolved for it.
+    pub(crate) pinned: Vec<String>,
+    /// Where it stands; `None` before the plan was made.
+    pub(crate) state: Option<SyncState>,
+}
+
+impl ActiveOperation {
+    /// An operation that begins now; `last` is when the one before it began.
+    pub(crate) fn begin(
+        wire: wire::Operation,
+        asked: Operation,
+        now: Timestamp,
+        last: Option<Timestamp>,
+    ) -> Self {
+        let record = OperationRecord::begun(now, last, asked.runs_hooks());
+        Self {
+            wire,
+            asked,
+            record,
+            retry_at: None,
+            gathered: None,
+            follows_git: false,
+            waits_for_others: None,
+            pinned: Vec::new(),
+            state: None,
+        }
+    }
+
+    /// An operation that another process began. A wait for a retry that was cut off is not waited for again.
+    pub(crate) fn resume(wire: wire::Operation, asked: Operation, state: &wire::OperationState) -> Self {
+        let result = state.sync_result.as_deref();
+        let pinned = result.map(|result| {
+            if result.revisions.is_empty() { vec![result.revision.clone()] } else { result.revisions.clone() }
+        });
+        let results =
+            result.map(|result| result.resources.iter().filter_map(result_of).collect()).unwrap_or_default();
+        let record = OperationRecord {
+            phase: OperationPhase::from_name(&state.phase).unwrap_or(OperationPhase::Running),
+            message: state.message.clone(),
+            started_at: state.started_at,
+            finished_at: None,
+            retries: u32::try_from(state.retry_count).unwrap_or(0),
+            results: if state.finished_at.is_some() { Vec::new() } else { results },
+        };
+        let pinned = pinned.unwrap_or_default().into_iter().filter(|revision| !revision.is_empty()).collect();
+        let mut active = Self {
+            wire,
+            asked,
+            record,
+            retry_at: None,
+            gathered: None,
+            follows_git: false,
+            waits_for_others: None,
+            pinned,
+            state: None,
+        };
+        if state.finished_at.is_some() && active.resolves_anew() {
+            active.follows_git = true;
+            active.pinned.clear();
+        }
+        active
+    }
+
+    /// Does the next try ask Git anew? With `retry.refresh`, and where the operation names no revision.
+    pub(crate) fn resolves_anew(&self) -> bool {
+        self.asked.retry.refresh || self.asked.revisions.is_empty()
+    }
+
+    /// The next try begins.
+    pub(crate) fn retry(&mut self) {
+        self.record = self.record.retried();
+        self.retry_at = None;
+        self.state = None;
+        if self.resolves_anew() {
+            self.follows_git = true;
+            self.gathered = None;
+            self.pinned.clear();
+        }
+    }
+
+    /// Is it the engine's own?
+    pub(crate) fn is_automated(&self) -> bool {
+        self.asked.initiated_by == Initiator::Automated
+    }
+
+    /// Does it cover the whole app, for real?
+    pub(crate) fn is_full(&self) -> bool {
+        self.asked.selected.is_none() && !self.asked.dry_run
+    }
+
+    /// The part that shapes the plan.
+    pub(crate) fn request(&self) -> SyncRequest {
+        SyncRequest::of(&self.asked)
+    }
+
+    /// Which operation and which try of it, as hooks are marked with.
+    pub(crate) fn mark(&self) -> OperationMark {
+        let revision = self.revisions().first().cloned().unwrap_or_default();
+        self.record.mark(revision)
+    }
+
+    /// What it syncs to, one per source.
+    pub(crate) fn revisions(&self) -> Vec<String> {
+        self.gathered.as_ref().map_or_else(|| self.pinned.clone(), |gathered| gathered.revisions.clone())
+    }
+
+    /// `status.operationState`.
+    pub(crate) fn to_wire(&self, spec: &wire::ApplicationSpec) -> wire::OperationState {
+        let (source, sources) = match &self.wire.sync {
+            Some(sync) if sync.source.is_some() || !sync.sources.is_empty() => {
+                (sync.source.clone(), sync.sources.clone())
+            }
+            _ if spec.sources.is_empty() => (spec.source.clone(), Vec::new()),
+            _ => (None, spec.sources.clone()),
+        };
+        let revisions = self.revisions();
+        let is_multi = !sources.is_empty();
+        let managed = spec.sync_policy.as_ref().and_then(|policy| policy.managed_namespace_metadata.clone());
+        let sync_result = wire::SyncOperationResult {
+            resources: self.record.results.iter().map(wire_result).collect(),
+            revision: if is_multi { String::new() } else { revisions.first().cloned().unwrap_or_default() },
+            source,
+            sources,
+            revisions: if is_multi { revisions } else { Vec::new() },
+            managed_namespace_metadata: managed,
+        };
+        wire::OperationState {
+            operation: self.wire.clone(),
+            phase: self.record.phase.name().to_owned(),
+            message: self.record.message.clone(),
+            sync_result: Some(Box::new(sync_result)),
+            started_at: self.record.started_at,
+            finished_at: self.record.finished_at,
+            retry_count: i64::from(self.record.retries),
+        }
+    }
+}
+
+/// The operation that the automation starts.
+pub(crate) fn automated(
+    start: &SyncStart,
+    spec: &wire::ApplicationSpec,
+    revisions: &[String],
+) -> wire::Operation {
+    let is_multi = !spec.sources.is_empty();
+    let policy = spec.sync_policy.as_ref();
+    let resources = start.selected.iter().flatten().map(|selector| wire::SyncOperationResource {
+        group: selector.group.clone(),
+        kind: selector.kind.clone(),
+        name: selector.name.clone(),
+        namespace: selector.namespace.clone().unwrap_or_default(),
+    });
+    wire::Operation {
+        sync: Some(Box::new(wire::SyncOperation {
+            revision: if is_multi { String::new() } else { revisions.first().cloned().unwrap_or_default() },
+            revisions: if is_multi { revisions.to_vec() } else { Vec::new() },
+            prune: start.prune,
+            resources: resources.collect(),
+            sync_options: policy.map(|policy| policy.sync_options.clone()).unwrap_or_default(),
+            auto_heal_attempts_count: i64::from(start.heal_attempts),
+            ..wire::SyncOperation::default()
+        })),
+        initiated_by: wire::OperationInitiator { automated: true, ..wire::OperationInitiator::default() },
+        retry: policy.and_then(|policy| policy.retry.clone()).unwrap_or_else(|| {
+            // Argo CD's default for automated syncs.
+            wire::RetryStrategy { limit: 5, ..wire::RetryStrategy::default() }
+        }),
+        ..wire::Operation::default()
+    }
+}
+
+/// Somebody asked for the end of an operation while its progress was being written down: that stays asked.
+pub(crate) fn keep_request_to_end(before: Option<&wire::OperationState>, after: &mut wire::OperationState) {
+    let is_asked =
+        before.is_some_and(|before| before.phase == "Terminating" && before.started_at == after.started_at);
+    if is_asked && after.phase == "Running" {
+        "Terminating".clone_into(&mut after.phase);
+    }
+}
+
+fn wire_result(result: &ResourceResult) -> wire::ResourceResult {
+    let key = &result.id.key;
+    wire::ResourceResult {
+        group: key.group.clone(),
+        version: result.version.clone(),
+        kind: key.kind.clone(),
+        namespace: key.namespace_or_empty().to_owned(),
+        name: key.name.clone(),
+        status: result.status.map(|status| status.name().to_owned()).unwrap_or_default(),
+        message: result.message.clone(),
+        hook_type: if result.is_hook { result.id.phase.name().to_owned() } else { String::new() },
+        hook_phase: result.phase.name().to_owned(),
+        sync_phase: result.id.phase.name().to_owned(),
+        images: result.images.clone(),
+    }
+}
+
+/// A result that an earlier process, or Argo CD, recorded; `None` for what makes no sense.
+fn result_of(result: &wire::ResourceResult) -> Option<ResourceResult> {
+    let phase = SyncPhase::from_name(&result.sync_phase).unwrap_or(SyncPhase::Sync);
+    let namespace = Some(result.namespace.clone()).filter(|namespace| !namespace.is_empty());
+    let key = ObjectKey::new(result.group.clone(), result.kind.clone(), namespace, result.name.clone());
+    Some(ResourceResult {
+        id: StepId { phase, key },
+        version: result.version.clone(),
+        status: ResultCode::from_name(&result.status),
+        message: result.message.clone(),
+        is_hook: !result.hook_type.is_empty(),
+        phase: OperationPhase::from_name(&result.hook_phase)?,
+        images: result.images.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(phase: &str, started_at: &str) -> wire::OperationState {
+        wire::OperationState {
+            phase: phase.to_owned(),
+            started_at: started_at.parse().unwrap(),
+            ..wire::OperationState::default()
+        }
+    }
+
+    #[test]
+    fn progress_does_not_undo_a_request_to_end() {
+        const THEN: &str = "2026-01-01T00:00:00Z";
+        const LATER: &str = "2026-01-01T00:01:00Z";
+        for (before, after, expected) in [
+            (state("Terminating", THEN), state("Running", THEN), "Terminating"),
+            (state("Running", THEN), state("Running", THEN), "Running"),
+            // It has ended.
+            (state("Terminating", THEN), state("Failed", THEN), "Failed"),
+            // That was another operation.
+            (state("Terminating", THEN), state("Running", LATER), "Running"),
+        ] {
+            let mut after = after;
+            keep_request_to_end(Some(&before), &mut after);
+            assert_eq!(after.phase, expected);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! One run for one app.
+
+pub(crate) mod restore;
+pub(crate) mod run;
+pub(crate) mod unavailable;

@@ -1,0 +1,239 @@
+//! Numbers that are read off the engine's state when somebody asks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_core::app::ClusterRef;
+use plumb_core::project::normalize_repo_url;
+use plumb_crd::Application;
+
+use crate::apps::snapshot::Brief;
+use crate::engine::Engine;
+use crate::metrics::counters::QUEUE;
+use crate::metrics::series::{Family, number};
+use crate::runtime::handle::Stage;
+
+/// What can be told without a cluster.
+pub(crate) fn of_process(stage: &Stage) -> Vec<Family> {
+    let leads = if *stage == Stage::Leading { 1.0 } else { 0.0 };
+    vec![
+        Family::gauge("argocd_info", "Info about the version.")
+            .with(&[("version", concat!("plumb-v", env!("CARGO_PKG_VERSION")))], 1.0),
+        Family::gauge("plumb_leader", "1 if this process leads.").with(&[], leads),
+    ]
+}
+
+/// What the engine knows now.
+pub(crate) fn of_engine(engine: &Engine) -> Vec<Family> {
+    let mut families = apps(engine);
+    families.extend(clusters(engine));
+    families.extend(plumbs_own(engine));
+    families
+}
+
+fn apps(engine: &Engine) -> Vec<Family> {
+    let settings = engine.world.settings();
+    let mut info = Family::gauge("argocd_app_info", "Information about application.");
+    let mut labels =
+        Family::gauge("argocd_app_labels", "Argo Application labels converted to Prometheus labels.");
+    let mut conditions = Family::gauge("argocd_app_condition", "Report application conditions.");
+    let mut orphans =
+        Family::gauge("argocd_app_orphaned_resources_count", "Number of orphaned resources per application.");
+    let mut apps = engine.registry.all();
+    apps.sort_by(|a, b| a.id.cmp(&b.id));
+    for known in apps {
+        let Ok(application) = &known.head else { continue };
+        let project = project_of(application);
+        let base =
+            [("namespace", known.id.namespace.as_str()), ("name", &known.id.name), ("project", project)];
+        app_info(engine, &known, application, &base, &mut info);
+        if !settings.metrics_labels.is_empty() {
+            let values = with_labels(&settings.metrics_labels, &application.metadata.labels);
+            let mut all = base.to_vec();
+            all.extend(values.iter().map(|(name, value)| (name.as_str(), *value)));
+            labels.push(&all, 1.0);
+        }
+        if !settings.metrics_conditions.is_empty() {
+            let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+            for condition in &application.status.conditions {
+                *counts.entry(&condition.condition_type).or_default() += 1;
+            }
+            let wanted =
+                |condition: &&&str| settings.metrics_conditions.iter().any(|want| want == **condition);
+            for condition in counts.keys().filter(wanted) {
+                let mut all = base.to_vec();
+                all.push(("condition", condition));
+                conditions.push(&all, number(counts[condition]));
+            }
+        }
+        if let Some(count) = engine.orphans.count(&known.id) {
+            orphans.push(&base, number(count));
+        }
+    }
+    vec![info, labels, conditions, orphans]
+}
+
+fn app_info(
+    engine: &Engine,
+    known: &Brief,
+    application: &Application,
+    base: &[(&str, &str)],
+    info: &mut Family,
+) {
+    let or_unknown = |status: &str| if status.is_empty() { "Unknown".to_owned() } else { status.to_owned() };
+    let automated = known.app.as_ref().is_ok_and(|app| app.sync_policy.automated.is_some());
+    let source = known.app.as_ref().ok().and_then(|app| app.sources.first());
+    let repo = source.map(|source| normalize_repo_url(&source.repo_url)).unwrap_or_default();
+    let server = engine.server_of(known);
+    let operation = if application.is_terminating() {
+        "delete"
+    } else if application.operation.as_ref().is_some_and(|operation| operation.sync.is_some()) {
+        "sync"
+    } else {
+        ""
+    };
+    let mut all = base.to_vec();
+    let sync = or_unknown(&application.status.sync.status);
+    let health = or_unknown(&application.status.health.status);
+    all.extend([
+        ("autosync_enabled", if automated { "true" } else { "false" }),
+        ("repo", &repo),
+        ("dest_server", &server),
+        ("dest_namespace", &application.spec.destination.namespace),
+        ("sync_status", &sync),
+        ("health_status", &health),
+        ("operation", operation),
+    ]);
+    info.push(&all, 1.0);
+}
+
+fn clusters(engine: &Engine) -> Vec<Family> {
+    let mut info = Family::gauge("argocd_cluster_info", "Information about cluster.");
+    let mut status = Family::gauge("argocd_cluster_connection_status", "The cluster connection status.");
+    let mut kinds =
+        Family::gauge("argocd_cluster_api_resources", "Number of monitored Kubernetes API resources.");
+    let mut objects =
+        Family::gauge("argocd_cluster_api_resource_objects", "Number of objects in the cache per cluster.");
+    let mut age = Family::gauge("argocd_cluster_cache_age_seconds", "Cluster cache age in seconds.");
+    let mut whole = Family::gauge("plumb_objects_kept_whole", "Objects that are kept whole.");
+    let mut bytes = Family::gauge("plumb_objects_bytes", "Bytes of the objects that are kept whole.");
+    let mut named = Vec::new();
+    for cluster in engine.clusters() {
+        let server = &*cluster.server;
+        let catalog = cluster.client.catalog();
+        let version = catalog.server.git_version.trim_start_matches('v');
+        let size = cluster.store.size();
+        let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
+        // A Secret may give the own cluster another name.
+        let registered = engine.fleet.named(&ClusterRef::Server(server.to_owned()));
+        let name = registered.map_or_else(|| cluster.name.clone(), |(_, name)| name);
+        info.push(&[("server", server), ("k8s_version", version), ("name", &name)], 1.0);
+        let connected = if cluster.store.is_complete() { 1.0 } else { 0.0 };
+        status.push(&[("server", server), ("k8s_version", version)], connected);
+        kinds.push(&[("server", server)], count(cluster.store.n_kinds()));
+        objects.push(&[("server", server)], count(size.n_objects));
+        age.push(&[("server", server)], cache_age(cluster.store.complete_for()));
+        whole.push(&[("server", server)], count(size.n_whole));
+        bytes.push(&[("server", server)], count(size.whole_bytes));
+        named.push((Arc::clone(&cluster.server), name));
+    }
+    for (server, name) in engine.fleet.away() {
+        info.push(&[("server", &server), ("k8s_version", ""), ("name", &name)], 1.0);
+        status.push(&[("server", &server), ("k8s_version", "")], 0.0);
+        age.push(&[("server", &server)], cache_age(None));
+        named.push((server, name));
+    }
+    let labels = cluster_labels(engine, &named);
+    vec![info, labels, status, kinds, objects, age, whole, bytes]
+}
+
+/// As Argo CD says it: whole seconds, and -1 for a cluster of which nothing is known yet.
+fn cache_age(age: Option<Duration>) -> f64 {
+    age.map_or(-1.0, |age| number(age.as_secs()))
+}
+
+fn cluster_labels(engine: &Engine, clusters: &[(Arc<str>, String)]) -> Family {
+    let mut family =
+        Family::gauge("argocd_cluster_labels", "Argo Cluster labels converted to Prometheus labels.");
+    let settings = engine.world.settings();
+    if settings.metrics_cluster_labels.is_empty() {
+        return family;
+    }
+    for (server, name) in clusters {
+        let labels = engine.fleet.labels(server);
+        let values = with_labels(&settings.metrics_cluster_labels, &labels);
+        let mut all = vec![("server", &**server), ("name", name.as_str())];
+        all.extend(values.iter().map(|(name, value)| (name.as_str(), *value)));
+        family.push(&all, 1.0);
+    }
+    family
+}
+
+/// The labels that somebody wants to see, as Prometheus names them; those that are not there are empty.
+fn with_labels<'a>(wanted: &[String], labels: &'a BTreeMap<String, String>) -> Vec<(String, &'a str)> {
+    let value = |key: &String| labels.get(key).map(String::as_str).unwrap_or_default();
+    wanted.iter().map(|key| (label_name(key), value(key))).collect()
+}
+
+fn plumbs_own(engine: &Engine) -> Vec<Family> {
+    let mut findings = Family::gauge("plumb_findings", "Findings of all apps by class.");
+    for ((class, counts), n) in engine.findings.counts() {
+        findings.push(&[("class", class), ("counts", if counts { "true" } else { "false" })], number(n));
+    }
+    let renders = engine.sources.render_counts();
+    let mut rendered = Family::counter("plumb_renders_total", "Renders, by whether the cache had them.");
+    rendered.push(&[("cached", "true")], number(renders.cached));
+    rendered.push(&[("cached", "false")], number(renders.fresh));
+    let mut families = vec![findings, rendered];
+    families.extend(queue(engine));
+    families
+}
+
+/// The queue, in the words of client-go.
+fn queue(engine: &Engine) -> Vec<Family> {
+    let load = engine.queue.load(Instant::now());
+    let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
+    let name = [("name", QUEUE)];
+    vec![
+        Family::gauge("workqueue_depth", "Current depth of workqueue.").with(&name, count(load.n_waiting)),
+        Family::counter("workqueue_adds_total", "Total number of adds handled by workqueue.")
+            .with(&name, number(load.n_added)),
+        Family::gauge(
+            "workqueue_unfinished_work_seconds",
+            "How many seconds of work has been done that is in progress.",
+        )
+        .with(&name, load.unfinished.as_secs_f64()),
+        Family::gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How many seconds has the longest running processor for workqueue been running.",
+        )
+        .with(&name, load.longest.as_secs_f64()),
+    ]
+}
+
+/// The project that an Application is in.
+pub(crate) fn project_of(application: &Application) -> &str {
+    if application.spec.project.is_empty() { "default" } else { &application.spec.project }
+}
+
+/// `label_team_name` for `team-name`.
+fn label_name(key: &str) -> String {
+    let valid = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    std::iter::once("label_").map(str::to_owned).chain(valid.map(String::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_cache_that_never_was_filled_is_no_age() {
+        use std::time::Duration;
+        assert_eq!(super::cache_age(None).to_string(), "-1");
+        assert_eq!(super::cache_age(Some(Duration::from_millis(2900))).to_string(), "2");
+    }
+
+    #[test]
+    fn labels_become_names_that_prometheus_takes() {
+        assert_eq!(super::label_name("app.kubernetes.io/team-name"), "label_app_kubernetes_io_team_name");
+    }
+}

@@ -1,0 +1,3 @@
+//! What the engine keeps about each app in memory.
+
+pub(crate) mod app_state;

@@ -1,0 +1,198 @@
+//! Writes down what a run has found: the Application's status and the `DriftReport`. One request each, and none
+//! when nothing changed.
+
+use plumb_core::app::App;
+use plumb_core::status::AppStatus;
+use plumb_core::sync::OperationPhase;
+use plumb_crd::application as wire;
+use plumb_crd::{Application, Wire as _};
+
+use super::patch::Lock;
+use crate::apps::context::Ground;
+use crate::compare::run::Compared;
+use crate::operation::active::ActiveOperation;
+use crate::queue::Look;
+use crate::reconcile::run::Run;
+use crate::state::app_state::Memory;
+use crate::status::links;
+use crate::sync::executor::step::images;
+
+/// Everything that a status is made from.
+pub(crate) struct StatusDraft<'a> {
+    pub(crate) application: &'a Application,
+    pub(crate) app: &'a App,
+    pub(crate) ground: &'a Ground,
+    pub(crate) compared: &'a Compared,
+    pub(crate) status: &'a AppStatus,
+    pub(crate) ended: Option<&'a ActiveOperation>,
+}
+
+impl Run<'_> {
+    /// The status and the report after a full run. Says whether the status stands in the cluster now.
+    pub(crate) async fn write(&mut self, draft: StatusDraft<'_>, memory: &mut Memory) -> bool {
+        let before = &draft.application.status;
+        let mut after = before.clone();
+        self.fill(&mut after, &draft);
+        let active = draft.ended.or(memory.operation.as_ref());
+        let mut lock = Lock::Leave;
+        if let Some(active) = active {
+            after.operation_state = Some(Box::new(active.to_wire(&draft.application.spec)));
+            let ours = active.wire.write();
+            lock = if draft.ended.is_some() { Lock::Release(ours) } else { Lock::Hold(ours) };
+        }
+        if let Some(ended) = draft.ended {
+            self.add_history(&mut after, &draft, ended);
+        }
+        let is_written = self.send(&after, lock).await;
+        self.report(draft.app, draft.compared, memory).await;
+        is_written
+    }
+
+    fn fill(&self, after: &mut wire::ApplicationStatus, draft: &StatusDraft<'_>) {
+        let gathered = &draft.compared.gathered;
+        let is_multi = draft.app.multi_source;
+        let is_inline = draft.ground.settings.persist_health;
+        after.resources = draft.status.resources.iter().map(|object| resource(object, is_inline)).collect();
+        after.sync = wire::SyncStatus {
+            status: draft.status.sync.name().to_owned(),
+            compared_to: wire::ComparedTo::of(&draft.application.spec),
+            revision: if is_multi {
+                String::new()
+            } else {
+                gathered.revisions.first().cloned().unwrap_or_default()
+            },
+            revisions: if is_multi { gathered.revisions.clone() } else { Vec::new() },
+        };
+        let health = &draft.status.health;
+        let is_same = after.health.status == health.status.as_str();
+        let since = if is_same { after.health.last_transition_time } else { None };
+        after.health = wire::HealthStatus {
+            status: health.status.as_str().to_owned(),
+            message: health.message.clone(),
+            last_transition_time: since.or(Some(seconds(self.now))),
+        };
+        after.conditions = self.conditions.on_wire(&after.conditions, self.now);
+        // Scripts wait after an operation until somebody has looked since it ended, and this look has.
+        let seen =
+            draft.ended.map(|ended| ended.record.finished_at.map_or(self.now, |end| end.max(self.now)));
+        if after.reconciled_at.is_none() || self.look >= Look::GitNow || seen.is_some() {
+            after.reconciled_at = Some(seconds(seen.unwrap_or(self.now)));
+        }
+        after.source_type =
+            if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
+        after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
+        // Empty: the health of each object stands beside it.
+        after.resource_health_source = if is_inline { String::new() } else { "appTree".to_owned() };
+        after.controller_namespace.clone_from(&self.engine.options.namespace);
+        after.summary = summary(draft);
+    }
+
+    fn add_history(
+        &self,
+        after: &mut wire::ApplicationStatus,
+        draft: &StatusDraft<'_>,
+        ended: &ActiveOperation,
+    ) {
+        if ended.record.phase != OperationPhase::Succeeded || !ended.is_full() {
+            return;
+        }
+        let Some(result) = after.operation_state.as_ref().and_then(|state| state.sync_result.clone()) else {
+            return;
+        };
+        let id = after.history.last().map_or(0, |last| last.id.saturating_add(1));
+        after.history.push(wire::RevisionHistory {
+            revision: result.revision.clone(),
+            deployed_at: ended.record.finished_at.unwrap_or(self.now),
+            id,
+            source: result.source.clone(),
+            deploy_started_at: Some(ended.record.started_at),
+            sources: result.sources.clone(),
+            revisions: result.revisions.clone(),
+            initiated_by: ended.wire.initiated_by.clone(),
+        });
+        let surplus = after.history.len().saturating_sub(draft.app.revision_history_limit);
+        after.history.drain(..surplus);
+    }
+
+    /// The operation as it stands, and nothing else. Says whether it was written.
+    pub(crate) async fn write_progress(
+        &mut self,
+        application: &Application,
+        active: &ActiveOperation,
+    ) -> bool {
+        let mut after = self
+            .known
+            .wire
+            .as_ref()
+            .map_or_else(|_| application.status.clone(), |known| known.status.clone());
+        after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
+        // Whoever asked for a look gets the answer at the end of the run, not now.
+        let asked = self.refresh.take();
+        let is_written = self.send(&after, Lock::Hold(active.wire.write())).await;
+        self.refresh = asked;
+        is_written
+    }
+
+    /// An operation that ended before it could begin.
+    pub(crate) async fn write_ended(&mut self, application: &Application, active: &ActiveOperation) {
+        let mut after = application.status.clone();
+        after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
+        self.send(&after, Lock::Release(active.wire.write())).await;
+    }
+
+    /// The conditions of an app that is being deleted.
+    pub(crate) async fn write_deletion(&mut self, application: &Application) {
+        let mut after = application.status.clone();
+        after.conditions = self.conditions.on_wire(&after.conditions, self.now);
+        self.send(&after, Lock::Leave).await;
+    }
+}
+
+/// Images of the app's pods, where it can be reached, and whether it has apps of its own.
+fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
+    let tree = draft.ground.cluster.store.tree(&draft.ground.instance);
+    let mut found: Vec<String> =
+        tree.iter().flat_map(|node| node.images.iter().map(ToString::to_string)).collect();
+    if found.is_empty() {
+        // Workloads without pods (scaled to zero) have images all the same.
+        found = draft.compared.live.objects.values().flat_map(|live| images(live)).collect();
+    }
+    found.sort();
+    found.dedup();
+    wire::ApplicationSummary {
+        external_urls: links::external_urls(
+            &draft.app.annotations,
+            draft.compared.live.objects.values().map(AsRef::as_ref),
+        ),
+        images: found,
+        is_app_of_apps: draft.status.is_app_of_apps,
+    }
+}
+
+/// One entry of `resources`. Health is stored only on request, and only where it counts.
+fn resource(object: &plumb_core::status::ObjectStatus, with_health: bool) -> wire::ResourceStatus {
+    let counts = with_health && object.role == plumb_core::health::Role::Counts;
+    let health = object.health.as_ref().filter(|_| counts).map(|health| wire::HealthStatus {
+        status: health.status.as_str().to_owned(),
+        message: health.message.clone(),
+        last_transition_time: None,
+    });
+    wire::ResourceStatus {
+        group: object.key.group.clone(),
+        version: object.version.clone(),
+        kind: object.key.kind.clone(),
+        namespace: object.key.namespace_or_empty().to_owned(),
+        name: object.key.name.clone(),
+        status: object.status.map(|status| status.name().to_owned()).unwrap_or_default(),
+        health,
+        hook: object.is_hook,
+        requires_pruning: object.requires_pruning,
+        sync_wave: object.wave.map_or(0, |wave| i64::from(wave.0)),
+        requires_deletion_confirmation: object.requires_confirmation,
+    }
+}
+
+/// Times on the wire have no fractions.
+pub(crate) fn seconds(time: jiff::Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(time.as_second()).unwrap_or(time)
+}

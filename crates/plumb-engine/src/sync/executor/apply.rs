@@ -1,0 +1,219 @@
+//! The ways of writing one object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_core::desired::Propagation;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::plan::{HowToApply, TombstoneReason};
+use plumb_core::sync::Success;
+use plumb_kube::{
+    ApiError, ApplyOptions, ClusterClient, DeletePermit, DeletionGround, FieldValidation, Reason, WriteError,
+    WritePermit,
+};
+use serde_json::Value;
+
+use super::step::{Executor, FIELD_MANAGER, Knowledge, Manner, named, success};
+
+impl Executor<'_> {
+    /// Writes one object, as its manner asks.
+    pub(super) async fn write(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        manner: Manner,
+        knowledge: &Knowledge,
+    ) -> Result<Success, WriteError> {
+        let permit = self.permit(key, knowledge)?;
+        let options = ApplyOptions {
+            field_manager: FIELD_MANAGER.to_owned(),
+            force: true,
+            field_validation: if manner.strict { FieldValidation::Strict } else { FieldValidation::Warn },
+            subresource: None,
+        };
+        if manner.dry_run {
+            return Ok(self.try_out(manifest, manner.how, &options, knowledge).await?);
+        }
+        let gate = &self.cluster.gate;
+        match manner.how {
+            HowToApply::ServerSide => {
+                Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
+            }
+            HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
+                Ok(applied) => Ok(self.done(key, &applied, "serverside-applied")),
+                Err(error) if error.api().is_some_and(is_immutable) => {
+                    self.recreate(key, manifest, &permit, knowledge).await
+                }
+                Err(error) => Err(error),
+            },
+            HowToApply::Create => match gate.create(&permit, manifest, FIELD_MANAGER).await {
+                Ok(applied) => Ok(self.done(key, &applied, "created")),
+                // Created by this very operation before a restart.
+                Err(error) if already_exists(&error) => {
+                    Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "configured"))
+                }
+                Err(error) => Err(error),
+            },
+            HowToApply::Replace => self.replace(key, manifest, &permit, knowledge).await,
+            HowToApply::Recreate => self.recreate(key, manifest, &permit, knowledge).await,
+        }
+    }
+
+    fn client(&self) -> ClusterClient {
+        match &self.impersonation {
+            Some(impersonation) => self.cluster.client.impersonating(impersonation.clone()),
+            None => self.cluster.client.clone(),
+        }
+    }
+
+    /// What the server says to a write, without effect.
+    async fn try_out(
+        &self,
+        manifest: &Manifest,
+        how: HowToApply,
+        options: &ApplyOptions,
+        knowledge: &Knowledge,
+    ) -> Result<Success, ApiError> {
+        let client = self.client();
+        let live = knowledge.live.as_deref();
+        let tried = match (how, live) {
+            (HowToApply::Replace, Some(live)) => {
+                let whole = with_server_fields(manifest, Some(live));
+                client.dry_run_replace(&whole, FIELD_MANAGER).await
+            }
+            (HowToApply::Recreate, Some(live)) => {
+                self.can_be_created(manifest).await?;
+                return Ok(named(live, "replaced (dry run)"));
+            }
+            (HowToApply::ServerSideOrRecreate, Some(live)) => {
+                match client.dry_run_apply(manifest, options).await {
+                    Err(error) if is_immutable(&error) => {
+                        self.can_be_created(manifest).await?;
+                        return Ok(named(live, "replaced (dry run)"));
+                    }
+                    tried => tried,
+                }
+            }
+            (
+                HowToApply::ServerSide
+                | HowToApply::Create
+                | HowToApply::ServerSideOrRecreate
+                | HowToApply::Replace
+                | HowToApply::Recreate,
+                _,
+            ) => client.dry_run_apply(manifest, options).await,
+        };
+        Ok(success(&tried?, "serverside-applied (dry run)"))
+    }
+
+    /// Would the server take this object if there were none of its name?
+    async fn can_be_created(&self, manifest: &Manifest) -> Result<(), ApiError> {
+        match self.client().dry_run_create(manifest, FIELD_MANAGER).await {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.reason(), Some(Reason::AlreadyExists)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the whole object over whatever is there, as `kubectl replace` does.
+    async fn replace(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        permit: &WritePermit,
+        knowledge: &Knowledge,
+    ) -> Result<Success, WriteError> {
+        const TRIES: usize = 5;
+        let gate = &self.cluster.gate;
+        let mut live = knowledge.live.clone();
+        for _ in 0..TRIES {
+            let Some(replaced) = live else {
+                let applied = gate.create(permit, manifest, FIELD_MANAGER).await?;
+                return Ok(self.done(key, &applied, "created"));
+            };
+            let whole = with_server_fields(manifest, Some(&replaced));
+            match gate.replace(permit, &whole, FIELD_MANAGER).await {
+                Ok(applied) => return Ok(self.done(key, &applied, "replaced")),
+                // A controller wrote in between: it is written over all the same.
+                Err(error)
+                    if error.api().is_some_and(|error| error.is_conflict() || error.is_not_found()) =>
+                {
+                    let target = (manifest.gvk(), key.namespace.as_deref());
+                    live = self.client().get_at(&target.0, target.1, &key.name).await?.map(Arc::new);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let whole = with_server_fields(manifest, live.as_deref());
+        Ok(self.done(key, &gate.replace(permit, &whole, FIELD_MANAGER).await?, "replaced"))
+    }
+
+    async fn recreate(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        permit: &WritePermit,
+        knowledge: &Knowledge,
+    ) -> Result<Success, WriteError> {
+        if let Some(live) = &knowledge.live {
+            // What could not come back is not deleted.
+            self.can_be_created(manifest).await?;
+            let permit = DeletePermit::judge(self.facts(key, knowledge), live, DeletionGround::Recreate)?;
+            self.delete(permit, live, TombstoneReason::Recreated, Propagation::Background).await?;
+        }
+        // The server may need a moment to collect what was deleted; the watch says when it is gone.
+        self.until_gone(key).await;
+        let applied = self.cluster.gate.create(permit, manifest, FIELD_MANAGER).await?;
+        Ok(self.done(key, &applied, "replaced"))
+    }
+
+    /// Waits until the store no longer has the object, at most half a minute: then creating says what is in
+    /// the way.
+    async fn until_gone(&self, key: &ObjectKey) {
+        let store = &self.cluster.store;
+        let mut changes = store.subscribe();
+        let gone = async {
+            while store.contains(key) {
+                if changes.recv().await.is_none() {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(30), gone).await;
+    }
+}
+
+/// A refusal because a field cannot be changed in place.
+fn is_immutable(error: &ApiError) -> bool {
+    matches!(error.reason(), Some(Reason::Invalid | Reason::Conflict))
+}
+
+fn already_exists(error: &WriteError) -> bool {
+    error.api().is_some_and(|error| matches!(error.reason(), Some(Reason::AlreadyExists)))
+}
+
+/// `Replace` writes the whole object: what only the server sets is taken over from the live one.
+fn with_server_fields(manifest: &Manifest, live: Option<&Manifest>) -> Manifest {
+    let Some(live) = live else { return manifest.clone() };
+    let resource_version = live.resource_version().map(str::to_owned);
+    let cluster_ip =
+        ["clusterIP", "clusterIPs"].map(|field| live.value().pointer(&format!("/spec/{field}")).cloned());
+    let replaced = manifest.clone().edit_metadata(|metadata| {
+        if let Some(resource_version) = resource_version {
+            metadata.insert("resourceVersion".to_owned(), Value::String(resource_version));
+        }
+    });
+    if manifest.kind() != "Service" || !manifest.group().is_empty() {
+        return replaced;
+    }
+    // A Service keeps its address: the server refuses a replacement without it.
+    let mut value = replaced.clone().into_value();
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        for (field, address) in ["clusterIP", "clusterIPs"].into_iter().zip(cluster_ip) {
+            if let Some(address) = address {
+                spec.entry(field).or_insert(address);
+            }
+        }
+    }
+    Manifest::new(value).unwrap_or(replaced)
+}

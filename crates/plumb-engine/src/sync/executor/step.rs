@@ -1,0 +1,482 @@
+//! Carries out what a sync asks for: one function per verb, each safe to repeat.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use plumb_core::app::AppId;
+use plumb_core::desired::{Complete, DesiredSet, Propagation};
+use plumb_core::drift::ApplyAdvice;
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
+use plumb_core::object::{FieldPath, Manifest, ObjectKey};
+use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
+use plumb_core::schema::SchemaSet;
+use plumb_core::sync::{Command, Success, Verb};
+use plumb_kube::{
+    ApiError, Applied, DeleteOptions, DeletePermit, DeletionGround, Impersonation, Ownership, Patch,
+    PatchOptions, ProjectAnswer, Refusal, Target, TombstoneKept, WriteError, WriteFacts, WritePermit,
+};
+use serde_json::{Value, json};
+use tracing::debug;
+
+use crate::cluster::destination::Cluster;
+use crate::sync::tombstones;
+use crate::sync::transient_errors::{self, Passing};
+
+/// The field manager of everything that plumb applies: Argo CD's, so that either engine can go on where the
+/// other stopped.
+pub(crate) const FIELD_MANAGER: &str = "argocd-controller";
+
+/// How long a deletion waits for kinds that came a moment ago, with a definition of the same sync say, to be listed.
+const LISTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// What the commands of one app work on.
+pub(crate) struct Executor<'a> {
+    pub(crate) app: &'a AppId,
+    pub(crate) control_plane_namespace: &'a str,
+    pub(crate) home: &'a Cluster,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) desired: &'a Complete<DesiredSet>,
+    pub(crate) schemas: &'a SchemaSet,
+    pub(crate) rules: &'a IgnoreRules,
+    /// `RespectIgnoreDifferences=true`: ignored fields keep their live value.
+    pub(crate) respect_ignore: bool,
+    pub(crate) allow_empty: bool,
+    pub(crate) revision: Option<&'a str>,
+    pub(crate) impersonation: Option<Impersonation>,
+    /// What is known about one object at the moment of the command.
+    pub(crate) knowledge: &'a (dyn Fn(&ObjectKey) -> Knowledge + Sync),
+    /// The state in which the server returned each object that was written.
+    pub(crate) written: &'a Written,
+}
+
+/// `metadata.resourceVersion` of what was written last, by object.
+pub(crate) type Written = Mutex<HashMap<ObjectKey, String>>;
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StepError {
+    /// The gate or the API server.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Git has fields that the server does not know, and the object is to be validated.
+    #[error("strict decoding error: {}", unknown_list(.0))]
+    UnknownFields(Vec<FieldPath>),
+    /// Nothing can be created in a namespace that is on its way out.
+    #[error("namespace {namespace} is being deleted{}", .why.as_deref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    NamespaceTerminating {
+        /// Which one.
+        namespace: String,
+        /// Since when and what it waits for, if it is known.
+        why: Option<String>,
+        /// The server's refusal.
+        #[source]
+        source: WriteError,
+    },
+}
+
+impl StepError {
+    /// The API server's refusal, if it was one.
+    pub(crate) fn api(&self) -> Option<&ApiError> {
+        match self {
+            Self::Write(error) | Self::NamespaceTerminating { source: error, .. } => error.api(),
+            Self::UnknownFields(_) => None,
+        }
+    }
+}
+
+fn unknown_list(fields: &[FieldPath]) -> String {
+    let named: Vec<String> = fields.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    named.join(", ")
+}
+
+/// What is known about one object at the moment of a command.
+pub(crate) struct Knowledge {
+    /// As the cluster holds it.
+    pub(crate) live: Option<Arc<Manifest>>,
+    /// Whose it is, if there is one.
+    pub(crate) owner: Owner,
+    /// How the comparison says it should be written.
+    pub(crate) advice: ApplyAdvice,
+    /// Why the project does not permit it.
+    pub(crate) denied: Option<String>,
+    /// The app is held by a person, and why.
+    pub(crate) paused: Option<String>,
+    /// The object itself is.
+    pub(crate) held: Option<String>,
+}
+
+impl Executor<'_> {
+    /// Carries out all commands at the same time; the results are in the order of the commands.
+    pub(crate) async fn carry_out(&self, commands: &[Command]) -> Vec<Result<Success, StepError>> {
+        join_all(commands.iter().map(|command| self.one(command))).await
+    }
+
+    async fn one(&self, command: &Command) -> Result<Success, StepError> {
+        let key = &command.id.key;
+        Ok(match &command.verb {
+            Verb::Apply { how, strict, migrate, dry_run } => {
+                let Some(object) = self.desired.get().objects.get(key) else {
+                    // The plan was made from this very set.
+                    return Ok(Success {
+                        message: format!("{key} is not in Git any more"),
+                        images: Vec::new(),
+                    });
+                };
+                if *strict {
+                    self.know_all_fields(&object.manifest)?;
+                }
+                let knowledge = (self.knowledge)(key);
+                let manifest = self.prepared(key, &object.manifest, &knowledge);
+                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                // Whoever writes the whole object over takes nothing over: what left Git goes by itself, and a record
+                // that only an apply would fill again would be lost.
+                let is_whole = matches!(how, HowToApply::Replace | HowToApply::Recreate);
+                if *migrate && !*dry_run && !is_whole {
+                    self.migrate(key, &knowledge).await?;
+                }
+                self.write_patiently(key, &manifest, manner, &knowledge).await?
+            }
+            Verb::ApplyManifest { manifest, how, strict, dry_run } => {
+                if *strict {
+                    self.know_all_fields(&manifest.0)?;
+                }
+                let knowledge = (self.knowledge)(key);
+                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                let manifest = manifest_to_apply(&manifest.0, self.schemas);
+                self.write_patiently(key, &manifest, manner, &knowledge).await?
+            }
+            Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
+            Verb::DeleteHook { uid, propagation } => {
+                self.delete_hook(key, uid.as_deref(), *propagation).await?
+            }
+            Verb::ReleaseHook => self.release_hook(key).await?,
+        })
+    }
+
+    /// The server drops some unknown fields without a word, such as those of a custom resource.
+    fn know_all_fields(&self, manifest: &Manifest) -> Result<(), StepError> {
+        let unknown = unknown_fields(manifest, self.schemas);
+        if unknown.is_empty() { Ok(()) } else { Err(StepError::UnknownFields(unknown)) }
+    }
+
+    /// The manifest as it is sent: fields that belong to somebody else keep their live value.
+    fn prepared(&self, key: &ObjectKey, manifest: &Manifest, knowledge: &Knowledge) -> Manifest {
+        let manifest = manifest_to_apply(manifest, self.schemas);
+        match &knowledge.live {
+            Some(live) => {
+                let manifest = leave_out(&manifest, &knowledge.advice.leave_out);
+                let kept = keep_live(&manifest, live, &knowledge.advice.keep_live, self.schemas);
+                if !self.respect_ignore {
+                    return kept;
+                }
+                let ignored = self.rules.of(key, Some(&manifest), Some(live));
+                keep_ignored(&kept, live, &ignored, self.schemas)
+            }
+            None => manifest,
+        }
+    }
+
+    /// Moves the ownership of fields that another manager holds for an older way of applying, so that what left
+    /// Git really goes.
+    async fn migrate(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<(), WriteError> {
+        let (Some(live), Some(rewritten)) = (&knowledge.live, &knowledge.advice.managed_fields) else {
+            return Ok(());
+        };
+        let Some(target) = Target::of(live) else { return Ok(()) };
+        let permit = self.permit(key, knowledge)?;
+        let mut live = Arc::clone(live);
+        let mut managed_fields = rewritten.clone();
+        loop {
+            let mut operations =
+                vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": managed_fields})];
+            if let Some(version) = live.resource_version() {
+                operations
+                    .push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
+            }
+            let patch = Patch::Json(Value::Array(operations));
+            match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
+                    // A controller wrote the status in between. If that was all, the rewrite still holds.
+                    let fresh =
+                        self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
+                    let Some(fresh) = fresh.await? else { return Ok(()) };
+                    let Some(again) = rebase_managed_fields(&live, &fresh, &managed_fields) else {
+                        return Err(error);
+                    };
+                    managed_fields = again;
+                    live = Arc::new(fresh);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes, and again where the refusal is of a kind that passes by itself.
+    async fn write_patiently(
+        &self,
+        key: &ObjectKey,
+        manifest: &Manifest,
+        manner: Manner,
+        knowledge: &Knowledge,
+    ) -> Result<Success, StepError> {
+        let mut pauses = transient_errors::pauses();
+        loop {
+            let error = match self.write(key, manifest, manner, knowledge).await {
+                Ok(success) => return Ok(success),
+                Err(error) => error,
+            };
+            let Some(passing) = transient_errors::passing(&error, || self.comes_with_its_kind(key)) else {
+                return Err(error.into());
+            };
+            match passing {
+                Passing::NamespaceTerminating => {
+                    let namespace = key.namespace.clone().unwrap_or_default();
+                    let why = transient_errors::why_terminating(&self.cluster.store, &namespace).await;
+                    return Err(StepError::NamespaceTerminating { namespace, why, source: error });
+                }
+                Passing::NewKind | Passing::ServerTrouble => {}
+            }
+            let Some(pause) = pauses.next() else { return Err(error.into()) };
+            debug!(object = %key, %error, ?passing, "written again in a moment");
+            tokio::time::sleep(pause).await;
+            if passing == Passing::NewKind {
+                // What discovery says then decides; its own failure shows in the next try.
+                let _ = self.cluster.client.discover().await;
+            }
+        }
+    }
+
+    /// Is the definition of this object's kind part of the same app?
+    fn comes_with_its_kind(&self, key: &ObjectKey) -> bool {
+        self.desired.get().objects.values().any(|object| {
+            let text = |pointer: &str| object.manifest.value().pointer(pointer).and_then(Value::as_str);
+            object.key.kind == "CustomResourceDefinition"
+                && text("/spec/group") == Some(&key.group)
+                && text("/spec/names/kind") == Some(&key.kind)
+        })
+    }
+
+    /// Notes what was written, and says so.
+    pub(super) fn done(&self, key: &ObjectKey, applied: &Applied, what: &str) -> Success {
+        if let Some(version) = applied.manifest.resource_version() {
+            let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            written.insert(key.clone(), version.to_owned());
+        }
+        success(applied, what)
+    }
+
+    async fn prune(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<Success, WriteError> {
+        let pruned = || Success { message: "pruned".to_owned(), images: Vec::new() };
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(pruned());
+        };
+        let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
+        let store = &self.cluster.store;
+        let proof = store.prove_deletions(self.desired, LISTED_WITHIN).await.map_err(no_proof)?;
+        let ground = DeletionGround::Prune { proof: &proof, allow_empty: self.allow_empty };
+        let mut facts = self.facts(key, &knowledge);
+        facts.paused = facts.paused.or_else(|| knowledge.held.clone());
+        let permit = DeletePermit::judge(facts, &live, ground)?;
+        self.delete(permit, &live, TombstoneReason::Pruned, propagation).await?;
+        Ok(pruned())
+    }
+
+    /// Deletes an object because its app is being deleted.
+    pub(crate) async fn delete_with_app(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<(), WriteError> {
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(());
+        };
+        let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
+        let listed = self.cluster.store.all_listed_within(LISTED_WITHIN).await.map_err(no_proof)?;
+        let ground = DeletionGround::AppDeleted { listed: &listed };
+        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, ground)?;
+        self.delete(permit, &live, TombstoneReason::AppDeleted, propagation).await
+    }
+
+    async fn delete_hook(
+        &self,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<Success, WriteError> {
+        let knowledge = (self.knowledge)(key);
+        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+            return Ok(Success::default());
+        };
+        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, DeletionGround::FinishedHook)?;
+        self.release_hook(key).await?;
+        self.delete(permit, &live, TombstoneReason::Recreated, propagation).await?;
+        Ok(Success::default())
+    }
+
+    /// Takes our finalizer off; other finalizers stay.
+    async fn release_hook(&self, key: &ObjectKey) -> Result<Success, WriteError> {
+        const TRIES: usize = 5;
+        let knowledge = (self.knowledge)(key);
+        let mut known = knowledge.live.clone();
+        let mut last = Ok(Success::default());
+        for _ in 0..TRIES {
+            let Some((live, patch)) = known.as_ref().and_then(|live| Some((live, without_finalizer(live)?)))
+            else {
+                return Ok(Success::default());
+            };
+            let Some(target) = Target::of(live) else { return Ok(Success::default()) };
+            let permit = self.permit(key, &knowledge)?;
+            match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
+                Ok(_) => return Ok(Success::default()),
+                Err(error) if error.api().is_some_and(ApiError::is_not_found) => {
+                    return Ok(Success::default());
+                }
+                // The hook's controller wrote its status in between.
+                Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
+                    let fresh =
+                        self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
+                    let fresh = fresh.await?.filter(|fresh| fresh.uid() == live.uid());
+                    known = fresh.map(Arc::new);
+                    last = Err(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        last
+    }
+
+    /// Deletes an object, after its tombstone was written if the permit asks for one.
+    pub(super) async fn delete(
+        &self,
+        permit: DeletePermit,
+        live: &Arc<Manifest>,
+        reason: TombstoneReason,
+        propagation: Propagation,
+    ) -> Result<(), WriteError> {
+        let permit = if permit.needs_tombstone() {
+            let tombstone = self.keep_tombstone(permit.key(), live, reason).await?;
+            permit.with_tombstone(&tombstone)
+        } else {
+            permit
+        };
+        let Some(target) = Target::of(live) else { return Ok(()) };
+        let options = DeleteOptions { propagation, ..DeleteOptions::default() };
+        self.cluster.gate.delete(&permit, &target, &options).await?;
+        Ok(())
+    }
+
+    pub(super) async fn keep_tombstone(
+        &self,
+        key: &ObjectKey,
+        live: &Arc<Manifest>,
+        reason: TombstoneReason,
+    ) -> Result<TombstoneKept, WriteError> {
+        let tombstone = plumb_core::plan::Tombstone {
+            app: self.app.clone(),
+            server: self.cluster.server.to_string(),
+            key: key.clone(),
+            live: Arc::clone(live),
+            deleted_at: jiff::Timestamp::now(),
+            reason,
+            revision: self.revision.map(str::to_owned),
+        };
+        tombstones::write(&self.home.gate, self.control_plane_namespace, &tombstone).await
+    }
+
+    pub(super) fn permit(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<WritePermit, WriteError> {
+        Ok(WritePermit::judge(self.facts(key, knowledge))?)
+    }
+
+    pub(super) fn facts(&self, key: &ObjectKey, knowledge: &Knowledge) -> WriteFacts {
+        let ownership = match (&knowledge.live, &knowledge.owner) {
+            (None, _) => Ownership::Absent,
+            (Some(_), Owner::ThisApp) => Ownership::Ours,
+            (Some(_), Owner::Nobody | Owner::Other { renders: false, .. }) => Ownership::Adopted,
+            (Some(_), Owner::Other { app, renders: true }) => Ownership::Foreign { owner: app.clone() },
+        };
+        WriteFacts {
+            app: self.app.clone(),
+            key: key.clone(),
+            paused: knowledge.paused.clone(),
+            project: knowledge
+                .denied
+                .clone()
+                .map_or(ProjectAnswer::Allows, |why| ProjectAnswer::Denies { why }),
+            ownership,
+            impersonation: self.impersonation.clone(),
+        }
+    }
+}
+
+/// What takes the hook finalizer off this very state of an object; `None` if it is not there.
+fn without_finalizer(live: &Manifest) -> Option<Patch> {
+    let finalizers = live.value().pointer("/metadata/finalizers")?.as_array()?;
+    let kept: Vec<&Value> = finalizers.iter().filter(|entry| *entry != HOOK_FINALIZER).collect();
+    (kept.len() < finalizers.len()).then(|| {
+        Patch::Merge(json!({"metadata": {"finalizers": kept, "resourceVersion": live.resource_version()}}))
+    })
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) how: HowToApply,
+    pub(super) strict: bool,
+    pub(super) dry_run: bool,
+}
+
+/// `deployment.apps/web serverside-applied`, as kubectl says it, and the images of its pods.
+pub(super) fn success(applied: &Applied, what: &str) -> Success {
+    named(&applied.manifest, what)
+}
+
+pub(super) fn named(manifest: &Manifest, what: &str) -> Success {
+    let kind = manifest.kind().to_lowercase();
+    let group = if manifest.group().is_empty() { String::new() } else { format!(".{}", manifest.group()) };
+    let message = format!("{kind}{group}/{} {what}", manifest.name().unwrap_or_default());
+    Success { message, images: images(manifest) }
+}
+
+/// The images of a workload's pods, sorted.
+pub(crate) fn images(manifest: &Manifest) -> Vec<String> {
+    let spec =
+        ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"].iter().find_map(|pointer| {
+            manifest.value().pointer(pointer).filter(|spec| spec.get("containers").is_some())
+        });
+    let mut found: Vec<String> = ["initContainers", "containers"]
+        .iter()
+        .filter_map(|field| spec?.get(*field)?.as_array())
+        .flatten()
+        .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The rewritten ownership on top of a newer state of the object, if only subresources were written since.
+fn rebase_managed_fields(before: &Manifest, now: &Manifest, rewritten: &Value) -> Option<Value> {
+    let is_main = |entry: &&Value| entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
+    let entries = |manifest: &Manifest| -> Vec<Value> {
+        let list = manifest.value().pointer("/metadata/managedFields").and_then(Value::as_array);
+        list.into_iter().flatten().cloned().collect()
+    };
+    let main = |list: &[Value]| -> Vec<Value> { list.iter().filter(is_main).cloned().collect() };
+    let fresh = entries(now);
+    if main(&entries(before)) != main(&fresh) {
+        return None;
+    }
+    let kept = fresh.iter().filter(|entry| !is_main(entry)).cloned();
+    Some(main(rewritten.as_array()?).into_iter().chain(kept).collect())
+}

@@ -1,0 +1,50 @@
+//! Looks at apps when a sync window opens or closes: nothing else tells of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use plumb_core::app::App;
+use plumb_core::project::WindowSubject;
+
+use crate::engine::Engine;
+use crate::queue::{Look, Trigger};
+
+/// Projects and apps change meanwhile: the next opening is looked for again after this time at the latest.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Wakes the apps whose sync windows open or close, for ever.
+pub(crate) async fn follow_windows(engine: Arc<Engine>) {
+    let mut looked = Timestamp::now();
+    loop {
+        let next = engine.registry.all().iter().filter_map(|known| next_change(&engine, known, looked)).min();
+        let wait = next.and_then(|next| Duration::try_from(next.duration_since(Timestamp::now())).ok());
+        // One that passed while the others were looked at is due now.
+        let wait = if next.is_some() { wait.unwrap_or_default() } else { LONGEST_WAIT };
+        tokio::time::sleep(wait.min(LONGEST_WAIT)).await;
+        let now = Timestamp::now();
+        let apps = engine.registry.all();
+        let changed = apps
+            .iter()
+            .filter(|known| next_change(&engine, known, looked).is_some_and(|change| change <= now))
+            .map(|known| known.id.clone());
+        engine.wake(changed.collect(), Trigger::new(Look::Live, "window"));
+        looked = now;
+    }
+}
+
+fn next_change(engine: &Engine, known: &crate::apps::snapshot::Brief, after: Timestamp) -> Option<Timestamp> {
+    let app: &App = known.app.as_ref().ok()?;
+    let project = engine.world.project(&app.project).ok()?;
+    if project.windows().is_empty() {
+        return None;
+    }
+    let (server, cluster) = engine.fleet.named(&app.destination.cluster)?;
+    let subject = WindowSubject {
+        app: &app.id.name,
+        namespace: app.destination.namespace.as_deref().unwrap_or_default(),
+        server: &server,
+        cluster: &cluster,
+    };
+    project.next_window_change(&subject, after)
+}
