@@ -37,6 +37,13 @@ pub struct Fix {
     pub patch: Option<String>,
 }
 
+impl Fix {
+    /// A fix without a patch.
+    pub(super) fn new(kind: FixKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), patch: None }
+    }
+}
+
 /// What sort of step ends a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FixKind {

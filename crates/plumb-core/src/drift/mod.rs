@@ -1,30 +1,36 @@
 //! What a difference means: from evidence to a verdict, one class per difference, each with its fix.
 
-mod cache;
+mod api_failure;
 mod case;
 mod class;
 mod classes;
-mod edit;
 mod evidence;
-mod explain;
+mod explained;
+mod facts;
 mod finding;
-mod ignored;
+mod findings;
+mod fix_patch;
+mod ignore_rules;
 mod judge;
-mod made_up;
-mod renamed;
-mod report;
+mod question;
+mod random_names;
+mod rules;
 mod verdict;
+mod verdict_key;
 
 #[cfg(test)]
 mod tests;
 
-pub use cache::VerdictKey;
+pub use api_failure::{ApiFailure, FailureCause};
 pub use class::DriftClass;
-pub use evidence::{
-    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
-    HealLimit, HealRecord, LiveOwner, Mutator, Previous, Question, SecondRender,
+pub use evidence::Evidence;
+pub use facts::{
+    Attempt, Autoscaler, Claim, Facts, FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Previous,
 };
 pub use finding::{Finding, Fix, FixKind};
 pub use judge::judge;
-pub use renamed::renamed;
+pub use question::{Answers, DryRun, Question, SecondRender};
+pub use random_names::renamed;
+pub use rules::{RuleGroup, RuleInfo, rule_groups};
 pub use verdict::{ApplyAdvice, NotCompared, Outcome, Verdict, VerdictStatus};
+pub use verdict_key::VerdictKey;

@@ -1,8 +1,9 @@
 //! J: admission rewrites it every time.
 
-use super::super::case::{Case, Explained};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Difference, compare};
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::Manifest;
 
 /// `MutatingAdmissionPolicy mirror`, for each configuration that matches this object.
@@ -51,7 +52,7 @@ pub(in crate::drift) fn due(case: &Case<'_>, predicted: &Manifest, found: &[Expl
     paths
         .filter(|path| !found.iter().any(|known| path.starts_with(&known.field) && known.counts))
         .filter(|path| {
-            !found.iter().any(|known| known.keep.as_ref().is_some_and(|keep| path.starts_with(keep)))
+            !found.iter().any(|known| known.keep_live.as_ref().is_some_and(|keep| path.starts_with(keep)))
         })
         .map(|path| {
             let evidence = format!("a write would change {path}, a dry-run shows it; matching: {names}");
@@ -61,5 +62,5 @@ pub(in crate::drift) fn due(case: &Case<'_>, predicted: &Manifest, found: &[Expl
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::None, "nothing needs to be done; or write in Git what the policy makes of it")
+    Fix::new(FixKind::None, "nothing needs to be done; or write in Git what the policy makes of it")
 }

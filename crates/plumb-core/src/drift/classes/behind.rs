@@ -1,8 +1,9 @@
 //! S: Git moved on.
 
-use super::super::case::{Case, Explained};
-use super::super::{DriftClass, Evidence, Fix, FixKind, Previous};
 use crate::compare::{Addition, Difference};
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Evidence, Fix, FixKind, Previous};
 use crate::object::FieldPath;
 
 /// Git has a value that was not applied yet.
@@ -25,6 +26,18 @@ pub(in crate::drift) fn dropped(addition: &Addition<'_>) -> Explained {
     )
 }
 
+/// A default of Git's previous choice, which the new choice forbids.
+pub(in crate::drift) fn left_over(path: FieldPath) -> Explained {
+    let mut explained = Explained::new(
+        DriftClass::Behind,
+        path.clone(),
+        true,
+        format!("{path} is left of Git's former choice, and the new one forbids it"),
+    );
+    explained.take_ownership_of = Some(path);
+    explained
+}
+
 /// The object is not there.
 pub(in crate::drift) fn missing(evidence: &Evidence<'_>) -> Explained {
     let why = match evidence.facts.previous {
@@ -37,5 +50,5 @@ pub(in crate::drift) fn missing(evidence: &Evidence<'_>) -> Explained {
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {
-    super::fix(FixKind::Sync, format!("`plumb app sync {app}`"))
+    Fix::new(FixKind::Sync, format!("`plumb app sync {app}`"))
 }

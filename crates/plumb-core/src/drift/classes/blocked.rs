@@ -1,21 +1,25 @@
 //! M: cannot be compared or applied.
 
-use super::super::case::{Case, Explained};
-use super::super::{ApiFailure, DriftClass, Fix, FixKind};
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::{ApiFailure, DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Manifest, Segment};
 
 /// Lists in Git that name an item twice: the server refuses to merge them.
-pub(in crate::drift) fn duplicates(case: &Case<'_>) -> impl Iterator<Item = Explained> {
-    case.comparison.duplicates.iter().map(|path| {
+pub(in crate::drift) fn duplicates(case: &Case<'_>) -> Vec<Explained> {
+    let explain = |path: &FieldPath| {
         let mut explained = Explained::new(
             DriftClass::Blocked,
             path.clone(),
             true,
-            format!("{path} names the same item twice; a server-side apply refuses that (in a pod the last one wins)"),
+            format!(
+                "{path} names the same item twice; a server-side apply refuses that (in a pod the last one wins)"
+            ),
         );
         explained.hint = Some("remove the duplicate from Git".to_owned());
         explained
-    })
+    };
+    case.comparison.duplicates.iter().map(explain).collect()
 }
 
 /// The server refuses what Git asks. `differing` are the fields that an apply would change.
@@ -24,9 +28,8 @@ pub(in crate::drift) fn refused(
     failure: &ApiFailure,
     differing: &[FieldPath],
 ) -> Vec<Explained> {
-    let is_secret = case.is_secret;
     // The server quotes values in its messages.
-    let message = |text: &str| if is_secret { failure.reason.clone() } else { bounded(text) };
+    let message = |text: &str| if case.is_secret() { failure.reason.clone() } else { bounded(text) };
     let (immutable, hint) = if is_immutable(&failure.message) {
         (
             "immutable: ",
@@ -114,7 +117,7 @@ fn bounded(text: &str) -> String {
 }
 
 pub(in crate::drift) fn fix(hints: &[String]) -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::Decide,
         hints.first().cloned().unwrap_or_else(|| "fix what the server refuses, in Git".to_owned()),
     )

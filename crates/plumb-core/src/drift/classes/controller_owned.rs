@@ -4,54 +4,59 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::case::{Case, Explained, is_controller, is_path, is_under, last_field, show, writer};
-use super::super::{Autoscaler, DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Change, Difference, Quantity};
+use crate::drift::case::{Case, is_controller, is_path, is_under, last_field, show, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{Autoscaler, DriftClass, Fix, FixKind};
 use crate::fields::{Entry, is_control_plane};
 use crate::object::FieldPath;
 
-/// A value that Git sets and that a controller is there to set.
+/// The replicas that an autoscaler sets.
+pub(in crate::drift) fn autoscaled(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let entry = case.other_writer_of(difference);
+    let explained = owned(difference, scaled(case, difference, entry)?);
+    Some(match entry {
+        Some(entry) => explained.written_by(entry),
+        None => explained,
+    })
+}
+
+/// A taint that follows the state of the node.
+pub(in crate::drift) fn tainted(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    is_taint_of_control_plane(case, difference).then(|| {
+        let why = format!("the control plane taints the node by its state: {}", case.values(difference));
+        owned(difference, why)
+    })
+}
+
+/// The rules of an aggregated `ClusterRole`: its controller overwrites every other writer.
+pub(in crate::drift) fn aggregated(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
+    let entry = case.other_writer_of(difference).filter(|_| is_aggregated(case, difference))?;
+    if is_controller(entry) {
+        let why = format!("`{}` fills the rules of an aggregated ClusterRole", writer(entry));
+        return Some(owned(difference, why).written_by(entry));
+    }
+    let why = format!(
+        "clusterrole-aggregation-controller fills the rules of an aggregated ClusterRole, whoever wrote them last: {}",
+        case.values(difference)
+    );
+    Some(owned(difference, why))
+}
+
+/// Any other value that Git sets and that a controller is there to set.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let entry = case.other_writer_of(difference);
-    if let Some(why) = scaled(case, difference, entry) {
-        let mut explained = Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
-            .of(difference)
-            .keeping(place.clone());
-        if let Some(entry) = entry {
-            explained = explained.by(entry);
-        }
-        return Some(explained);
-    }
-    if is_taint_of_control_plane(case, difference) {
-        let why = format!("the control plane taints the node by its state: {}", case.values(difference));
-        return Some(
-            Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
-                .of(difference)
-                .keeping(place.clone()),
-        );
-    }
-    // Whoever else writes there is overwritten in a moment.
-    if is_aggregated(case, difference) && entry.is_some_and(|entry| !is_controller(entry)) {
-        let why = format!(
-            "clusterrole-aggregation-controller fills the rules of an aggregated ClusterRole, whoever wrote them last: {}",
-            case.values(difference)
-        );
-        return Some(
-            Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
-                .of(difference)
-                .keeping(place.clone()),
-        );
-    }
-    let entry = entry.filter(|entry| is_controller(entry))?;
+    let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
     let why = reason(case, difference, place, entry)?;
-    let evidence = format!("`{}` {why}", writer(entry));
-    Some(
-        Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, evidence)
-            .of(difference)
-            .by(entry)
-            .keeping(place.clone()),
-    )
+    Some(owned(difference, format!("`{}` {why}", writer(entry))).written_by(entry))
+}
+
+/// An apply keeps the live value.
+fn owned(difference: &Difference<'_>, why: String) -> Explained {
+    let place = difference.whole.as_ref().unwrap_or(&difference.path);
+    Explained::new(DriftClass::ControllerOwned, difference.path.clone(), false, why)
+        .at_difference(difference)
+        .keeping(place.clone())
 }
 
 /// Replicas are an autoscaler's as soon as one targets the object, and whenever a controller other than the
@@ -73,7 +78,7 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
     }
     let entry = entry.filter(|entry| {
         entry.subresource == Some("scale")
-            && case.is_shown_controller(entry)
+            && case.is_known_controller(entry)
             && !is_control_plane(entry.manager)
     })?;
     Some(format!(
@@ -101,9 +106,6 @@ fn reason(
     place: &FieldPath,
     entry: &Entry<'_>,
 ) -> Option<String> {
-    if is_aggregated(case, difference) {
-        return Some("fills the rules of an aggregated ClusterRole".to_owned());
-    }
     if is_injected_bundle(case, difference, entry) {
         return Some("injects the CA bundle".to_owned());
     }
@@ -126,7 +128,7 @@ fn reason(
         ));
     }
     // Whoever widens or turns round a list that Git sets changes what it means, unless that is a controller's task.
-    if !case.is_shown_controller(entry) {
+    if !case.is_known_controller(entry) {
         return None;
     }
     match difference.change {
@@ -147,7 +149,7 @@ fn is_injected_bundle(case: &Case<'_>, difference: &Difference<'_>, entry: &Entr
     let bundle = difference.desired.and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
     let has_certificate =
         bundle.is_some_and(|bundle| String::from_utf8_lossy(&bundle).contains("-----BEGIN"));
-    last_field(&difference.path) == Some("caBundle") && (!has_certificate || case.is_shown_controller(entry))
+    last_field(&difference.path) == Some("caBundle") && (!has_certificate || case.is_known_controller(entry))
 }
 
 /// Is it in the rules of a `ClusterRole` that is put together from others?
@@ -212,7 +214,7 @@ pub(in crate::drift) fn addition(
         || is_under(&addition.path, &["metadata", "ownerReferences"]);
     let why = if is_control_plane(entry.manager) {
         "is part of the control plane and keeps this field"
-    } else if entry.subresource == Some("scale") && case.is_shown_controller(entry) {
+    } else if entry.subresource == Some("scale") && case.is_known_controller(entry) {
         "scales this object"
     } else if last_field(&addition.path) == Some("caBundle") && is_controller(entry) {
         "injects the CA bundle"
@@ -222,7 +224,9 @@ pub(in crate::drift) fn addition(
         return None;
     };
     let evidence = format!("`{}` {why}", writer(entry));
-    Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence).by(entry))
+    Some(
+        Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence).written_by(entry),
+    )
 }
 
 /// Replicas that Git leaves open and an autoscaler sets, without a record of it.
@@ -239,9 +243,9 @@ fn sets_replicas(autoscaler: &Autoscaler) -> bool {
 
 pub(in crate::drift) fn fix(fields: &[String], is_in_git: bool) -> Fix {
     if !is_in_git {
-        return super::fix(FixKind::None, "nothing needs to be done: Git does not set it");
+        return Fix::new(FixKind::None, "nothing needs to be done: Git does not set it");
     }
-    super::fix(
+    Fix::new(
         FixKind::EditGit,
         format!(
             "drop the field from Git (the live value stays), or ignore exactly this: `jsonPointers: [{}]`",

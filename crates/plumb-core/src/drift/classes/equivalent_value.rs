@@ -1,8 +1,9 @@
 //! H: another spelling of the same value.
 
-use super::super::case::{Case, Explained, is_controller, writer};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Change, Difference, Forgiven, Spelling, reprinted};
+use crate::drift::case::{Case, is_controller, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Segment};
 
 /// What the typed walk recognised.
@@ -15,10 +16,10 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
     match case.other_writer(place) {
         Some(entry) => {
             explained.evidence = format!("{}, written by `{}`", describe(spelling), writer(entry)).into();
-            explained = explained.by(entry).keeping(place.clone());
+            explained = explained.written_by(entry).keeping(place.clone());
         }
         None if spelling == Spelling::Order => {
-            let (actor, since) = case.remover();
+            let (actor, since) = case.witnessed_writer();
             if let Some(actor) = &actor {
                 explained.evidence = format!("{}, changed by `{actor}`", describe(spelling)).into();
             }
@@ -45,8 +46,8 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         format!("{}, written by `{}`: {}", describe(spelling), writer(entry), case.values(difference));
     Some(
         Explained::new(DriftClass::EquivalentValue, difference.path.clone(), false, evidence)
-            .of(difference)
-            .by(entry)
+            .at_difference(difference)
+            .written_by(entry)
             .keeping(place.clone()),
     )
 }
@@ -70,7 +71,7 @@ pub(in crate::drift) fn printed_by_server(case: &Case<'_>, difference: &Differen
         false,
         format!("{}: {}", describe(Spelling::Server), case.values(difference)),
     )
-    .of(difference)
+    .at_difference(difference)
 }
 
 /// A place that is spelled differently by nature, such as `stringData`.
@@ -93,5 +94,5 @@ fn describe(spelling: Spelling) -> &'static str {
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::None, "nothing needs to be done; write the cluster's spelling in Git if it bothers")
+    Fix::new(FixKind::None, "nothing needs to be done; write the cluster's spelling in Git if it bothers")
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::case::Explained;
-use super::super::{DriftClass, Evidence, Fix, FixKind};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Evidence, Fix, FixKind};
 use crate::object::{FieldPath, Manifest};
 
 /// A live object that was made as a hook: it has had its run.
@@ -39,7 +39,7 @@ pub(in crate::drift) fn collected(evidence: &Evidence<'_>, desired: &Manifest) -
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::None,
         "nothing needs to be done; `HookSucceeded` in the hook's delete policy removes it after its run",
     )

@@ -1,26 +1,30 @@
 //! R: someone changed a value that Git sets.
 
-use super::super::case::{Case, Explained, last_field, writer};
-use super::super::evidence::DryRun;
-use super::super::{DriftClass, Fix, FixKind, Previous};
 use crate::compare::{Addition, Change, Difference};
+use crate::drift::case::{Case, last_field, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{ApiFailure, DriftClass, Fix, FixKind, Previous};
 use crate::fields::Entry;
 use crate::object::FieldPath;
 
 /// Another writer owns the place, and wrote after our last apply.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
-    let entry = case.other_writer_of(difference)?;
-    if !was_asked_before(case, difference, entry) {
-        return None;
-    }
-    Some(edit(case, difference, entry))
+    editor(case, difference).map(|entry| edit(case, difference, entry))
+}
+
+/// The other writer that changed the value that Git sets.
+pub(in crate::drift) fn editor<'c, 'a>(
+    case: &'c Case<'a>,
+    difference: &Difference<'_>,
+) -> Option<&'c Entry<'a>> {
+    case.other_writer_of(difference).filter(|entry| was_asked_before(case, difference, entry))
 }
 
 /// Had Git asked for this before the other one wrote? If not, Git moved on.
 fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
     match case.facts().previous {
         Previous::Same => true,
-        Previous::Changed(Some(previous)) => match case.asked_in(previous, &difference.desired_path) {
+        Previous::Changed(Some(previous)) => match case.desired_in(previous, &difference.desired_path) {
             Some(before) if Some(before) == difference.desired => true,
             // Whoever wrote put back what Git asked for then: nothing of theirs is left.
             Some(before) if Some(before) == difference.live => false,
@@ -31,7 +35,7 @@ fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<
     }
 }
 
-pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Explained {
+fn edit(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Explained {
     let at = entry.time_text.map(|time| format!(" at {time}")).unwrap_or_default();
     let mut explained = Explained::new(
         DriftClass::LiveEdit,
@@ -39,12 +43,12 @@ pub(in crate::drift) fn edit(case: &Case<'_>, difference: &Difference<'_>, entry
         true,
         format!("`{}` wrote {}{at}: {}", writer(entry), difference.path, case.values(difference)),
     )
-    .of(difference)
-    .by(entry);
+    .at_difference(difference)
+    .written_by(entry);
     if difference.change == Change::Extra {
-        explained.take.clone_from(&difference.whole);
+        explained.take_ownership_of.clone_from(&difference.whole);
     } else {
-        explained.take =
+        explained.take_ownership_of =
             options_of_strategy(case, difference, entry).or_else(|| newer_name(case, difference, entry));
     }
     explained
@@ -75,10 +79,10 @@ fn newer_name(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -
 
 /// What we applied is not ours any more, and nobody's name stands on it. Whoever writes in another version of the
 /// kind has it on other fields.
-pub(in crate::drift) fn nameless(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+pub(in crate::drift) fn without_record(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     match case.writer_in_other_version() {
         Some(entry) => edit(case, difference, entry),
-        None => by_somebody(case, difference, "changed"),
+        None => by_unknown_writer(case, difference, "changed"),
     }
 }
 
@@ -86,19 +90,19 @@ pub(in crate::drift) fn nameless(case: &Case<'_>, difference: &Difference<'_>) -
 /// on what is not there.
 pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
-    if !is_gone || !(case.was_asked(difference) || edited_key(case, difference).is_some()) {
+    if !is_gone || !(case.was_applied(difference) || edited_key(case, difference).is_some()) {
         return None;
     }
     if let Some((_, entry)) = edited_key(case, difference) {
         return Some(edit(case, difference, entry));
     }
     let what = if difference.change == Change::Order { "reordered" } else { "removed" };
-    Some(by_somebody(case, difference, what))
+    Some(by_unknown_writer(case, difference, what))
 }
 
-fn by_somebody(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Explained {
+fn by_unknown_writer(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Explained {
     // The witness knows the last one; who was named before for this very field stays named.
-    let (actor, since) = case.named_before(&difference.path).unwrap_or_else(|| case.remover());
+    let (actor, since) = case.named_before(&difference.path).unwrap_or_else(|| case.witnessed_writer());
     let who = match &actor {
         Some(actor) => format!("`{actor}`"),
         None => "somebody (the server keeps no record of who only removes or reorders)".to_owned(),
@@ -109,7 +113,7 @@ fn by_somebody(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Expl
         true,
         format!("{who} {what} {}: {}", difference.path, case.values(difference)),
     )
-    .of(difference);
+    .at_difference(difference);
     explained.actor = actor;
     explained.since = since;
     explained
@@ -125,7 +129,7 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
         return None;
     }
     if let Previous::Changed(Some(previous)) = case.facts().previous {
-        case.asked_in(previous, &difference.desired_path)?;
+        case.desired_in(previous, &difference.desired_path)?;
     }
     let list = difference.path.parent()?;
     let wanted = difference.desired?.as_object()?;
@@ -143,11 +147,7 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
 /// Where only one of several fields may stand (`value` or `valueFrom`, `httpGet` or `tcpSocket`, the types of a volume),
 /// somebody chose another than Git. The server refuses both side by side, so theirs goes when Git's comes back.
 /// `None` unless that explains all of the refusal.
-pub(in crate::drift) fn switched(case: &Case<'_>) -> Option<Vec<Explained>> {
-    let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return None };
-    if !failure.is_final() || failure.causes.is_empty() {
-        return None;
-    }
+pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<Explained>> {
     let mut choices: Vec<Explained> = Vec::new();
     // What refers to an item that is refused (a mount to its volume) is not found; that follows from the rest.
     for cause in failure.causes.iter().filter(|cause| cause.reason != "FieldValueNotFound") {
@@ -181,8 +181,8 @@ pub(in crate::drift) fn switched(case: &Case<'_>) -> Option<Vec<Explained>> {
                 let entry = case.other_writer(&addition.path).filter(|entry| case.is_after_ours(entry))?;
                 let why = format!("`{}` chose {chosen} instead of what Git has", writer(entry));
                 let choice = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);
-                let mut choice = choice.by(entry);
-                choice.take = Some(chosen);
+                let mut choice = choice.written_by(entry);
+                choice.take_ownership_of = Some(chosen);
                 is_beside.then_some(choice)
             })
             .collect();
@@ -210,15 +210,15 @@ pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) ->
                     difference.desired_path
                 ),
             )
-            .by(entry);
-            explained.take = Some(addition.path.clone());
+            .written_by(entry);
+            explained.take_ownership_of = Some(addition.path.clone());
             explained
         })
     })
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::Sync,
         format!("put Git's value back with `plumb app sync {app}`, or take the live one into Git"),
     )

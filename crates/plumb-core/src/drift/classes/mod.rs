@@ -18,9 +18,3 @@ pub(super) mod unadopted;
 pub(super) mod unclaimed_addition;
 pub(super) mod unexplained;
 pub(super) mod unstable_render;
-
-use super::finding::{Fix, FixKind};
-
-fn fix(kind: FixKind, text: impl Into<String>) -> Fix {
-    Fix { kind, text: text.into(), patch: None }
-}

@@ -1,7 +1,7 @@
 //! D: tracked, gone from Git, not pruned.
 
-use super::super::case::Explained;
-use super::super::{DriftClass, Evidence, Fix, FixKind};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Evidence, Fix, FixKind};
 use crate::object::{FieldPath, Manifest};
 
 /// Why it is still there, and who would miss it.
@@ -46,7 +46,7 @@ pub(in crate::drift) fn fix(evidence: &Evidence<'_>) -> Fix {
     } else {
         format!("first settle who uses it ({}); then ", users(evidence))
     };
-    super::fix(
+    Fix::new(
         FixKind::Prune,
         format!(
             "{first}see the plan with `plumb app sync {app} --prune --dry-run` and delete it with `plumb app sync {app} --prune` (it is kept, `plumb undo` brings it back); or put it back into Git"

@@ -1,8 +1,9 @@
 //! B: Git spells out what absent means too.
 
-use super::super::case::{Case, Explained, show};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Difference, Forgiven};
+use crate::drift::case::{Case, show};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::FieldPath;
 
 /// Git writes null, which the server drops.
@@ -36,7 +37,7 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
         return None;
     }
     let value = forgiven.desired.map(show).unwrap_or_default();
-    let (actor, since) = if dropped_by_server { (None, None) } else { case.remover() };
+    let (actor, since) = if dropped_by_server { (None, None) } else { case.witnessed_writer() };
     let by = match (&actor, dropped_by_server) {
         (Some(actor), _) => format!("`{actor}` dropped it when writing the object back"),
         (None, true) => "the server drops it".to_owned(),
@@ -74,5 +75,5 @@ pub(in crate::drift) fn dropped_by_server(field: FieldPath) -> Explained {
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::EditGit, "drop the line from Git")
+    Fix::new(FixKind::EditGit, "drop the line from Git")
 }

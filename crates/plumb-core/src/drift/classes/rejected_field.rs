@@ -1,15 +1,16 @@
 //! K: the server does not know the field, or keeps it itself.
 
-use super::super::case::{Case, Explained};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::Difference;
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::normalize::{is_kept_annotation, is_kept_metadata};
 use crate::object::FieldPath;
 
 /// Fields in Git that the schema does not have.
-pub(in crate::drift) fn unknown(case: &Case<'_>) -> impl Iterator<Item = Explained> {
+pub(in crate::drift) fn unknown(case: &Case<'_>) -> Vec<Explained> {
     let kind = format!("{} {}", case.desired.api_version(), case.desired.kind());
-    case.comparison.unknown.iter().map(move |(path, nearest)| {
+    let explain = |(path, nearest): &(FieldPath, Option<String>)| {
         let hint = match nearest {
             Some(nearest) => format!("; did you mean `{nearest}`?"),
             None => String::new(),
@@ -22,7 +23,8 @@ pub(in crate::drift) fn unknown(case: &Case<'_>) -> impl Iterator<Item = Explain
         );
         explained.hint.clone_from(nearest);
         explained
-    })
+    };
+    case.comparison.unknown.iter().map(explain).collect()
 }
 
 /// What only the server may set, and Git sets all the same.
@@ -71,7 +73,7 @@ pub(in crate::drift) fn dropped(case: &Case<'_>, difference: &Difference<'_>) ->
             case.values(difference)
         ),
     )
-    .of(difference)
+    .at_difference(difference)
 }
 
 pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {
@@ -80,5 +82,5 @@ pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {
         (true, []) => "fix or remove the line in Git".to_owned(),
         (true, hints) => format!("fix the line in Git; the nearest known name: `{}`", hints.join("`, `")),
     };
-    super::fix(FixKind::EditGit, text)
+    Fix::new(FixKind::EditGit, text)
 }

@@ -1,8 +1,8 @@
 //! A: the server filled in a default.
 
-use super::super::case::Explained;
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Fill};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 
 /// A field with the very value that the server fills in when it is left out, whoever wrote it.
 pub(in crate::drift) fn addition(addition: &Addition<'_>) -> Option<Explained> {
@@ -24,7 +24,7 @@ pub(in crate::drift) fn unowned(addition: &Addition<'_>) -> Explained {
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::None,
         "nothing needs to be done; pin the value in Git if a later change of it should show",
     )

@@ -1,9 +1,9 @@
 //! E: two apps render it.
 
-use super::super::case::{Case, Explained};
-use super::super::explain::is_mark;
-use super::super::{Claim, DriftClass, Evidence, Fix, FixKind};
 use crate::compare::compare;
+use crate::drift::case::{Case, is_tracking_mark};
+use crate::drift::explained::Explained;
+use crate::drift::{Claim, DriftClass, Evidence, Fix, FixKind};
 use crate::object::{FieldPath, ObjectKey};
 
 /// Another app owns the object.
@@ -28,8 +28,8 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
         })
     };
     let differences = case.comparison.differences.iter();
-    let disputed =
-        differences.filter(|difference| !is_mark(&difference.path) && is_disputed(&difference.desired_path));
+    let disputed = differences
+        .filter(|difference| !is_tracking_mark(&difference.path) && is_disputed(&difference.desired_path));
     let disputed = disputed.map(|difference| {
         let mut field = Explained::new(
             DriftClass::SharedResource,
@@ -63,7 +63,7 @@ pub(in crate::drift) fn ours(case: &Case<'_>) -> Vec<Explained> {
     for claim in others {
         let Some(theirs) = claim.manifest else { continue };
         let disputed = compare(case.desired, theirs, case.kind, Case::aside(case.kind)).differences;
-        let disputed = disputed.into_iter().filter(|difference| !is_mark(&difference.path));
+        let disputed = disputed.into_iter().filter(|difference| !is_tracking_mark(&difference.path));
         found.extend(disputed.map(|difference| {
             shared(
                 difference.desired_path.clone(),
@@ -80,7 +80,7 @@ pub(in crate::drift) fn fix(evidence: &Evidence<'_>, key: &ObjectKey) -> Fix {
         Some(origin) => format!(" (here it stands at line {} of {})", origin.line, origin.file),
         None => String::new(),
     };
-    super::fix(
+    Fix::new(
         FixKind::Decide,
         format!(
             "keep {} {} in one app, and remove it from the source of the other{place}; nothing is deleted, app `{app}` or the other takes it over",

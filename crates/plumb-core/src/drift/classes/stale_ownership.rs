@@ -1,10 +1,9 @@
 //! L: removed from Git, kept alive by an older manager.
 
-use super::super::case::{Case, Explained, last_field, writer};
-use super::super::explain::had;
-use super::super::{DriftClass, Fix, FixKind, Previous};
-use super::unclaimed_addition;
 use crate::compare::{Addition, Fill, twin};
+use crate::drift::case::{Case, last_field, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind, Previous};
 use crate::fields::{Entry, Operation, is_control_plane};
 use crate::object::{FieldPath, Segment};
 
@@ -37,7 +36,7 @@ fn is_over(case: &Case<'_>, entry: &Entry<'_>) -> bool {
 
 /// Is it a controller, which would put back what it wrote?
 pub(in crate::drift) fn is_at_work(case: &Case<'_>, entry: &Entry<'_>) -> bool {
-    entry.subresource.is_some() || is_control_plane(entry.manager) || case.is_shown_controller(entry)
+    entry.subresource.is_some() || is_control_plane(entry.manager) || case.is_known_controller(entry)
 }
 
 /// Did this writer deliver the whole object before this app did? Its record has what Git asks for as well, so the rest of it
@@ -57,8 +56,8 @@ pub(in crate::drift) fn delivered(
                 && !last_field(&addition.path).is_some_and(|name| name.starts_with("meta.helm.sh/"))
         }
     };
-    let is_over = !is_at_work(case, entry) && !unclaimed_addition::was_seen(case, addition, entry);
-    (is_before_ours && is_delivery && is_over && addition.whole.is_none() && case.has_of_git(entry))
+    let is_over = !is_at_work(case, entry) && !case.was_found_added(addition, entry);
+    (is_before_ours && is_delivery && is_over && addition.whole.is_none() && case.owns_fields_of_git(entry))
         .then(|| kept_alive(case, addition, entry))
 }
 
@@ -69,8 +68,8 @@ pub(in crate::drift) fn dropped(
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let Previous::Changed(Some(previous)) = case.facts().previous else { return None };
-    let is_theirs_to_keep = is_control_plane(entry.manager) || case.is_shown_controller(entry);
-    (addition.whole.is_none() && !is_theirs_to_keep && had(case, previous, addition))
+    let is_theirs_to_keep = is_control_plane(entry.manager) || case.is_known_controller(entry);
+    (addition.whole.is_none() && !is_theirs_to_keep && case.is_addition_in(previous, addition))
         .then(|| kept_alive(case, addition, entry))
 }
 
@@ -92,8 +91,8 @@ pub(in crate::drift) fn addition(
 fn kept_alive(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
     let path = &addition.path;
     let why = format!("Git no longer has {path}; it lives on because `{}` still owns it", writer(entry));
-    let mut explained = Explained::new(DriftClass::StaleOwnership, path.clone(), true, why).by(entry);
-    explained.take = Some(all_that_left(case, path, entry));
+    let mut explained = Explained::new(DriftClass::StaleOwnership, path.clone(), true, why).written_by(entry);
+    explained.take_ownership_of = Some(all_that_left(case, path, entry));
     explained
 }
 
@@ -123,7 +122,7 @@ pub(super) fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::Sync,
         format!("`plumb app sync {app}`: the ownership moves to this app, then the field goes"),
     )

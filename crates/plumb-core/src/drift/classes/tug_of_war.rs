@@ -1,7 +1,8 @@
 //! T: healed again and again, and it came back each time.
 
-use super::super::case::{Case, Explained};
-use super::super::{DriftClass, Fix, FixKind};
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 
 /// Turns an edit into a tug of war if the field was healed too often.
 pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained {
@@ -32,19 +33,19 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
         )
         .into(),
         // What Git does not mention stays by itself, unless it is in a list that is replaced as a whole.
-        keep: if is_addition {
-            edit.take.clone().filter(|whole| *whole != edit.field)
+        keep_live: if is_addition {
+            edit.take_ownership_of.clone().filter(|whole| *whole != edit.field)
         } else {
             Some(edit.field.clone())
         },
-        take: None,
+        take_ownership_of: None,
         ..edit
     }
 }
 
 pub(in crate::drift) fn fix(actor: Option<&str>) -> Fix {
     let opponent = actor.unwrap_or("the other writer");
-    super::fix(
+    Fix::new(
         FixKind::Decide,
         format!("draw the boundary: drop the field from Git, ignore it, or stop `{opponent}`"),
     )

@@ -1,15 +1,16 @@
 //! C: it exists, and nobody tracks it.
 
-use super::super::case::{Case, Explained};
-use super::super::explain::is_mark;
-use super::super::{DriftClass, Fix, FixKind};
 use super::stale_ownership;
+use crate::drift::case::{Case, is_tracking_mark};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::FieldPath;
 
 /// The live object carries nobody's mark, or the mark of an app that no longer renders it.
 pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> Vec<Explained> {
     // That the mark is another is what makes it unadopted, and no difference of content.
-    let differences = || case.comparison.differences.iter().filter(|difference| !is_mark(&difference.path));
+    let differences =
+        || case.comparison.differences.iter().filter(|difference| !is_tracking_mark(&difference.path));
     let what = if differences().next().is_none() {
         "its content is what Git asks"
     } else {
@@ -35,7 +36,7 @@ pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> 
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::Adopt,
         format!(
             "one sync adopts it (`plumb app sync {app}`): the object gets this app's mark and Git's content"

@@ -1,55 +1,44 @@
 //! N: somebody added what Git does not mention.
 
-use super::super::case::{Case, Explained, writer};
-use super::super::{DriftClass, Fix, FixKind};
 use super::stale_ownership::all_that_left;
 use crate::compare::Addition;
+use crate::drift::case::{Case, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::Entry;
 
 /// A field or item that someone else wrote.
-pub(in crate::drift) fn addition(
-    case: &Case<'_>,
-    addition: &Addition<'_>,
-    entry: &Entry<'_>,
-    strict: bool,
-) -> Explained {
+pub(in crate::drift) fn addition(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
+    let strict = case.is_strict();
     let mut explained = Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
         strict,
         format!("`{}` added {}, which Git does not mention", writer(entry), addition.path),
     )
-    .by(entry);
+    .written_by(entry);
     if strict {
         let whole = addition.whole.clone();
-        explained.take = Some(whole.unwrap_or_else(|| all_that_left(case, &addition.path, entry)));
+        explained.take_ownership_of =
+            Some(whole.unwrap_or_else(|| all_that_left(case, &addition.path, entry)));
     }
     explained
 }
 
-/// Did an earlier look find it added by the same writer? Our next apply makes theirs look older than ours, but it is no
-/// leftover for that.
-pub(in crate::drift) fn was_seen(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
-    case.facts().earlier.iter().any(|finding| {
-        finding.class == DriftClass::UnclaimedAddition
-            && finding.actor.as_deref() == Some(entry.manager)
-            && finding.fields.contains(&addition.path)
-    })
-}
-
 /// An addition to an object on which nobody's name stands any more.
-pub(in crate::drift) fn nobody(addition: &Addition<'_>, strict: bool) -> Explained {
+pub(in crate::drift) fn without_record(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
-        strict,
+        case.is_strict(),
         format!("{} is not in Git, and the record of who wrote what is gone", addition.path),
     )
 }
 
 /// Replicas that Git leaves open and somebody set: where nobody owns them, the server keeps no record of a write through
 /// `scale`.
-pub(in crate::drift) fn scaled(addition: &Addition<'_>, strict: bool) -> Explained {
+pub(in crate::drift) fn scaled(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
+    let strict = case.is_strict();
     let mut explained = Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
@@ -59,7 +48,7 @@ pub(in crate::drift) fn scaled(addition: &Addition<'_>, strict: bool) -> Explain
             addition.live
         ),
     );
-    explained.take = strict.then(|| addition.path.clone());
+    explained.take_ownership_of = strict.then(|| addition.path.clone());
     explained
 }
 
@@ -69,5 +58,5 @@ pub(in crate::drift) fn fix(counts: bool) -> Fix {
     } else {
         "take it into Git, or remove it by hand; Git makes no claim to it"
     };
-    super::fix(FixKind::Decide, text)
+    Fix::new(FixKind::Decide, text)
 }

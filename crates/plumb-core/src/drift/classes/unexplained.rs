@@ -1,8 +1,9 @@
 //! U: none of the other classes could be shown.
 
-use super::super::case::{Case, Explained, writer};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Difference};
+use crate::drift::case::{Case, writer};
+use crate::drift::explained::Explained;
+use crate::drift::{DriftClass, Fix, FixKind};
 
 /// Everything that is known, so that it can be told from noise.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
@@ -22,15 +23,17 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         format!("owned by {}", owners.join(", "))
     };
     // Somebody who wrote the object, which is not yet whoever wrote this: evidence, no actor.
-    let witnessed =
-        case.remover().0.map(|writer| format!("; last to write the object beside plumb: `{writer}`"));
+    let witnessed = case
+        .witnessed_writer()
+        .0
+        .map(|writer| format!("; last to write the object beside plumb: `{writer}`"));
     Explained::new(
         DriftClass::Unexplained,
         difference.path.clone(),
         true,
         format!("{}; {owners}{}", case.values(difference), witnessed.unwrap_or_default()),
     )
-    .of(difference)
+    .at_difference(difference)
 }
 
 /// Git may have had it, or the server may have put it there.
@@ -47,5 +50,5 @@ pub(in crate::drift) fn addition(addition: &Addition<'_>) -> Explained {
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    super::fix(FixKind::Sync, "sync to put Git's value back; if it returns, the evidence says where to look")
+    Fix::new(FixKind::Sync, "sync to put Git's value back; if it returns, the evidence says where to look")
 }

@@ -1,9 +1,10 @@
 //! G: the same commit renders differently each time.
 
-use super::super::case::{Case, Explained};
-use super::super::made_up::{stand_in, stands_for};
-use super::super::{DriftClass, Fix, FixKind};
 use crate::compare::{Addition, Change, Difference};
+use crate::drift::case::Case;
+use crate::drift::explained::Explained;
+use crate::drift::random_names::{asked_key_of, held_key_of};
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::FieldPath;
 
 /// The second render of the same commit has another value here. `None` with a question noted, or no such case. In a list
@@ -33,7 +34,7 @@ pub(in crate::drift) fn difference(
 /// What the cluster lacks is not there under this key: the chart makes up another at each rendering. Only the value made
 /// up anew is no reason to do without it.
 fn made_up_key(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
-    let held = stand_in(case, difference)?;
+    let held = held_key_of(case, difference)?;
     let place = &difference.desired_path;
     let why =
         format!("the chart makes up the key of {place} at each rendering; the cluster has it as {held}");
@@ -44,7 +45,7 @@ fn made_up_key(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained
 
 /// What an earlier rendering called by another key than this one.
 pub(in crate::drift) fn held(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
-    let asked = stands_for(case, addition)?;
+    let asked = asked_key_of(case, addition)?;
     let place = &addition.path;
     let why = format!("the key of {place} was made up by an earlier rendering; this one calls it {asked}");
     Some(Explained::new(DriftClass::UnstableRender, place.clone(), false, why).keeping(place.clone()))
@@ -73,7 +74,7 @@ pub(in crate::drift) fn renamed(other: &str) -> Explained {
 }
 
 pub(in crate::drift) fn fix(fields: &[String]) -> Fix {
-    super::fix(
+    Fix::new(
         FixKind::EditGit,
         format!(
             "pin the value in the chart's values, or ignore exactly this: `jsonPointers: [{}]`",

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Explained;
 use super::classes;
-use super::edit::edit;
+use super::explained::Explained;
+use super::fix_patch::fix_patch;
 use super::{DriftClass, Evidence, Finding, Fix};
 use crate::object::FieldPath;
 
@@ -34,7 +34,7 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     };
     let mut actors: Vec<String> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
-    let patch = edit(evidence, class, &group);
+    let patch = fix_patch(evidence, class, &group);
     let is_in_git = group.iter().any(|explained| explained.git.is_some());
     for explained in group {
         finding.counts |= explained.counts;

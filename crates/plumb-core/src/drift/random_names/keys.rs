@@ -6,21 +6,20 @@
 
 use serde_json::Value;
 
-use super::Previous;
-use super::case::{Case, last_field};
-use super::evidence::{Question, SecondRender};
 use crate::compare::{Addition, Change, Difference, twin};
+use crate::drift::case::{Case, last_field};
+use crate::drift::{Previous, Question, SecondRender};
 use crate::object::{FieldPath, Segment};
 
 /// What the cluster has in the place of a made-up key of Git's. `None` with a question noted, or no such case.
-pub(super) fn stand_in(case: &Case<'_>, difference: &Difference<'_>) -> Option<FieldPath> {
+pub(in crate::drift) fn held_key_of(case: &Case<'_>, difference: &Difference<'_>) -> Option<FieldPath> {
     let made_up = MadeUp::beside(case, &difference.path)?;
     let at = made_up.asked.iter().position(|(place, _)| *place == difference.desired_path)?;
     Some(made_up.held.get(at)?.0.clone())
 }
 
 /// The made-up key of Git's that this one stands for.
-pub(super) fn stands_for(case: &Case<'_>, addition: &Addition<'_>) -> Option<FieldPath> {
+pub(in crate::drift) fn asked_key_of(case: &Case<'_>, addition: &Addition<'_>) -> Option<FieldPath> {
     let made_up = MadeUp::beside(case, &addition.path)?;
     let at = made_up.held.iter().position(|(place, _)| *place == addition.path)?;
     Some(made_up.asked.get(at)?.0.clone())

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::evidence::{Attempt, Evidence, LiveOwner, Previous};
+use super::{Attempt, Evidence, LiveOwner, Previous};
 use crate::app::CompareOptions;
 use crate::object::Manifest;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::case::Explained;
+use super::explained::Explained;
 use super::{DriftClass, Evidence};
 use crate::compare::Change;
 use crate::normalize::is_secret;
@@ -18,7 +18,7 @@ const MAX_VALUE: usize = 300;
 
 /// What to change where in Git to end the differences of one finding. `None` where no edit of Git ends them, or
 /// where it cannot be told what the document would have to say.
-pub(super) fn edit(evidence: &Evidence<'_>, class: DriftClass, group: &[Explained]) -> Option<String> {
+pub(super) fn fix_patch(evidence: &Evidence<'_>, class: DriftClass, group: &[Explained]) -> Option<String> {
     match class {
         DriftClass::UnstableRender | DriftClass::TugOfWar => ignore_rule(evidence.key, group),
         DriftClass::PhantomDefault | DriftClass::ControllerOwned | DriftClass::RejectedField => {

@@ -1,0 +1,109 @@
+//! The case itself: evidence, comparison, schema and questions.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::{Evidence, Facts, Question};
+use crate::compare::{Aside, Comparison, compare};
+use crate::fields::Owners;
+use crate::object::{FieldPath, Manifest, Segment};
+use crate::schema::{KindSchema, ListType, Schema, Shape};
+
+/// One object that is both in Git and in the cluster, while it is judged.
+pub(in crate::drift) struct Case<'a> {
+    pub(in crate::drift) evidence: &'a Evidence<'a>,
+    /// What Git asks for; a Secret's values are redacted.
+    pub(in crate::drift) desired: &'a Manifest,
+    /// What the cluster has, in the version that Git uses where it could be read.
+    pub(in crate::drift) live: &'a Manifest,
+    /// The unredacted manifest of a Secret, to see how its keys are written. `None` for all other kinds.
+    pub(in crate::drift) unredacted: Option<&'a Manifest>,
+    pub(in crate::drift) kind: Option<KindSchema<'a>>,
+    pub(in crate::drift) owners: Owners<'a>,
+    pub(in crate::drift) comparison: Comparison<'a>,
+    /// The comparison of Git with the answer to the dry-run.
+    pub(super) predicted: OnceCell<Comparison<'a>>,
+    pub(super) last_applied: OnceCell<Option<Value>>,
+    questions: RefCell<BTreeSet<Question>>,
+}
+
+impl<'a> Case<'a> {
+    pub(in crate::drift) fn new(
+        evidence: &'a Evidence<'a>,
+        desired: &'a Manifest,
+        live: &'a Manifest,
+        unredacted: Option<&'a Manifest>,
+    ) -> Self {
+        let kind = evidence.schemas.kind(&desired.gvk());
+        let comparison = compare(desired, live, kind, Self::aside(kind));
+        Self {
+            evidence,
+            desired,
+            live,
+            unredacted,
+            kind,
+            owners: Owners::of(live),
+            comparison,
+            predicted: OnceCell::new(),
+            last_applied: OnceCell::new(),
+            questions: RefCell::new(BTreeSet::new()),
+        }
+    }
+
+    /// Without a schema, `status` is more likely written by a controller than meant by Git.
+    pub(in crate::drift) fn aside(kind: Option<KindSchema<'_>>) -> Aside {
+        Aside { status: kind.is_none_or(|kind| kind.has_status_subresource) }
+    }
+
+    pub(in crate::drift) fn facts(&self) -> &'a Facts<'a> {
+        &self.evidence.facts
+    }
+
+    /// Must no finding show a value?
+    pub(in crate::drift) fn is_secret(&self) -> bool {
+        self.unredacted.is_some()
+    }
+
+    /// Do additions count (`Strict=true`, on the app or on the object)?
+    pub(in crate::drift) fn is_strict(&self) -> bool {
+        let own = self.evidence.desired.map(|desired| desired.options.compare).unwrap_or_default();
+        self.evidence.options.or(own).strict
+    }
+
+    /// A kind of Kubernetes itself, not a custom resource.
+    pub(in crate::drift) fn is_built_in(&self) -> bool {
+        self.kind.and_then(|kind| kind.root.type_name()).is_some_and(|name| name.starts_with("io.k8s."))
+    }
+
+    /// Notes a question. Judging goes on, so that one round can answer several of them.
+    pub(in crate::drift) fn ask(&self, question: Question) {
+        self.questions.borrow_mut().insert(question);
+    }
+
+    /// The questions noted so far.
+    pub(in crate::drift) fn questions(&self) -> Vec<Question> {
+        self.questions.borrow().iter().cloned().collect()
+    }
+
+    /// The schema of a field.
+    pub(in crate::drift) fn schema_of(&self, field: &FieldPath) -> Option<Schema<'a>> {
+        field.segments().iter().try_fold(self.kind?.root, |schema, segment| match segment {
+            Segment::Field(name) => schema.known(name),
+            Segment::Index(_) => match schema.shape() {
+                Shape::List { items, .. } => Some(items),
+                Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
+            },
+        })
+    }
+
+    /// The fields that identify the items of a list (`x-kubernetes-list-map-keys`). The path may be Git's or the
+    /// cluster's.
+    pub(in crate::drift) fn keys_of(&self, list: &FieldPath) -> Option<&'a [String]> {
+        match self.schema_of(list)?.shape() {
+            Shape::List { list_type: ListType::Map(keys), .. } => Some(keys),
+            Shape::List { .. } | Shape::Any | Shape::Map { .. } | Shape::Scalar(_) => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What the API server would make of an apply: the answer to the dry-run, and what `managedFields` prove without one.
+
+use super::Case;
+use super::field_paths::is_same_place;
+use crate::compare::{Addition, Change, Comparison, Difference, Fill, compare, is_zero, twin};
+use crate::drift::{DryRun, Previous, Question};
+use crate::fields::Entry;
+
+/// What an apply would do to a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::drift) enum Prediction {
+    /// The difference would remain.
+    Unchanged,
+    /// The difference would go.
+    Changed,
+    /// The API server refuses the object.
+    Refused,
+    /// The API server did not answer.
+    Unavailable,
+    /// There is no answer yet; the question is noted.
+    Asked,
+}
+
+impl Case<'_> {
+    /// Would an apply leave this difference as it is?
+    pub(in crate::drift) fn predict(&self, difference: &Difference<'_>) -> Prediction {
+        self.prediction(|predicted| {
+            predicted.differences.iter().any(|other| {
+                other.desired_path == difference.desired_path
+                    && other.change == difference.change
+                    && other.live == difference.live
+            })
+        })
+    }
+
+    /// Would an apply leave this addition as it is?
+    pub(in crate::drift) fn predict_addition(&self, addition: &Addition<'_>) -> Prediction {
+        self.prediction(|predicted| {
+            predicted
+                .additions
+                .iter()
+                .any(|other| is_same_place(&other.path, &addition.path) && other.live == addition.live)
+        })
+    }
+
+    /// Would the same value be there after an apply, whether it was kept or filled in again?
+    pub(in crate::drift) fn predict_value(&self, addition: &Addition<'_>) -> Prediction {
+        match self.evidence.answers.dry_run {
+            Some(DryRun::Object(object)) => {
+                let schema = self.kind.map(|kind| kind.root);
+                let place = twin(&addition.path, self.live.value(), object.value(), schema);
+                match place.and_then(|place| place.find(object.value())) {
+                    Some(value) if value == addition.live => Prediction::Unchanged,
+                    Some(_) | None => Prediction::Changed,
+                }
+            }
+            None | Some(DryRun::Refused(_) | DryRun::Unavailable) => self.predict_addition(addition),
+        }
+    }
+
+    /// Does the API server fill this in with another value on each write (the time of a taint)? A default is the same on
+    /// each write: if it differs from the live value, then Git asked for that value before.
+    pub(in crate::drift) fn is_generated_on_each_write(&self, addition: &Addition<'_>) -> bool {
+        let is_default = |other: &Addition<'_>| {
+            matches!(other.fill, Fill::Schema | Fill::BuiltIn) || is_zero(other.live) || other.live == "0"
+        };
+        self.prediction(|predicted| {
+            let mut same =
+                predicted.additions.iter().filter(|other| is_same_place(&other.path, &addition.path));
+            same.any(|other| !is_default(other))
+        }) == Prediction::Unchanged
+    }
+
+    fn prediction(&self, stays: impl FnOnce(&Comparison<'_>) -> bool) -> Prediction {
+        match self.evidence.answers.dry_run {
+            None => {
+                self.ask(Question::DryRun);
+                Prediction::Asked
+            }
+            Some(DryRun::Refused(failure)) if failure.is_final() => Prediction::Refused,
+            Some(DryRun::Refused(_) | DryRun::Unavailable) => Prediction::Unavailable,
+            Some(DryRun::Object(object)) => {
+                let predicted = self
+                    .predicted
+                    .get_or_init(|| compare(self.desired, object, self.kind, Self::aside(self.kind)));
+                if stays(predicted) { Prediction::Unchanged } else { Prediction::Changed }
+            }
+        }
+    }
+
+    /// Do the `managedFields` prove that the API server dropped this field when it was written? A client that removes a
+    /// field removes it from every entry, and a client that changes a list that is replaced as a whole becomes its owner.
+    /// So a field that has an entry but is not in the object was dropped on write. The exception are fields that are
+    /// always in the object: a client that removes one writes null, and its entry names the field.
+    pub(in crate::drift) fn is_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
+        if difference.change != Change::Missing {
+            return false;
+        }
+        let Some(ours) = self.owners.ours() else { return false };
+        let is_of_version = |entry: &Entry<'_>| entry.api_version == ours.api_version;
+        match &difference.whole {
+            None => {
+                let live = self.live.value();
+                let is_null = difference.path.find(live).is_some();
+                self.owners.entries().iter().any(|entry| {
+                    (entry.is_ours() || !is_null)
+                        && is_of_version(entry)
+                        && entry.names(&difference.path, live)
+                })
+            }
+            Some(whole) => {
+                matches!(self.facts().previous, Previous::Same)
+                    && ours.owns(whole, self.live.value())
+                    && self.owners.of_place(whole).all(Entry::is_ours)
+            }
+        }
+    }
+}

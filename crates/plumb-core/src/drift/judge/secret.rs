@@ -1,0 +1,52 @@
+//! A Secret: its values are replaced by marks before anything looks at them.
+
+use super::object::judge_visible;
+use crate::desired::DesiredObject;
+use crate::drift::{Answers, Claim, DryRun, Evidence, Outcome, Previous, SecondRender};
+use crate::normalize::Redactor;
+use crate::object::Manifest;
+
+/// Values are replaced by marks before anything looks at them, so no finding can show one.
+pub(super) fn judge_secret(evidence: &Evidence<'_>) -> Outcome {
+    let mut redactor = Redactor::default();
+    let mut redact = |manifest: Option<&Manifest>| manifest.map(|manifest| redactor.redact(manifest));
+    let desired = evidence.desired.map(|desired| DesiredObject {
+        manifest: redact(Some(&desired.manifest)).unwrap_or_else(|| desired.manifest.clone()),
+        ..desired.clone()
+    });
+    let live = redact(evidence.live);
+    let previous = match evidence.facts.previous {
+        Previous::Changed(previous) => redact(previous),
+        Previous::Unknown | Previous::Same | Previous::Rerendered => None,
+    };
+    let dry_run = match evidence.answers.dry_run {
+        Some(DryRun::Object(object)) => redact(Some(object)),
+        Some(DryRun::Refused(_) | DryRun::Unavailable) | None => None,
+    };
+    let second = match evidence.answers.second_render {
+        Some(SecondRender::Object(second)) => redact(second),
+        Some(SecondRender::Unavailable) | None => None,
+    };
+    let live_at = evidence.answers.live_at.map(redact);
+    let claims: Vec<Claim<'_>> =
+        evidence.facts.claims.iter().map(|claim| Claim { app: claim.app, manifest: None }).collect();
+    let mut facts = evidence.facts.clone();
+    facts.claims = &claims;
+    if let Previous::Changed(_) = facts.previous {
+        facts.previous = Previous::Changed(previous.as_ref());
+    }
+    let answers = Answers {
+        dry_run: match (&dry_run, evidence.answers.dry_run) {
+            (Some(object), _) => Some(DryRun::Object(object)),
+            (None, answer) => answer,
+        },
+        second_render: match evidence.answers.second_render {
+            Some(SecondRender::Object(_)) => Some(SecondRender::Object(second.as_ref())),
+            answer @ (Some(SecondRender::Unavailable) | None) => answer,
+        },
+        live_at: live_at.as_ref().map(Option::as_ref),
+    };
+    let redacted =
+        Evidence { desired: desired.as_ref(), live: live.as_ref(), facts, answers, ..evidence.clone() };
+    judge_visible(&redacted, evidence.desired.map(|desired| &desired.manifest))
+}

@@ -1,0 +1,7 @@
+//! Names that a chart generates at random in each render: keys of maps and list items, and names of objects.
+
+mod keys;
+mod objects;
+
+pub(super) use keys::{asked_key_of, held_key_of};
+pub use objects::renamed;
