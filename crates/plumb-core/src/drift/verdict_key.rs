@@ -1,13 +1,13 @@
-//! What a verdict depends on, so that it can be kept as long as nothing of it changes.
+//! What a verdict depends on. A verdict is kept as long as its key stays the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Attempt, Evidence, LiveOwner, Previous};
+use super::{Attempt, Evidence, Facts, HealLimit, LiveOwner, Previous};
 use crate::app::CompareOptions;
 use crate::object::Manifest;
 
-/// Two evidences with the same key lead to the same verdict, apart from times. The schema is part of it: a
-/// custom resource definition that gains a default changes live objects *without* a new resource version.
+/// Evidence with the same key leads to the same verdict, apart from times. The schema is part of the key: a custom resource
+/// definition that gains a default changes live objects *without* a new resource version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct VerdictKey {
     desired: Option<u64>,
@@ -17,26 +17,43 @@ pub struct VerdictKey {
     facts: u64,
 }
 
-/// Which state of the live object.
+/// The state of the live object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum LiveVersion {
-    /// As the server numbers it.
+    /// As the API server numbers it.
     Numbered { uid: String, resource_version: String },
-    /// An object from elsewhere: its content.
+    /// An object without a resource version: its content.
     Content(u64),
 }
 
 impl VerdictKey {
-    /// The key of this evidence. Answers are left out: they follow from the rest.
+    /// The key of this evidence. It names every field of `Evidence` and `Facts`, so that a new one cannot be forgotten.
     pub fn of(evidence: &Evidence<'_>) -> Self {
-        let gvk = evidence.desired.map(|desired| desired.manifest.gvk());
-        let schema = gvk.and_then(|gvk| evidence.schemas.kind(&gvk)).map_or(0, |kind| kind.fingerprint);
+        let Evidence {
+            // The object's identity is in both manifests, and verdicts are stored by it.
+            key: _,
+            desired,
+            live,
+            schemas,
+            rules,
+            options,
+            facts,
+            // The answers follow from the rest.
+            answers: _,
+            // A verdict that is kept keeps its times.
+            now: _,
+        } = evidence;
+        let gvk = desired.map(|desired| desired.manifest.gvk());
+        let own = desired.map(|desired| desired.options.compare).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        hash_facts(facts, &mut hasher);
+        hash_options(options.or(own), &mut hasher);
         Self {
-            desired: evidence.desired.map(|desired| content(&desired.manifest)),
-            live: evidence.live.map(live_version),
-            schema,
-            rules: evidence.rules.fingerprint(),
-            facts: facts(evidence),
+            desired: desired.map(|desired| content(&desired.manifest)),
+            live: live.map(live_version),
+            schema: gvk.and_then(|gvk| schemas.kind(&gvk)).map_or(0, |kind| kind.fingerprint),
+            rules: rules.fingerprint(),
+            facts: hasher.finish(),
         }
     }
 }
@@ -56,46 +73,63 @@ fn content(manifest: &Manifest) -> u64 {
     hasher.finish()
 }
 
-fn facts(evidence: &Evidence<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let facts = &evidence.facts;
-    facts.app.hash(&mut hasher);
-    match &facts.owner {
-        LiveOwner::ThisApp => 0_u8.hash(&mut hasher),
-        LiveOwner::Nobody => 1_u8.hash(&mut hasher),
-        LiveOwner::App(app) => (2_u8, app).hash(&mut hasher),
+fn hash_facts(facts: &Facts<'_>, hasher: &mut DefaultHasher) {
+    let Facts {
+        app,
+        owner,
+        previous,
+        attempt,
+        prune,
+        claims,
+        autoscalers,
+        users,
+        mutators,
+        heals,
+        heal_limit: HealLimit { rounds, window },
+        finished,
+        render_may_vary,
+        renamed,
+        // Earlier findings only give a finding its time and its actor.
+        earlier: _,
+    } = facts;
+    app.hash(hasher);
+    match owner {
+        LiveOwner::ThisApp => 0_u8.hash(hasher),
+        LiveOwner::Nobody => 1_u8.hash(hasher),
+        LiveOwner::App(app) => (2_u8, app).hash(hasher),
     }
-    match facts.previous {
-        Previous::Unknown => 0_u8.hash(&mut hasher),
-        Previous::Same => 1_u8.hash(&mut hasher),
-        Previous::Changed(previous) => (2_u8, previous.map(content)).hash(&mut hasher),
-        Previous::Rerendered => 3_u8.hash(&mut hasher),
+    match previous {
+        Previous::Unknown => 0_u8.hash(hasher),
+        Previous::Same => 1_u8.hash(hasher),
+        Previous::Changed(previous) => (2_u8, previous.map(content)).hash(hasher),
+        Previous::Rerendered => 3_u8.hash(hasher),
     }
-    match facts.attempt {
-        Attempt::None => 0_u8.hash(&mut hasher),
-        Attempt::Applied => 1_u8.hash(&mut hasher),
-        Attempt::Refused(failure) => (2_u8, &failure.message).hash(&mut hasher),
-        Attempt::Failed => 3_u8.hash(&mut hasher),
+    match attempt {
+        Attempt::None => 0_u8.hash(hasher),
+        Attempt::Applied => 1_u8.hash(hasher),
+        Attempt::Refused(failure) => (2_u8, &failure.message).hash(hasher),
+        Attempt::Failed => 3_u8.hash(hasher),
     }
-    (facts.prune, facts.render_may_vary).hash(&mut hasher);
-    for claim in facts.claims {
-        (claim.app, claim.manifest.map(content)).hash(&mut hasher);
+    (prune, render_may_vary).hash(hasher);
+    for claim in *claims {
+        (claim.app, claim.manifest.map(content)).hash(hasher);
     }
-    for autoscaler in facts.autoscalers {
-        (&autoscaler.kind, &autoscaler.name).hash(&mut hasher);
+    for autoscaler in *autoscalers {
+        (&autoscaler.kind, &autoscaler.name).hash(hasher);
     }
-    facts.users.hash(&mut hasher);
-    for mutator in facts.mutators {
-        (&mutator.kind, &mutator.name).hash(&mut hasher);
+    users.hash(hasher);
+    for mutator in *mutators {
+        (&mutator.kind, &mutator.name).hash(hasher);
     }
-    for record in facts.heals {
-        (&record.field, record.healed_at.len(), record.stopped).hash(&mut hasher);
+    for record in *heals {
+        (&record.field, record.healed_at.len(), record.stopped).hash(hasher);
     }
-    facts.renamed.hash(&mut hasher);
-    facts.finished.map(|run| (run.succeeded, run.same_desired)).hash(&mut hasher);
-    let own = evidence.desired.map(|desired| desired.options.compare).unwrap_or_default();
-    let CompareOptions { strict, ignore_extraneous, server_side_diff, include_mutation_webhook } =
-        evidence.options.or(own);
-    (strict, ignore_extraneous, server_side_diff, include_mutation_webhook).hash(&mut hasher);
-    hasher.finish()
+    (rounds, window).hash(hasher);
+    renamed.hash(hasher);
+    finished.map(|run| (run.succeeded, run.same_desired)).hash(hasher);
+}
+
+fn hash_options(options: CompareOptions, hasher: &mut DefaultHasher) {
+    let CompareOptions { strict, ignore_extraneous, server_side_diff, include_mutation_webhook } = options;
+    (strict, ignore_extraneous, server_side_diff, include_mutation_webhook).hash(hasher);
 }
