@@ -75,6 +75,8 @@ wire! {
         "name" name: String = required,
         /// Why it differs.
         "class" class: String = required,
+        /// The rule that decided, by its name.
+        "rule" rule: String,
         /// Does it make the object `OutOfSync`?
         "counts" counts: bool = required,
         /// Where, as JSON pointers; empty when the whole object is meant.
@@ -239,6 +241,7 @@ impl DriftFinding {
                 self.name.clone(),
             ),
             class: DriftClass::ALL.into_iter().find(|class| class.name() == self.class)?,
+            rule: self.rule.clone().into(),
             fields: self.fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
             counts: self.counts,
             actor: Some(self.actor.clone()).filter(|actor| !actor.is_empty()),
@@ -259,6 +262,7 @@ impl DriftFinding {
             namespace: finding.key.namespace_or_empty().to_owned(),
             name: finding.key.name.clone(),
             class: finding.class.name().to_owned(),
+            rule: finding.rule.to_string(),
             counts: finding.counts,
             fields: finding.fields.iter().map(ToString::to_string).collect(),
             actor: finding.actor.clone().unwrap_or_default(),
@@ -339,6 +343,7 @@ mod tests {
         Finding {
             key: ObjectKey::new("apps", "Deployment", Some("prod".to_owned()), name),
             class,
+            rule: "edited-by-another-writer".into(),
             fields: vec![FieldPath::from_pointer("/spec/replicas")],
             counts,
             actor: Some("kubectl".to_owned()),
@@ -369,13 +374,15 @@ mod tests {
             "findings": [
                 {
                     "group": "apps", "kind": "Deployment", "namespace": "prod", "name": "payments",
-                    "class": "LiveEdit", "counts": true, "fields": ["/spec/replicas"], "actor": "kubectl",
+                    "class": "LiveEdit", "rule": "edited-by-another-writer", "counts": true,
+                    "fields": ["/spec/replicas"], "actor": "kubectl",
                     "since": "2026-11-15T18:58:11Z", "evidence": ["kubectl set 5"],
                     "fix": {"kind": "sync", "text": "sync"},
                 },
                 {
                     "group": "apps", "kind": "Deployment", "namespace": "prod", "name": "a",
-                    "class": "SchemaDefault", "counts": false, "fields": ["/spec/replicas"], "actor": "kubectl",
+                    "class": "SchemaDefault", "rule": "edited-by-another-writer", "counts": false,
+                    "fields": ["/spec/replicas"], "actor": "kubectl",
                     "since": "2026-01-01T00:00:00Z", "evidence": ["kubectl set 5"],
                     "fix": {"kind": "sync", "text": "sync"},
                 },

@@ -1,5 +1,7 @@
 //! An explained difference.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::DriftClass;
@@ -12,6 +14,9 @@ pub struct Finding {
     pub key: ObjectKey,
     /// Why it differs.
     pub class: DriftClass,
+    /// The rule that decided, by its name; several names, separated by commas, where fields differ for several reasons of
+    /// one class. Empty in a finding that an older plumb reported.
+    pub rule: Cow<'static, str>,
     /// Where; empty when the whole object is meant.
     pub fields: Vec<FieldPath>,
     /// Does it make the object `OutOfSync`?

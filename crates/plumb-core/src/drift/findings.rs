@@ -1,5 +1,6 @@
 //! From explained differences to findings: one per class, bounded, those that count first.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::classes;
@@ -25,6 +26,7 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     let mut finding = Finding {
         key: evidence.key.clone(),
         class,
+        rule: rule(&group),
         fields: Vec::new(),
         counts: false,
         actor: None,
@@ -64,6 +66,20 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     finding.actor = (!actors.is_empty()).then(|| actors.join(", "));
     finding.since = since(evidence, &finding);
     finding
+}
+
+/// The names of the rules that decided, each once.
+fn rule(group: &[Explained]) -> Cow<'static, str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in group.iter().filter_map(|explained| explained.rule) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [name] => Cow::Borrowed(*name),
+        names => Cow::Owned(names.join(", ")),
+    }
 }
 
 /// The time that was known before, as long as it is the same difference; else the writer's; else, for what

@@ -258,6 +258,7 @@ mod tests {
         let finding = Finding {
             key: key.clone(),
             class,
+            rule: "".into(),
             fields: Vec::new(),
             counts: false,
             actor: None,

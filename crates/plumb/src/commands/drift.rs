@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         }
         context.out.print(&format!("\n{name}"));
         for finding in shown {
-            context.out.print(&described(finding));
+            context.out.print(&described(finding, args.app.is_some()));
         }
     }
     Ok(ExitCode::Success)

@@ -2,8 +2,8 @@
 
 use plumb_crd::drift_report::DriftFinding;
 
-/// One finding in plain words.
-pub(crate) fn described(finding: &DriftFinding) -> String {
+/// One finding in plain words. With its rule, where the findings of one app are shown in detail.
+pub(crate) fn described(finding: &DriftFinding, with_rule: bool) -> String {
     let place = if finding.namespace.is_empty() {
         finding.name.clone()
     } else {
@@ -21,6 +21,9 @@ pub(crate) fn described(finding: &DriftFinding) -> String {
     }
     for line in &finding.evidence {
         text = format!("{text}\n      {line}");
+    }
+    if with_rule && !finding.rule.is_empty() {
+        text = format!("{text}\n      rule: {}", finding.rule);
     }
     match &finding.fix {
         Some(fix) if !fix.text.is_empty() => {
@@ -42,14 +45,16 @@ mod tests {
     #[test]
     fn the_time_is_shown_with_and_without_an_actor() {
         let shown = |actor: &str, since: Option<&str>| {
-            described(&DriftFinding {
+            let finding = DriftFinding {
                 class: "LiveEdit".to_owned(),
                 kind: "Deployment".to_owned(),
                 name: "web".to_owned(),
                 actor: actor.to_owned(),
                 since: since.map(|since| since.parse().unwrap()),
+                rule: "edited-by-another-writer".to_owned(),
                 ..DriftFinding::default()
-            })
+            };
+            described(&finding, false)
         };
         let time = Some("2026-11-15T18:00:00Z");
         assert_eq!(shown("", None), "  LiveEdit Deployment web");
@@ -58,6 +63,22 @@ mod tests {
         assert_eq!(
             shown("kubectl", time),
             "  LiveEdit Deployment web (by kubectl, since 2026-11-15T18:00:00Z)"
+        );
+    }
+
+    #[test]
+    fn details_name_the_rule() {
+        let finding = DriftFinding {
+            class: "LiveEdit".to_owned(),
+            kind: "Deployment".to_owned(),
+            name: "web".to_owned(),
+            rule: "edited-by-another-writer".to_owned(),
+            evidence: vec!["`kubectl` wrote it".to_owned()],
+            ..DriftFinding::default()
+        };
+        assert_eq!(
+            described(&finding, true),
+            "  LiveEdit Deployment web\n      `kubectl` wrote it\n      rule: edited-by-another-writer"
         );
     }
 }
