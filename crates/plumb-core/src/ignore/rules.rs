@@ -4,11 +4,10 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
-
 use super::jq::JqPath;
 use crate::app::IgnoreRule;
 use crate::fields::Owners;
+use crate::glob::Glob;
 use crate::object::{FieldPath, Manifest, ObjectKey, Segment};
 
 /// The rules of an app and of the settings, compiled. Cheap to clone.
@@ -19,8 +18,8 @@ pub struct IgnoreRules {
 }
 
 struct CompiledRule {
-    group: Option<GlobMatcher>,
-    kind: GlobMatcher,
+    group: Option<Glob>,
+    kind: Glob,
     name: Option<String>,
     namespace: Option<String>,
     pointers: Vec<FieldPath>,
@@ -88,10 +87,10 @@ fn compile_rule(rule: IgnoreRule, problems: &mut Vec<IgnoreProblem>) -> Option<C
     let mut problem = |expression: &str, message: String| {
         problems.push(IgnoreProblem { expression: expression.to_owned(), message });
     };
-    let mut glob = |pattern: &str| match GlobBuilder::new(pattern).build() {
-        Ok(glob) => Some(glob.compile_matcher()),
+    let mut glob = |pattern: &str| match Glob::plain(pattern) {
+        Ok(glob) => Some(glob),
         Err(error) => {
-            problem(pattern, error.kind().to_string());
+            problem(pattern, error.reason.to_owned());
             None
         }
     };
@@ -126,11 +125,11 @@ fn compile_rule(rule: IgnoreRule, problems: &mut Vec<IgnoreProblem>) -> Option<C
 impl CompiledRule {
     fn matches(&self, key: &ObjectKey) -> bool {
         let group = match &self.group {
-            Some(group) => group.is_match(&key.group),
+            Some(group) => group.matches(&key.group),
             None => key.group.is_empty(),
         };
         group
-            && self.kind.is_match(&key.kind)
+            && self.kind.matches(&key.kind)
             && self.name.as_ref().is_none_or(|name| *name == key.name)
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace_or_empty())
     }

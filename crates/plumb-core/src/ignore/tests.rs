@@ -62,6 +62,17 @@ fn globs_match_groups_and_kinds() {
         ("", "Deployment", None, false),
         ("apps", "Deployment", Some("web"), true),
         ("apps", "Deployment", Some("other"), false),
+        ("app?", "Deployment", None, true),
+        ("app", "Deployment", None, false),
+        ("*.apps", "Deployment", None, false),
+        ("{apps,batch}", "{Job,Deployment}", None, true),
+        ("{apps,batch}", "{Job,CronJob}", None, false),
+        ("[ab]pps", "[!E-Z]*", None, true),
+        ("[!a]pps", "*", None, false),
+        ("apps", "deployment", None, false),
+        ("apps", "", None, false),
+        (r"a\pps", "Deployment", None, true),
+        ("a[pps", "Deployment", None, false),
     ] {
         let rule = IgnoreRule {
             group: group.to_owned(),
