@@ -8,6 +8,7 @@
 pub mod error_chain;
 pub mod object;
 pub mod glob;
+pub mod duration;
 pub mod source;
 pub mod version;
 pub mod app;

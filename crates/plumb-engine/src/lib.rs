@@ -4,7 +4,6 @@
 //! The engine gathers and acts. It does not judge: every judgement is a function of `plumb-core`.
 
 mod error_text;
-mod merge_patch;
 pub mod queue;
 mod metrics;
 mod events;

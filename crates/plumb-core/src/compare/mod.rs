@@ -2,7 +2,6 @@
 //! the two differ and what it forgave on the way; why, and whether it counts, is for `drift` to say.
 
 mod comparison;
-mod duration;
 mod lists;
 mod nearest;
 mod quantity;

@@ -1,9 +1,10 @@
 //! When two scalars mean the same.
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::duration::parse_duration;
 use super::quantity::Quantity;
+use crate::duration::parse_go_duration;
 use crate::schema::Scalar;
 
 /// How two scalars relate.
@@ -66,8 +67,8 @@ pub(crate) fn relate(desired: &Value, live: &Value, scalar: Option<Scalar>, buil
 /// controller wrote it, and that the text is one that has a value.
 pub(crate) fn reprinted(desired: &Value, live: &Value) -> Option<Spelling> {
     let (Value::String(desired), Value::String(live)) = (desired, live) else { return None };
-    let duration = parse_duration(desired);
-    if duration.is_some() && duration == parse_duration(live) {
+    let duration = parse_go_duration(desired).ok();
+    if duration.is_some() && duration == parse_go_duration(live).ok() {
         return Some(Spelling::Duration);
     }
     // Two bare numbers (`1.0` and `1`) may as well be versions.
@@ -104,8 +105,8 @@ fn instant(value: &Value) -> Option<jiff::Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-fn duration(value: &Value) -> Option<i128> {
-    parse_duration(value.as_str()?)
+fn duration(value: &Value) -> Option<SignedDuration> {
+    parse_go_duration(value.as_str()?).ok()
 }
 
 fn bare_base64(value: &Value) -> Option<String> {

@@ -150,7 +150,7 @@ pub fn since(object: &Manifest, health: &Health, past: Past<'_>, now: Timestamp)
 /// Since when the object is as it is, as far as it tells itself.
 fn told_by_itself(object: &Manifest, was_seen: bool, now: Timestamp) -> (Timestamp, KnownFrom) {
     let value = object.value();
-    if let Some(at) = time(value, "metadata.deletionTimestamp") {
+    if let Some(at) = object.deleting_since() {
         return (at, KnownFrom::Deletion);
     }
     // What its controller has not seen yet is new since it was written.
@@ -162,7 +162,7 @@ fn told_by_itself(object: &Manifest, was_seen: bool, now: Timestamp) -> (Timesta
         return (now, KnownFrom::Seen);
     }
     // Nothing says when; it cannot have changed since it was last written.
-    let made = time(value, "metadata.creationTimestamp");
+    let made = object.created_at();
     match (made, newest_write(value, now, |_| true)) {
         (made, Some(at)) if made.is_none_or(|made| made < at) => (at, KnownFrom::Write),
         (Some(made), _) => (made, KnownFrom::Creation),
@@ -218,7 +218,7 @@ impl Since {
 /// such a one; its beginning is not written anywhere.
 pub fn looping_since(pod: &Manifest, now: Timestamp) -> Option<Timestamp> {
     let value = pod.value();
-    let made: Timestamp = find_text(value, "metadata.creationTimestamp")?.parse().ok()?;
+    let made = pod.created_at()?;
     let age = now.duration_since(made).as_secs().max(0);
     let loops = |status: &Value| {
         let restarts = find(status, "restartCount").and_then(Value::as_i64).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{GroupVersionKind, ObjectKey};
@@ -115,9 +116,19 @@ impl Manifest {
         self.metadata_text("resourceVersion")
     }
 
-    /// Is it on its way out?
+    /// Does it have a `metadata.deletionTimestamp`?
     pub fn is_terminating(&self) -> bool {
         self.metadata_text("deletionTimestamp").is_some()
+    }
+
+    /// `metadata.creationTimestamp`, if it has one that can be read.
+    pub fn created_at(&self) -> Option<Timestamp> {
+        self.metadata_text("creationTimestamp")?.parse().ok()
+    }
+
+    /// `metadata.deletionTimestamp`, if it has one that can be read.
+    pub fn deleting_since(&self) -> Option<Timestamp> {
+        self.metadata_text("deletionTimestamp")?.parse().ok()
     }
 
     /// Identity as the manifest states it; `None` without a name.

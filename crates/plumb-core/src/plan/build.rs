@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::order::{Placed, arrange, defined_kind, stage_of};
@@ -123,10 +122,7 @@ fn object_action(
 /// A recreated object carries no mark of the operation (a mark would be a field that Git does not have), but
 /// it is younger than the operation. After a restart that is how it is known to be done.
 fn was_made_by_this_operation(input: &PlanInput<'_>, live: &LiveFacts) -> bool {
-    let created = live.manifest.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
-    created
-        .and_then(|text| text.parse::<Timestamp>().ok())
-        .is_some_and(|created| created >= input.mark.started_at)
+    live.manifest.created_at().is_some_and(|created| created >= input.mark.started_at)
 }
 
 fn apply(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, AppId};
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
 use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use super::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::apps::compressed::Packed;
-use crate::merge_patch::merge_patch;
 use crate::queue::Look;
 
 /// What `kubectl apply` leaves behind.

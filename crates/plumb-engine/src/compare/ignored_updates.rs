@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use plumb_core::health::{self, HealthStatus};
-use plumb_core::object::{FieldPath, ObjectKey, Segment};
+use plumb_core::object::{FieldPath, Fingerprint, ObjectKey, Segment};
 use plumb_kube::{Change, LiveStore, Origin, Role};
 use serde_json::Value;
 
 use crate::config::settings::Settings;
-use crate::state::app_state::Fingerprint;
 
 /// What objects looked like when they last woke somebody.
 #[derive(Debug, Default)]

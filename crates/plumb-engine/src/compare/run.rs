@@ -11,7 +11,7 @@ use plumb_core::drift::{ApiFailure, Autoscaler, FinishedRun, HealRecord, LiveOwn
 use plumb_core::health::{Health, HealthStatus};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
-use plumb_core::object::{FieldPath, GroupKind, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::object::{FieldPath, Fingerprint, GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{Claim, TrackingSettings, claim};
@@ -27,7 +27,7 @@ use crate::config::settings::Settings;
 use crate::health::check::{Checked, Checkup};
 use crate::health::events_and_logs::Testimonies;
 use crate::sources::gather::Gathered;
-use crate::state::app_state::{AttemptResult, Fingerprint, Memory};
+use crate::state::app_state::{AttemptResult, Memory};
 
 /// In place of a schema's fingerprint: the server has published none for the kind.
 const NO_SCHEMA: u64 = 0;

@@ -82,8 +82,7 @@ impl Leaving {
 
 /// Is it being deleted, and does it wait for us?
 fn waits(project: &Manifest) -> bool {
-    project.value().pointer("/metadata/deletionTimestamp").is_some()
-        && finalizers(project).any(|finalizer| finalizer == FINALIZER)
+    project.is_terminating() && finalizers(project).any(|finalizer| finalizer == FINALIZER)
 }
 
 fn finalizers(project: &Manifest) -> impl Iterator<Item = &Value> {

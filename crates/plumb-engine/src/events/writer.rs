@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest};
 use plumb_crd::Application;
 use plumb_kube::{Gate, OwnWrite, Patch, PatchOptions, Target};
 use serde_json::json;
@@ -16,7 +16,6 @@ use tracing::debug;
 
 use super::event::{EventFilter, Happening, Notice};
 use crate::metrics::counters::Metrics;
-use crate::state::app_state::Fingerprint;
 
 /// Who writes, as Argo CD calls itself: scripts select on it.
 const COMPONENT: &str = "argocd-application-controller";

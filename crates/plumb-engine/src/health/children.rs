@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use plumb_core::health::{self, Cause, Health, Node, Symptom};
 use plumb_core::object::Manifest;
 use plumb_core::sync::Trouble;
 use plumb_kube::{LiveStore, Uid};
-use serde_json::Value;
 
 use super::events_and_logs::Words;
 
@@ -107,10 +105,6 @@ pub(crate) fn trouble(store: &LiveStore, object: &Arc<Manifest>, health: Option<
         _ => false,
     })?;
     let name = cause.key.as_ref().map(|key| key.name.clone()).unwrap_or_default();
-    let since = family.last_of(&causes).and_then(|pod| made_at(&pod.object));
+    let since = family.last_of(&causes).and_then(|pod| pod.object.created_at());
     Some(Trouble { what: format!("pod {name}: {symptom}"), since })
-}
-
-fn made_at(object: &Manifest) -> Option<Timestamp> {
-    object.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str)?.parse().ok()
 }

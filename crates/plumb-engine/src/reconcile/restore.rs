@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::App;
 use plumb_core::drift::{DriftClass, Finding, VerdictStatus};
-use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_crd::Application;
 use plumb_crd::application as wire;
 use plumb_kube::{ClusterClient, Selection};
@@ -22,7 +22,7 @@ use crate::apps::context::Ground;
 use crate::compare::run::Compared;
 use crate::reconcile::run::Run;
 use crate::sources::gather::Gathered;
-use crate::state::app_state::{AttemptRecord, AttemptResult, Before, Fingerprint, Finished, Memory};
+use crate::state::app_state::{AttemptRecord, AttemptResult, Before, Finished, Memory};
 
 /// How long an API server keeps events, unless it is told otherwise.
 const EVENTS_LAST: SignedDuration = SignedDuration::from_hours(1);

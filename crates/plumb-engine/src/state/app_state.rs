@@ -11,11 +11,9 @@ use plumb_core::app::AppId;
 use plumb_core::automation::{HealLedger, LastOperation};
 use plumb_core::drift::{ApiFailure, Finding};
 use plumb_core::health::HealthStatus;
-use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::status::{AppStatus, SyncCode};
 use plumb_core::sync::OperationPhase;
-use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::compare::verdict_cache::Verdicts;
 use crate::health::history::HealthMemory;
@@ -191,30 +189,6 @@ pub(crate) struct Finished {
     pub(crate) succeeded: bool,
     /// Fingerprint of what Git asked for when it ran; `None` if it is not known.
     pub(crate) desired: Option<Fingerprint>,
-}
-
-/// A short name for a manifest: equal manifests have equal fingerprints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Fingerprint([u8; 16]);
-
-impl Fingerprint {
-    pub(crate) fn of(manifest: &Manifest) -> Self {
-        Self::of_value(manifest.value())
-    }
-
-    pub(crate) fn of_value(value: &Value) -> Self {
-        // Maps are sorted, so equal values have equal texts.
-        let digest = Sha256::digest(value.to_string().as_bytes());
-        let mut short = [0; 16];
-        short.copy_from_slice(&digest[..16]);
-        Self(short)
-    }
-}
-
-impl std::fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
 }
 
 /// The memories of all apps. The queue hands an app to one worker at a time, so a lock is never waited for

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumb_core::app::AppId;
-use plumb_core::object::GroupVersionKind;
+use plumb_core::object::{GroupVersionKind, merge_patch};
 use plumb_core::sync::deletion::finalizers_for;
 use plumb_crd::application as wire;
 use plumb_crd::{Application, Wire};
@@ -15,7 +15,6 @@ use super::write::seconds;
 use crate::apps::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::apps::snapshot::Known;
 use crate::events;
-use crate::merge_patch::merge_patch;
 use crate::operation::active::keep_request_to_end;
 use crate::reconcile::run::Run;
 

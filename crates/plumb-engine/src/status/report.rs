@@ -2,7 +2,7 @@
 
 use plumb_core::app::App;
 use plumb_core::drift::Finding;
-use plumb_core::object::Manifest;
+use plumb_core::object::{Fingerprint, Manifest};
 use plumb_crd::{Application, DriftReport, IllObject};
 use plumb_kube::{ApplyOptions, FieldValidation, OwnWrite};
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::write::seconds;
 use crate::compare::run::Compared;
 use crate::health::check::Ill;
 use crate::reconcile::run::Run;
-use crate::state::app_state::{Fingerprint, Memory};
+use crate::state::app_state::Memory;
 
 /// A report names at most this many objects that are not well.
 const MOST_ILL: usize = 100;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::ObjectOptions;
 use plumb_core::drift::{ApplyAdvice, VerdictStatus};
-use plumb_core::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::object::{Fingerprint, GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::{
     Action, DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, build,
     row_of,
@@ -27,7 +27,7 @@ use crate::operation::active::ActiveOperation;
 use crate::queue::{Look, Trigger};
 use crate::reconcile::run::Run;
 use crate::sources::gather::Gathered;
-use crate::state::app_state::{AttemptRecord, AttemptResult, Fingerprint, Memory};
+use crate::state::app_state::{AttemptRecord, AttemptResult, Memory};
 use crate::sync::automation::is_by_person;
 use crate::sync::executor::step::{Executor, Knowledge};
 use crate::sync::observe;

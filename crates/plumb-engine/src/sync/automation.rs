@@ -8,7 +8,7 @@ use plumb_core::automation::{self, Decision, HealContext, Idle, Item, LastOperat
 use plumb_core::desired::{DesiredObject, ObjectOptions, PruneOption};
 use plumb_core::drift::{DriftClass, Verdict};
 use plumb_core::fields::Owners;
-use plumb_core::object::Manifest;
+use plumb_core::object::{Fingerprint, Manifest};
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus};
 use plumb_core::sync::{OperationPhase, retry_policy};
@@ -23,7 +23,7 @@ use crate::operation::active::{self, ActiveOperation};
 use crate::queue::{Look, Trigger};
 use crate::reconcile::run::Run;
 use crate::sources::gather::Gathered;
-use crate::state::app_state::{AttemptResult, Fingerprint, LastAttempt, Memory};
+use crate::state::app_state::{AttemptResult, LastAttempt, Memory};
 use crate::sync::executor::step::FIELD_MANAGER;
 
 impl Run<'_> {
@@ -257,9 +257,7 @@ fn pruned_before(last: &wire::OperationState) -> Option<Timestamp> {
 /// or marked since then is a live edit, and self-heal's. Both times are of whole seconds, and an app may be made and
 /// synced again within one; whoever else makes an object in that second does not do so in our name.
 fn was_left(live: &Manifest, left_by: Timestamp) -> bool {
-    let created = live.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
-    let created = created.and_then(|text| text.parse::<Timestamp>().ok());
-    created.is_some_and(|created| created <= left_by)
+    live.created_at().is_some_and(|created| created <= left_by)
         && Owners::of(live).entries().iter().any(|entry| entry.manager == FIELD_MANAGER)
 }
 

@@ -78,7 +78,7 @@ fn sight(
     LiveSight {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
-        leaving_since: leaving_since(live),
+        leaving_since: live.deleting_since(),
         has_hook_finalizer: finalizers.iter().any(|entry| entry == HOOK_FINALIZER),
         finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
@@ -97,14 +97,10 @@ fn sight(
     }
 }
 
-fn leaving_since(live: &Manifest) -> Option<Timestamp> {
-    live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?.parse().ok()
-}
-
 /// What keeps an object from getting well, or a namespace from going.
 fn trouble_of(store: &LiveStore, live: &Arc<Manifest>, health: Option<&Health>) -> Option<Trouble> {
     if live.kind() == "Namespace" && live.group().is_empty() && live.is_terminating() {
-        return what_remains(live).map(|what| Trouble { what, since: leaving_since(live) });
+        return what_remains(live).map(|what| Trouble { what, since: live.deleting_since() });
     }
     let health = health.filter(|health| health.status != HealthStatus::Healthy)?;
     trouble(store, live, Some(health.clone()))

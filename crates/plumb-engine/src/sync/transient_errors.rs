@@ -48,7 +48,7 @@ pub(crate) fn passing(error: &WriteError, comes_with_its_kind: impl FnOnce() -> 
 pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Option<String> {
     let key = ObjectKey::new("", "Namespace", None, namespace);
     let live = store.get_whole(&key).await.ok()??;
-    let since = live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?;
+    let since = live.deleting_since()?;
     Some(match what_remains(&live) {
         Some(what) => format!("since {since}: {what}"),
         None => format!("since {since}"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
-use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest};
 use plumb_crd::settings::SecretData;
 use plumb_crd::{AppProject, Application, DriftReport};
 use plumb_kube::{Change, Changes, ObjectEvent, Origin, Role, Selection};
@@ -18,7 +18,7 @@ use crate::cluster::clusters::Noted;
 use crate::cluster::destination::Cluster;
 use crate::engine::Engine;
 use crate::queue::{Look, Trigger};
-use crate::state::app_state::{Fingerprint, Finished, Memory};
+use crate::state::app_state::{Finished, Memory};
 
 /// The `ConfigMaps` that settings are read from.
 pub(crate) const SETTINGS: [&str; 6] = [

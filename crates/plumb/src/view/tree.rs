@@ -183,6 +183,5 @@ impl TreePrinter<'_> {
 }
 
 fn born(object: &Manifest, now: Timestamp) -> String {
-    let at = object.value().pointer("/metadata/creationTimestamp").and_then(Value::as_str);
-    at.and_then(|at| at.parse().ok()).map(|at| age(at, now)).unwrap_or_default()
+    object.created_at().map(|at| age(at, now)).unwrap_or_default()
 }

@@ -1,6 +1,5 @@
 //! Restoring deleted objects.
 
-use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::fixture::{key, time};
