@@ -199,16 +199,6 @@ impl HealLedger {
         self
     }
 
-    /// The ledger without what no longer matters: old heals that never became a fight.
-    #[must_use]
-    pub fn pruned(mut self, limits: &HealLimits, now: Timestamp) -> Self {
-        let matters = limits.window.max(limits.wait_after(1));
-        self.entries.retain(|_, entry| {
-            entry.stopped_at.is_some() || entry.heals.iter().any(|at| is_within(*at, matters, now))
-        });
-        self
-    }
-
     /// Was the fight over this object given up?
     pub fn is_stopped(&self, key: &ObjectKey) -> bool {
         self.entries.get(key).is_some_and(|entry| entry.stopped_at.is_some())

@@ -12,7 +12,7 @@ mod set;
 mod tests;
 
 pub use build::{DesiredContext, RenderedManifest, build};
-pub use complete::Complete;
+pub use complete::{Complete, Incomplete};
 pub use filter::{KindFilter, KindRule};
 pub use options::{DeletePolicy, HookPhase, ObjectOptions, Propagation, PruneOption, Wave};
 pub use problem::DesiredProblem;

@@ -260,7 +260,7 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .filter(|(key, _)| !input.desired.objects.contains_key(*key) && !hooks.contains(*key))
         .filter(|(key, _)| input.request.selects(key))
         .filter_map(|(key, facts)| Some((key, facts, facts.live.as_ref()?)))
-        .filter(|(_, _, live)| live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook)
+        .filter(|(_, _, live)| live.owner == Owner::ThisApp && !live.options.is_hook)
         .collect();
     let skips: Vec<Option<Skip>> =
         extra.iter().map(|(key, facts, live)| why_not_prune(input, key, facts, live)).collect();
@@ -269,7 +269,7 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .facts
         .values()
         .filter_map(|facts| facts.live.as_ref())
-        .filter(|live| live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook)
+        .filter(|live| live.owner == Owner::ThisApp && !live.options.is_hook)
         .count();
     let over_budget = if input.request.automated { input.budget.exceeded(n_prunes, n_objects) } else { None };
 

@@ -60,8 +60,6 @@ pub struct LiveFacts {
     pub options: ObjectOptions,
     /// Whose it is.
     pub owner: Owner,
-    /// Is the tracking mark about this very object (and not a copy of another's)? Always true with labels.
-    pub self_referenced: bool,
     /// Data that would be lost with it, in words: bound volumes in a namespace, instances of a CRD …
     /// Volumes and claims are known by their kind and need no entry.
     pub holds_data: Option<String>,

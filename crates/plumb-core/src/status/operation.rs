@@ -29,12 +29,7 @@ pub enum After {
     /// It goes on.
     GoOn,
     /// It is tried again at this time: plan anew with [`OperationRecord::retried`].
-    RetryAt {
-        /// When.
-        at: Timestamp,
-        /// Resolve the revision anew.
-        refresh: bool,
-    },
+    RetryAt(Timestamp),
     /// It is over: write the record and clear `operation` in one patch.
     Ended,
 }
@@ -147,9 +142,9 @@ impl OperationRecord {
             AfterFailure::Ended { phase, message } => {
                 (Self { phase, message, finished_at, ..self }, After::Ended)
             }
-            AfterFailure::Retry { at, retries, message, refresh } => {
+            AfterFailure::Retry { at, retries, message } => {
                 let phase = OperationPhase::Running;
-                (Self { phase, message, finished_at, retries, ..self }, After::RetryAt { at, refresh })
+                (Self { phase, message, finished_at, retries, ..self }, After::RetryAt(at))
             }
         }
     }

@@ -131,7 +131,7 @@ fn a_retry_waits_with_results_and_starts_without() {
     assert_eq!(waiting.phase, OperationPhase::Running);
     assert!(waiting.finished_at.is_some());
     assert_eq!(waiting.message, "the cluster is away. Retrying attempt #1 at 12:00PM.");
-    assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:00:05Z"), refresh: false });
+    assert_eq!(after, After::RetryAt(time("2026-11-15T12:00:05Z")));
     let (superseded, after) = waiting.superseded("fedcba9", now());
     assert_eq!((superseded.phase, after), (OperationPhase::Failed, After::Ended));
     assert!(superseded.message.starts_with("superseded by fedcba9, because"), "{}", superseded.message);
@@ -176,7 +176,7 @@ fn waits_are_capped_and_never_overflow() {
     let record = OperationRecord { retries: u32::MAX - 1, ..begun() };
     let (record, after) = record.erred("x", &policy, now());
     assert_eq!(record.retries, u32::MAX);
-    assert_eq!(after, After::RetryAt { at: time("2026-11-15T12:03:00Z"), refresh: true });
+    assert_eq!(after, After::RetryAt(time("2026-11-15T12:03:00Z")));
 }
 
 #[test]

@@ -55,23 +55,6 @@ pub enum Verb {
     ReleaseHook,
 }
 
-impl Verb {
-    /// Must the live object be stored in a tombstone first?
-    pub fn needs_tombstone(&self) -> bool {
-        match self {
-            Self::Prune { .. }
-            | Self::Apply {
-                how: HowToApply::Recreate | HowToApply::ServerSideOrRecreate,
-                dry_run: false,
-                ..
-            } => true,
-            Self::Apply { .. } | Self::ApplyManifest { .. } | Self::DeleteHook { .. } | Self::ReleaseHook => {
-                false
-            }
-        }
-    }
-}
-
 /// What the executor answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOutcome {

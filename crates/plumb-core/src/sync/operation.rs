@@ -41,8 +41,6 @@ pub enum AfterFailure {
         retries: u32,
         /// For `operationState.message`.
         message: String,
-        /// Resolve the revision anew.
-        refresh: bool,
     },
 }
 
@@ -73,7 +71,7 @@ pub fn after_failure(last: &Try<'_>, policy: &RetryPolicy) -> AfterFailure {
     let at = last.ended_at.saturating_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX));
     let at = at.unwrap_or(Timestamp::MAX);
     let message = format!("{}. Retrying attempt #{retries} at {}.", last.message, clock_time(at));
-    AfterFailure::Retry { at, retries, message, refresh: policy.refresh }
+    AfterFailure::Retry { at, retries, message }
 }
 
 /// The wait before try number `n` (from 0).

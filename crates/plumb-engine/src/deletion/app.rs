@@ -173,7 +173,6 @@ impl Run<'_> {
                         manifest: Arc::clone(live),
                         options: ObjectOptions::parse(live),
                         owner: Owner::ThisApp,
-                        self_referenced: true,
                         holds_data: None,
                     }),
                     in_sync: false,

@@ -93,7 +93,7 @@ impl Run<'_> {
                 self.count_ended(&active);
                 self.write_ended(application, &active).await;
             }
-            After::RetryAt { at, .. } => {
+            After::RetryAt(at) => {
                 active.retry_at = Some(at);
                 if let Ok(app) = &self.known.app {
                     self.wake_at(app, Trigger::new(Look::Live, "retry"), at);

@@ -162,7 +162,6 @@ impl Run<'_> {
                     manifest: Arc::clone(live),
                     options: ObjectOptions::parse(live),
                     owner: compared.owners.get(key).cloned().unwrap_or(Owner::Nobody),
-                    self_referenced: true,
                     holds_data: if verdict.requires_pruning {
                         ground.settings.protects(key).or_else(|| holds_data(store, live))
                     } else {
@@ -460,7 +459,7 @@ impl Run<'_> {
     fn follow(&self, app: &App, active: &mut ActiveOperation, after: &After) {
         match after {
             After::GoOn => {}
-            After::RetryAt { at, .. } => {
+            After::RetryAt(at) => {
                 active.retry_at = Some(*at);
                 let look = if active.resolves_anew() { Look::GitNow } else { Look::Live };
                 self.wake_at(app, Trigger::new(look, "retry"), *at);

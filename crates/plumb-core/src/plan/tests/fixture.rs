@@ -12,7 +12,7 @@
 //! More words on an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
 //! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `paused`, `terminating`, `data=…`,
 //! `live-options=Replace=true` (only the live object asks for it), `unreleased` (held by the hook finalizer),
-//! `created=TIME`, `copied` (the tracking mark is another object's), `generate` (`generateName`), `ns=other`,
+//! `created=TIME`, `generate` (`generateName`), `ns=other`,
 //! `collected`, `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
 //! `unproven` and `budget off` set the rest.
 
@@ -139,7 +139,6 @@ impl Fixture {
                 Some(("gone", app)) => Owner::Other { app: app.to_owned(), renders: false },
                 Some((other, _)) => panic!("no such owner: {other}"),
             },
-            self_referenced: !has("copied"),
             holds_data: value("data").map(str::to_owned),
         });
         let facts = ObjectFacts {

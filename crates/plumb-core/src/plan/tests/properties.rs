@@ -30,7 +30,6 @@ fn line(index: usize) -> impl Strategy<Value = String> {
         1 => Just("owner=gone:shop"),
         1 => Just("owner=nobody"),
         1 => Just("also=shop"),
-        1 => Just("copied"),
         1 => Just("paused"),
         1 => Just("terminating"),
         1 => Just("defines=example.com/Widget"),
@@ -122,7 +121,7 @@ proptest! {
             prop_assert!(fixture.request.prune && fixture.request.selects(key));
             prop_assert!(fixture.deletions.as_ref().is_ok_and(|proof| proof.has_left(key)));
             prop_assert!(!fixture.desired.objects.contains_key(key));
-            prop_assert!(live.owner == Owner::ThisApp && live.self_referenced && !live.options.is_hook);
+            prop_assert!(live.owner == Owner::ThisApp && !live.options.is_hook);
             prop_assert!(live.options.prune != Some(crate::desired::PruneOption::Never));
             prop_assert!(facts.also_rendered_by.is_none() && facts.paused.is_none());
         }

@@ -21,7 +21,6 @@ fn what_left_git_is_pruned_only_if_asked_and_allowed() {
         live ConfigMap moved also=shop
         live ConfigMap theirs owner=other:shop
         live ConfigMap nobodys owner=nobody
-        live ConfigMap copy copied
         live ConfigMap held paused
         live Job hook hook=PostSync
         live ConfigMap kept helm-policy=keep

@@ -21,7 +21,7 @@ pub(super) fn cascade(
     let mut left: Vec<(&ObjectKey, &LiveFacts)> = Vec::new();
     for (key, facts) in deletion.objects {
         let Some(live) = &facts.live else { continue };
-        if live.owner != Owner::ThisApp || !live.self_referenced || is_deletion_hook(live) {
+        if live.owner != Owner::ThisApp || is_deletion_hook(live) {
             continue;
         }
         match why_kept(deletion, key, facts, live) {

@@ -184,7 +184,6 @@ fn some_objects_stay() {
         live ConfigMap kept helm-policy=keep
         live ConfigMap moved also=shop
         live ConfigMap theirs owner=other:shop
-        live ConfigMap copy copied
         live CustomResourceDefinition widgets.example.com
         live Application itself
         live Application child

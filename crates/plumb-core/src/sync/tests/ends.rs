@@ -273,13 +273,11 @@ fn the_announced_wait_is_kept() {
                 at: 2026-11-15T13:00:03Z,
                 retries: 1,
                 message: "one or more objects failed to apply. Retrying attempt #1 at 1:00PM.",
-                refresh: true,
             },
             Retry {
                 at: 2026-11-15T13:00:08Z,
                 retries: 2,
                 message: "one or more objects failed to apply. Retrying attempt #2 at 1:00PM.",
-                refresh: true,
             },
             Ended {
                 phase: Failed,

@@ -159,7 +159,6 @@ impl World {
                 options: crate::desired::ObjectOptions::parse(&manifest),
                 manifest: Arc::new(manifest),
                 owner,
-                self_referenced: was.is_none_or(|live| live.self_referenced),
                 holds_data: was.and_then(|live| live.holds_data.clone()),
             };
             let known = before.cloned().unwrap_or_default();
