@@ -12,8 +12,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use plumb_core::health::{
-    Event, LogTail, Node, Past, Patience, Record, assess, chain, essence, explained, general_reading,
-    looping_since, promised_secret, since, standing, stuck, webhook_services,
+    Event, HealthHistory, HealthRecord, LogTail, Node, ProgressLimits, assess, chain, essence,
+    expected_secret, explained, general_reading, looping_since, since, standing, stuck, webhook_services,
 };
 use plumb_core::object::Manifest;
 use proptest::prelude::*;
@@ -196,7 +196,7 @@ proptest! {
         let now = Timestamp::from_second(seconds).expect("in range");
         let health = assess(&object);
         prop_assert_eq!(&health, &assess(&object));
-        let _ = (standing(&object), general_reading(&object), promised_secret(&object), webhook_services(&object));
+        let _ = (standing(&object), general_reading(&object), expected_secret(&object), webhook_services(&object));
         let mut node = Node::leaf(&object);
         node.children = vec![Node::leaf(&object)];
         let (reason, message) = kind.clone();
@@ -205,13 +205,13 @@ proptest! {
         let causes = chain(&node);
         let _ = (causes.iter().map(ToString::to_string).collect::<String>(), essence(&causes));
         if let Some(health) = health {
-            let known = since(&object, &health, Past::default(), now).with_events(&node.events);
+            let known = since(&object, &health, HealthHistory::default(), now).with_events(&node.events);
             prop_assert!(known.at <= now);
-            let noted = Record::next(None, &object, &health, &known, now);
-            let again = since(&object, &health, Past { record: noted.as_ref(), last_look: None }, now);
+            let noted = HealthRecord::next(None, &object, &health, &known, now);
+            let again = since(&object, &health, HealthHistory { record: noted.as_ref(), last_look: None }, now);
             prop_assert!(noted.is_none() || again.at == known.at, "what was noted is believed");
             prop_assert!(looping_since(&object, now).is_none_or(|at| at <= now));
-            if let Some(stuck) = stuck(&node, &health, known, &Patience::default(), now) {
+            if let Some(stuck) = stuck(&node, &health, known, &ProgressLimits::default(), now) {
                 prop_assert!(stuck.for_so_long > stuck.normal);
                 let _ = stuck.to_string();
             }

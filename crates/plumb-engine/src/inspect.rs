@@ -14,7 +14,7 @@ use plumb_core::app::{App, ClusterRef};
 use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::drift::{Autoscaler, LiveOwner, Verdict};
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
-use plumb_core::tracking::{Claim, claim};
+use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::settings::SecretData;
 use plumb_crd::{AppProject, Application, to_app, to_operation};
@@ -262,15 +262,16 @@ impl Desk {
         let mut cases = BTreeMap::new();
         for (key, live) in found {
             let live = live?.map(Arc::new);
-            let mark = live.as_deref().map(|live| claim(live, &ground.instance, &ground.settings.tracking));
+            let mark =
+                live.as_deref().map(|live| tracked_by(live, &ground.instance, &ground.settings.tracking));
             let wanted = desired.get(&key).cloned();
-            if wanted.is_none() && mark != Some(Claim::Ours) {
+            if wanted.is_none() && mark != Some(TrackedBy::Ours) {
                 continue;
             }
             let owner = match mark {
-                None | Some(Claim::Ours | Claim::AppliedCrd) => LiveOwner::ThisApp,
-                Some(Claim::Other { app }) => LiveOwner::App(app),
-                Some(Claim::Copied { .. } | Claim::Nobody) => LiveOwner::Nobody,
+                None | Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => LiveOwner::ThisApp,
+                Some(TrackedBy::Other { app }) => LiveOwner::App(app),
+                Some(TrackedBy::Copied { .. } | TrackedBy::Nobody) => LiveOwner::Nobody,
             };
             let place = (key.namespace.clone(), key.kind.clone(), key.name.clone());
             let case = Case {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{HealContext, HealLedger, HealLimits, Standing, Stopped};
+use super::{HealContext, HealLedger, HealLimits, HealState, Stopped};
 use crate::app::{Automation, SelectedObject, Source};
 use crate::object::ObjectKey;
 use crate::status::SyncCode;
@@ -79,13 +79,13 @@ pub struct LastOperation {
 
 /// What happens now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Evaluation {
     /// Start, wait, refuse or do nothing.
     pub decision: Decision,
     /// Objects over which a tug of war was given up, for class `TugOfWar` and a condition each.
     pub stopped: Vec<Stopped>,
     /// Decide again at this time if nothing happens before.
-    pub wake_at: Option<Timestamp>,
+    pub next_check: Option<Timestamp>,
 }
 
 /// Start, wait, refuse or do nothing.
@@ -151,21 +151,21 @@ pub enum StartKind {
 }
 
 /// Decides whether a sync starts by itself.
-pub fn decide(situation: &Situation<'_>, now: Timestamp) -> Verdict {
+pub fn decide(situation: &Situation<'_>, now: Timestamp) -> Evaluation {
     let heals = Heals::sort(situation, now);
-    let mut wake_at = heals.next_turn;
+    let mut next_check = heals.next_turn;
     let decision = match idle(situation, now) {
         Err(Idle::Paused) => {
-            wake_at = situation.paused_until;
+            next_check = situation.paused_until;
             Decision::Nothing(Idle::Paused)
         }
         Err(why) => {
-            wake_at = None;
+            next_check = None;
             Decision::Nothing(why)
         }
         Ok(automation) => start(situation, automation, &heals),
     };
-    Verdict { decision, stopped: heals.stopped, wake_at }
+    Evaluation { decision, stopped: heals.stopped, next_check }
 }
 
 /// The automation, if it may act at all.
@@ -296,20 +296,20 @@ impl Heals {
                 continue;
             }
             // A fight that was given up is told for as long as it lasts, though nothing can heal it any more.
-            let standing = situation.ledger.standing(&item.key, &item.context, &situation.limits, now);
+            let standing = situation.ledger.state_of(&item.key, &item.context, &situation.limits, now);
             let can_heal = (item.is_behind || item.can_heal) && (may_prune || !item.requires_pruning);
             match standing {
-                Standing::Stopped(stopped) => heals.stopped.push(stopped),
-                Standing::Free if can_heal => {
+                HealState::Stopped(stopped) => heals.stopped.push(stopped),
+                HealState::Free if can_heal => {
                     heals.free.push(SelectedObject::of(&item.key));
                     if item.is_behind {
                         heals.behind.push(SelectedObject::of(&item.key));
                     }
                 }
-                Standing::BackOff { until } if can_heal => {
+                HealState::BackOff { until } if can_heal => {
                     heals.next_turn = Some(heals.next_turn.map_or(until, |turn| turn.min(until)));
                 }
-                Standing::Free | Standing::BackOff { .. } => {}
+                HealState::Free | HealState::BackOff { .. } => {}
             }
         }
         heals

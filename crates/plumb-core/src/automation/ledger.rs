@@ -58,11 +58,11 @@ pub struct HealContext {
 /// Heals by object. It may be stored and read back; losing it only means that a fight gets five more rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HealLedger {
-    entries: BTreeMap<ObjectKey, Entry>,
+    entries: BTreeMap<ObjectKey, HealEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct HealEntry {
     context: HealContext,
     heals: VecDeque<Timestamp>,
     stopped_at: Option<Timestamp>,
@@ -70,7 +70,7 @@ struct Entry {
 
 /// May an object be healed?
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HealState {
     /// Now.
     Free,
     /// Not before this time.
@@ -112,18 +112,18 @@ impl Stopped {
 
 impl HealLedger {
     /// May this object be healed at `now`, given what the difference is about?
-    pub fn standing(
+    pub fn state_of(
         &self,
         key: &ObjectKey,
         context: &HealContext,
         limits: &HealLimits,
         now: Timestamp,
-    ) -> Standing {
+    ) -> HealState {
         let Some(entry) = self.entries.get(key).filter(|entry| entry.context.is_same_fight(context)) else {
-            return Standing::Free;
+            return HealState::Free;
         };
         let stopped = |since| {
-            Standing::Stopped(Stopped {
+            HealState::Stopped(Stopped {
                 key: key.clone(),
                 opponent: entry.context.opponent.clone(),
                 fields: entry.context.fields.clone(),
@@ -139,12 +139,12 @@ impl HealLedger {
             return stopped(now);
         }
         // A wait may be longer than the window in which rounds are counted.
-        let Some(last) = entry.heals.back() else { return Standing::Free };
+        let Some(last) = entry.heals.back() else { return HealState::Free };
         let wait = limits.wait_after(recent);
         let until = last.saturating_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX));
         match until {
-            Ok(until) if until > now => Standing::BackOff { until },
-            Ok(_) | Err(_) => Standing::Free,
+            Ok(until) if until > now => HealState::BackOff { until },
+            Ok(_) | Err(_) => HealState::Free,
         }
     }
 
@@ -157,9 +157,9 @@ impl HealLedger {
         limits: &HealLimits,
         now: Timestamp,
     ) -> Self {
-        let entry = self.entries.entry(key.clone()).or_insert_with(|| Entry::new(context.clone()));
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| HealEntry::new(context.clone()));
         if !entry.context.is_same_fight(context) {
-            *entry = Entry::new(context.clone());
+            *entry = HealEntry::new(context.clone());
         }
         if context.opponent.is_some() {
             entry.context = context.clone();
@@ -211,7 +211,7 @@ impl HealLedger {
     }
 }
 
-impl Entry {
+impl HealEntry {
     fn new(context: HealContext) -> Self {
         Self { context, heals: VecDeque::new(), stopped_at: None }
     }

@@ -9,5 +9,5 @@ mod ledger;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decision, Idle, Item, LastOperation, Situation, StartKind, SyncStart, Verdict, decide};
-pub use ledger::{HealContext, HealLedger, HealLimits, Standing, Stopped};
+pub use decide::{Decision, Evaluation, Idle, Item, LastOperation, Situation, StartKind, SyncStart, decide};
+pub use ledger::{HealContext, HealLedger, HealLimits, HealState, Stopped};

@@ -107,7 +107,7 @@ fn decided_with(words: &str, ledger: &HealLedger, now: Timestamp) -> String {
         Decision::Refuse(message) => format!("refuse: {message}"),
         Decision::Nothing(why) => format!("{why:?}"),
     };
-    let wake = verdict.wake_at.map(|at| format!(" (again at {at})")).unwrap_or_default();
+    let wake = verdict.next_check.map(|at| format!(" (again at {at})")).unwrap_or_default();
     let stopped: Vec<String> =
         verdict.stopped.iter().map(|stopped| format!(" [{}]", stopped.message())).collect();
     format!("{decision}{wake}{}", stopped.concat())
@@ -211,7 +211,7 @@ fn fight(opponent: &str, until: &str) -> (HealLedger, Vec<String>) {
             ledger = ledger.healed(&red, &context(opponent), &limits, now);
             heals.push(now.to_string());
         }
-        if let Standing::Stopped(stopped) = ledger.standing(&red, &context(opponent), &limits, now) {
+        if let HealState::Stopped(stopped) = ledger.state_of(&red, &context(opponent), &limits, now) {
             ledger = ledger.stopped(&stopped);
         }
         now += SignedDuration::from_millis(500);
@@ -246,19 +246,19 @@ fn a_fight_goes_on_when_git_the_rules_or_the_opponent_change() {
     let (ledger, _) = fight("night-scaler", "2026-11-15T12:01:00Z");
     let (red, limits, at) = (key("ConfigMap", "red"), HealLimits::default(), time("2026-11-15T12:01:00Z"));
     let same = context("night-scaler");
-    assert!(matches!(ledger.standing(&red, &same, &limits, at), Standing::Stopped(_)));
+    assert!(matches!(ledger.state_of(&red, &same, &limits, at), HealState::Stopped(_)));
     let git = HealContext { desired: "git-2".to_owned(), ..same.clone() };
-    assert_eq!(ledger.standing(&red, &git, &limits, at), Standing::Free);
-    assert_eq!(ledger.standing(&red, &context("someone"), &limits, at), Standing::Free);
+    assert_eq!(ledger.state_of(&red, &git, &limits, at), HealState::Free);
+    assert_eq!(ledger.state_of(&red, &context("someone"), &limits, at), HealState::Free);
     let unknown = HealContext { opponent: None, ..same.clone() };
-    assert!(matches!(ledger.standing(&red, &unknown, &limits, at), Standing::Stopped(_)));
+    assert!(matches!(ledger.state_of(&red, &unknown, &limits, at), HealState::Stopped(_)));
     let by_hand = ledger.clone().forgotten([&red]);
-    assert_eq!(by_hand.standing(&red, &same, &limits, at), Standing::Free);
+    assert_eq!(by_hand.state_of(&red, &same, &limits, at), HealState::Free);
     let in_sync = ledger.clone().settled([&red]);
-    assert_eq!(in_sync.standing(&red, &same, &limits, at), Standing::Free);
+    assert_eq!(in_sync.state_of(&red, &same, &limits, at), HealState::Free);
     let later = time("2026-11-16T12:00:00Z");
     assert!(
-        matches!(ledger.standing(&red, &same, &limits, later), Standing::Stopped(_)),
+        matches!(ledger.state_of(&red, &same, &limits, later), HealState::Stopped(_)),
         "time alone does not end a stop"
     );
 }
@@ -271,7 +271,7 @@ fn the_waits_are_what_the_limits_say() {
         (0..4)
             .map(|_| {
                 ledger = std::mem::take(&mut ledger).healed(&red, &context("ada"), limits, at);
-                let Standing::BackOff { until } = ledger.standing(&red, &context("ada"), limits, at) else {
+                let HealState::BackOff { until } = ledger.state_of(&red, &context("ada"), limits, at) else {
                     return 0;
                 };
                 let wait = until.duration_since(at).as_secs();
@@ -296,7 +296,7 @@ fn the_waits_are_what_the_limits_say() {
     let long = limits(3600, 1, 7200);
     let ledger = HealLedger::default().healed(&red, &context("ada"), &long, at);
     let soon = at + SignedDuration::from_mins(59);
-    assert!(matches!(ledger.standing(&red, &context("ada"), &long, soon), Standing::BackOff { .. }));
+    assert!(matches!(ledger.state_of(&red, &context("ada"), &long, soon), HealState::BackOff { .. }));
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn edits_far_apart_are_no_fight() {
     let mut ledger = HealLedger::default();
     let mut at = now();
     for _ in 0..20 {
-        assert_eq!(ledger.standing(&red, &context("ada"), &limits, at), Standing::Free);
+        assert_eq!(ledger.state_of(&red, &context("ada"), &limits, at), HealState::Free);
         ledger = ledger.healed(&red, &context("ada"), &limits, at);
         at += SignedDuration::from_mins(3);
     }
@@ -321,8 +321,8 @@ fn waits_grow_up_to_the_longest() {
     let mut at = now();
     for _ in 0..6 {
         ledger = ledger.healed(&red, &context("ada"), &limits, at);
-        match ledger.standing(&red, &context("ada"), &limits, at) {
-            Standing::BackOff { until } => {
+        match ledger.state_of(&red, &context("ada"), &limits, at) {
+            HealState::BackOff { until } => {
                 waits.push(until.duration_since(at).as_secs());
                 at = until;
             }

@@ -117,7 +117,7 @@ fn list_items(value: Value) -> Result<Vec<Value>, Value> {
 }
 
 /// A manifest whose namespace is settled.
-struct Entry {
+struct Candidate {
     kind: GroupKind,
     /// `None` for an object that leaves its name to the server.
     key: Option<ObjectKey>,
@@ -132,7 +132,7 @@ fn settle(
     origin: Option<Origin>,
     announced: &Scopes,
     context: &DesiredContext<'_>,
-) -> Entry {
+) -> Candidate {
     let kind = manifest.gvk().group_kind();
     let scope = context.scopes.get(&kind).or_else(|| announced.get(&kind)).unwrap_or(Scope::Namespaced);
     let placed = match (scope, manifest.namespace(), context.destination_namespace) {
@@ -142,7 +142,7 @@ fn settle(
     };
     let options = ObjectOptions::parse(&placed);
     let manifest = tracking::mark(placed, context.app, context.destination_namespace, context.tracking);
-    Entry { kind, key: manifest.key(), scope, manifest, options, origin }
+    Candidate { kind, key: manifest.key(), scope, manifest, options, origin }
 }
 
 fn has_namespace_field(manifest: &Manifest) -> bool {
@@ -150,7 +150,7 @@ fn has_namespace_field(manifest: &Manifest) -> bool {
 }
 
 /// What is wrong with one object that stays in the set, or that cannot.
-fn report(entry: &Entry, problems: &mut Vec<DesiredProblem>) {
+fn report(entry: &Candidate, problems: &mut Vec<DesiredProblem>) {
     for map in ["labels", "annotations"] {
         let place = FieldPath::root().field("metadata").field(map);
         let fields = place.find(entry.manifest.value()).and_then(Value::as_object);
@@ -178,8 +178,8 @@ fn report(entry: &Entry, problems: &mut Vec<DesiredProblem>) {
 }
 
 /// Which keys came more than once.
-fn repeated(entries: &[Entry]) -> Vec<DesiredProblem> {
-    let mut by_key: BTreeMap<&ObjectKey, Vec<&Entry>> = BTreeMap::new();
+fn repeated(entries: &[Candidate]) -> Vec<DesiredProblem> {
+    let mut by_key: BTreeMap<&ObjectKey, Vec<&Candidate>> = BTreeMap::new();
     for entry in entries {
         if let Some(key) = &entry.key {
             by_key.entry(key).or_default().push(entry);
@@ -197,9 +197,9 @@ fn repeated(entries: &[Entry]) -> Vec<DesiredProblem> {
 }
 
 /// The last entry of each key, and every entry without one, in the order of the source.
-fn last_of_each(entries: Vec<Entry>) -> Vec<Entry> {
+fn last_of_each(entries: Vec<Candidate>) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
-    let mut last: Vec<Entry> = entries
+    let mut last: Vec<Candidate> = entries
         .into_iter()
         .rev()
         .filter(|entry| entry.key.as_ref().is_none_or(|key| seen.insert(key.clone())))
@@ -208,8 +208,8 @@ fn last_of_each(entries: Vec<Entry>) -> Vec<Entry> {
     last
 }
 
-fn insert(entry: Entry, set: &mut DesiredSet) {
-    let Entry { key, manifest, options, origin, .. } = entry;
+fn insert(entry: Candidate, set: &mut DesiredSet) {
+    let Candidate { key, manifest, options, origin, .. } = entry;
     if options.is_hook {
         if key.is_some() || manifest.generate_name().is_some() {
             let namespace = manifest.namespace().map(str::to_owned);

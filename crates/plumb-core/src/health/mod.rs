@@ -13,7 +13,7 @@ mod assess;
 mod builtin;
 mod cause;
 mod general;
-mod promise;
+mod expected_secret;
 mod read;
 mod redact;
 mod rules;
@@ -25,8 +25,10 @@ pub use aggregate::{Member, Role, aggregate};
 pub use assess::{Custom, HOOK_FINALIZER, assess, assess_with, general_reading, pending_deletion, standing};
 pub use builtin::webhook::{Backing, assess_webhook, webhook_services};
 pub use cause::{Cause, End, Event, LogTail, Node, Symptom, chain, essence, explained, is_bad_wait};
-pub use promise::{Kept, Ownership, Promise, promised_secret, with_promise};
-pub use since::{KnownFrom, Past, Patience, Record, Since, in_words, looping_since, since};
+pub use expected_secret::{ExpectedSecret, SecretOwner, SecretState, expected_secret, with_secret};
+pub use since::{
+    HealthHistory, HealthRecord, KnownFrom, ProgressLimits, Since, in_words, looping_since, since,
+};
 pub use stuck::{Stuck, stuck};
 
 use status::Answer;

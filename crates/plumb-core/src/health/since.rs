@@ -13,7 +13,7 @@ use crate::object::{GroupKind, Manifest};
 
 /// What was noted about an object when it was last judged. It outlives a restart of plumb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct HealthRecord {
     /// How it was.
     pub status: HealthStatus,
     /// Since when.
@@ -30,7 +30,7 @@ pub struct Record {
 /// One that was well for so long has recovered; the kubelet forgets its back-off after the same time.
 const RECOVERED: SignedDuration = SignedDuration::from_mins(10);
 
-impl Record {
+impl HealthRecord {
     /// What to note about an object that was just judged; `None`: nothing to remember.
     pub fn next(
         before: Option<&Self>,
@@ -90,9 +90,9 @@ pub struct Since {
 
 /// What is known of an object from earlier looks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Past<'memory> {
+pub struct HealthHistory<'memory> {
     /// What was noted; nothing is noted about an object that is well.
-    pub record: Option<&'memory Record>,
+    pub record: Option<&'memory HealthRecord>,
     /// When all of the app was last looked at. An object that was there then, and about which nothing was noted, was
     /// well.
     pub last_look: Option<Timestamp>,
@@ -126,7 +126,7 @@ pub enum KnownFrom {
 /// A record of the same status is believed: conditions change while a rollout goes on, without the object
 /// leaving its state. Without one, the newest change of a condition is when it came to be so, but not before the last
 /// time that it was seen to be well: the conditions of a Deployment that is rolled out anew are as old as it is.
-pub fn since(object: &Manifest, health: &Health, past: Past<'_>, now: Timestamp) -> Since {
+pub fn since(object: &Manifest, health: &Health, past: HealthHistory<'_>, now: Timestamp) -> Since {
     if let Some(record) = past.record.filter(|record| record.goes_on(object, health, now)) {
         let is_certain = !matches!(record.known_from, KnownFrom::Write | KnownFrom::Seen);
         let known_from = if is_certain { KnownFrom::Record } else { record.known_from };
@@ -234,20 +234,20 @@ pub fn looping_since(pod: &Manifest, now: Timestamp) -> Option<Timestamp> {
 
 /// How long objects may be on their way before somebody should look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct ProgressLimits {
     /// For kinds that are not listed.
     pub default: SignedDuration,
     /// By kind.
     pub by_kind: BTreeMap<GroupKind, SignedDuration>,
 }
 
-impl Default for Patience {
+impl Default for ProgressLimits {
     fn default() -> Self {
         Self { default: SignedDuration::from_mins(15), by_kind: BTreeMap::new() }
     }
 }
 
-impl Patience {
+impl ProgressLimits {
     /// How long this object may be on its way. A deadline that the object sets itself is respected: until then it
     /// is what its author expects.
     pub fn with(&self, object: &Manifest) -> SignedDuration {
@@ -318,14 +318,14 @@ mod tests {
         Manifest::new(object).expect("an object")
     }
 
-    fn past(record: Option<&Record>) -> Past<'_> {
-        Past { record, last_look: None }
+    fn past(record: Option<&HealthRecord>) -> HealthHistory<'_> {
+        HealthHistory { record, last_look: None }
     }
 
     #[test]
     fn a_rollout_of_what_was_well_begins_when_it_was_last_seen_well() {
         let health = Health::progressing("");
-        let past = Past { record: None, last_look: Some(at("09:40:00")) };
+        let past = HealthHistory { record: None, last_look: Some(at("09:40:00")) };
         let found = since(&deployment(&json!({})), &health, past, at("10:00:00"));
         assert_eq!(found, Since { at: at("09:40:00"), known_from: KnownFrom::LastLook });
         let well = since(&deployment(&json!({})), &Health::healthy(""), past, at("10:00:00"));
@@ -336,7 +336,7 @@ mod tests {
         // After a restart: the last step forward of a rollout, and the write of a spec that nobody has seen yet.
         let stepped = json!({"status": {"conditions": [{"type": "Progressing", "status": "True",
             "lastTransitionTime": "2026-03-01T08:00:10Z", "lastUpdateTime": "2026-03-01T09:55:00Z"}]}});
-        let found = since(&deployment(&stepped), &health, Past::default(), at("10:00:00"));
+        let found = since(&deployment(&stepped), &health, HealthHistory::default(), at("10:00:00"));
         assert_eq!(found, Since { at: at("09:55:00"), known_from: KnownFrom::Condition });
         let unseen = json!({
             "metadata": {"generation": 2, "managedFields": [
@@ -345,7 +345,10 @@ mod tests {
             "status": {"observedGeneration": 1, "conditions": [
                 {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-01T08:00:10Z"}]},
         });
-        assert_eq!(since(&deployment(&unseen), &health, Past::default(), at("10:00:00")).at, at("09:58:00"));
+        assert_eq!(
+            since(&deployment(&unseen), &health, HealthHistory::default(), at("10:00:00")).at,
+            at("09:58:00")
+        );
     }
 
     #[test]
@@ -353,7 +356,7 @@ mod tests {
         let health = Health::progressing("");
         let written = json!({"status": {}, "metadata": {"creationTimestamp": "2026-03-01T08:00:00Z",
             "managedFields": [{"manager": "a", "time": "2026-03-01T08:00:00Z"}, {"manager": "b", "time": "2026-03-01T09:30:00Z"}]}});
-        let found = since(&deployment(&written), &health, Past::default(), at("10:00:00"));
+        let found = since(&deployment(&written), &health, HealthHistory::default(), at("10:00:00"));
         assert_eq!(found, Since { at: at("09:30:00"), known_from: KnownFrom::Write });
         let event = |is_warning, first: &str| Event {
             is_warning,
@@ -365,7 +368,7 @@ mod tests {
         let told =
             found.with_events(&[event(false, "08:30:00"), event(true, "09:20:00"), event(true, "09:10:00")]);
         assert_eq!(told, Since { at: at("09:10:00"), known_from: KnownFrom::Event });
-        let record = Record::next(None, &deployment(&written), &health, &found, at("10:00:00"));
+        let record = HealthRecord::next(None, &deployment(&written), &health, &found, at("10:00:00"));
         let later = since(&deployment(&written), &health, past(record.as_ref()), at("10:05:00"));
         assert_eq!(
             later.with_events(&[event(true, "09:10:00")]).at,
@@ -379,18 +382,21 @@ mod tests {
     #[test]
     fn the_newest_condition_tells_when_it_began() {
         let health = Health::progressing("");
-        let found = since(&deployment(&json!({})), &health, Past::default(), at("10:00:00"));
+        let found = since(&deployment(&json!({})), &health, HealthHistory::default(), at("10:00:00"));
         assert_eq!(found, Since { at: at("09:10:00"), known_from: KnownFrom::Condition });
-        let early = since(&deployment(&json!({})), &health, Past::default(), at("09:05:00"));
+        let early = since(&deployment(&json!({})), &health, HealthHistory::default(), at("09:05:00"));
         assert_eq!(early.at, at("09:00:00"), "a condition from the future is not believed");
         let bare = deployment(&json!({"status": {}}));
-        assert_eq!(since(&bare, &health, Past::default(), at("10:00:00")).known_from, KnownFrom::Creation);
+        assert_eq!(
+            since(&bare, &health, HealthHistory::default(), at("10:00:00")).known_from,
+            KnownFrom::Creation
+        );
     }
 
     #[test]
     fn a_record_of_the_same_status_outlives_changes_of_conditions() {
         let health = Health::progressing("");
-        let record = |status, since| Record {
+        let record = |status, since| HealthRecord {
             status,
             since: at(since),
             known_from: KnownFrom::Record,
@@ -411,9 +417,9 @@ mod tests {
     #[test]
     fn a_moment_of_wellness_does_not_end_an_illness() {
         let object = deployment(&json!({"status": {}}));
-        let judge = |before: Option<&Record>, health: &Health, now: &str| {
+        let judge = |before: Option<&HealthRecord>, health: &Health, now: &str| {
             let since = since(&object, health, past(before), at(now));
-            (since.at, Record::next(before, &object, health, &since, at(now)))
+            (since.at, HealthRecord::next(before, &object, health, &since, at(now)))
         };
         let ill = Health::progressing("");
         let (began, noted) = judge(None, &ill, "08:00:10");
@@ -423,7 +429,7 @@ mod tests {
         let (_, recovered) = judge(noted.as_ref(), &Health::healthy(""), "09:10:00");
         assert_eq!(recovered, None);
         let newer = deployment(&json!({"status": {}, "metadata": {"name": "web", "generation": 2}}));
-        let older = noted.map(|noted| Record { generation: Some(1), ..noted });
+        let older = noted.map(|noted| HealthRecord { generation: Some(1), ..noted });
         let found = since(&newer, &ill, past(older.as_ref()), at("09:05:00"));
         assert_eq!(found.at, at("09:05:00"), "a new spec is a new try");
     }
@@ -448,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_deadline_of_its_own_is_respected() {
-        let patience = Patience::default();
+        let patience = ProgressLimits::default();
         let health = Health::progressing("");
         let began = Since { at: at("09:00:00"), known_from: KnownFrom::Record };
         let overdue = |object: &Manifest, now: &str| patience.overdue(object, &health, &began, at(now));
@@ -460,7 +466,8 @@ mod tests {
         assert_eq!(overdue(&slow, "10:01:00"), Some(SignedDuration::from_mins(1)));
         assert_eq!(patience.overdue(&plain, &Health::degraded(""), &began, at("23:00:00")), None);
         let kind = GroupKind::new("apps", "Deployment");
-        let short = Patience { by_kind: BTreeMap::from([(kind, SignedDuration::from_mins(2))]), ..patience };
+        let short =
+            ProgressLimits { by_kind: BTreeMap::from([(kind, SignedDuration::from_mins(2))]), ..patience };
         assert!(short.overdue(&deployment(&json!({})), &health, &began, at("09:03:00")).is_some());
     }
 

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Health;
 use super::cause::{Cause, Node, chain};
-use super::since::{Patience, Since, in_words};
+use super::since::{ProgressLimits, Since, in_words};
 
 /// An object that is `Progressing` for longer than is normal for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub fn stuck(
     node: &Node<'_>,
     health: &Health,
     since: Since,
-    patience: &Patience,
+    patience: &ProgressLimits,
     now: Timestamp,
 ) -> Option<Stuck> {
     patience.overdue(node.object, health, &since, now)?;
@@ -60,7 +60,7 @@ impl fmt::Display for Stuck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::{Past, assess, since};
+    use crate::health::{HealthHistory, assess, since};
     use crate::object::Manifest;
     use expect_test::expect;
     use serde_json::json;
@@ -76,8 +76,8 @@ mod tests {
         let health = assess(&claim).expect("a judgement");
         let judge = |now: &str| {
             let now: Timestamp = now.parse().expect("a time");
-            let since = since(&claim, &health, Past::default(), now);
-            stuck(&Node::leaf(&claim), &health, since, &Patience::default(), now)
+            let since = since(&claim, &health, HealthHistory::default(), now);
+            stuck(&Node::leaf(&claim), &health, since, &ProgressLimits::default(), now)
         };
         assert_eq!(judge("2026-03-01T08:14:00Z"), None);
         expect!["stuck for 1h 30m (normal is up to 15m): PersistentVolumeClaim shop/data: Progressing: waits for a volume"]

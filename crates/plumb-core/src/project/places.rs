@@ -27,14 +27,14 @@ pub struct TargetCluster<'cluster> {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Destinations {
-    entries: Vec<Entry>,
+    entries: Vec<PlaceRule>,
     only_scoped_clusters: bool,
     /// An entry that forbids could not be read, so everything is forbidden.
     closed: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct PlaceRule {
     server: Option<Part>,
     name: Option<Part>,
     namespace: Part,
@@ -81,7 +81,7 @@ impl Destinations {
     pub(super) fn compile(rules: &ProjectRules, problems: &mut Vec<ProjectProblem>) -> Self {
         let mut destinations = Self { only_scoped_clusters: rules.only_scoped_clusters, ..Self::default() };
         for (index, pattern) in rules.destinations.iter().enumerate() {
-            match Entry::compile(pattern) {
+            match PlaceRule::compile(pattern) {
                 Ok(entry) => destinations.entries.push(entry),
                 Err(error) => {
                     let denies = [&pattern.server, &pattern.name, &pattern.namespace];
@@ -108,7 +108,7 @@ impl Destinations {
     }
 }
 
-impl Entry {
+impl PlaceRule {
     fn compile(pattern: &DestinationPattern) -> Result<Self, crate::glob::NotAGlob> {
         let optional = |text: &str| if text.is_empty() { Ok(None) } else { Part::compile(text).map(Some) };
         Ok(Self {

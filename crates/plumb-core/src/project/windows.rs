@@ -173,14 +173,14 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> WindowDecision {
     let windows: Vec<&SyncWindow> = windows.iter().filter(|window| window.concerns(subject)).collect();
-    let at_now = match State::at(&windows, now) {
+    let at_now = match WindowState::at(&windows, now) {
         Ok(state) => state,
         Err(reason) => return WindowDecision::Denied(format!("invalid sync windows: {reason}")),
     };
     let Err(obstacle) = at_now.verdict(trigger) else { return WindowDecision::Allowed };
     let may_overrun = obstacle.windows.iter().all(|window| window.rule.sync_overrun);
     let began_in_time = || {
-        let state = started.map(|started| State::at(&windows, started));
+        let state = started.map(|started| WindowState::at(&windows, started));
         matches!(state, Some(Ok(state)) if state.verdict(trigger).is_ok())
     };
     if may_overrun && began_in_time() {
@@ -191,7 +191,7 @@ pub(super) fn decide(
 }
 
 /// Which windows are open at one time.
-struct State<'windows> {
+struct WindowState<'windows> {
     denying: Vec<&'windows SyncWindow>,
     allowing: Vec<&'windows SyncWindow>,
     closed_allowing: Vec<&'windows SyncWindow>,
@@ -203,7 +203,7 @@ struct Obstacle<'windows> {
     kind: WindowKind,
 }
 
-impl<'windows> State<'windows> {
+impl<'windows> WindowState<'windows> {
     fn at(windows: &[&'windows SyncWindow], now: Timestamp) -> Result<Self, String> {
         let mut state = Self { denying: Vec::new(), allowing: Vec::new(), closed_allowing: Vec::new() };
         for window in windows {

@@ -154,9 +154,9 @@ fn a_retry_waits_with_results_and_starts_without() {
 #[test]
 fn a_stopped_operation_is_not_retried() {
     let plan = Fixture::parse("git ConfigMap a").plan();
-    let sights = std::collections::BTreeMap::new();
+    let observations = std::collections::BTreeMap::new();
     let observed = Observed {
-        sights: &sights,
+        observations: &observations,
         outcomes: &[],
         approved_at: None,
         hold: None,

@@ -3,9 +3,9 @@
 use jiff::SignedDuration;
 
 use super::message::{self, Wait};
-use super::next::Run;
+use super::next::Turn;
 use super::state::Progress;
-use super::{Command, OperationPhase, ResourceResult, ResultCode, Sight, Verb};
+use super::{Command, Observation, OperationPhase, ResourceResult, ResultCode, Verb};
 use crate::desired::DeletePolicy;
 use crate::health::HealthStatus;
 use crate::plan::{Action, Group, Hook, HowToApply, PruneGuard, Skip, Stage, Step};
@@ -21,7 +21,7 @@ pub(super) struct Begun<'p> {
     pub(super) timer: bool,
 }
 
-impl Run<'_, '_> {
+impl Turn<'_, '_> {
     /// Begins every step of the group whose turn has come.
     pub(super) fn begin<'p>(&mut self, group: &'p Group) -> Begun<'p> {
         let mut begun = Begun::default();
@@ -86,7 +86,7 @@ impl Run<'_, '_> {
             Action::Prune { .. } if self.state.plan.dry_run => {
                 (Some(ResultCode::Pruned), OperationPhase::Succeeded, "pruned (dry run)".to_owned())
             }
-            Action::Prune { .. } if self.sight(step) == Some(&Sight::Gone) => {
+            Action::Prune { .. } if self.observation(step) == Some(&Observation::Gone) => {
                 (Some(ResultCode::Pruned), OperationPhase::Succeeded, "pruned".to_owned())
             }
             Action::Apply { .. } | Action::CreateNamespace { .. } | Action::RunHook(_)
@@ -115,9 +115,9 @@ impl Run<'_, '_> {
                 return None;
             }
         }
-        match self.sight(step) {
-            Some(Sight::Live(live)) => live.held.clone().map(|why| Skip::Paused { why }),
-            Some(Sight::Gone | Sight::Collected) | None => None,
+        match self.observation(step) {
+            Some(Observation::Live(live)) => live.held.clone().map(|why| Skip::Paused { why }),
+            Some(Observation::Gone | Observation::Collected) | None => None,
         }
     }
 
@@ -132,18 +132,18 @@ impl Run<'_, '_> {
                 self.send(step, Verb::Prune { uid: uid.clone(), propagation });
                 None
             }
-            Action::Apply { how, strict, migrate, .. } => match self.sight(step) {
-                Some(Sight::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
-                Some(Sight::Live(_) | Sight::Gone | Sight::Collected) | None => {
+            Action::Apply { how, strict, migrate, .. } => match self.observation(step) {
+                Some(Observation::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
+                Some(Observation::Live(_) | Observation::Gone | Observation::Collected) | None => {
                     let verb = Verb::Apply { how: *how, strict: *strict, migrate: *migrate, dry_run: false };
                     self.send(step, verb);
                     None
                 }
             },
-            Action::CreateNamespace { manifest } => match self.sight(step) {
+            Action::CreateNamespace { manifest } => match self.observation(step) {
                 // Nothing can be made in it any more; the one that follows it can be made once it is gone.
-                Some(Sight::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
-                Some(Sight::Live(_) | Sight::Gone | Sight::Collected) | None => {
+                Some(Observation::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
+                Some(Observation::Live(_) | Observation::Gone | Observation::Collected) | None => {
                     let how = HowToApply::ServerSide;
                     let manifest = manifest.clone();
                     self.send(step, Verb::ApplyManifest { manifest, how, strict: false, dry_run: false });
@@ -156,22 +156,22 @@ impl Run<'_, '_> {
     }
 
     fn begin_hook<'p>(&mut self, step: &'p Step, hook: &Hook) -> Option<Wait<'p>> {
-        match self.sight(step) {
+        match self.observation(step) {
             // Not known yet: it may be there and ours.
             None => Some(Wait::Hook(step)),
-            Some(Sight::Live(live)) if live.terminating => {
+            Some(Observation::Live(live)) if live.terminating => {
                 if live.has_hook_finalizer && self.state.freed.insert(step.id.clone()) {
                     self.state.cleaning.insert(step.id.clone());
                     self.commands.push(Command { id: step.id.clone(), verb: Verb::ReleaseHook });
                 }
                 Some(Wait::Deletion(step))
             }
-            Some(Sight::Live(live)) if hook.is_deleted(DeletePolicy::BeforeHookCreation) => {
+            Some(Observation::Live(live)) if hook.is_deleted(DeletePolicy::BeforeHookCreation) => {
                 let uid = live.uid.clone();
                 self.delete_old(step, uid);
                 None
             }
-            Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {
+            Some(Observation::Live(_) | Observation::Gone | Observation::Collected) => {
                 let manifest = hook.manifest.clone();
                 let verb =
                     Verb::ApplyManifest { manifest, how: hook.how, strict: hook.strict, dry_run: false };
@@ -190,7 +190,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            if let Some(Sight::Live(live)) = self.sight(step)
+            if let Some(Observation::Live(live)) = self.observation(step)
                 && !live.terminating
             {
                 let uid = live.uid.clone();
@@ -215,8 +215,8 @@ impl Run<'_, '_> {
         self.commands.push(Command { id: step.id.clone(), verb });
     }
 
-    pub(super) fn sight(&self, step: &Step) -> Option<&Sight> {
-        self.observed.sights.get(&step.id.key)
+    pub(super) fn observation(&self, step: &Step) -> Option<&Observation> {
+        self.observed.observations.get(&step.id.key)
     }
 
     fn is_confirmed(&self, guard: &PruneGuard) -> bool {
@@ -240,18 +240,18 @@ impl Run<'_, '_> {
             let Some(until) = applied_at.and_then(|at| at.checked_add(wait).ok()) else { continue };
             if self.now < until {
                 unserved = true;
-                self.wake_at = Some(self.wake_at.map_or(until, |at| at.min(until)));
+                self.next_check = Some(self.next_check.map_or(until, |at| at.min(until)));
             }
         }
         unserved
     }
 
     fn is_well(&self, step: &Step) -> bool {
-        match self.sight(step) {
-            Some(Sight::Live(live)) => {
+        match self.observation(step) {
+            Some(Observation::Live(live)) => {
                 live.health.as_ref().is_none_or(|health| health.status == HealthStatus::Healthy)
             }
-            Some(Sight::Gone | Sight::Collected) | None => false,
+            Some(Observation::Gone | Observation::Collected) | None => false,
         }
     }
 }

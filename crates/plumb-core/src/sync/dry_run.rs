@@ -2,13 +2,13 @@
 
 use super::Verb;
 use super::message;
-use super::next::{Run, Verdict};
+use super::next::{Conclusion, Turn};
 use super::state::Progress;
 use crate::plan::{Action, Group, HowToApply, Step};
 
-impl Run<'_, '_> {
+impl Turn<'_, '_> {
     /// A dry run: everything is tried at once, in no order.
-    pub(super) fn try_all(&mut self, groups: &[Group]) -> Verdict {
+    pub(super) fn try_all(&mut self, groups: &[Group]) -> Conclusion {
         let steps: Vec<&Step> = groups.iter().flat_map(|group| &group.steps).collect();
         for step in &steps {
             self.record_without_command(step);
@@ -22,9 +22,9 @@ impl Run<'_, '_> {
             return Self::running_tasks();
         }
         if steps.iter().any(|step| self.state.progress(step) == Progress::Failed) {
-            return Verdict::Failed(message::failure(&self.state));
+            return Conclusion::Failed(message::failure(&self.state));
         }
-        Verdict::Succeeded("successfully synced (all tasks run)".to_owned())
+        Conclusion::Succeeded("successfully synced (all tasks run)".to_owned())
     }
 
     fn try_step(&mut self, step: &Step) {

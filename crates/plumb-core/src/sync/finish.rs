@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::message;
-use super::next::{Run, Verdict};
+use super::next::{Conclusion, Turn};
 use super::state::Progress;
-use super::{Command, OperationPhase, ResultCode, Sight, Verb};
+use super::{Command, Observation, OperationPhase, ResultCode, Verb};
 use crate::desired::DeletePolicy;
 use crate::plan::{Step, SyncPhase};
 
@@ -18,7 +18,7 @@ pub(super) enum Release {
     All,
 }
 
-impl Run<'_, '_> {
+impl Turn<'_, '_> {
     /// Hooks that have ended, and whose end is in the results, need their finalizer no longer.
     pub(super) fn release_finished_hooks(&mut self, which: Release) {
         let plan = Arc::clone(&self.state.plan);
@@ -32,7 +32,8 @@ impl Run<'_, '_> {
                 (Progress::Succeeded | Progress::Failed, Release::All) => true,
                 (Progress::Pending | Progress::InFlight | Progress::Running, _) => false,
             };
-            let is_held = matches!(self.sight(step), Some(Sight::Live(live)) if live.has_hook_finalizer);
+            let is_held =
+                matches!(self.observation(step), Some(Observation::Live(live)) if live.has_hook_finalizer);
             if has_ended
                 && is_held
                 && !self.state.cleaned.contains(&step.id)
@@ -48,24 +49,24 @@ impl Run<'_, '_> {
 
     /// One object may be the hook of several phases; it belongs to the last that ran it.
     fn is_newest(&self, step: &Step) -> bool {
-        match self.sight(step) {
-            Some(Sight::Live(live)) => {
+        match self.observation(step) {
+            Some(Observation::Live(live)) => {
                 live.mark.as_ref().is_none_or(|mark| *mark == self.state.plan.mark.text(step.id.phase))
             }
-            Some(Sight::Gone | Sight::Collected) | None => false,
+            Some(Observation::Gone | Observation::Collected) | None => false,
         }
     }
 
-    pub(super) fn succeed(&mut self, text: &str) -> Verdict {
+    pub(super) fn succeed(&mut self, text: &str) -> Conclusion {
         self.clean_up(DeletePolicy::HookSucceeded);
         if self.state.is_busy() {
             return Self::running_tasks();
         }
-        Verdict::Succeeded(text.to_owned())
+        Conclusion::Succeeded(text.to_owned())
     }
 
     /// The failure branch: hooks with `HookFailed` go, `SyncFail` hooks run, then it is over.
-    pub(super) fn fail(&mut self) -> Option<Verdict> {
+    pub(super) fn fail(&mut self) -> Option<Conclusion> {
         self.clean_up(DeletePolicy::HookFailed);
         self.release_finished_hooks(Release::All);
         let plan = Arc::clone(&self.state.plan);
@@ -88,7 +89,7 @@ impl Run<'_, '_> {
         if self.state.is_busy() {
             return Some(Self::running_tasks());
         }
-        Some(Verdict::Failed(message::failure(&self.state)))
+        Some(Conclusion::Failed(message::failure(&self.state)))
     }
 
     /// Deletes the objects of hooks that ended in this operation and ask for it.
@@ -109,7 +110,7 @@ impl Run<'_, '_> {
     }
 
     fn delete_finished(&mut self, step: &Step) {
-        let Some(Sight::Live(live)) = self.sight(step) else { return };
+        let Some(Observation::Live(live)) = self.observation(step) else { return };
         let uid = live.uid.clone();
         if self.state.cleaning.contains(&step.id) || !self.is_newest(step) {
             return;
@@ -124,10 +125,10 @@ impl Run<'_, '_> {
 
     /// Stopped by a person, by the timeout or by a newer revision: what is under way ends, running hooks are
     /// deleted, and what was applied stays.
-    pub(super) fn stop(&mut self) -> Verdict {
+    pub(super) fn stop(&mut self) -> Conclusion {
         let reason = self.state.stopping.clone().unwrap_or_default();
         if !self.state.in_flight.is_empty() {
-            return Verdict::Stopping(reason);
+            return Conclusion::Stopping(reason);
         }
         let plan = Arc::clone(&self.state.plan);
         for step in plan.steps().filter(|step| step.hook().is_some()) {
@@ -143,8 +144,8 @@ impl Run<'_, '_> {
         }
         self.release_finished_hooks(Release::All);
         if self.state.is_busy() {
-            return Verdict::Stopping(reason);
+            return Conclusion::Stopping(reason);
         }
-        Verdict::Stopped(reason)
+        Conclusion::Stopped(reason)
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{LiveSight, Observed, Sight, SyncState};
+use super::{Observation, Observed, ObservedObject, SyncState};
 use crate::health::Health;
 use crate::object::ObjectKey;
 use crate::plan::{Action, PruneGuard, Step};
@@ -36,10 +36,10 @@ impl Wait<'_> {
         }
     }
 
-    pub(super) fn live<'o>(&self, observed: &Observed<'o>) -> Option<&'o LiveSight> {
-        match observed.sights.get(&self.step().id.key) {
-            Some(Sight::Live(live)) => Some(live),
-            Some(Sight::Gone | Sight::Collected) | None => None,
+    pub(super) fn live<'o>(&self, observed: &Observed<'o>) -> Option<&'o ObservedObject> {
+        match observed.observations.get(&self.step().id.key) {
+            Some(Observation::Live(live)) => Some(live),
+            Some(Observation::Gone | Observation::Collected) | None => None,
         }
     }
 }
@@ -90,7 +90,7 @@ fn confirmation_detail(step: &Step) -> Option<String> {
 }
 
 /// What an object that is on its way out waits for.
-fn leaving_detail(live: &LiveSight) -> Option<String> {
+fn leaving_detail(live: &ObservedObject) -> Option<String> {
     if live.trouble.is_some() {
         return trouble_detail(live);
     }
@@ -103,11 +103,11 @@ fn leaving_detail(live: &LiveSight) -> Option<String> {
     }
 }
 
-fn trouble_detail(live: &LiveSight) -> Option<String> {
+fn trouble_detail(live: &ObservedObject) -> Option<String> {
     live.trouble.as_ref().map(|trouble| format!("{}{}", trouble.what, since(trouble.since)))
 }
 
-fn live_detail(live: &LiveSight) -> Option<String> {
+fn live_detail(live: &ObservedObject) -> Option<String> {
     if live.trouble.is_some() {
         return trouble_detail(live);
     }
@@ -126,7 +126,7 @@ fn since(at: Option<Timestamp>) -> String {
 }
 
 /// A failed object's message: what its health says, and what is known beyond it.
-pub(super) fn with_trouble(health: &Health, live: &LiveSight) -> String {
+pub(super) fn with_trouble(health: &Health, live: &ObservedObject) -> String {
     match (&live.trouble, health.message.is_empty()) {
         (None, true) => format!("{:?}", health.status),
         (None, false) => health.message.clone(),

@@ -23,7 +23,7 @@ mod tests;
 
 pub use command::{Command, StepOutcome, Success, Verb};
 pub use next::{Transition, next};
-pub use observed::{LiveSight, Observed, Sight, Trouble};
+pub use observed::{Observation, Observed, ObservedObject, Trouble};
 pub use operation::{AfterFailure, Try, after_failure, retry_policy};
 pub use result::{OperationPhase, ResourceResult, ResultCode};
 pub use state::{SyncLimits, SyncState};

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::finish::Release;
 use super::message::{self, Wait};
 use super::state::Progress;
-use super::{Command, Observed, OperationPhase, ResultCode, Sight, SyncState};
+use super::{Command, Observation, Observed, OperationPhase, ResultCode, SyncState};
 use crate::health::HealthStatus;
 use crate::plan::{Action, Group, Skip, Stage, Step};
 
@@ -26,7 +26,7 @@ pub struct Transition {
     /// For `operationState.message`.
     pub message: String,
     /// Call again at this time if nothing happens before.
-    pub wake_at: Option<Timestamp>,
+    pub next_check: Option<Timestamp>,
     /// May a failed try be repeated? Not if it was stopped or superseded.
     pub may_retry: bool,
 }
@@ -44,28 +44,29 @@ pub fn next(state: SyncState, observed: &Observed<'_>, now: Timestamp) -> Transi
     if deadline.is_some_and(|deadline| now >= deadline) && state.stopping.is_none() {
         state.stopping = Some("Operation terminated: the sync timeout is over".to_owned());
     }
-    let mut run = Run { state, observed, now, commands: Vec::new(), record_first: false, wake_at: deadline };
-    let verdict = run.advance();
-    let (phase, message, may_retry) = match verdict {
-        Verdict::Running(message) => (OperationPhase::Running, message, true),
-        Verdict::Stopping(message) => (OperationPhase::Terminating, message, false),
-        Verdict::Succeeded(message) => (OperationPhase::Succeeded, message, false),
-        Verdict::Failed(message) => (OperationPhase::Failed, message, true),
-        Verdict::Stopped(message) => (OperationPhase::Failed, message, false),
+    let mut turn =
+        Turn { state, observed, now, commands: Vec::new(), record_first: false, next_check: deadline };
+    let conclusion = turn.advance();
+    let (phase, message, may_retry) = match conclusion {
+        Conclusion::Running(message) => (OperationPhase::Running, message, true),
+        Conclusion::Stopping(message) => (OperationPhase::Terminating, message, false),
+        Conclusion::Succeeded(message) => (OperationPhase::Succeeded, message, false),
+        Conclusion::Failed(message) => (OperationPhase::Failed, message, true),
+        Conclusion::Stopped(message) => (OperationPhase::Failed, message, false),
     };
-    let wake_at = if phase.is_completed() { None } else { run.wake_at };
+    let next_check = if phase.is_completed() { None } else { turn.next_check };
     Transition {
-        state: run.state,
-        commands: run.commands,
-        record_first: run.record_first,
+        state: turn.state,
+        commands: turn.commands,
+        record_first: turn.record_first,
         phase,
         message,
-        wake_at,
+        next_check,
         may_retry,
     }
 }
 
-pub(super) enum Verdict {
+pub(super) enum Conclusion {
     Running(String),
     Stopping(String),
     Succeeded(String),
@@ -74,17 +75,17 @@ pub(super) enum Verdict {
 }
 
 /// One call of [`next`] at work.
-pub(super) struct Run<'a, 'o> {
+pub(super) struct Turn<'a, 'o> {
     pub(super) state: SyncState,
     pub(super) observed: &'a Observed<'o>,
     pub(super) now: Timestamp,
     pub(super) commands: Vec<Command>,
     pub(super) record_first: bool,
-    pub(super) wake_at: Option<Timestamp>,
+    pub(super) next_check: Option<Timestamp>,
 }
 
-impl Run<'_, '_> {
-    fn advance(&mut self) -> Verdict {
+impl Turn<'_, '_> {
+    fn advance(&mut self) -> Conclusion {
         let plan = Arc::clone(&self.state.plan);
         // Each turn of the loop records at least one result that was not there, so it ends.
         loop {
@@ -93,16 +94,16 @@ impl Run<'_, '_> {
                 return self.stop();
             }
             self.release_finished_hooks(Release::NotIfDeletedSoon);
-            let verdict =
+            let conclusion =
                 if plan.dry_run { Some(self.try_all(&plan.groups)) } else { self.walk(&plan.groups) };
-            if let Some(verdict) = verdict {
-                return verdict;
+            if let Some(conclusion) = conclusion {
+                return conclusion;
             }
         }
     }
 
     /// Goes through the groups up to the first that is not done. `None`: look again.
-    fn walk(&mut self, groups: &[Group]) -> Option<Verdict> {
+    fn walk(&mut self, groups: &[Group]) -> Option<Conclusion> {
         let is_multi_step = groups.len() > 1;
         for (index, group) in groups.iter().enumerate() {
             let is_last = index.saturating_add(1) == groups.len();
@@ -130,7 +131,7 @@ impl Run<'_, '_> {
 
     /// A group in which something failed: the rest of it is still begun (unless a deletion failed, which
     /// comes before all else), its hooks are seen to their end, then the failure branch runs.
-    fn walk_failed(&mut self, group: &Group) -> Option<Verdict> {
+    fn walk_failed(&mut self, group: &Group) -> Option<Conclusion> {
         let prune_failed = group
             .steps
             .iter()
@@ -141,7 +142,7 @@ impl Run<'_, '_> {
                 return None;
             }
             if begun.timer {
-                return Some(Verdict::Running(message::waiting(&begun.waits, self.observed)));
+                return Some(Conclusion::Running(message::waiting(&begun.waits, self.observed)));
             }
         }
         if !self.state.in_flight.is_empty() {
@@ -167,16 +168,16 @@ impl Run<'_, '_> {
                 (Progress::Running, Action::RunHook(_)) => waits.push(Wait::Hook(step)),
                 (Progress::Running, _) if is_multi_step => waits.push(Wait::Health(step)),
                 (Progress::Succeeded, Action::Prune { uid, .. }) if self.was_pruned(step) => {
-                    match self.sight(step) {
-                        Some(Sight::Live(live)) if uid.is_none() || live.uid == *uid => {
+                    match self.observation(step) {
+                        Some(Observation::Live(live)) if uid.is_none() || live.uid == *uid => {
                             waits.push(Wait::Deletion(step));
                         }
                         None => waits.push(Wait::Deletion(step)),
-                        Some(Sight::Live(_) | Sight::Gone | Sight::Collected) => {}
+                        Some(Observation::Live(_) | Observation::Gone | Observation::Collected) => {}
                     }
                 }
                 (Progress::Succeeded, Action::Skip(Skip::AlreadyTerminating)) => {
-                    if matches!(self.sight(step), Some(Sight::Live(live)) if live.terminating) {
+                    if matches!(self.observation(step), Some(Observation::Live(live)) if live.terminating) {
                         waits.push(Wait::Deletion(step));
                     }
                 }
@@ -199,14 +200,14 @@ impl Run<'_, '_> {
     }
 
     /// Stays, unless a newer revision waits and this one is stuck.
-    pub(super) fn wait(&mut self, waits: &[Wait<'_>]) -> Verdict {
+    pub(super) fn wait(&mut self, waits: &[Wait<'_>]) -> Conclusion {
         if !self.state.in_flight.is_empty() {
             return Self::running_tasks();
         }
         if let Some(hold) = self.observed.hold
             && waits.is_empty()
         {
-            return Verdict::Running(hold.to_owned());
+            return Conclusion::Running(hold.to_owned());
         }
         let text = message::waiting(waits, self.observed);
         if let Some(newer) = self.observed.newer_revision
@@ -217,7 +218,7 @@ impl Run<'_, '_> {
             self.state.stopping = Some(format!("superseded by {newer}, because this one was {text}"));
             return self.stop();
         }
-        Verdict::Running(text)
+        Conclusion::Running(text)
     }
 
     /// Is a hook at work? It is never cut off, whatever else is waited for.
@@ -228,8 +229,8 @@ impl Run<'_, '_> {
         })
     }
 
-    pub(super) fn running_tasks() -> Verdict {
-        Verdict::Running("one or more tasks are running".to_owned())
+    pub(super) fn running_tasks() -> Conclusion {
+        Conclusion::Running("one or more tasks are running".to_owned())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::object::ObjectKey;
 pub struct Observed<'a> {
     /// Every object of the plan, as the cluster holds it. A key that is not here is not known *yet*: the
     /// watch has not caught up with our own last write to it. Such a step waits, it is never called gone.
-    pub sights: &'a BTreeMap<ObjectKey, Sight>,
+    pub observations: &'a BTreeMap<ObjectKey, Observation>,
     /// Answers to earlier commands, each given once.
     pub outcomes: &'a [StepOutcome],
     /// When a person last approved deletions.
@@ -29,18 +29,18 @@ pub struct Observed<'a> {
 /// One object as the cluster holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every object of a plan lives")]
-pub enum Sight {
+pub enum Observation {
     /// It does not exist.
     Gone,
     /// It does not exist, because it ran and was collected as it asked (`ttlSecondsAfterFinished`).
     Collected,
     /// It exists.
-    Live(LiveSight),
+    Live(ObservedObject),
 }
 
 /// An object that exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveSight {
+pub struct ObservedObject {
     /// `metadata.uid`.
     pub uid: Option<String>,
     /// Is it on its way out?

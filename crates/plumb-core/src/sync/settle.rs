@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::state::Progress;
 use super::{
-    LiveSight, Observed, OperationPhase, ResourceResult, ResultCode, Sight, StepOutcome, SyncState, message,
+    Observation, Observed, ObservedObject, OperationPhase, ResourceResult, ResultCode, StepOutcome,
+    SyncState, message,
 };
 use crate::desired::Wave;
 use crate::health::HealthStatus;
@@ -90,11 +91,11 @@ impl SyncState {
         }
         let left_to_itself = left_to_itself(&plan);
         for (group, step) in plan.placed_steps() {
-            let Some(sight) = observed.sights.get(&step.id.key) else { continue };
+            let Some(observation) = observed.observations.get(&step.id.key) else { continue };
             let is_judged = step.hook().is_some() || left_to_itself != Some((group.phase, group.wave));
             match self.progress(step) {
-                Progress::Running if is_judged && !is_an_older_hook(&plan, step, sight) => {
-                    if let Some((phase, text)) = judge(step, sight) {
+                Progress::Running if is_judged && !is_an_older_hook(&plan, step, observation) => {
+                    if let Some((phase, text)) = judge(step, observation) {
                         let known = self.results.get(&step.id);
                         let status = known.and_then(|result| result.status);
                         let images = known.map(|result| result.images.clone()).unwrap_or_default();
@@ -107,10 +108,10 @@ impl SyncState {
                         self.results.set(result);
                     }
                 }
-                Progress::Pending if is_our_hook(&plan, step, sight) => {
+                Progress::Pending if is_our_hook(&plan, step, observation) => {
                     let text = format!("{} created", message::kubectl_name(&step.id.key));
                     self.record(step, Some(ResultCode::Synced), OperationPhase::Running, text);
-                    if let Some((phase, text)) = judge(step, sight) {
+                    if let Some((phase, text)) = judge(step, observation) {
                         self.record(step, Some(ResultCode::Synced), phase, text);
                     }
                 }
@@ -135,16 +136,16 @@ impl SyncState {
 }
 
 /// Is this the object of a hook that this try of this operation made?
-fn is_our_hook(plan: &Plan, step: &Step, sight: &Sight) -> bool {
-    let Sight::Live(live) = sight else { return false };
+fn is_our_hook(plan: &Plan, step: &Step, observation: &Observation) -> bool {
+    let Observation::Live(live) = observation else { return false };
     step.hook().is_some() && live.mark.as_deref() == Some(plan.mark.text(step.id.phase).as_str())
 }
 
 /// Is this the object of a hook that another operation, try or phase made? One without a mark may be ours:
 /// another engine may have started this operation.
-fn is_an_older_hook(plan: &Plan, step: &Step, sight: &Sight) -> bool {
-    let Sight::Live(live) = sight else { return false };
-    step.hook().is_some() && live.mark.is_some() && !is_our_hook(plan, step, sight)
+fn is_an_older_hook(plan: &Plan, step: &Step, observation: &Observation) -> bool {
+    let Observation::Live(live) = observation else { return false };
+    step.hook().is_some() && live.mark.is_some() && !is_our_hook(plan, step, observation)
 }
 
 /// The group whose objects are sent and left to themselves: the last one, unless hooks run in it too, and
@@ -156,32 +157,34 @@ fn left_to_itself(plan: &Plan) -> Option<(SyncPhase, Wave)> {
 }
 
 /// Has an applied object come to an end, and to which? `None` while it is on its way.
-fn judge(step: &Step, sight: &Sight) -> Option<(OperationPhase, String)> {
+fn judge(step: &Step, observation: &Observation) -> Option<(OperationPhase, String)> {
     let is_hook = match step.waits_for {
         WaitsFor::Completion => true,
         // After a restart the plan may leave out what was applied before it, because a person holds it since then:
         // its health is waited for all the same.
         WaitsFor::Health | WaitsFor::Deletion | WaitsFor::Nothing => false,
     };
-    match sight {
-        Sight::Collected => Some((OperationPhase::Succeeded, "ran and was collected as it asked".to_owned())),
-        Sight::Gone if is_hook => {
+    match observation {
+        Observation::Collected => {
+            Some((OperationPhase::Succeeded, "ran and was collected as it asked".to_owned()))
+        }
+        Observation::Gone if is_hook => {
             Some((OperationPhase::Error, "it is gone: it was deleted before its end was seen".to_owned()))
         }
-        Sight::Gone => {
+        Observation::Gone => {
             Some((OperationPhase::Error, "it is gone: it was deleted after it was applied".to_owned()))
         }
-        Sight::Live(live) if is_hook && is_cut_off(step, live) => {
+        Observation::Live(live) if is_hook && is_cut_off(step, live) => {
             let at = live.leaving_since.map(|at| format!(" (at {at})")).unwrap_or_default();
             Some((OperationPhase::Error, format!("somebody deleted it before it ended{at}")))
         }
-        Sight::Live(live) => judge_live(live, is_hook),
+        Observation::Live(live) => judge_live(live, is_hook),
     }
 }
 
 /// Was a hook deleted before it ended? Our finalizer still holds its object, but nothing works on it any more.
 /// A pod is told to stop, and its end is still to be seen.
-fn is_cut_off(step: &Step, live: &LiveSight) -> bool {
+fn is_cut_off(step: &Step, live: &ObservedObject) -> bool {
     let is_unfinished = live.health.as_ref().is_some_and(|health| match health.status {
         HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Missing => true,
         HealthStatus::Healthy | HealthStatus::Degraded | HealthStatus::Unknown => false,
@@ -189,7 +192,7 @@ fn is_cut_off(step: &Step, live: &LiveSight) -> bool {
     live.terminating && is_unfinished && step.id.key.kind != "Pod"
 }
 
-fn judge_live(live: &LiveSight, is_hook: bool) -> Option<(OperationPhase, String)> {
+fn judge_live(live: &ObservedObject, is_hook: bool) -> Option<(OperationPhase, String)> {
     let Some(health) = &live.health else { return Some((OperationPhase::Succeeded, String::new())) };
     match (health.status, is_hook) {
         (HealthStatus::Healthy, _) => Some((OperationPhase::Succeeded, health.message.clone())),

@@ -13,7 +13,7 @@ pub const INSTALLATION_ANNOTATION: &str = "argocd.argoproj.io/installation-id";
 pub const LEGACY_LABEL: &str = "applications.argoproj.io/app-name";
 
 /// Is it a `CustomResourceDefinition`? They carry no mark: an engine that prunes by marks would take every
-/// custom object of the kind with it. See [`claim`](super::claim) for what replaces the mark.
+/// custom object of the kind with it. See [`tracked_by`](super::tracked_by()) for what replaces the mark.
 pub fn is_crd(manifest: &Manifest) -> bool {
     manifest.kind() == "CustomResourceDefinition" && manifest.group() == "apiextensions.k8s.io"
 }

@@ -5,7 +5,7 @@
 //! mark that means this object from one that a controller copied here from a parent. It knows nothing of
 //! owner references: whether an object is somebody's child is the live store's knowledge.
 
-mod claim;
+mod tracked_by;
 mod id;
 mod mark;
 mod settings;
@@ -13,7 +13,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use claim::{Claim, FIELD_MANAGER, Owner, claim, owner_by_marks, owner_of};
 pub use id::{NotATrackingId, TrackingId};
 pub use mark::{INSTALLATION_ANNOTATION, LEGACY_LABEL, TRACKING_ANNOTATION, is_crd, mark};
 pub use settings::{TrackingMethod, TrackingSettings, UnknownMethod};
+pub use tracked_by::{FIELD_MANAGER, Owner, TrackedBy, owner_by_marks, owner_of, tracked_by};

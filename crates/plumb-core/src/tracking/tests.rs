@@ -42,8 +42,12 @@ fn a_mark_is_read_back_as_ours() {
     for method in [TrackingMethod::Annotation, TrackingMethod::Label, TrackingMethod::AnnotationAndLabel] {
         let settings = by(method);
         let marked = mark(config_map(&Value::Null, &Value::Null), "web", Some("elsewhere"), &settings);
-        assert_eq!(claim(&marked, "web", &settings), Claim::Ours, "{method}");
-        assert_eq!(claim(&marked, "db", &settings), Claim::Other { app: "web".to_owned() }, "{method}");
+        assert_eq!(tracked_by(&marked, "web", &settings), TrackedBy::Ours, "{method}");
+        assert_eq!(
+            tracked_by(&marked, "db", &settings),
+            TrackedBy::Other { app: "web".to_owned() },
+            "{method}"
+        );
         assert_eq!(mark(marked.clone(), "web", Some("elsewhere"), &settings), marked, "{method}");
     }
 }
@@ -58,7 +62,7 @@ fn a_cluster_scoped_object_carries_the_destination_namespace() {
         marked.annotation(TRACKING_ANNOTATION),
         Some("web:rbac.authorization.k8s.io/ClusterRole:prod/system:x")
     );
-    assert_eq!(claim(&marked, "web", &TrackingSettings::default()), Claim::Ours);
+    assert_eq!(tracked_by(&marked, "web", &TrackingSettings::default()), TrackedBy::Ours);
 }
 
 #[test]
@@ -66,24 +70,24 @@ fn a_copied_mark_is_not_a_mark() {
     let copied = "web:serving.example.com/ConfigMap:prod/a";
     let live = config_map(&json!({TRACKING_ANNOTATION: copied}), &Value::Null);
     assert_eq!(
-        claim(&live, "web", &TrackingSettings::default()),
-        Claim::Copied { id: copied.parse().unwrap() }
+        tracked_by(&live, "web", &TrackingSettings::default()),
+        TrackedBy::Copied { id: copied.parse().unwrap() }
     );
     let moved = config_map(&json!({TRACKING_ANNOTATION: "web:/ConfigMap:test/a"}), &Value::Null);
-    assert!(matches!(claim(&moved, "web", &TrackingSettings::default()), Claim::Copied { .. }));
+    assert!(matches!(tracked_by(&moved, "web", &TrackingSettings::default()), TrackedBy::Copied { .. }));
 }
 
 #[test]
 fn installations_do_not_see_each_other() {
     let here = TrackingSettings { installation_id: Some("here".to_owned()), ..TrackingSettings::default() };
     let marked = mark(config_map(&Value::Null, &Value::Null), "web", None, &here);
-    assert_eq!(claim(&marked, "web", &here), Claim::Ours);
-    assert_eq!(claim(&marked, "web", &TrackingSettings::default()), Claim::Nobody);
+    assert_eq!(tracked_by(&marked, "web", &here), TrackedBy::Ours);
+    assert_eq!(tracked_by(&marked, "web", &TrackingSettings::default()), TrackedBy::Nobody);
 
     // Without an installation of its own, the mark of another one goes.
     let unmarked = mark(marked, "web", None, &TrackingSettings::default());
     assert_eq!(unmarked.annotation(INSTALLATION_ANNOTATION), None);
-    assert_eq!(claim(&unmarked, "web", &here), Claim::Nobody);
+    assert_eq!(tracked_by(&unmarked, "web", &here), TrackedBy::Nobody);
 }
 
 #[test]
@@ -92,10 +96,10 @@ fn the_label_beside_an_annotation_is_shortened_and_decides_nothing() {
     let app = format!("{}---{}", "a".repeat(61), "b".repeat(20));
     let marked = mark(config_map(&Value::Null, &Value::Null), &app, None, &settings);
     assert_eq!(marked.label(TrackingSettings::DEFAULT_LABEL_KEY), Some("a".repeat(61).as_str()));
-    assert_eq!(claim(&marked, &app, &settings), Claim::Ours);
+    assert_eq!(tracked_by(&marked, &app, &settings), TrackedBy::Ours);
 
     let labelled = config_map(&Value::Null, &json!({TrackingSettings::DEFAULT_LABEL_KEY: "web"}));
-    assert_eq!(claim(&labelled, "web", &settings), Claim::Nobody);
+    assert_eq!(tracked_by(&labelled, "web", &settings), TrackedBy::Nobody);
     assert_eq!(short_label(&"é".repeat(40)), None);
 }
 
@@ -121,14 +125,14 @@ fn a_crd_is_adopted_by_being_written() {
     };
     let installed = crd(json!([{"manager": "kubectl-client-side-apply", "operation": "Update"}]));
     assert_eq!(mark(installed.clone(), "web", None, &settings), installed);
-    assert_eq!(claim(&installed, "web", &settings), Claim::Nobody);
+    assert_eq!(tracked_by(&installed, "web", &settings), TrackedBy::Nobody);
 
     for operation in ["Apply", "Update"] {
         let synced = crd(json!([{"manager": FIELD_MANAGER, "operation": operation}]));
-        assert_eq!(claim(&synced, "web", &settings), Claim::AppliedCrd);
+        assert_eq!(tracked_by(&synced, "web", &settings), TrackedBy::AppliedCrd);
     }
     let touched = crd(json!([{"manager": FIELD_MANAGER, "operation": "Update", "subresource": "status"}]));
-    assert_eq!(claim(&touched, "web", &settings), Claim::Nobody);
+    assert_eq!(tracked_by(&touched, "web", &settings), TrackedBy::Nobody);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use plumb_core::live::LiveSet;
 use plumb_core::object::{FieldPath, Fingerprint, GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
-use plumb_core::tracking::{Claim, TrackingSettings, claim};
+use plumb_core::tracking::{TrackedBy, TrackingSettings, tracked_by};
 use plumb_kube::ApiError;
 use tracing::info;
 
@@ -268,7 +268,8 @@ impl Comparison<'_> {
             );
         }
         for (key, live) in compared.live.objects.clone() {
-            if desired.objects.contains_key(&key) || claim(&live, self.instance, self.tracking) != Claim::Ours
+            if desired.objects.contains_key(&key)
+                || tracked_by(&live, self.instance, self.tracking) != TrackedBy::Ours
             {
                 continue;
             }
@@ -296,13 +297,13 @@ impl Comparison<'_> {
 
     /// Whose a live object is that this app wants. A mark that was copied from another object is no mark.
     fn owner(&self, live: &Manifest, claims: &[crate::apps::claims::Rendered]) -> Owner {
-        match claim(live, self.instance, self.tracking) {
-            Claim::Ours | Claim::AppliedCrd => Owner::ThisApp,
-            Claim::Other { app } => {
+        match tracked_by(live, self.instance, self.tracking) {
+            TrackedBy::Ours | TrackedBy::AppliedCrd => Owner::ThisApp,
+            TrackedBy::Other { app } => {
                 let renders = claims.iter().any(|other| *other.instance == *app);
                 Owner::Other { app, renders }
             }
-            Claim::Copied { .. } | Claim::Nobody => Owner::Nobody,
+            TrackedBy::Copied { .. } | TrackedBy::Nobody => Owner::Nobody,
         }
     }
 

@@ -12,7 +12,7 @@ use plumb_core::automation::HealLimits;
 use plumb_core::desired::KindFilter;
 use plumb_core::drift::HealLimit;
 use plumb_core::glob::Glob;
-use plumb_core::health::Patience;
+use plumb_core::health::ProgressLimits;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
 use plumb_core::plan::PruneBudget;
@@ -86,7 +86,7 @@ pub(crate) struct Settings {
     /// Health and actions that users wrote in Lua.
     pub(crate) scripts: Arc<Scripts>,
     /// How long objects may be on their way before they count as stuck.
-    pub(crate) patience: Patience,
+    pub(crate) patience: ProgressLimits,
     /// Is the health of each object stored in the status?
     pub(crate) persist_health: bool,
     /// `argocd-gpg-keys-cm`: public keys by their id.
@@ -551,10 +551,10 @@ fn render_settings(
     }
 }
 
-fn patience(stuck_after: &wire::StuckAfter) -> Patience {
+fn patience(stuck_after: &wire::StuckAfter) -> ProgressLimits {
     let length = |length: Duration| SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     let by_kind = stuck_after.by_kind.iter().map(|(kind, after)| (kind.clone(), length(*after))).collect();
-    Patience { default: length(stuck_after.default), by_kind }
+    ProgressLimits { default: length(stuck_after.default), by_kind }
 }
 
 #[cfg(test)]

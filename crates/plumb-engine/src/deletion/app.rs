@@ -11,8 +11,8 @@ use plumb_core::drift::ApplyAdvice;
 use plumb_core::object::ObjectKey;
 use plumb_core::plan::{AppOptions, LiveFacts, ObjectFacts, OperationMark, Owner, StepId, SyncPhase};
 use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, FINALIZERS};
-use plumb_core::sync::{Command, Sight, Verb};
-use plumb_core::tracking::{Claim, claim};
+use plumb_core::sync::{Command, Observation, Verb};
+use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_crd::Application;
 use plumb_kube::LiveStore;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Run<'_> {
             hooks,
             objects: &objects,
             live_complete: snapshot.live.complete,
-            sights: &sights,
+            observations: &sights,
             failed_before: &memory.failed_hooks,
             options: &AppOptions::parse(&app.sync_policy.options),
             itself: &itself,
@@ -164,7 +164,7 @@ impl Run<'_> {
     ) -> BTreeMap<ObjectKey, ObjectFacts> {
         live.iter()
             .filter(|(key, live)| {
-                claim(live, &ground.instance, &ground.settings.tracking) == Claim::Ours
+                tracked_by(live, &ground.instance, &ground.settings.tracking) == TrackedBy::Ours
                     && ground.denies(key).is_none()
             })
             .map(|(key, live)| {
@@ -303,7 +303,7 @@ async fn hook_sights(
     memory: &Memory,
     hooks: &[DesiredHook],
     mark: &OperationMark,
-) -> BTreeMap<ObjectKey, Sight> {
+) -> BTreeMap<ObjectKey, Observation> {
     let keys = deletion::hook_keys(hooks, mark);
     observe::sights(ground, memory, keys.iter()).await
 }

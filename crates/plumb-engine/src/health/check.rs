@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::AppId;
 use plumb_core::health::{
-    self, Cause, Custom, Health, HealthStatus, KnownFrom, Past, Record, Since, Stuck, assess_with, chain,
-    essence, explained, is_bad_wait, looping_since,
+    self, Cause, Custom, Health, HealthHistory, HealthRecord, HealthStatus, KnownFrom, Since, Stuck,
+    assess_with, chain, essence, explained, is_bad_wait, looping_since,
 };
 use plumb_core::object::{Manifest, ObjectKey};
 
@@ -168,12 +168,12 @@ impl Checkup<'_> {
         memory: &mut HealthMemory,
     ) -> Since {
         let before = memory.records.get(key).copied();
-        let past = Past { record: before.as_ref(), last_look: memory.last_look };
+        let past = HealthHistory { record: before.as_ref(), last_look: memory.last_look };
         let mut since = health::since(object, health, past, self.now);
         if let Some(at) = looping.filter(|at| *at < since.at) {
             since = Since { at, known_from: KnownFrom::Pod };
         }
-        match Record::next(before.as_ref(), object, health, &since, self.now) {
+        match HealthRecord::next(before.as_ref(), object, health, &since, self.now) {
             Some(record) => {
                 memory.records.insert(key.clone(), record);
             }

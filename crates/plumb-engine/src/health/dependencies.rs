@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::health::{
-    Backing, Health, HealthStatus, Kept, Ownership, Patience, Promise, assess_webhook, promised_secret,
-    webhook_services, with_promise,
+    Backing, ExpectedSecret, Health, HealthStatus, ProgressLimits, SecretOwner, SecretState, assess_webhook,
+    expected_secret, webhook_services, with_secret,
 };
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 use plumb_kube::LiveStore;
@@ -28,7 +28,7 @@ const WEBHOOK_WELL: SignedDuration = SignedDuration::from_mins(2);
 pub(crate) struct Surroundings<'a> {
     pub(crate) store: &'a LiveStore,
     /// A kind that may be on its way for less than the times above is given less.
-    pub(crate) patience: &'a Patience,
+    pub(crate) patience: &'a ProgressLimits,
     pub(crate) now: Timestamp,
 }
 
@@ -45,11 +45,11 @@ impl Surroundings<'_> {
         if object.is_terminating() {
             return (health, None);
         }
-        if let (Some(judged), Some(promise)) = (&health, promised_secret(object))
+        if let (Some(judged), Some(expected)) = (&health, expected_secret(object))
             && judged.status == HealthStatus::Healthy
-            && let Some(kept) = is_kept(self.store, &promise)
+            && let Some(kept) = is_kept(self.store, &expected)
         {
-            let told = with_promise(judged.clone(), &promise, &kept);
+            let told = with_secret(judged.clone(), &expected, &kept);
             let grace = GRACE.min(self.patience.with(object));
             let (health, until) = self.patient(memory, key, told, grace);
             return (Some(health), until);
@@ -91,23 +91,23 @@ impl Surroundings<'_> {
     }
 }
 
-/// Is the promise kept, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets
+/// Is the expected kept, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets
 /// that nobody tracks are not even in the store.
-fn is_kept(store: &LiveStore, promise: &Promise) -> Option<Kept> {
+fn is_kept(store: &LiveStore, expected: &ExpectedSecret) -> Option<SecretState> {
     let secrets = GroupKind::new("", "Secret");
     if !store.is_listed(&secrets) {
         return None;
     }
-    let Some(secret) = store.node(&promise.secret) else { return Some(Kept::Missing) };
-    if matches!(promise.ownership, Ownership::Annotated { .. } | Ownership::Shared) {
-        return Some(Kept::Yes);
+    let Some(secret) = store.node(&expected.secret) else { return Some(SecretState::Missing) };
+    if matches!(expected.ownership, SecretOwner::Annotated { .. } | SecretOwner::Shared) {
+        return Some(SecretState::Present);
     }
     let owner = |uid: &plumb_kube::Uid| match store.node_of(uid) {
         Some(owner) => json!({"uid": uid.to_string(), "kind": owner.key.kind, "name": owner.key.name}),
         None => json!({"uid": uid.to_string()}),
     };
     let owners: Vec<Value> = secret.parents.iter().map(owner).collect();
-    Some(promise.kept(Some(&json!({"ownerReferences": owners}))))
+    Some(expected.state(Some(&json!({"ownerReferences": owners}))))
 }
 
 /// What is behind a Service; `None` where that cannot be told without asking the server.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use plumb_core::health::{HealthStatus, KnownFrom, Past, Record};
+use plumb_core::health::{HealthHistory, HealthRecord, HealthStatus, KnownFrom};
 use plumb_core::object::ObjectKey;
 use plumb_crd::IllObject;
 
@@ -16,7 +16,7 @@ pub(crate) struct HealthMemory {
     /// Answers of the users' scripts.
     pub(crate) answers: Answers,
     /// Since when each object is as it is; objects that are well for long are left out.
-    pub(crate) records: HashMap<ObjectKey, Record>,
+    pub(crate) records: HashMap<ObjectKey, HealthRecord>,
     /// When all objects were last looked at.
     pub(super) last_look: Option<Timestamp>,
     /// What was last said about each object that is not well.
@@ -59,14 +59,14 @@ impl HealthMemory {
                 continue;
             };
             let known_from = KnownFrom::Record;
-            let record = Record { status, since, known_from, generation: None, well_since: None };
+            let record = HealthRecord { status, since, known_from, generation: None, well_since: None };
             self.records.entry(ill.key()).or_insert(record);
         }
     }
 
     /// What is known of an object from earlier looks.
-    pub(crate) fn past(&self, key: &ObjectKey) -> Past<'_> {
-        Past { record: self.records.get(key), last_look: self.last_look }
+    pub(crate) fn past(&self, key: &ObjectKey) -> HealthHistory<'_> {
+        HealthHistory { record: self.records.get(key), last_look: self.last_look }
     }
 
     /// Since when something that the object needs is missing.

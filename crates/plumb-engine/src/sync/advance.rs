@@ -15,7 +15,7 @@ use plumb_core::plan::{
 };
 use plumb_core::status::After;
 use plumb_core::sync::{
-    self, Command, Observed, Sight, StepOutcome, SyncLimits, SyncState, Verb, retry_policy,
+    self, Command, Observation, Observed, StepOutcome, SyncLimits, SyncState, Verb, retry_policy,
 };
 use plumb_crd::Application;
 use tracing::{info, warn};
@@ -230,7 +230,7 @@ impl Run<'_> {
             let sights = sights(ground, memory, &plan).await;
             let now = Timestamp::now();
             let observed = Observed {
-                sights: &sights,
+                observations: &sights,
                 outcomes: &outcomes,
                 approved_at: approved_at(application),
                 hold: hold.as_deref(),
@@ -247,7 +247,7 @@ impl Run<'_> {
                 break;
             }
             if transition.commands.is_empty() {
-                if let Some(at) = transition.wake_at {
+                if let Some(at) = transition.next_check {
                     self.wake_at(app, Trigger::new(Look::Live, "sync"), at);
                 }
                 break;
@@ -500,11 +500,11 @@ fn must_be_recorded(plan: &Plan, active: &ActiveOperation) -> bool {
 
 /// Whose a hook's object is: it is compared with nothing, so nobody looked before.
 fn hook_owner(live: Option<&Manifest>, ground: &Ground) -> Owner {
-    use plumb_core::tracking::{Claim, claim};
-    match live.map(|live| claim(live, &ground.instance, &ground.settings.tracking)) {
-        Some(Claim::Other { app }) => Owner::Other { app, renders: true },
-        Some(Claim::Ours | Claim::AppliedCrd) => Owner::ThisApp,
-        Some(Claim::Copied { .. } | Claim::Nobody) | None => Owner::Nobody,
+    use plumb_core::tracking::{TrackedBy, tracked_by};
+    match live.map(|live| tracked_by(live, &ground.instance, &ground.settings.tracking)) {
+        Some(TrackedBy::Other { app }) => Owner::Other { app, renders: true },
+        Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => Owner::ThisApp,
+        Some(TrackedBy::Copied { .. } | TrackedBy::Nobody) | None => Owner::Nobody,
     }
 }
 
@@ -532,7 +532,7 @@ fn holds_data(store: &plumb_kube::LiveStore, live: &Manifest) -> Option<String> 
 
 /// Every object of the plan as the store has it. An object that could not be read is left out: that is not
 /// "gone".
-async fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Sight> {
+async fn sights(ground: &Ground, memory: &Memory, plan: &Plan) -> BTreeMap<ObjectKey, Observation> {
     let store = &ground.cluster.store;
     let sights = observe::sights(ground, memory, plan.steps().map(|step| &step.id.key)).await;
     let written = memory.written.lock().unwrap_or_else(PoisonError::into_inner);

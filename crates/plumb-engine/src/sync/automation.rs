@@ -14,7 +14,6 @@ use plumb_core::status::{AppStatus, ObjectStatus};
 use plumb_core::sync::{OperationPhase, retry_policy};
 use plumb_crd::application as wire;
 use plumb_crd::{Application, SpecProblem, to_operation};
-use serde_json::Value;
 use tracing::info;
 
 use crate::apps::context::Ground;
@@ -131,7 +130,7 @@ impl Run<'_> {
             memory.ledger = std::mem::take(&mut memory.ledger).stopped(stopped);
             self.conditions.add("SyncError", stopped.message());
         }
-        if let Some(at) = verdict.wake_at {
+        if let Some(at) = verdict.next_check {
             self.wake_at(app, Trigger::new(Look::Live, "automation"), at);
         }
         match verdict.decision {

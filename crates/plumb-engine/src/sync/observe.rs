@@ -8,7 +8,7 @@ use plumb_core::app::Pause;
 use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, since};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
-use plumb_core::sync::{LiveSight, Sight, Trouble};
+use plumb_core::sync::{Observation, ObservedObject, Trouble};
 use plumb_kube::LiveStore;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(crate) async fn sights<'k>(
     ground: &Ground,
     memory: &Memory,
     keys: impl Iterator<Item = &'k ObjectKey>,
-) -> BTreeMap<ObjectKey, Sight> {
+) -> BTreeMap<ObjectKey, Observation> {
     let store = &ground.cluster.store;
     let found = live_of(store, keys).await;
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
@@ -50,9 +50,9 @@ pub(crate) async fn sights<'k>(
     let look = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
         let sight = match live {
-            Some(live) => Sight::Live(sight(&around, memory, &key, &live, answer)),
-            None if memory.finished.get(&key).is_some_and(|run| run.succeeded) => Sight::Collected,
-            None => Sight::Gone,
+            Some(live) => Observation::Live(sight(&around, memory, &key, &live, answer)),
+            None if memory.finished.get(&key).is_some_and(|run| run.succeeded) => Observation::Collected,
+            None => Observation::Gone,
         };
         (key, sight)
     };
@@ -65,7 +65,7 @@ fn sight(
     key: &ObjectKey,
     live: &Arc<Manifest>,
     custom: Custom,
-) -> LiveSight {
+) -> ObservedObject {
     let health = assess_with(live, |_| custom);
     let health = match health {
         // A webhook has no health that a sync would wait for: it is often applied before what answers it.
@@ -75,7 +75,7 @@ fn sight(
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
     let finalizers: Vec<String> =
         finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    LiveSight {
+    ObservedObject {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
         leaving_since: live.deleting_since(),

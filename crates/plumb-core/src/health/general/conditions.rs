@@ -33,7 +33,7 @@ const SUMMARY: &[&str] = &[
 
 /// One condition, read without insisting on its shape.
 #[derive(Clone, Copy)]
-pub(in crate::health) struct Loose<'value> {
+pub(in crate::health) struct LooseCondition<'value> {
     /// Its type.
     pub(in crate::health) kind: &'value str,
     /// `True`, `False`, `Unknown`, or something else.
@@ -48,7 +48,7 @@ pub(in crate::health) struct Loose<'value> {
     pub(in crate::health) entry: &'value Value,
 }
 
-impl<'value> Loose<'value> {
+impl<'value> LooseCondition<'value> {
     /// What the condition says, in the best words it has.
     pub(in crate::health) fn words(&self) -> &'value str {
         [self.message, self.reason, self.kind].into_iter().find(|text| !text.is_empty()).unwrap_or_default()
@@ -56,7 +56,7 @@ impl<'value> Loose<'value> {
 }
 
 /// Conditions at `holder.conditions`.
-pub(in crate::health) fn conditions(holder: &Value) -> impl Iterator<Item = Loose<'_>> {
+pub(in crate::health) fn conditions(holder: &Value) -> impl Iterator<Item = LooseCondition<'_>> {
     let entries = holder.get("conditions").and_then(Value::as_array);
     entries.into_iter().flatten().map(|entry| {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(in crate::health) fn conditions(holder: &Value) -> impl Iterator<Item = Loos
             Some(Value::Bool(false)) => "False",
             _ => text("status"),
         };
-        Loose {
+        LooseCondition {
             kind: text("type"),
             status,
             reason: text("reason"),
@@ -116,13 +116,13 @@ fn meaning_of(kind: &str) -> Meaning {
 
 pub(super) fn note_conditions(object: &Value, status: &Value, hints: &mut Hints) {
     let generation = find(object, "metadata.generation").and_then(whole_number);
-    let mut all: Vec<Loose<'_>> = conditions(status).collect();
+    let mut all: Vec<LooseCondition<'_>> = conditions(status).collect();
     if all.is_empty() {
         // Kinds that report to many parents keep one list of conditions for each.
         let lists = status.as_object().into_iter().flat_map(|map| map.values()).filter_map(Value::as_array);
         all = lists.flatten().flat_map(conditions).collect();
     }
-    let meanings: Vec<(Loose<'_>, Meaning)> =
+    let meanings: Vec<(LooseCondition<'_>, Meaning)> =
         all.into_iter().map(|condition| (condition, meaning_of(condition.kind))).collect();
     let has_summary =
         meanings.iter().any(|(_, meaning)| matches!(meaning, Meaning::Good { is_summary: true }));
@@ -143,7 +143,7 @@ pub(super) fn note_conditions(object: &Value, status: &Value, hints: &mut Hints)
     }
 }
 
-fn sense_of_condition(condition: &Loose<'_>, meaning: Meaning) -> Option<Sense> {
+fn sense_of_condition(condition: &LooseCondition<'_>, meaning: Meaning) -> Option<Sense> {
     match (meaning, condition.status) {
         // A job that is complete because it failed says so in its reason.
         (Meaning::Good { .. }, "True") => match sense_of_name(condition.reason) {
@@ -173,7 +173,7 @@ fn sense_of_condition(condition: &Loose<'_>, meaning: Meaning) -> Option<Sense> 
 }
 
 /// Why a good condition is false: on purpose, on its way, or something went wrong.
-fn why_not(condition: &Loose<'_>) -> Sense {
+fn why_not(condition: &LooseCondition<'_>) -> Sense {
     let reason = sense_of_name(condition.reason);
     let sentence = sense_of_sentence(condition.message);
     match (reason, sentence) {

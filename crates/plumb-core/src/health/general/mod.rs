@@ -11,5 +11,5 @@ mod reading;
 mod states;
 mod words;
 
-pub(super) use conditions::{Loose, conditions};
+pub(super) use conditions::{LooseCondition, conditions};
 pub(super) use reading::{is_empty, is_observed, read, whole_number};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::general::{self, Loose};
+use super::super::general::{self, LooseCondition};
 use super::super::read::find;
 
 /// One test.
@@ -158,7 +158,7 @@ impl Subject {
     }
 }
 
-fn field_of(condition: &Loose<'_>, field: &str) -> Option<String> {
+fn field_of(condition: &LooseCondition<'_>, field: &str) -> Option<String> {
     match field {
         "status" => Some(condition.status.to_owned()),
         field => condition.entry.get(field).and_then(text_of),
@@ -170,9 +170,9 @@ fn matching<'value>(
     kind: &'value str,
     holder: &[String],
     age: Age,
-) -> impl Iterator<Item = Loose<'value>> {
+) -> impl Iterator<Item = LooseCondition<'value>> {
     let generation = find(object, "metadata.generation").and_then(general::whole_number);
-    let is_stale = move |condition: &Loose<'_>| matches!((condition.observed, generation), (Some(observed), Some(generation)) if observed < generation);
+    let is_stale = move |condition: &LooseCondition<'_>| matches!((condition.observed, generation), (Some(observed), Some(generation)) if observed < generation);
     values(object, holder).into_iter().flat_map(general::conditions).filter(move |condition| {
         let is_of_age = match age {
             Age::Any => true,

@@ -6,7 +6,7 @@ use super::fixture::Fixture;
 use crate::plan::{Action, Plan};
 
 /// One option in a world where it matters.
-struct Case {
+struct OptionCase {
     option: &'static str,
     at_app: bool,
     at_object: bool,
@@ -16,8 +16,8 @@ struct Case {
     with: &'static str,
 }
 
-const CASES: [Case; 16] = [
-    Case {
+const CASES: [OptionCase; 16] = [
+    OptionCase {
         option: "Prune=false",
         at_app: true,
         at_object: true,
@@ -25,7 +25,7 @@ const CASES: [Case; 16] = [
         without: "prune ConfigMap prod/old (left Git)",
         with: "skip ConfigMap prod/old (left Git, ignored (no prune))",
     },
-    Case {
+    OptionCase {
         option: "Prune=confirm",
         at_app: true,
         at_object: true,
@@ -33,7 +33,7 @@ const CASES: [Case; 16] = [
         without: "prune ConfigMap prod/old (left Git)",
         with: "prune ConfigMap prod/old (left Git, waits for confirmation: Prune=confirm)",
     },
-    Case {
+    OptionCase {
         option: "PruneLast=true",
         at_app: true,
         at_object: true,
@@ -41,7 +41,7 @@ const CASES: [Case; 16] = [
         without: "Sync 0: prune",
         with: "Sync 3: prune",
     },
-    Case {
+    OptionCase {
         option: "PrunePropagationPolicy=background",
         at_app: true,
         at_object: false,
@@ -49,7 +49,7 @@ const CASES: [Case; 16] = [
         without: "propagation Foreground",
         with: "propagation Background",
     },
-    Case {
+    OptionCase {
         option: "PrunePropagationPolicy=orphan",
         at_app: true,
         at_object: false,
@@ -57,7 +57,7 @@ const CASES: [Case; 16] = [
         without: "propagation Foreground",
         with: "propagation Orphan",
     },
-    Case {
+    OptionCase {
         option: "Validate=false",
         at_app: true,
         at_object: true,
@@ -65,7 +65,7 @@ const CASES: [Case; 16] = [
         without: "new: strict",
         with: "new: lenient",
     },
-    Case {
+    OptionCase {
         option: "Validate=false",
         at_app: true,
         at_object: true,
@@ -73,7 +73,7 @@ const CASES: [Case; 16] = [
         without: "first: strict",
         with: "first: lenient",
     },
-    Case {
+    OptionCase {
         option: "SkipDryRunOnMissingResource=true",
         at_app: true,
         at_object: true,
@@ -81,7 +81,7 @@ const CASES: [Case; 16] = [
         without: "refused: one or more synchronization tasks are not valid",
         with: "apply example.com/Widget prod/w (missing)",
     },
-    Case {
+    OptionCase {
         option: "Replace=true",
         at_app: true,
         at_object: true,
@@ -89,7 +89,7 @@ const CASES: [Case; 16] = [
         without: "apply ConfigMap prod/conf",
         with: "replace ConfigMap prod/conf",
     },
-    Case {
+    OptionCase {
         option: "Force=true",
         at_app: false,
         at_object: true,
@@ -97,7 +97,7 @@ const CASES: [Case; 16] = [
         without: ": apply ConfigMap prod/conf",
         with: "apply or recreate ConfigMap prod/conf",
     },
-    Case {
+    OptionCase {
         option: "ClientSideApplyMigration=false",
         at_app: true,
         at_object: false,
@@ -105,7 +105,7 @@ const CASES: [Case; 16] = [
         without: "conf: strict, takes fields over",
         with: "conf: strict\n",
     },
-    Case {
+    OptionCase {
         option: "ApplyOutOfSyncOnly=true",
         at_app: true,
         at_object: false,
@@ -113,7 +113,7 @@ const CASES: [Case; 16] = [
         without: "keep ConfigMap prod/same",
         with: "Sync 0: apply ConfigMap prod/other (out of sync) -> -\npropagation",
     },
-    Case {
+    OptionCase {
         option: "CreateNamespace=true",
         at_app: true,
         at_object: false,
@@ -121,7 +121,7 @@ const CASES: [Case; 16] = [
         without: "Sync 0: apply ConfigMap prod/conf (missing) -> -\npropagation",
         with: "PreSync 0: apply Namespace prod (namespace missing)",
     },
-    Case {
+    OptionCase {
         option: "FailOnSharedResource=true",
         at_app: true,
         at_object: false,
@@ -129,7 +129,7 @@ const CASES: [Case; 16] = [
         without: "skip ConfigMap prod/theirs",
         with: "refused: Shared resource found",
     },
-    Case {
+    OptionCase {
         option: "RespectIgnoreDifferences=true",
         at_app: true,
         at_object: false,
@@ -138,7 +138,7 @@ const CASES: [Case; 16] = [
         with: "ignored fields as they live",
     },
     // Everything is applied server-side: there is nothing to ask for, and nothing to switch off.
-    Case {
+    OptionCase {
         option: "ServerSideApply=true",
         at_app: true,
         at_object: true,
@@ -149,7 +149,7 @@ const CASES: [Case; 16] = [
 ];
 
 /// The plan in words, with all that an option may change.
-fn planned(case: &Case, at_app: &str, at_object: &str) -> String {
+fn planned(case: &OptionCase, at_app: &str, at_object: &str) -> String {
     let word =
         |name: &str, text: &str| if text.is_empty() { String::new() } else { format!("{name}={text}") };
     let facts =

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fixture::{Fixture, check};
 use crate::object::Manifest;
 use crate::plan::*;
-use crate::tracking::{Claim, TRACKING_ANNOTATION, TrackingSettings, claim};
+use crate::tracking::{TRACKING_ANNOTATION, TrackedBy, TrackingSettings, tracked_by};
 
 #[test]
 fn kinds_and_waves_are_in_order() {
@@ -107,7 +107,12 @@ fn a_generated_name_stands_in_the_tracking_mark_too() {
     });
     let mark = Fixture::parse("").mark;
     let stamped = mark.stamp(&Manifest::new(hook).expect("an object"), Some("prod"), SyncPhase::PreSync);
-    assert_eq!(claim(&stamped, "web", &TrackingSettings::default()), Claim::Ours, "{:?}", stamped.value());
+    assert_eq!(
+        tracked_by(&stamped, "web", &TrackingSettings::default()),
+        TrackedBy::Ours,
+        "{:?}",
+        stamped.value()
+    );
 }
 
 #[test]

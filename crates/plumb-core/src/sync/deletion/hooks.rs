@@ -5,9 +5,9 @@ use crate::desired::{DeletePolicy, DesiredHook, HookPhase, Wave};
 use crate::health::HealthStatus;
 use crate::object::ObjectKey;
 use crate::plan::{OperationMark, Payload, named};
-use crate::sync::{LiveSight, Sight};
+use crate::sync::{Observation, ObservedObject};
 
-/// The objects that the deletion's hooks run as, for whoever gathers the sights.
+/// The objects that the deletion's hooks run as, for whoever gathers the observations.
 pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> {
     let phases = [HookPhase::PreDelete, HookPhase::PostDelete];
     let named = phases.iter().flat_map(|phase| {
@@ -59,16 +59,16 @@ pub(super) fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'
             break;
         }
         current = Some(*wave);
-        match deletion.sights.get(key) {
+        match deletion.observations.get(key) {
             None => waits.push(key),
             // It ran in this deletion: nobody remembers runs of before.
-            Some(Sight::Collected) => {}
-            Some(Sight::Gone) => {
+            Some(Observation::Collected) => {}
+            Some(Observation::Gone) => {
                 waits.push(key);
                 let manifest = Payload(std::sync::Arc::new(hook.manifest.clone()));
                 step.commands.push(DeletionCommand::CreateHook { key: key.clone(), manifest });
             }
-            Some(Sight::Live(live)) => match hook_state(live) {
+            Some(Observation::Live(live)) => match hook_state(live) {
                 HookState::Ended => {}
                 HookState::Running => waits.push(key),
                 HookState::Failed(why) => {
@@ -104,7 +104,7 @@ enum HookState {
     Failed(String),
 }
 
-fn hook_state(live: &LiveSight) -> HookState {
+fn hook_state(live: &ObservedObject) -> HookState {
     let Some(health) = &live.health else { return HookState::Ended };
     match health.status {
         HealthStatus::Healthy => HookState::Ended,
@@ -122,13 +122,13 @@ pub(super) fn clean_up(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'s
     // Hooks that are not known any more cannot be cleaned up; that must not keep the app for ever.
     let hooks = hooks_of(deletion, phase).unwrap_or_default();
     for (_, key, hook) in &hooks {
-        let wants = match deletion.sights.get(key) {
+        let wants = match deletion.observations.get(key) {
             None => {
                 step.message = format!("waiting for deletion of hook {key}");
                 continue;
             }
-            Some(Sight::Gone | Sight::Collected) => continue,
-            Some(Sight::Live(live)) => match hook_state(live) {
+            Some(Observation::Gone | Observation::Collected) => continue,
+            Some(Observation::Live(live)) => match hook_state(live) {
                 HookState::Failed(_) => (live, DeletePolicy::HookFailed),
                 HookState::Ended | HookState::Running => (live, DeletePolicy::HookSucceeded),
             },

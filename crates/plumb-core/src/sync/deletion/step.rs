@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::desired::{DesiredHook, Propagation};
 use crate::object::ObjectKey;
 use crate::plan::{AppOptions, ObjectFacts, OperationMark, Payload};
-use crate::sync::Sight;
+use crate::sync::Observation;
 
 /// An app that is being deleted.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub struct Deletion<'a> {
     /// Did every watch behind `objects` finish its first list?
     pub live_complete: bool,
     /// The hooks' objects as the cluster holds them; a key that is not here is not known yet.
-    pub sights: &'a BTreeMap<ObjectKey, Sight>,
+    pub observations: &'a BTreeMap<ObjectKey, Observation>,
     /// Hooks that failed in this deletion, and how: [`DeletionStep::failed_hooks`] of earlier steps.
     pub failed_before: &'a BTreeMap<ObjectKey, String>,
     /// The spec's sync options.

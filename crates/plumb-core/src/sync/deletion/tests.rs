@@ -13,7 +13,7 @@ use crate::health::{Health, HealthStatus};
 use crate::object::ObjectKey;
 use crate::plan::AppOptions;
 use crate::plan::tests::fixture::{Fixture, STARTED, key, time};
-use crate::sync::{LiveSight, Sight};
+use crate::sync::{Observation, ObservedObject};
 
 /// An app that is being deleted, played until nothing more happens by itself. Facts are those of a plan;
 /// `finalizers` are short names. Events: `Kind/name gone`, `Kind/name Healthy` (or another health), `approve`.
@@ -21,7 +21,7 @@ struct Story {
     fixture: Fixture,
     finalizers: Vec<String>,
     options: AppOptions,
-    sights: BTreeMap<ObjectKey, Sight>,
+    observations: BTreeMap<ObjectKey, Observation>,
     failed_before: BTreeMap<ObjectKey, String>,
     hooks_known: bool,
     is_destination_known: bool,
@@ -33,13 +33,18 @@ struct Story {
 impl Story {
     fn new(finalizers: &[&str], facts: &str) -> Self {
         let fixture = Fixture::parse(facts);
-        let sights =
-            fixture.desired.hooks.iter().filter_map(DesiredHook::key).map(|key| (key, Sight::Gone)).collect();
+        let observations = fixture
+            .desired
+            .hooks
+            .iter()
+            .filter_map(DesiredHook::key)
+            .map(|key| (key, Observation::Gone))
+            .collect();
         Self {
             fixture,
             finalizers: finalizers.iter().map(|finalizer| (*finalizer).to_owned()).collect(),
             options: AppOptions::default(),
-            sights,
+            observations,
             failed_before: BTreeMap::new(),
             hooks_known: true,
             is_destination_known: true,
@@ -59,7 +64,7 @@ impl Story {
                 hooks: if self.hooks_known { Ok(&self.fixture.desired.hooks) } else { Err("no such branch") },
                 objects: &self.fixture.facts,
                 live_complete: self.live_complete,
-                sights: &self.sights,
+                observations: &self.observations,
                 failed_before: &self.failed_before,
                 options: &self.options,
                 itself: &itself,
@@ -103,7 +108,7 @@ impl Story {
         match command {
             DeletionCommand::CreateHook { key, .. } => self.set_health(key, HealthStatus::Progressing),
             DeletionCommand::DeleteHook { key, .. } => {
-                self.sights.insert(key.clone(), Sight::Gone);
+                self.observations.insert(key.clone(), Observation::Gone);
                 self.fixture.facts.remove(key);
             }
             DeletionCommand::DeleteObject { key, .. } => {
@@ -114,7 +119,8 @@ impl Story {
 
     fn set_health(&mut self, key: &ObjectKey, status: HealthStatus) {
         let health = Some(Health { status, message: "exit code 1".to_owned() });
-        self.sights.insert(key.clone(), Sight::Live(LiveSight { health, ..LiveSight::default() }));
+        self.observations
+            .insert(key.clone(), Observation::Live(ObservedObject { health, ..ObservedObject::default() }));
     }
 
     fn check(&self, expected: &Expect) {
@@ -256,7 +262,7 @@ fn a_hook_whose_end_nobody_saw_does_not_keep_the_app() {
 #[test]
 fn a_deletion_hook_that_was_collected_is_not_run_again() {
     let mut story = Story::new(&[PRE_DELETE], "git Job bye hook=PreDelete");
-    story.sights.insert(key("Job", "bye"), Sight::Collected);
+    story.observations.insert(key("Job", "bye"), Observation::Collected);
     story.run();
     story.check(&expect![[r#"
         drop pre-delete-finalizer.argocd.argoproj.io

@@ -50,7 +50,7 @@ pub(super) struct World {
     /// Kinds and names whose deletion takes a while.
     pub(super) slow: BTreeSet<ObjectKey>,
     pub(super) now: Timestamp,
-    pub(super) wake_at: Option<Timestamp>,
+    pub(super) next_check: Option<Timestamp>,
     pub(super) terminate: bool,
     pub(super) approved_at: Option<Timestamp>,
     pub(super) hold: Option<String>,
@@ -75,7 +75,7 @@ impl World {
             fails: BTreeMap::new(),
             slow: BTreeSet::new(),
             now: time(crate::plan::tests::fixture::STARTED),
-            wake_at: None,
+            next_check: None,
             terminate: false,
             approved_at: fixture.approved_at,
             hold: None,
@@ -209,14 +209,17 @@ impl World {
         self.state = Some(SyncState::resume(Arc::new(plan), self.limits, self.recorded.clone()));
     }
 
-    pub(super) fn sights(&self) -> BTreeMap<ObjectKey, Sight> {
+    pub(super) fn observations(&self) -> BTreeMap<ObjectKey, Observation> {
         let Some(state) = &self.state else { return BTreeMap::new() };
         state
             .plan()
             .steps()
             .map(|step| {
                 let key = step.id.key.clone();
-                let sight = self.cache.get(&key).map_or(Sight::Gone, |object| Sight::Live(object.sight()));
+                let sight = self
+                    .cache
+                    .get(&key)
+                    .map_or(Observation::Gone, |object| Observation::Live(object.observation()));
                 (key, sight)
             })
             .collect()
@@ -230,9 +233,9 @@ impl World {
             self.see(&answer.id.key);
         }
         let state = self.state.take().expect("a running engine");
-        let sights = self.sights_of(&state);
+        let observations = self.sights_of(&state);
         let observed = Observed {
-            sights: &sights,
+            observations: &observations,
             outcomes: &answers,
             approved_at: self.approved_at,
             hold: self.hold.as_deref(),
@@ -243,7 +246,7 @@ impl World {
         self.state = Some(transition.state.clone());
         self.phase = transition.phase;
         self.message.clone_from(&transition.message);
-        self.wake_at = transition.wake_at;
+        self.next_check = transition.next_check;
         if transition.record_first {
             self.record();
         }
@@ -251,9 +254,9 @@ impl World {
         transition
     }
 
-    fn sights_of(&mut self, state: &SyncState) -> BTreeMap<ObjectKey, Sight> {
+    fn sights_of(&mut self, state: &SyncState) -> BTreeMap<ObjectKey, Observation> {
         self.state = Some(state.clone());
-        self.sights()
+        self.observations()
     }
 
     /// The engine writes its results to the cluster.
@@ -381,8 +384,8 @@ impl World {
 }
 
 impl SimObject {
-    fn sight(&self) -> LiveSight {
-        LiveSight {
+    fn observation(&self) -> ObservedObject {
+        ObservedObject {
             uid: Some(self.uid.to_string()),
             terminating: self.terminating,
             leaving_since: self.terminating.then(|| time("2026-11-15T11:59:00Z")),

@@ -1,4 +1,4 @@
-//! Operators that promise a Secret: is it there, and is it theirs? Only the Secret's metadata is ever asked for.
+//! Operators that expected a Secret: is it there, and is it theirs? Only the Secret's metadata is ever asked for.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use crate::object::{Manifest, ObjectKey};
 
 /// The Secret that an object promises to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct ExpectedSecret {
     /// Which Secret.
     pub secret: ObjectKey,
     /// Whose it must be.
-    pub ownership: Ownership,
+    pub ownership: SecretOwner,
 }
 
 /// Whose a promised Secret must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ownership {
+pub enum SecretOwner {
     /// The object is among its owners.
     Owned {
         /// Kind of the owner.
@@ -38,15 +38,15 @@ pub enum Ownership {
     Shared,
 }
 
-/// Is a promise kept?
+/// Is a expected kept?
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SecretState {
     /// The Secret is there and theirs.
-    Yes,
+    Present,
     /// There is no such Secret.
     Missing,
     /// It is there, but somebody else's.
-    NotTheirs {
+    OtherOwner {
         /// Whose, if it says so.
         owner: Option<String>,
     },
@@ -54,10 +54,10 @@ pub enum Kept {
 
 /// The Secret that this object promises, for `SealedSecret`, `ExternalSecret`, `OnePasswordItem` and `Certificate`.
 /// `None` for other kinds (a `SecretStore` promises nothing) and where it is told to make none.
-pub fn promised_secret(object: &Manifest) -> Option<Promise> {
+pub fn expected_secret(object: &Manifest) -> Option<ExpectedSecret> {
     let value = object.value();
     let own_name = object.name()?;
-    let owned = || Ownership::Owned {
+    let owned = || SecretOwner::Owned {
         kind: object.kind().to_owned(),
         name: own_name.to_owned(),
         uid: object.uid().map(str::to_owned),
@@ -71,14 +71,14 @@ pub fn promised_secret(object: &Manifest) -> Option<Promise> {
             let is_shared = says("sealedsecrets.bitnami.com/skip-set-owner-references")
                 || says("sealedsecrets.bitnami.com/patch");
             let name = find_text(value, "spec.template.metadata.name").unwrap_or(own_name);
-            (name, if is_shared { Ownership::Shared } else { owned() })
+            (name, if is_shared { SecretOwner::Shared } else { owned() })
         }
         ("external-secrets.io", "ExternalSecret") => {
             let name = find_text(value, "spec.target.name").unwrap_or(own_name);
             match find_text(value, "spec.target.creationPolicy").unwrap_or("Owner") {
                 "None" => return None,
                 "Owner" => (name, owned()),
-                _ => (name, Ownership::Shared),
+                _ => (name, SecretOwner::Shared),
             }
         }
         ("kubernetes-client.io", "ExternalSecret") | ("onepassword.com", "OnePasswordItem") => {
@@ -86,33 +86,33 @@ pub fn promised_secret(object: &Manifest) -> Option<Promise> {
         }
         ("cert-manager.io", "Certificate") => {
             let key = "cert-manager.io/certificate-name";
-            (find_text(value, "spec.secretName")?, Ownership::Annotated { key, text: own_name.to_owned() })
+            (find_text(value, "spec.secretName")?, SecretOwner::Annotated { key, text: own_name.to_owned() })
         }
         _ => return None,
     };
     let secret = ObjectKey::new("", "Secret", object.namespace().map(str::to_owned), name);
-    Some(Promise { secret, ownership })
+    Some(ExpectedSecret { secret, ownership })
 }
 
-impl Promise {
+impl ExpectedSecret {
     /// Is it kept, given the `metadata` of the Secret, or nothing if there is none?
-    pub fn kept(&self, metadata: Option<&Value>) -> Kept {
-        let Some(metadata) = metadata else { return Kept::Missing };
+    pub fn state(&self, metadata: Option<&Value>) -> SecretState {
+        let Some(metadata) = metadata else { return SecretState::Missing };
         let owners = metadata.get("ownerReferences").and_then(Value::as_array);
         let owner = || {
             let first = owners.and_then(|owners| owners.first())?;
             Some(format!("{} {}", find_text(first, "kind")?, find_text(first, "name")?))
         };
         let is_theirs = match &self.ownership {
-            Ownership::Shared => true,
-            Ownership::Owned { kind, name, uid } => owners.into_iter().flatten().any(|owner| {
+            SecretOwner::Shared => true,
+            SecretOwner::Owned { kind, name, uid } => owners.into_iter().flatten().any(|owner| {
                 let is = |field: &str, text: &str| find_text(owner, field) == Some(text);
                 match uid {
                     Some(uid) if find(owner, "uid").is_some() => is("uid", uid),
                     Some(_) | None => is("kind", kind) && is("name", name),
                 }
             }),
-            Ownership::Annotated { key, text } => {
+            SecretOwner::Annotated { key, text } => {
                 metadata
                     .get("annotations")
                     .and_then(|annotations| annotations.get(*key))
@@ -120,22 +120,26 @@ impl Promise {
                     == Some(text)
             }
         };
-        if is_theirs { Kept::Yes } else { Kept::NotTheirs { owner: owner() } }
+        if is_theirs { SecretState::Present } else { SecretState::OtherOwner { owner: owner() } }
     }
 }
 
 /// The judgement on an object that promises a Secret, with the Secret taken into account. An object that says that
 /// all is well while its Secret is gone or somebody else's is not well.
-pub fn with_promise(health: Health, promise: &Promise, kept: &Kept) -> Health {
+pub fn with_secret(health: Health, expected: &ExpectedSecret, kept: &SecretState) -> Health {
     if health.status != HealthStatus::Healthy {
         return health;
     }
-    let secret = &promise.secret;
+    let secret = &expected.secret;
     match kept {
-        Kept::Yes => health,
-        Kept::Missing => Health::degraded(format!("it says that it is ready, but {secret} does not exist")),
-        Kept::NotTheirs { owner: Some(owner) } => Health::degraded(format!("{secret} belongs to {owner}")),
-        Kept::NotTheirs { owner: None } => {
+        SecretState::Present => health,
+        SecretState::Missing => {
+            Health::degraded(format!("it says that it is ready, but {secret} does not exist"))
+        }
+        SecretState::OtherOwner { owner: Some(owner) } => {
+            Health::degraded(format!("{secret} belongs to {owner}"))
+        }
+        SecretState::OtherOwner { owner: None } => {
             Health::degraded(format!("{secret} exists, but it did not make it"))
         }
     }
@@ -153,12 +157,12 @@ mod tests {
             "metadata": {"name": "db", "namespace": "shop", "uid": "u1"}, "spec": spec,
         }))
         .expect("an object");
-        let told = match promised_secret(&object) {
-            None => "no promise".to_owned(),
-            Some(promise) => {
-                let kept = promise.kept(Some(metadata).filter(|metadata| !metadata.is_null()));
-                let health = with_promise(Health::healthy(""), &promise, &kept);
-                format!("{}: {health}", promise.secret)
+        let told = match expected_secret(&object) {
+            None => "no expected".to_owned(),
+            Some(expected) => {
+                let kept = expected.state(Some(metadata).filter(|metadata| !metadata.is_null()));
+                let health = with_secret(Health::healthy(""), &expected, &kept);
+                format!("{}: {health}", expected.secret)
             }
         };
         expected.assert_eq(&told);
@@ -205,8 +209,8 @@ mod tests {
             &expect!["Secret shop/db: Healthy"],
         );
         let silent = json!({"target": {"creationPolicy": "None"}});
-        check("external-secrets.io/v1", "ExternalSecret", &silent, &Value::Null, &expect!["no promise"]);
-        check("external-secrets.io/v1", "SecretStore", &json!({}), &Value::Null, &expect!["no promise"]);
+        check("external-secrets.io/v1", "ExternalSecret", &silent, &Value::Null, &expect!["no expected"]);
+        check("external-secrets.io/v1", "SecretStore", &json!({}), &Value::Null, &expect!["no expected"]);
         check(
             "cert-manager.io/v1",
             "Certificate",
@@ -218,9 +222,11 @@ mod tests {
 
     #[test]
     fn an_object_that_is_not_well_says_so_itself() {
-        let promise =
-            Promise { secret: ObjectKey::new("", "Secret", None, "x"), ownership: Ownership::Shared };
+        let expected = ExpectedSecret {
+            secret: ObjectKey::new("", "Secret", None, "x"),
+            ownership: SecretOwner::Shared,
+        };
         let health = Health::degraded("no key could decrypt it");
-        assert_eq!(with_promise(health.clone(), &promise, &Kept::Missing), health);
+        assert_eq!(with_secret(health.clone(), &expected, &SecretState::Missing), health);
     }
 }

@@ -28,7 +28,7 @@ impl Owner {
 }
 
 /// Whom the mark on a live object names; `None` without a mark, with an unreadable one, or with one of
-/// another installation. The mark may be a copy: ask [`Owner::means`], or use [`claim`], which does.
+/// another installation. The mark may be a copy: ask [`Owner::means`], or use [`tracked_by`], which does.
 pub fn owner_of(live: &Manifest, settings: &TrackingSettings) -> Option<Owner> {
     owner_by_marks(|key| live.label(key), |key| live.annotation(key), settings)
 }
@@ -57,7 +57,7 @@ pub fn owner_by_marks<'marks>(
 
 /// What a live object is to one app.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum TrackedBy {
     /// This app's.
     Ours,
     /// Another app's.
@@ -84,13 +84,13 @@ pub enum Claim {
 /// CRDs carry no mark (see [`is_crd`]). One that a chart's own installer or a person made is nobody's, and an
 /// app that wants it shows it as unadopted until a sync has written it; Argo CD calls it `Synced` at once. A
 /// CRD that does carry a mark (an old label, a hand-made annotation) is judged by the mark like any object.
-pub fn claim(live: &Manifest, app: &str, settings: &TrackingSettings) -> Claim {
+pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> TrackedBy {
     match owner_of(live, settings) {
-        Some(Owner { id: Some(id), .. }) if !id.means(live) => Claim::Copied { id },
-        Some(owner) if owner.app == app => Claim::Ours,
-        Some(owner) => Claim::Other { app: owner.app },
-        None if is_crd(live) && is_written_by_us(live) => Claim::AppliedCrd,
-        None => Claim::Nobody,
+        Some(Owner { id: Some(id), .. }) if !id.means(live) => TrackedBy::Copied { id },
+        Some(owner) if owner.app == app => TrackedBy::Ours,
+        Some(owner) => TrackedBy::Other { app: owner.app },
+        None if is_crd(live) && is_written_by_us(live) => TrackedBy::AppliedCrd,
+        None => TrackedBy::Nobody,
     }
 }
 
