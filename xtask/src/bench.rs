@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: plumb's figures, beside the bare requests of the same work.
+//! `cargo xtask bench`: plumb's figures, compared with the same requests sent without plumb.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -9,26 +9,26 @@ use plumb_testkit::cluster::{self, Layout};
 use crate::cluster::ensure_programs;
 use crate::plumb::{RunningPlumb, build, given_or_built};
 
-/// Builds plumb, starts it on a fresh cluster, and measures it: installing and upgrading many small apps, doing
-/// nothing, taking back live edits, a sync of many waves.
+/// Builds plumb, starts it on a fresh cluster, and measures it: installing and upgrading many small apps, idling,
+/// reverting live edits, a sync of many waves.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many apps.
+    /// Number of apps.
     #[arg(long, default_value_t = 100)]
     apps: usize,
-    /// How many live edits.
+    /// Number of live edits.
     #[arg(long, default_value_t = 30)]
     heals: usize,
-    /// Another plumb than the one of this repository.
+    /// Program to run instead of this repository's plumb.
     #[arg(long)]
     plumb: Option<PathBuf>,
-    /// Where plumb's log goes; in the temporary directory unless given.
+    /// File for plumb's log [default: in the temporary directory].
     #[arg(long)]
     log: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let root = crate::repository::root().canonicalize().context("find the repository")?;
+    let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
     let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let bench = build(&root, &["--package", "plumb-testkit", "--example", "bench"], "bench")?;
     let layout = Layout::from_environment()?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let cluster = cluster::attach(&layout, &programs)?;
     let kubeconfig = cluster.state().kubeconfig.clone();
     let folder = std::env::temp_dir().join(format!("plumb-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let log = args.log.clone().unwrap_or_else(|| folder.join("plumb.log"));
     let path = crate::programs::path_with(&programs);
     let running = RunningPlumb::start(&plumb, &kubeconfig, &path, &folder.join("cache"), &log)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .args(["--pid", &running.id().to_string(), "--apps", &args.apps.to_string()])
         .args(["--heals", &args.heals.to_string()])
         .status()
-        .context("run the bench")?;
+        .context("cannot run the bench")?;
     drop(running);
     let _ = std::fs::remove_dir_all(folder.join("cache"));
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

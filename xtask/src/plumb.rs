@@ -1,4 +1,4 @@
-//! plumb under a task's hands: built, started, stopped.
+//! Builds, starts and stops plumb for a task.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Builds plumb as a user gets it, and says where it is.
+/// Builds plumb as it is released, and returns its path.
 pub(crate) fn build_plumb(root: &Path) -> Result<PathBuf> {
     build(root, &["--package", "plumb"], "plumb")
 }
 
-/// The plumb that was asked for; without a wish, that of this repository.
+/// The program that was given, or this repository's plumb, built.
 pub(crate) fn given_or_built(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
     given.map_or_else(|| build_plumb(root), |given| Ok(given.to_owned()))
 }
 
-/// Builds a program of this repository with optimizations, and says where it is.
+/// Builds a program of this repository in release mode, and returns its path.
 pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--release", "--message-format", "json-render-diagnostics"])
@@ -27,23 +27,23 @@ pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
-        .context("run cargo build")?;
-    ensure!(output.status.success(), "{name} does not build");
-    // Cargo says where it put the program, whatever target directory is set.
+        .context("cannot run cargo build")?;
+    ensure!(output.status.success(), "cannot build {name}");
+    // Cargo prints where the program is, for any target directory.
     let program = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    program.context("cargo did not say where the program is")
+    program.context("cargo did not print where the program is")
 }
 
-/// A plumb that ends with this process, however this process ends: its standard input closes.
+/// A plumb that stops when this process ends for any reason, because its standard input closes.
 #[derive(Debug)]
 pub(crate) struct RunningPlumb(Child);
 
 impl RunningPlumb {
-    /// Starts it on a cluster; what it says goes to `log`.
+    /// Starts it on a cluster. Its standard error goes to `log`.
     pub(crate) fn start(
         plumb: &Path,
         kubeconfig: &Path,
@@ -54,7 +54,7 @@ impl RunningPlumb {
         Self::start_with(plumb, kubeconfig, path, cache, log, &[])
     }
 
-    /// The same with more arguments.
+    /// The same, with more arguments.
     pub(crate) fn start_with(
         plumb: &Path,
         kubeconfig: &Path,
@@ -72,9 +72,9 @@ impl RunningPlumb {
             .env("PATH", path)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(File::create(log).with_context(|| format!("create {}", log.display()))?)
+            .stderr(File::create(log).with_context(|| format!("cannot create {}", log.display()))?)
             .spawn()
-            .context("start plumb")?;
+            .context("cannot start plumb")?;
         Ok(Self(child))
     }
 
@@ -83,14 +83,14 @@ impl RunningPlumb {
         self.0.id()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it exits.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
-        // Waiting closes the child's standard input, which would ask it to stop: it is held open here.
+        // Waiting closes the child's standard input, which would stop it: keep it open.
         let _open = self.0.stdin.take();
-        self.0.wait().context("wait for plumb")
+        self.0.wait().context("cannot wait for plumb")
     }
 
-    /// Asks it to stop, and does not take no for an answer.
+    /// Asks it to stop, and kills it after 5 s.
     pub(crate) fn stop(&mut self) {
         drop(self.0.stdin.take());
         let end = Instant::now() + Duration::from_secs(5);
@@ -108,7 +108,7 @@ impl Drop for RunningPlumb {
     }
 }
 
-/// Waits until a plumb's log says that it knows the Applications: from then on it is at work.
+/// Waits until plumb's log says that it has listed the Applications and reconciles them.
 pub(crate) fn wait_until_leading(log: &Path) -> Result<()> {
     let end = Instant::now() + Duration::from_mins(2);
     while Instant::now() < end {
@@ -117,5 +117,5 @@ pub(crate) fn wait_until_leading(log: &Path) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    anyhow::bail!("plumb does not get to work; see {}", log.display())
+    anyhow::bail!("plumb did not start to reconcile; see {}", log.display())
 }

@@ -1,4 +1,4 @@
-//! How clusters and waiting look on a terminal.
+//! How clusters and progress are printed.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -13,8 +13,7 @@ pub(super) fn say(line: &str) {
     println!("{line}");
 }
 
-/// What a task is doing, on standard error: one line that changes on a terminal, many lines
-/// in a log.
+/// What a task is doing, on standard error: one line that changes on a terminal, one line per step in a log.
 pub(super) struct Progress {
     terminal: bool,
     unfinished: bool,
@@ -27,7 +26,7 @@ impl Progress {
 
     pub(super) fn show(&mut self, line: &str) {
         let mut out = io::stderr().lock();
-        // Progress that cannot be shown is no reason to stop.
+        // A closed standard error must not stop the task.
         let _ = if self.terminal { write!(out, "\r\x1b[K{line}") } else { writeln!(out, "{line}") };
         let _ = out.flush();
         self.unfinished = self.terminal;
@@ -42,7 +41,7 @@ impl Drop for Progress {
     }
 }
 
-/// One cluster in the list.
+/// The line of a cluster in `list`.
 pub(super) fn line(cluster: &Cluster) -> String {
     let condition = match cluster.condition() {
         Condition::Ready => "ready",
@@ -60,7 +59,7 @@ pub(super) fn line(cluster: &Cluster) -> String {
     format!("{:<24} {condition:<10} {address:<26} {}{note}", cluster.name, cluster.directory.display())
 }
 
-/// A path as one word of a POSIX shell.
+/// A path, quoted for a POSIX shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_stays_one_word_in_a_shell() {
+    fn a_path_is_quoted_where_the_shell_needs_it() {
         assert_eq!(quoted(Path::new("/home/a/.cache/x-1")), "/home/a/.cache/x-1");
         assert_eq!(quoted(Path::new("/a b/$HOME/it's")), r"'/a b/$HOME/it'\''s'");
     }

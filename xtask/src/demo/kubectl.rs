@@ -1,4 +1,4 @@
-//! The demo talks to its cluster as a person would: with kubectl.
+//! The demo uses its cluster through kubectl, as a user does.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use plumb_testkit::cluster::Programs;
 use serde_json::Value;
 
-/// kubectl with one cluster.
+/// kubectl, with the kubeconfig of one cluster.
 #[derive(Debug)]
 pub(super) struct Kubectl {
     kubeconfig: PathBuf,
@@ -39,10 +39,10 @@ impl Kubectl {
         let args = [args, &["-o", "json"]].concat();
         let (namespace, rest) = if args.first() == Some(&"-n") { args.split_at(2) } else { args.split_at(0) };
         let text = self.run(&[namespace, &["get"], rest].concat())?;
-        serde_json::from_str(&text).context("read kubectl's answer")
+        serde_json::from_str(&text).context("cannot read kubectl's output")
     }
 
-    /// Client-side, as a bootstrap script would.
+    /// Applies client-side, as a bootstrap script does.
     pub(super) fn apply_files(&self, files: &[PathBuf]) -> Result<()> {
         for file in files {
             self.run(&["apply", "-f", &file.display().to_string()])?;
@@ -54,13 +54,13 @@ impl Kubectl {
         self.with_input(&["apply", "-f", "-"], Some(text)).map(drop)
     }
 
-    /// Server-side, as another actor.
+    /// Applies server-side, as another field manager.
     pub(super) fn apply_as(&self, object: &Value, manager: &str) -> Result<()> {
         let args = ["apply", "--server-side", "--field-manager", manager, "-f", "-"];
         self.with_input(&args, Some(&object.to_string())).map(drop)
     }
 
-    /// Writes a whole object back, as a typed client would.
+    /// Replaces the whole object, as a typed client does.
     pub(super) fn replace(&self, object: &Value, path: &str) -> Result<()> {
         self.with_input(&["replace", "--raw", path, "-f", "-"], Some(&object.to_string())).map(drop)
     }
@@ -75,17 +75,17 @@ impl Kubectl {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .context("run kubectl")?;
+            .context("cannot run kubectl")?;
         if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-            stdin.write_all(input.as_bytes()).context("write to kubectl")?;
+            stdin.write_all(input.as_bytes()).context("cannot write to kubectl")?;
         }
-        let output = child.wait_with_output().context("wait for kubectl")?;
+        let output = child.wait_with_output().context("cannot wait for kubectl")?;
         ensure!(
             output.status.success(),
             "kubectl {}: {}",
             args.join(" "),
             String::from_utf8_lossy(&output.stderr).trim()
         );
-        String::from_utf8(output.stdout).context("kubectl's answer is UTF-8")
+        String::from_utf8(output.stdout).context("cannot read kubectl's output: not UTF-8")
     }
 }

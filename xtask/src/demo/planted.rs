@@ -1,4 +1,4 @@
-//! What is planted in the troubled repository, and whether plumb found it.
+//! The faults that are planted in the demo's repository, and whether plumb found them.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ pub(super) struct Planted {
     app: &'static str,
     kind: &'static str,
     name: &'static str,
-    /// Any of these is the right answer.
+    /// Each of these is a correct class.
     classes: &'static [&'static str],
     counts: bool,
 }
@@ -23,7 +23,7 @@ const fn planted(
     Planted { app, kind, name, classes, counts }
 }
 
-/// Every planted fault of classes A to G, and the operator that fills a spec.
+/// Every planted fault.
 pub(super) const PLANTED: [Planted; 20] = [
     planted("paperclip", "ExternalSecret", "paperclip", &["SchemaDefault"], false),
     planted("n8n", "ExternalSecret", "n8n", &["SchemaDefault"], false),
@@ -50,16 +50,16 @@ pub(super) const PLANTED: [Planted; 20] = [
     planted("victoria-metrics", "Deployment", "victoria-metrics-grafana", &["UnstableRender"], false),
     planted("grafana-alerting", "Secret", "grafana-alerting", &["UnstableRender"], false),
     planted("gpu-operator", "ClusterPolicy", "cluster-policy", &["UnclaimedAddition"], false),
-    // Whichever of the two apps came second is the one that is told.
+    // The app that synced second gets the finding.
     planted("sympozium*", "Namespace", "sympozium-system", &["SharedResource"], true),
 ];
 
-/// The apps that may be red: in each of them something is really wrong.
+/// The apps that may be `OutOfSync`: each has real drift.
 pub(super) const RED: [&str; 6] =
     ["gitea", "infisical", "sympozium", "sympozium-extras", "tekton-dashboard", "tekton-pipelines"];
 
 impl Planted {
-    /// Is it among the findings of the reports (`kubectl get driftreports -o json`)?
+    /// True if the reports (`kubectl get driftreports -o json`) have this finding.
     fn is_found(&self, reports: &Value) -> bool {
         let is_app = |report: &Value| {
             let name = report["metadata"]["name"].as_str().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Planted {
     }
 }
 
-/// What is not (yet) as it should be, in words.
+/// What is not (yet) as expected, one line each.
 pub(super) fn missing(applications: &Value, reports: &Value, n_apps: usize) -> Vec<String> {
     let mut missing = Vec::new();
     let items = applications["items"].as_array().map_or(&[][..], Vec::as_slice);
@@ -86,8 +86,8 @@ pub(super) fn missing(applications: &Value, reports: &Value, n_apps: usize) -> V
     for item in items {
         let name = item["metadata"]["name"].as_str().unwrap_or_default();
         let sync = item["status"]["sync"]["status"].as_str().unwrap_or("Unknown");
-        let is_red_in_vain = sync != "Synced" && !RED.contains(&name);
-        if is_red_in_vain || sync == "Unknown" {
+        let is_wrongly_red = sync != "Synced" && !RED.contains(&name);
+        if is_wrongly_red || sync == "Unknown" {
             missing.push(format!("{name} is {sync}"));
         }
     }
@@ -100,8 +100,7 @@ pub(super) fn missing(applications: &Value, reports: &Value, n_apps: usize) -> V
         rollouts.map_or("absent", |item| item["status"]["health"]["status"].as_str().unwrap_or("none"));
     let message = rollouts.and_then(|item| item["status"]["health"]["message"].as_str()).unwrap_or_default();
     if !message.contains("CrashLoopBackOff") {
-        missing
-            .push(format!("argo-rollouts is {health} and nobody says that its pod is in CrashLoopBackOff"));
+        missing.push(format!("argo-rollouts is {health}, and its message does not name CrashLoopBackOff"));
     }
     missing
 }

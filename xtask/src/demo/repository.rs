@@ -1,4 +1,4 @@
-//! The troubled repository: what is in `demo/`, plus the plain apps and the Applications themselves.
+//! The demo's Git repository: the files in `demo/`, the plain apps and the Applications.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Apps that are as they should be.
+/// Apps without a fault.
 const PLAIN: [&str; 32] = [
     "cert-manager",
     "cilium",
@@ -42,7 +42,7 @@ const PLAIN: [&str; 32] = [
     "zitadel",
 ];
 
-/// Apps with something planted in them, as folders of `demo/repo/apps`.
+/// Apps with a planted fault: folders of `demo/repo/apps`.
 const TROUBLED: [&str; 20] = [
     "argo-rollouts",
     "ghost",
@@ -66,7 +66,7 @@ const TROUBLED: [&str; 20] = [
     "vk-remote",
 ];
 
-/// How many apps the demo has, the root included.
+/// The number of apps, the root app included.
 pub(super) const N_APPS: usize = PLAIN.len() + TROUBLED.len() + 1;
 
 /// A Git repository on this machine.
@@ -76,9 +76,9 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Makes it in `folder`: the first commit still has what later commits take away.
+    /// Creates it in `folder`. The first commit has the files that a later commit removes.
     pub(super) fn create(folder: &Path, demo: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let repository = Self { folder: folder.to_path_buf() };
         repository.git(&["init", "--quiet", "--initial-branch=main"])?;
         copy(&demo.join("repo"), folder)?;
@@ -89,24 +89,25 @@ impl Repository {
         for name in PLAIN.iter().chain(&TROUBLED) {
             write(&folder.join("root").join(format!("{name}.yaml")), &repository.application(name))?;
         }
-        repository.commit("everything as it was in the beginning")?;
+        repository.commit("all apps")?;
         Ok(repository)
     }
 
-    /// The sub-charts are switched off: their objects leave Git.
-    pub(super) fn switch_sub_charts_off(&self, demo: &Path) -> Result<()> {
+    /// Commits the removal of the sub-charts' objects.
+    pub(super) fn disable_sub_charts(&self, demo: &Path) -> Result<()> {
         for file in files(&demo.join("repo-first"))? {
-            fs::remove_file(self.folder.join(&file)).with_context(|| format!("remove {}", file.display()))?;
+            fs::remove_file(self.folder.join(&file))
+                .with_context(|| format!("cannot remove {}", file.display()))?;
         }
-        self.commit("switch the sub-charts off")
+        self.commit("disable the sub-charts")
     }
 
-    /// The address that Applications use.
+    /// The `repoURL` of the Applications.
     pub(super) fn url(&self) -> String {
         format!("file://{}", self.folder.display())
     }
 
-    /// The Application that has all others as its objects.
+    /// The Application that manages all others.
     pub(super) fn root_application(&self) -> String {
         format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: root, namespace: argocd}}\nspec:\n  \
@@ -118,7 +119,7 @@ impl Repository {
     }
 
     fn application(&self, name: &str) -> String {
-        // Two apps whose objects are left unadopted: nobody syncs them.
+        // No automated sync: plumb must not adopt the objects of these two apps.
         let policy = if name.starts_with("tekton-") {
             "  syncPolicy: {syncOptions: [CreateNamespace=true]}\n"
         } else {
@@ -144,7 +145,7 @@ impl Repository {
             .args(args)
             .current_dir(&self.folder)
             .output()
-            .context("run git: is it installed?")?;
+            .context("cannot run git: is it installed?")?;
         ensure!(
             output.status.success(),
             "git {}: {}",
@@ -168,9 +169,9 @@ fn plain_app(name: &str, number: usize) -> String {
 
 fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
+        fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     }
-    fs::write(path, text).with_context(|| format!("write {}", path.display()))
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Every file below `folder`, relative to it.
@@ -179,7 +180,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut todo = vec![PathBuf::new()];
     while let Some(inside) = todo.pop() {
         let here = folder.join(&inside);
-        for entry in fs::read_dir(&here).with_context(|| format!("read {}", here.display()))? {
+        for entry in fs::read_dir(&here).with_context(|| format!("cannot read {}", here.display()))? {
             let entry = entry?;
             let path = inside.join(entry.file_name());
             if entry.file_type()?.is_dir() { todo.push(path) } else { found.push(path) }

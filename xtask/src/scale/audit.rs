@@ -1,4 +1,4 @@
-//! What plumb asked of the API server, by the server's own log.
+//! plumb's requests, from the API server's audit log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Did it ask for a change that was meant to last?
+    /// True for a write that is not a dry run.
     pub(super) fn is_write(&self) -> bool {
         !self.dry_run
             && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
@@ -33,18 +33,18 @@ impl Audit {
 
     /// The end of the log as it is now.
     pub(super) fn position(&self) -> Result<u64> {
-        Ok(std::fs::metadata(&self.0).with_context(|| format!("read {}", self.0.display()))?.len())
+        Ok(std::fs::metadata(&self.0).with_context(|| format!("cannot read {}", self.0.display()))?.len())
     }
 
-    /// plumb's requests that ended since, but for watches and lease renewals.
+    /// plumb's requests that ended since, without watches and lease renewals.
     pub(super) fn since(&self, position: u64) -> Result<Vec<Event>> {
-        let fail = || format!("read {}", self.0.display());
+        let fail = || format!("cannot read {}", self.0.display());
         let mut file = File::open(&self.0).with_context(fail)?;
         file.seek(SeekFrom::Start(position)).with_context(fail)?;
         let mut events = Vec::new();
         for line in BufReader::new(file).lines() {
             let line = line.with_context(fail)?;
-            // A line may be half written, at either end.
+            // The first and the last line may be incomplete.
             let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
             let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let resource = text("/objectRef/resource");

@@ -1,4 +1,4 @@
-//! What a process costs, what plumb's log says, and kubectl.
+//! CPU and memory of a process, the apps in plumb's log, and kubectl.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// What a process has cost so far.
+/// What a process has used so far.
 pub(super) struct Usage {
     pub(super) cpu: Duration,
     pub(super) resident_mib: f64,
@@ -20,15 +20,15 @@ impl Usage {
     pub(super) fn of(pid: u32) -> Result<Self> {
         let read = |name: &str| {
             let path = format!("/proc/{pid}/{name}");
-            std::fs::read_to_string(&path).with_context(|| format!("read {path}"))
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
         };
         let stat = read("stat")?;
-        // The program's name, in brackets, may contain spaces.
+        // The program's name, in parentheses, may contain spaces.
         let after_name = stat.rsplit(')').next().unwrap_or_default();
         let field =
             |at: usize| after_name.split_whitespace().nth(at).and_then(|text| text.parse::<u64>().ok());
         let ticks = field(11).zip(field(12)).map(|(user, system)| user + system);
-        let ticks = ticks.context("/proc/PID/stat is not as it should be")?;
+        let ticks = ticks.context("cannot read /proc/PID/stat: unexpected format")?;
         let status = read("status")?;
         let mib = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
@@ -44,9 +44,9 @@ impl Usage {
     }
 }
 
-/// How many apps plumb's log (JSON lines, debug) says were reconciled.
+/// The number of apps that plumb reconciled, from its log (JSON lines at debug level).
 pub(super) fn n_reconciled(log: &Path) -> Result<usize> {
-    let text = std::fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
+    let text = std::fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let apps: BTreeSet<String> = text
         .lines()
         .filter(|line| line.contains("reconciled"))
@@ -57,7 +57,7 @@ pub(super) fn n_reconciled(log: &Path) -> Result<usize> {
     Ok(apps.len())
 }
 
-/// Runs kubectl and returns what it says.
+/// Runs kubectl and returns its output.
 pub(super) fn kubectl(
     kubeconfig: &Path,
     path: &OsStr,
@@ -69,7 +69,7 @@ pub(super) fn kubectl(
     if let Some(input) = input {
         command.arg("--filename").arg(input);
     }
-    let output = command.output().context("run kubectl")?;
+    let output = command.output().context("cannot run kubectl")?;
     ensure!(output.status.success(), "kubectl {} failed", arguments.join(" "));
     Ok(output.stdout)
 }

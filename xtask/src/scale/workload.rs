@@ -1,4 +1,4 @@
-//! The apps: a repository with a folder for each, of 20 live objects when all is well.
+//! The apps: a repository with a folder for each. Each app has 20 live objects when it is healthy.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Bench;
+use super::measure::Bench;
 
-/// Apps share namespaces as teams do.
+/// Several apps share a namespace, as the apps of a team do.
 const APPS_PER_NAMESPACE: usize = 50;
 
 /// A repository of many apps.
@@ -23,8 +23,9 @@ impl Workload {
     pub(super) fn new(repository: &Path, n_apps: usize) -> Result<Self> {
         for app in 0..n_apps {
             let folder = repository.join(name(app));
-            std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
-            std::fs::write(folder.join("all.yaml"), manifests(app)).context("write manifests")?;
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+            std::fs::write(folder.join("all.yaml"), manifests(app)).context("cannot write manifests")?;
         }
         for arguments in [
             &["init", "--quiet", "--initial-branch", "main"][..],
@@ -40,14 +41,17 @@ impl Workload {
                 "apps",
             ],
         ] {
-            let status =
-                Command::new("git").args(arguments).current_dir(repository).status().context("run git")?;
+            let status = Command::new("git")
+                .args(arguments)
+                .current_dir(repository)
+                .status()
+                .context("cannot run git")?;
             ensure!(status.success(), "git {} failed", arguments.join(" "));
         }
         Ok(Self { repository: repository.to_path_buf(), n_apps })
     }
 
-    /// Makes the namespaces and the Applications.
+    /// Creates the namespaces and the Applications.
     pub(super) fn apply(&self, bench: &Bench) -> Result<()> {
         let namespaces = (0..self.n_apps.div_ceil(APPS_PER_NAMESPACE)).map(|at| {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": format!("team-{at:02}")}})
@@ -68,11 +72,11 @@ impl Workload {
         let list: Vec<Value> = namespaces.chain(applications).collect();
         let file = self.repository.with_extension("json");
         let list = json!({"apiVersion": "v1", "kind": "List", "items": list});
-        std::fs::write(&file, list.to_string()).context("write the Applications")?;
+        std::fs::write(&file, list.to_string()).context("cannot write the Applications")?;
         bench.kubectl(&["create", "--validate=false"], Some(&file)).map(drop)
     }
 
-    /// Somebody edits an object of each of the first apps.
+    /// Edits one object of each of the first `n_edits` apps.
     pub(super) fn edit(&self, bench: &Bench, n_edits: usize) -> Result<()> {
         for app in 0..n_edits.min(self.n_apps) {
             let (namespace, map) = (namespace(app), format!("{}-0", name(app)));
@@ -86,7 +90,7 @@ impl Workload {
 
 const EDIT: &str = r#"{"data":{"key-0":"edited by a person"}}"#;
 
-/// The apps whose status is not what it should be: those that somebody edited are out of sync.
+/// The apps with an unexpected status. Edited apps must be `OutOfSync`.
 pub(super) fn wrong_statuses(bench: &Bench, n_edits: usize) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (app, sync, health) in statuses(bench)? {
@@ -127,7 +131,7 @@ fn namespace(app: usize) -> String {
     format!("team-{:02}", app / APPS_PER_NAMESPACE)
 }
 
-/// 17 objects; the Deployment makes a `ReplicaSet` and two Pods of its own.
+/// 17 objects. The Deployment controller adds a `ReplicaSet` and two Pods.
 fn manifests(app: usize) -> String {
     let name = name(app);
     let mut objects = vec![

@@ -1,9 +1,9 @@
-//! How many tests passed and failed.
+//! Counts of test results.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// A sum of test results.
+/// How many tests passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) passed: usize,
@@ -20,7 +20,7 @@ impl Counts {
         Self { failed: 1, ..Self::default() }
     }
 
-    /// Reads the closing line of a Rust test binary: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+    /// Reads the last line of a Rust test binary: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
     pub(super) fn from_test_result(line: &str) -> Option<Self> {
         let (_, rest) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut counts = Self::default();
@@ -61,14 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_closing_line_of_a_test_binary_is_counted() {
+    fn the_last_line_of_a_test_binary_is_counted() {
         let line = "test result: FAILED. 12 passed; 1 failed; 2 ignored; 0 measured; 3 filtered out; finished in 0.01s";
         assert_eq!(Counts::from_test_result(line), Some(Counts { passed: 12, failed: 1, skipped: 2 }));
         assert_eq!(Counts::from_test_result("running 3 tests"), None);
     }
 
     #[test]
-    fn the_sum_reads_as_machines_expect_it() {
+    fn the_sum_has_the_format_that_scripts_parse() {
         assert_eq!(Counts { passed: 3, failed: 0, skipped: 0 }.to_string(), "3 passed, 0 failed");
         assert_eq!(Counts { passed: 3, failed: 1, skipped: 2 }.to_string(), "3 passed, 1 failed, 2 skipped");
     }

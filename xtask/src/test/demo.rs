@@ -1,4 +1,4 @@
-//! The demo, in a process of its own: it must hold as a person would start it.
+//! The demo as a user starts it: in a process of its own.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,20 +9,22 @@ use anyhow::{Context, Result, bail, ensure};
 use plumb_testkit::cluster::Layout;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Counts, say};
+use super::counts::Counts;
+use super::steps::say;
 use crate::cluster::ensure_programs;
 
-/// How long what was started may take to end after it was told to.
+/// How long the demo and its cluster may take to end after the signal.
 const END: Duration = Duration::from_secs(15);
 
-/// `demo --once` ends well, so every planted fault was found as planted.
+/// `demo --once` exits with 0: every planted fault was found as planted.
 pub(super) fn settles(root: &Path) -> Result<Counts> {
-    Ok(counted(demo(root).arg("--once").status().context("run the demo")?.success()))
+    Ok(counted(demo(root).arg("--once").status().context("cannot run the demo")?.success()))
 }
 
-/// `demo` stays when all has settled, is still at work then, and leaves nothing running when it is told to end.
+/// `demo` keeps running when all apps have settled, still reverts a live edit, and leaves no process behind when
+/// it is terminated.
 pub(super) fn stays(root: &Path) -> Result<Counts> {
-    let mut running = Running(demo(root).stdout(Stdio::piped()).spawn().context("start the demo")?);
+    let mut running = Running(demo(root).stdout(Stdio::piped()).spawn().context("cannot start the demo")?);
     let lived = running.lived();
     running.interrupt()?;
     let held = lived.and_then(|kubeconfig| running.ended(&kubeconfig));
@@ -42,14 +44,14 @@ fn counted(is_fine: bool) -> Counts {
     if is_fine { Counts::one_passed() } else { Counts::one_failed() }
 }
 
-/// A demo that is ended with this value, whatever happened.
+/// A demo that is killed when this value is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits until it says that it stays, and lets it take back a live edit. Gives the cluster that it has.
+    /// Waits until it says that it keeps running, and that it reverts a live edit. Returns its kubeconfig.
     fn lived(&mut self) -> Result<PathBuf> {
         let stdout = self.0.stdout.take().context("the demo has no output")?;
-        let kubeconfig = told(stdout)?;
+        let kubeconfig = read_until_settled(stdout)?;
         let path = crate::programs::path_with(&ensure_programs(&Layout::from_environment()?)?);
         let kubectl = |args: &[&str]| -> Result<String> {
             let output = Command::new("kubectl")
@@ -57,11 +59,11 @@ impl Running {
                 .env("KUBECONFIG", &kubeconfig)
                 .args(args)
                 .output()?;
-            let said = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "kubectl {}: {said}", args.join(" "));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "kubectl {}: {stderr}", args.join(" "));
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         };
-        // What the demo proposes to try.
+        // The command that the demo suggests.
         let deployment = ["-n", "cilium", "deploy/cilium"];
         let [flag, namespace, object] = deployment;
         let replicas = kubectl(&[flag, namespace, "get", object, "-o", "jsonpath={.spec.replicas}"])?;
@@ -69,26 +71,28 @@ impl Running {
         kubectl(&[flag, namespace, "scale", object, "--replicas=5"])?;
         let back = format!("--for=jsonpath={{.spec.replicas}}={replicas}");
         kubectl(&[flag, namespace, "wait", object, &back, "--timeout=60s"])?;
-        ensure!(self.0.try_wait()?.is_none(), "the demo ended by itself");
+        ensure!(self.0.try_wait()?.is_none(), "the demo exited");
         Ok(kubeconfig)
     }
 
-    /// As Ctrl-C does: no word is said, the process ends where it is. Whoever runs this beside other work may have
-    /// SIGINT itself switched off for everything below.
+    /// Ends the process without cleanup, as Ctrl-C does. Not with SIGINT: a shell that runs this in the background
+    /// makes its children ignore it.
     fn interrupt(&self) -> Result<()> {
-        let pid =
-            i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).context("a pid is a small number")?;
-        // It may have ended by itself, which has been said.
+        let pid = i32::try_from(self.0.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .context("cannot convert the process id")?;
+        // It may have exited already, which was reported.
         let _ = kill_process(pid, Signal::TERM);
         Ok(())
     }
 
-    /// Is everything gone that it had started? The cluster's directory goes with its last process.
+    /// Waits until everything that it started is gone. The cluster's directory is removed with its last process.
     fn ended(&mut self, kubeconfig: &Path) -> Result<()> {
         let end = Instant::now() + END;
         while self.0.try_wait()?.is_none() || kubeconfig.exists() {
             if Instant::now() > end {
-                bail!("the demo, or the cluster of {}, is still there", kubeconfig.display());
+                bail!("the demo or the cluster of {} is still running", kubeconfig.display());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -103,18 +107,18 @@ impl Drop for Running {
     }
 }
 
-/// Reads along until the demo has told everything; the cluster that it names.
-fn told(stdout: ChildStdout) -> Result<PathBuf> {
+/// Reads the demo's output until it says that it keeps running. Returns the kubeconfig that it names.
+fn read_until_settled(stdout: ChildStdout) -> Result<PathBuf> {
     let mut settled = false;
     let mut kubeconfig = None;
     for line in BufReader::new(stdout).lines() {
-        let line = line.context("read what the demo says")?;
+        let line = line.context("cannot read the demo's output")?;
         settled |= line.contains("every planted fault was found as planted");
         kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from).or(kubeconfig);
         if line.contains("Ctrl-C ends everything") {
-            ensure!(settled, "the demo stays without having settled");
+            ensure!(settled, "the demo keeps running without having settled");
             return kubeconfig.context("the demo names no cluster");
         }
     }
-    bail!("the demo ended by itself")
+    bail!("the demo exited")
 }

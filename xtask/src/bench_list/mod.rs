@@ -1,0 +1,6 @@
+//! `cargo xtask bench-list`: how long `plumb app list` takes, compared with kubectl.
+
+mod objects;
+mod task;
+
+pub(crate) use task::{Args, run};

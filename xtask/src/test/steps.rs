@@ -1,0 +1,77 @@
+//! The steps of a run, and how their results are counted.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::counts::Counts;
+use crate::tidy;
+
+/// Runs one step, prints how long it took, and adds its counts. A step that fails does not stop the others: one
+/// run shows everything that is wrong.
+pub(super) fn step(counts: &mut Counts, name: &str, part: impl FnOnce() -> Result<Counts>) -> Result<()> {
+    say(&format!("== {name}"));
+    let started = Instant::now();
+    let found = part().with_context(|| name.to_owned())?;
+    let verdict = if found.failed == 0 { "ok" } else { "FAILED" };
+    say(&format!("== {name}: {verdict}, {found}, {:.1} s", started.elapsed().as_secs_f64()));
+    *counts += found;
+    Ok(())
+}
+
+/// Counts each rule that holds as passed and each violation as failed.
+pub(super) fn tidy(root: &Path) -> Result<Counts> {
+    let (held, violations) = tidy::run(root)?;
+    for violation in &violations {
+        say(&violation.to_string());
+    }
+    Ok(Counts { passed: held, failed: violations.len(), skipped: 0 })
+}
+
+/// Runs `cargo deny`; skipped where it is not installed.
+pub(super) fn deny(root: &Path) -> Result<Counts> {
+    let installed =
+        Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !installed {
+        say("skipped: cargo-deny is not installed (`cargo install cargo-deny`)");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    cargo(root, &["deny", "--offline", "check", "licenses", "bans", "sources"], &[])
+}
+
+/// Runs cargo, prints its output, and counts the results of test binaries. A command without test results counts
+/// as one test.
+pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
+    let mut child = Command::new(env!("CARGO"))
+        .args(args)
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run cargo {}", args.join(" ")))?;
+    let mut counts = Counts::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.context("cannot read cargo's output")?;
+            if let Some(found) = Counts::from_test_result(&line) {
+                counts += found;
+            }
+            say(&line);
+        }
+    }
+    let status = child.wait().context("cannot wait for cargo")?;
+    if counts == Counts::default() || (!status.success() && counts.failed == 0) {
+        counts += if status.success() { Counts::one_passed() } else { Counts::one_failed() };
+    }
+    Ok(counts)
+}
+
+pub(super) fn say(line: &str) {
+    // A reader that went away (`| head`) must not fail the tests.
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}

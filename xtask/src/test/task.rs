@@ -1,0 +1,80 @@
+//! The steps in order.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use plumb_testkit::cluster::{self, AttachedCluster, Layout};
+
+use super::counts::Counts;
+use super::demo;
+use super::steps::{self, cargo, say, step};
+use crate::cluster::ensure_programs;
+
+/// Which steps to run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Skip everything that needs a cluster: a quick check while editing.
+    #[arg(long)]
+    no_cluster: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let root = crate::repository::root();
+    let mut counts = Counts::default();
+
+    step(&mut counts, "formatting", || cargo(root, &["fmt", "--all", "--check"], &[]))?;
+    step(&mut counts, "clippy", || {
+        cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
+    })?;
+    step(&mut counts, "tidy", || steps::tidy(root))?;
+    step(&mut counts, "licences and advisories", || steps::deny(root))?;
+
+    if args.no_cluster {
+        let without = [
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--exclude",
+            "plumb-testkit",
+            "--exclude",
+            "plumb-cluster-tests",
+            "--exclude",
+            "plumb",
+        ];
+        step(&mut counts, "tests", || cargo(root, &without, &[]))?;
+        say("skipped: everything that needs a cluster (--no-cluster)");
+    } else {
+        let cluster = TestCluster::start()?;
+        let env = cluster.environment();
+        step(&mut counts, "tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"], &env))?;
+        drop(cluster);
+        step(&mut counts, "demo", || demo::settles(root))?;
+        step(&mut counts, "demo, left running", || demo::stays(root))?;
+    }
+
+    // Scripts parse the last line: keep its format.
+    say(&counts.to_string());
+    Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The cluster of all tests of this run. Dropping it stops the cluster.
+struct TestCluster {
+    cluster: AttachedCluster,
+    path: OsString,
+}
+
+impl TestCluster {
+    fn start() -> Result<Self> {
+        let layout = Layout::from_environment()?;
+        let programs = ensure_programs(&layout)?;
+        let path = crate::programs::path_with(&programs);
+        Ok(Self { cluster: cluster::attach(&layout, &programs)?, path })
+    }
+
+    /// The variables that tests read: the kubeconfig and the PATH of the tools.
+    fn environment(&self) -> [(&'static str, OsString); 2] {
+        let kubeconfig = self.cluster.state().kubeconfig.clone().into_os_string();
+        [("PLUMB_TEST_KUBECONFIG", kubeconfig), ("PATH", self.path.clone())]
+    }
+}
