@@ -1,8 +1,8 @@
 // Package main is plumb-cluster: a Kubernetes control plane in one program.
 //
-// Its first argument says which part of it to be: `etcd`, `kube-apiserver`,
+// Its first argument chooses the part to run: `etcd`, `kube-apiserver`,
 // `kube-controller-manager` or `kube-scheduler`, each with that program's own flags, or
-// `supervise`, which makes a cluster out of them.
+// `supervise`, which runs a cluster of them.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command yaml-oracle says how Kubernetes reads YAML, for the tests of plumb's own reader.
+// Command yaml-oracle reads YAML as Kubernetes does, for the tests of plumb's own reader.
 //
 // It reads lines from standard input, each one JSON value: a string is a text, {"base64": "..."} is bytes.
 // For each it writes one line:
@@ -6,10 +6,10 @@
 //	{"documents": ["<JSON>", ...], "strict": true}   what apimachinery and sigs.k8s.io/yaml read
 //	{"error": true}                                  they refuse it
 //
-// "strict" says that the strict reader, which refuses keys that are there twice, reads it too.
+// "strict" is true if the strict reader, which refuses duplicate keys, accepts it too.
 //
 // With -record DIR it reads DIR/scalars.jsonl and DIR/documents.jsonl instead, puts every scalar into every
-// context that matters, and writes the inputs beside the answers.
+// context that matters, and writes the inputs with the results.
 package main
 
 import (
@@ -106,7 +106,7 @@ func eachLineOf(path string, visit func(text, encoded *string) error) error {
 	return nil
 }
 
-// Blank lines and lines that start with # are for people.
+// Blank lines and lines that start with # are comments.
 func eachLine(in io.Reader, visit func(text, encoded *string) error) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 64<<20)
@@ -144,7 +144,7 @@ func input(text, encoded *string) ([]byte, error) {
 
 // ask splits the stream as kubectl does and reads each document.
 func ask(given []byte) (result answer) {
-	// The reader is known to panic on some inputs; its callers turn that into an error, and so do we.
+	// The reader panics on some inputs. Its callers turn that into an error, and so does this program.
 	defer func() {
 		if recover() != nil {
 			result = answer{Error: true}

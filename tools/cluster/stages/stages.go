@@ -1,9 +1,9 @@
-// Package stages holds what kwok plays on the objects of a cluster.
+// Package stages has the kwok stages of the objects of a cluster.
 package stages
 
 import "embed"
 
-// Files are the stage files, one per kind of event in an object's life.
+// Files are the stage files.
 //
 //go:embed *.yaml
 var Files embed.FS

@@ -43,7 +43,7 @@ func startChild(dir, name, program string, args ...string) (*child, error) {
 	return c, nil
 }
 
-// anyExit yields the first of the children to end.
+// anyExit returns the first child that exits.
 func anyExit(children []*child) <-chan *child {
 	first := make(chan *child, len(children))
 	for _, c := range children {
@@ -55,7 +55,7 @@ func anyExit(children []*child) <-chan *child {
 	return first
 }
 
-// describeExit says how the child ended and what it said last.
+// describeExit returns how the child ended and the end of its output.
 func (c *child) describeExit() error {
 	how := "ended"
 	if c.err != nil {
@@ -64,7 +64,7 @@ func (c *child) describeExit() error {
 	return fmt.Errorf("%s: %s; last lines of %s:\n%s", c.name, how, c.logPath, lastLines(c.logPath, 8))
 }
 
-// stop asks the child to end and insists after the grace time.
+// stop asks the child to end and kills it after the grace time.
 func (c *child) stop(grace time.Duration) {
 	_ = c.command.Process.Signal(syscall.SIGTERM)
 	select {

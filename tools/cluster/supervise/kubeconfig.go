@@ -11,8 +11,8 @@ import (
 
 func (c *cluster) kubeconfig(id identity) string { return filepath.Join(c.dir, id.file+".kubeconfig") }
 
-// writeKubeconfigs makes one file per client, with the certificates inside, so that the
-// file alone is enough wherever it is copied to.
+// writeKubeconfigs writes one file per client, with the certificates inside, so that the
+// file can be copied.
 func (c *cluster) writeKubeconfigs(port int) error {
 	authority, err := os.ReadFile(c.pki("ca.crt"))
 	if err != nil {

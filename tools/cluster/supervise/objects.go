@@ -19,7 +19,7 @@ import (
 	"plumb.dev/tools/cluster/stages"
 )
 
-// pollInterval is used where the API offers nothing to watch yet.
+// pollInterval is used while the API server has nothing to watch.
 const pollInterval = 25 * time.Millisecond
 
 // writeStages joins our stage files into the one that kwok reads.
@@ -40,8 +40,8 @@ func (c *cluster) writeStages() error {
 	return writeFile(filepath.Join(c.dir, "stages.yaml"), joined.Bytes())
 }
 
-// containerLogs is what containers named "talker" have said, and said before they were started again,
-// in the form in which a kubelet keeps it. Tests may add lines.
+// containerLogs is the log of containers named "talker", and the log before their last restart, in the
+// format of a kubelet. Tests may add lines.
 var containerLogs = map[string]string{
 	"talker.log": "2026-01-01T10:00:00.000000000Z stdout F listening on :8080\n" +
 		"2026-01-01T10:00:01.000000000Z stderr F warning: the cache is cold\n" +
@@ -66,14 +66,14 @@ func (c *cluster) writeContainerLogs() error {
 	return nil
 }
 
-// waitUntilServing returns when the API server answers requests.
+// waitUntilServing returns when the API server serves requests.
 func waitUntilServing(ctx context.Context, client *kubernetes.Clientset) error {
 	return poll(ctx, "the API server to be ready", func() error {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
 
-// makeObjects creates what a new cluster needs: nodes to run on and a class of volumes.
+// makeObjects creates what a new cluster needs: nodes and a storage class.
 func makeObjects(ctx context.Context, client *kubernetes.Clientset) error {
 	for _, name := range nodeNames {
 		node, err := readManifest[core.Node]("node.yaml")
@@ -98,8 +98,8 @@ func makeObjects(ctx context.Context, client *kubernetes.Clientset) error {
 
 var nodeNames = []string{"node-0", "node-1"}
 
-// waitUntilUsable returns when kwok keeps the nodes ready and the controllers have made the
-// service account that pods need: from here on a workload just runs.
+// waitUntilUsable returns when kwok keeps the nodes ready and the controllers have created the
+// service account that pods need: from then on a workload can run.
 func waitUntilUsable(ctx context.Context, client *kubernetes.Clientset) error {
 	err := poll(ctx, "the default service account", func() error {
 		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", meta.GetOptions{})
@@ -135,7 +135,7 @@ func readiness(node *core.Node) error {
 	return errors.New("not Ready")
 }
 
-// poll repeats the check until it passes. The last answer is part of the error.
+// poll repeats the check until it passes. The last result is part of the error.
 func poll(ctx context.Context, what string, check func() error) error {
 	for {
 		err := check()

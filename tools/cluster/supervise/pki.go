@@ -18,7 +18,7 @@ import (
 
 const validity = 10 * 365 * 24 * time.Hour
 
-// identity is one certificate to make: its file name and its subject.
+// identity is one certificate to create: its file name and its subject.
 type identity struct {
 	file, commonName string
 	groups           []string
@@ -26,7 +26,7 @@ type identity struct {
 
 const admins = "system:masters"
 
-// The API server's audit policy and the kubeconfigs speak of these names.
+// The API server's audit policy and the kubeconfigs use these names.
 var (
 	adminUser      = identity{"admin", "plumb-admin", []string{admins}}
 	controllerUser = identity{"controller-manager", "system:kube-controller-manager", []string{admins}}

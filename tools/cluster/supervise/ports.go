@@ -11,7 +11,7 @@ import (
 )
 
 // Ports are taken in blocks from below the range that Linux uses for outgoing connections,
-// so that nothing but another listener can be in the way between choosing and using one.
+// so that only another listener can take a port between choosing and using it.
 const (
 	firstPort  = 20000
 	lastPort   = 32000
@@ -21,7 +21,7 @@ const (
 
 type ports struct{ api, etcdClient, etcdPeer, node int }
 
-// choosePorts finds free ports and holds the lock of their block for the supervisor's life.
+// choosePorts finds free ports and holds the lock of their block until the supervisor ends.
 func (c *cluster) choosePorts() (ports, error) {
 	if c.port != 0 && !isFree(c.port) {
 		return ports{}, fmt.Errorf("port %d on 127.0.0.1 is taken", c.port)

@@ -26,7 +26,7 @@ func (c *cluster) etcd(self string, p ports) program {
 		// A restart with the same data gets new ports; a single member need not be found.
 		"--force-new-cluster=" + fmt.Sprint(exists(filepath.Join(c.dir, "etcd", "member"))),
 		"--unsafe-no-fsync",
-		// An election among one: no reason to wait for the others.
+		// A single member need not wait for others in an election.
 		"--heartbeat-interval=10",
 		"--election-timeout=100",
 		"--log-level=warn",
@@ -56,14 +56,14 @@ func (c *cluster) apiserver(self string, p ports) program {
 		"--proxy-client-key-file=" + c.pki("front-proxy.key"),
 		"--authorization-mode=RBAC",
 		"--allow-privileged=true",
-		// A loopback address is no valid endpoint, and no pod of this cluster runs for real.
+		// A loopback address is not a valid endpoint, and no pod of this cluster really runs.
 		"--endpoint-reconciler-type=none",
 		// All nodes are one kwok on this machine. Their InternalIP would become that of their pods, and no
 		// endpoint may have a loopback address.
 		"--kubelet-preferred-address-types=InternalDNS",
 		"--audit-policy-file=" + filepath.Join(c.dir, "audit-policy.yaml"),
 		"--audit-log-path=" + c.state.AuditLog,
-		// Written as each request ends, not in batches later.
+		// Written when each request ends, not in batches.
 		"--audit-log-mode=blocking",
 	}}
 }
@@ -99,7 +99,7 @@ func (c *cluster) kwokController(p ports) program {
 		"--manage-all-nodes=true",
 		"--node-lease-duration-seconds=40",
 		"--cidr=10.244.0.1/16",
-		// What a kubelet serves: logs.
+		// kwok serves logs, like a kubelet.
 		fmt.Sprintf("--node-port=%d", p.node),
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.node),
 		"--tls-cert-file=" + c.pki("apiserver.crt"),

@@ -17,8 +17,8 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// start brings the cluster up, part by part, each as early as its needs allow.
-// giveUp is told when a child dies on the way.
+// start starts the parts of the cluster, each as early as its dependencies allow.
+// giveUp is called when a child dies during the start.
 func (c *cluster) start(ctx context.Context, giveUp context.CancelCauseFunc) error {
 	ports, err := c.choosePorts()
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *cluster) prepare(ports ports) error {
 	return c.writeStages()
 }
 
-// add starts one program and watches over it for as long as the start lasts.
+// add starts one program and watches it until the start has ended.
 func (c *cluster) add(ctx context.Context, p program, giveUp context.CancelCauseFunc) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (c *cluster) add(ctx context.Context, p program, giveUp context.CancelCause
 }
 
 // stopChildren ends them in the order in which they need each other: those that only talk
-// to the API server first, then the API server, then its store. Where the data goes with the
-// cluster there is nothing to end well.
+// to the API server first, then the API server, then its store. If the data is removed with the
+// cluster, they need no graceful end.
 func (c *cluster) stopChildren() {
 	if c.removeDir {
 		for _, started := range c.children {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Phases of a cluster, as its state file names them.
+// Phases of a cluster, as in its state file.
 const (
 	phaseStarting = "starting"
 	phaseReady    = "ready"
@@ -14,7 +14,7 @@ const (
 	phaseFailed   = "failed"
 )
 
-// state is what `state.json` in the cluster's directory says.
+// state is the content of `state.json` in the cluster's directory.
 type state struct {
 	Name       string         `json:"name"`
 	Dir        string         `json:"dir"`
@@ -46,7 +46,7 @@ func newState(o options) state {
 	}
 }
 
-// write replaces the state file in one step, so that a reader never sees half of it.
+// write replaces the state file atomically, so that a reader never sees half of it.
 func (s state) write(dir string) error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

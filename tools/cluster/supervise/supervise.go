@@ -1,9 +1,9 @@
-// Package supervise makes a cluster out of one directory: keys, kubeconfig, the control
-// plane's programs as children, and an end that leaves nothing running.
+// Package supervise runs a cluster in one directory: keys, kubeconfig, and the control
+// plane's programs as child processes. It leaves none of them running.
 //
 // The caller holds the other end of standard input. When it closes before the cluster is
 // ready, or at any time if the cluster is attached, the caller is gone and everything
-// stops. One line of JSON on standard output says how the start ended.
+// stops. One line of JSON on standard output reports how the start ended.
 package supervise
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// A start takes seconds; this is for machines that are busy with something else.
+// A start takes seconds. This limit is for busy machines.
 const startLimit = 5 * time.Minute
 
 type options struct {
@@ -70,8 +70,8 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "supervise:", err)
 		return 2
 	}
-	// Its own session: a Ctrl-C in the caller's terminal reaches the caller only, and the
-	// end of standard input tells the rest.
+	// Its own session: a Ctrl-C in the caller's terminal reaches the caller only. The
+	// supervisor stops when standard input closes.
 	_, _ = syscall.Setsid()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 
@@ -141,7 +141,7 @@ func (c *cluster) run(ctx context.Context) error {
 	}
 }
 
-// startUnlessGone starts everything, and gives up when the caller leaves, a signal comes,
+// startUnlessGone starts everything, and gives up when the caller ends, a signal arrives,
 // or a child dies.
 func (c *cluster) startUnlessGone(ctx context.Context, callerGone <-chan struct{}) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
@@ -162,8 +162,8 @@ func (c *cluster) startUnlessGone(ctx context.Context, callerGone <-chan struct{
 	return err
 }
 
-// lockDirectory makes this the directory's only supervisor. The kernel lets go of the lock
-// when the process ends, however it ends.
+// lockDirectory makes this the directory's only supervisor. The kernel releases the lock
+// when the process ends for any reason.
 func (c *cluster) lockDirectory() error {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (c *cluster) lockDirectory() error {
 	return c.state.write(c.dir)
 }
 
-// report tells the caller, once, how the start ended.
+// report prints, once, how the start ended.
 func (c *cluster) report() error {
 	if c.reported {
 		return nil
@@ -191,7 +191,7 @@ func (c *cluster) report() error {
 	return err
 }
 
-// end leaves the last word in the state file, or removes the directory.
+// end writes the final state file, or removes the directory.
 func (c *cluster) end() {
 	_ = c.report()
 	if c.removeDir && c.state.Phase == phaseStopped {
