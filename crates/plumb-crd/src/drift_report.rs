@@ -6,7 +6,7 @@ use plumb_core::drift::{DriftClass, Finding, Fix, FixKind};
 use plumb_core::object::{FieldPath, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, object_key};
 use crate::wire::{Wire, WireError, read_map, wire};
 
 wire! {
@@ -24,13 +24,13 @@ wire! {
         /// Every explained difference.
         "findings" findings: Vec<DriftFinding> = required,
         /// Objects that are not well, since when and why. plumb reads the times back after a restart.
-        "health" health: Vec<IllObject>,
+        "health" health: Vec<UnhealthyObject>,
         /// What a person holds: the app or some of its objects.
         "pauses" pauses: Vec<DriftPause>,
     }
 
     /// An object that is not well.
-    pub struct IllObject {
+    pub struct UnhealthyObject {
         /// API group.
         "group" group: String,
         /// Kind.
@@ -167,7 +167,7 @@ impl DriftReport {
 
     /// The same report with the objects that are not well.
     #[must_use]
-    pub fn with_health(self, health: Vec<IllObject>) -> Self {
+    pub fn with_health(self, health: Vec<UnhealthyObject>) -> Self {
         Self { health, ..self }
     }
 
@@ -201,24 +201,24 @@ impl DriftReport {
     }
 
     /// What it says, whenever and for whichever revision it was made.
-    pub fn gist(&self) -> Value {
+    pub fn content(&self) -> Value {
         json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write()])
     }
 }
 
-impl IllObject {
-    /// Which object.
+impl UnhealthyObject {
+    /// The key of the object.
     pub fn key(&self) -> ObjectKey {
-        ObjectKey::new(
-            self.group.clone(),
-            self.kind.clone(),
-            Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-            self.name.clone(),
-        )
+        object_key(&self.group, &self.kind, &self.namespace, &self.name)
     }
 }
 
 impl DriftFinding {
+    /// The key of the object.
+    pub fn key(&self) -> ObjectKey {
+        object_key(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+
     /// The finding that stands here; `None` for a class that is not known (a newer plumb wrote it). List
     /// positions come back as fields, which print the same.
     pub fn finding(&self) -> Option<Finding> {
@@ -234,12 +234,7 @@ impl DriftFinding {
         ];
         let kind = kinds.into_iter().find(|kind| fix.is_some_and(|fix| fix.kind == fix_name(*kind)));
         Some(Finding {
-            key: ObjectKey::new(
-                self.group.clone(),
-                self.kind.clone(),
-                Some(self.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-                self.name.clone(),
-            ),
+            key: self.key(),
             class: DriftClass::ALL.into_iter().find(|class| class.name() == self.class)?,
             rule: self.rule.clone().into(),
             fields: self.fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
@@ -391,7 +386,7 @@ mod tests {
         let report = report(&findings);
         assert_eq!(report.to_json(), expected);
         let read = DriftReport::from_json(&expected).expect("readable");
-        assert_eq!(read.gist(), report.gist());
+        assert_eq!(read.content(), report.content());
     }
 
     /// Across a restart the report is all that is left of what was found out.

@@ -10,6 +10,7 @@
 
 pub mod wire;
 pub mod yaml;
+pub mod annotations;
 pub mod metadata;
 pub mod application;
 pub mod application_set;
@@ -28,7 +29,7 @@ pub use convert::{
     written_operation_sources, written_sources,
 };
 pub use crds::crds;
-pub use drift_report::{DriftFinding, DriftReport, IllObject};
+pub use drift_report::{DriftFinding, DriftReport, UnhealthyObject};
 pub use metadata::Metadata;
 pub use project::AppProject;
 pub use wire::{Wire, WireError};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use plumb_core::object::ObjectKey;
 use serde_json::Value;
 
 use crate::wire::{RawMap, wire};
@@ -33,6 +34,12 @@ wire! {
         /// Whose child it is.
         "ownerReferences" owner_references: Vec<RawMap>,
     }
+}
+
+/// A key from the texts of the wire format, where an empty namespace means a cluster-scoped object.
+pub(crate) fn object_key(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectKey {
+    let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());
+    ObjectKey::new(group, kind, namespace, name)
 }
 
 /// Namespace and name of any object, however broken the rest of it is; `None` if not even these can be read.

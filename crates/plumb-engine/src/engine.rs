@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plumb_core::app::{App, AppId, ClusterRef};
 use plumb_core::glob::Glob;
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::Manifest;
 use plumb_core::project::Project;
 use plumb_crd::Application;
 use plumb_kube::{ApiError, ExecPlugins, Impersonation, WriteError};
@@ -164,16 +164,7 @@ impl Engine {
         self.claims.recall(id, &cluster, &instance, || {
             let rendered = application.status.resources.iter();
             let rendered = rendered.filter(|object| !object.requires_pruning && !object.hook);
-            rendered
-                .map(|object| {
-                    ObjectKey::new(
-                        object.group.clone(),
-                        object.kind.clone(),
-                        Some(object.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-                        object.name.clone(),
-                    )
-                })
-                .collect()
+            rendered.map(plumb_crd::application::ResourceStatus::key).collect()
         });
     }
 

@@ -230,21 +230,12 @@ impl Desk {
         sheet: &Sheet,
     ) -> Result<BTreeMap<ObjectKey, Case>, DeskError> {
         let desired = &sheet.desired().objects;
-        let known = application.status.resources.iter().filter(|resource| !resource.hook).map(|resource| {
-            let gvk = GroupVersionKind {
-                group: resource.group.clone(),
-                version: resource.version.clone(),
-                kind: resource.kind.clone(),
-            };
-            let namespace = Some(resource.namespace.clone()).filter(|namespace| !namespace.is_empty());
-            let key = ObjectKey::new(
-                resource.group.clone(),
-                resource.kind.clone(),
-                namespace,
-                resource.name.clone(),
-            );
-            (key, gvk)
-        });
+        let known = application
+            .status
+            .resources
+            .iter()
+            .filter(|resource| !resource.hook)
+            .map(|resource| (resource.key(), resource.gvk()));
         let asked = desired.iter().map(|(key, object)| (key.clone(), object.manifest.gvk()));
         // What Git asks for counts with its own version.
         let wanted: BTreeMap<ObjectKey, GroupVersionKind> = known.chain(asked).collect();
@@ -352,12 +343,7 @@ fn previous(application: &Application, revisions: &[String]) -> PreviousApply {
     let Some(result) = state.and_then(|state| state.sync_result.as_deref()) else {
         return PreviousApply::Unknown;
     };
-    let applied = if result.revisions.is_empty() {
-        std::slice::from_ref(&result.revision)
-    } else {
-        &result.revisions[..]
-    };
-    match (revisions, applied) {
+    match (revisions, result.all_revisions()) {
         ([], _) => PreviousApply::Unknown,
         (asked, applied) if asked == applied => PreviousApply::Same,
         _ => PreviousApply::Changed(None),

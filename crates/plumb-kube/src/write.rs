@@ -28,7 +28,7 @@ impl Default for ApplyOptions {
     /// Forced and strict, as Argo CD's controller.
     fn default() -> Self {
         Self {
-            field_manager: "argocd-controller".to_owned(),
+            field_manager: plumb_core::tracking::FIELD_MANAGER.to_owned(),
             force: true,
             field_validation: FieldValidation::Strict,
             subresource: None,

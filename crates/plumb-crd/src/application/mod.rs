@@ -1,13 +1,16 @@
 //! `argoproj.io/v1alpha1` `Application`.
 
+mod condition;
 mod object;
 mod operation;
+mod read;
 mod source;
 mod spec;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use condition::ConditionType;
 pub use object::Application;
 pub use operation::{
     Operation, OperationInitiator, RetryBackoff, RetryStrategy, SyncOperation, SyncOperationResource,

@@ -20,13 +20,8 @@ pub fn to_operation(operation: &wire::Operation) -> Result<Operation, Vec<SpecPr
     if !problems.is_empty() {
         return Err(problems);
     }
-    let revisions = match (sync.revisions.is_empty(), sync.revision.is_empty()) {
-        (false, _) => sync.revisions.clone(),
-        (true, false) => vec![sync.revision.clone()],
-        (true, true) => Vec::new(),
-    };
     Ok(Operation {
-        revisions,
+        revisions: sync.all_revisions().to_vec(),
         prune: sync.prune,
         dry_run: sync.dry_run,
         strategy: strategy(sync.sync_strategy.as_ref()),

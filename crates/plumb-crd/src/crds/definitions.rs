@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::application::{ApplicationSpec, ApplicationStatus, Operation};
 use crate::application_set::{ApplicationSetSpec, ApplicationSetStatus};
-use crate::drift_report::{DriftFinding, DriftPause, DriftSummary, IllObject};
+use crate::drift_report::{DriftFinding, DriftPause, DriftSummary, UnhealthyObject};
 use crate::project::{AppProjectSpec, AppProjectStatus};
 use crate::wire::{Wire, described, object_schema};
 
@@ -113,7 +113,7 @@ fn drift_report() -> Value {
         ("revision", "The revision that the cluster was compared with then.", String::schema()),
         ("summary", "The findings in numbers.", DriftSummary::schema()),
         ("findings", "Every explained difference.", Vec::<DriftFinding>::schema()),
-        ("health", "Objects that are not well, since when and why.", Vec::<IllObject>::schema()),
+        ("health", "Objects that are not well, since when and why.", Vec::<UnhealthyObject>::schema()),
         ("pauses", "What a person holds: the app or some of its objects.", Vec::<DriftPause>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])

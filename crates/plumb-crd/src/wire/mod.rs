@@ -13,5 +13,5 @@ pub(crate) use declare::{is_required, wire};
 pub use error::{WireError, describe};
 pub use read::Wire;
 pub(crate) use read::{read_field, read_map};
-pub use scalars::{IntOrString, Raw, RawMap, format_time};
+pub use scalars::{IntOrString, Raw, RawMap, format_time, whole_seconds};
 pub(crate) use schema::{described, object_schema, restrict};

@@ -98,6 +98,11 @@ impl Wire for Timestamp {
     }
 }
 
+/// The time without fractions of a second, as it is after being written and read again.
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
 /// RFC 3339 in UTC, whole seconds: the only form in which Kubernetes writes a time.
 pub fn format_time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_crd::application as wire;
-
-use crate::status::write::seconds;
+use plumb_crd::wire::whole_seconds;
 
 /// Conditions found in one run, in the order in which they were found.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +52,7 @@ impl Conditions {
                     message: message.clone(),
                     last_transition_time: known
                         .and_then(|known| known.last_transition_time)
-                        .or(Some(seconds(now))),
+                        .or(Some(whole_seconds(now))),
                 }
             })
             .collect();

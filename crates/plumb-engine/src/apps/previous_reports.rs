@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plumb_core::app::AppId;
 use plumb_core::drift::Finding;
 use plumb_core::object::Manifest;
-use plumb_crd::{DriftFinding, DriftReport, IllObject};
+use plumb_crd::{DriftFinding, DriftReport, UnhealthyObject};
 use serde_json::Value;
 
 use crate::apps::compressed::Packed;
@@ -27,7 +27,7 @@ impl Reports {
     }
 
     /// The objects that were not well when the report was written that was found at the start.
-    pub(crate) fn ill(&self, app: &AppId) -> Vec<IllObject> {
+    pub(crate) fn ill(&self, app: &AppId) -> Vec<UnhealthyObject> {
         self.report(app).map(|report| report.health).unwrap_or_default()
     }
 

@@ -22,7 +22,7 @@ pub(crate) const REFRESH_TIMESTAMP_ANNOTATION: &str = "argocd.argoproj.io/refres
 const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
     Pause::ANNOTATION,
     plumb_core::app::CompareOptions::ANNOTATION,
-    "argocd.argoproj.io/deletion-approved",
+    plumb_crd::annotations::DELETION_APPROVED,
     "argocd.argoproj.io/skip-reconcile",
     "argocd.argoproj.io/manifest-generate-paths",
     "argocd.argoproj.io/client-side-apply-migration-manager",

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, AppId};
+use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
@@ -14,9 +15,6 @@ use serde_json::Value;
 use super::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::apps::compressed::Packed;
 use crate::queue::Look;
-
-/// What `kubectl apply` leaves behind.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One Application, whole.
 #[derive(Debug)]

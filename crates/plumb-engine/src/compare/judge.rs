@@ -17,11 +17,11 @@ use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::manifest_to_apply;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
+use plumb_core::tracking::FIELD_MANAGER;
 use plumb_kube::{ApiError, ApplyOptions, ClusterClient, FieldValidation};
 
 use crate::apps::claims::Rendered;
 use crate::compare::verdict_cache::{Basis, Verdicts};
-use crate::sync::executor::step::FIELD_MANAGER;
 
 /// How many questions are asked at the same time for one app.
 const QUESTIONS_AT_ONCE: usize = 8;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plumb_core::object::Manifest;
+use plumb_core::sync::deletion::CASCADE as FINALIZER;
 use plumb_kube::{OwnWrite, Patch, PatchOptions, Target, WriteError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -15,8 +16,6 @@ use crate::apps::snapshot::Brief;
 use crate::engine::Engine;
 use crate::runtime::gauges::project_of;
 
-/// What keeps a project while apps refer to it.
-const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 /// After trouble with the API server it is tried again then.
 const RETRY_DELAY: Duration = Duration::from_secs(3);
 const LONGEST_DELAY: Duration = Duration::from_mins(5);

@@ -106,8 +106,7 @@ fn is_completed(phase: &str) -> bool {
 
 fn revision(state: &OperationState) -> Option<String> {
     let result = state.sync_result.as_deref()?;
-    let several = result.revisions.join(", ");
-    Some(if several.is_empty() { result.revision.clone() } else { several })
+    Some(result.all_revisions().join(", "))
 }
 
 fn is_partial(state: &OperationState) -> bool {
@@ -116,12 +115,7 @@ fn is_partial(state: &OperationState) -> bool {
 
 fn started(state: &OperationState) -> Happening {
     let asked = state.operation.sync.as_ref();
-    let asked =
-        asked.map(
-            |sync| {
-                if sync.revisions.is_empty() { sync.revision.clone() } else { sync.revisions.join(", ") }
-            },
-        );
+    let asked = asked.map(|sync| sync.all_revisions().join(", "));
     let to = asked.filter(|asked| !asked.is_empty()).or_else(|| revision(state)).unwrap_or_default();
     let by = &state.operation.initiated_by;
     if by.automated {

@@ -205,7 +205,7 @@ fn event_name(app: &str, time: Timestamp) -> String {
 }
 
 fn create(notice: &Notice, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
-    let time = crate::status::write::seconds(time).to_string();
+    let time = plumb_crd::wire::whole_seconds(time).to_string();
     let happening = &notice.happening;
     let message: String = happening.message.chars().take(LONGEST_MESSAGE).collect();
     let labels: &BTreeMap<String, String> = &notice.labels;
@@ -246,7 +246,7 @@ fn recount(notice: &Notice, name: &str, count: u32, time: Timestamp) -> OwnWrite
             name: name.to_owned(),
         },
         patch: Patch::Merge(
-            json!({"count": count, "lastTimestamp": crate::status::write::seconds(time).to_string()}),
+            json!({"count": count, "lastTimestamp": plumb_crd::wire::whole_seconds(time).to_string()}),
         ),
         options: PatchOptions { field_manager: Some(COMPONENT.to_owned()), subresource: None },
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::health::{HealthHistory, HealthRecord, HealthStatus, KnownFrom};
 use plumb_core::object::ObjectKey;
-use plumb_crd::IllObject;
+use plumb_crd::UnhealthyObject;
 
 use super::lua::Answers;
 
@@ -50,7 +50,7 @@ impl Told {
 
 impl HealthMemory {
     /// Takes over what an earlier process wrote into the report, once.
-    pub(crate) fn recall(&mut self, reported: impl FnOnce() -> Vec<IllObject>) {
+    pub(crate) fn recall(&mut self, reported: impl FnOnce() -> Vec<UnhealthyObject>) {
         if std::mem::replace(&mut self.recalled, true) {
             return;
         }

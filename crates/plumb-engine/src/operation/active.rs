@@ -7,7 +7,6 @@ use std::time::Instant;
 use jiff::Timestamp;
 use plumb_core::app::{Initiator, Operation};
 use plumb_core::automation::SyncStart;
-use plumb_core::object::ObjectKey;
 use plumb_core::plan::{OperationMark, StepId, SyncPhase, SyncRequest};
 use plumb_core::status::OperationRecord;
 use plumb_core::sync::{OperationPhase, ResourceResult, ResultCode, SyncState};
@@ -62,9 +61,7 @@ impl ActiveOperation {
     /// An operation that another process began. A wait for a retry that was cut off is not waited for again.
     pub(crate) fn resume(wire: wire::Operation, asked: Operation, state: &wire::OperationState) -> Self {
         let result = state.sync_result.as_deref();
-        let pinned = result.map(|result| {
-            if result.revisions.is_empty() { vec![result.revision.clone()] } else { result.revisions.clone() }
-        });
+        let pinned = result.map(|result| result.all_revisions().to_vec());
         let results =
             result.map(|result| result.resources.iter().filter_map(result_of).collect()).unwrap_or_default();
         let record = OperationRecord {
@@ -231,10 +228,8 @@ fn wire_result(result: &ResourceResult) -> wire::ResourceResult {
 /// A result that an earlier process, or Argo CD, recorded; `None` for what makes no sense.
 fn result_of(result: &wire::ResourceResult) -> Option<ResourceResult> {
     let phase = SyncPhase::from_name(&result.sync_phase).unwrap_or(SyncPhase::Sync);
-    let namespace = Some(result.namespace.clone()).filter(|namespace| !namespace.is_empty());
-    let key = ObjectKey::new(result.group.clone(), result.kind.clone(), namespace, result.name.clone());
     Some(ResourceResult {
-        id: StepId { phase, key },
+        id: StepId { phase, key: result.key() },
         version: result.version.clone(),
         status: ResultCode::from_name(&result.status),
         message: result.message.clone(),

@@ -36,7 +36,7 @@ impl Run<'_> {
         let Ok(application) = &self.known.wire else { return };
         let state = application.status.operation_state.as_ref();
         let Some(result) = state.and_then(|state| state.sync_result.as_deref()) else { return };
-        if revisions(&result.revisions, &result.revision) != gathered.revisions {
+        if result.all_revisions() != gathered.revisions {
             return;
         }
         let commit = gathered.may_vary.then(|| gathered.commit());
@@ -82,7 +82,7 @@ impl Run<'_> {
         if !same_sources(last, &application.spec) {
             return false;
         }
-        let revisions = revisions(&last.revisions, &last.revision);
+        let revisions = last.all_revisions().to_vec();
         let then = match self.engine.sources.gather_at(application, app, ground, &revisions).await {
             Ok(then) => then,
             Err(error) => {
@@ -225,11 +225,6 @@ fn reported_run<'f>(
 fn applied(desired: Fingerprint, commit: Option<u64>) -> AttemptRecord {
     // Another process rendered it, perhaps for another version of the cluster.
     AttemptRecord { desired, asked: desired, commit, origin: None, result: AttemptResult::Applied }
-}
-
-/// One or many, as a list.
-fn revisions(many: &[String], one: &str) -> Vec<String> {
-    if many.is_empty() { vec![one.to_owned()] } else { many.to_vec() }
 }
 
 /// Did that sync render what the spec names now, whatever the commit?

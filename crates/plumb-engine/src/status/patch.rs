@@ -6,12 +6,12 @@ use plumb_core::app::AppId;
 use plumb_core::object::{GroupVersionKind, merge_patch};
 use plumb_core::sync::deletion::finalizers_for;
 use plumb_crd::application as wire;
+use plumb_crd::wire::whole_seconds;
 use plumb_crd::{Application, Wire};
 use plumb_kube::{ApiError, OwnWrite, Patch, PatchOptions, Target, WriteError};
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::write::seconds;
 use crate::apps::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::apps::snapshot::Known;
 use crate::events;
@@ -162,7 +162,7 @@ fn shortened(
         message: "the status is larger than the cluster can store: split the app, or keep less history \
                   (spec.revisionHistoryLimit)"
             .to_owned(),
-        last_transition_time: Some(seconds(now)),
+        last_transition_time: Some(whole_seconds(now)),
     }];
     short
 }

@@ -3,12 +3,12 @@
 use plumb_core::app::App;
 use plumb_core::drift::Finding;
 use plumb_core::object::{Fingerprint, Manifest};
-use plumb_crd::{Application, DriftReport, IllObject};
+use plumb_crd::wire::whole_seconds;
+use plumb_crd::{Application, DriftReport, UnhealthyObject};
 use plumb_kube::{ApplyOptions, FieldValidation, OwnWrite};
 use serde_json::json;
 use tracing::debug;
 
-use super::write::seconds;
 use crate::compare::run::Compared;
 use crate::health::check::Ill;
 use crate::reconcile::run::Run;
@@ -22,10 +22,10 @@ impl Run<'_> {
         let findings: Vec<&Finding> =
             compared.verdicts.values().flat_map(|verdict| verdict.findings.iter()).collect();
         let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
-        let ill: Vec<IllObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
+        let ill: Vec<UnhealthyObject> = compared.checked.ill.iter().take(MOST_ILL).map(ill_object).collect();
         let pauses = self.pauses(app, compared);
         let is_empty = findings.is_empty() && ill.is_empty() && pauses.is_empty();
-        let report = DriftReport::of(&app.id, &revision, seconds(self.now), findings)
+        let report = DriftReport::of(&app.id, &revision, whole_seconds(self.now), findings)
             .with_health(ill)
             .with_pauses(pauses);
         if memory.report.is_none() {
@@ -69,18 +69,18 @@ impl Run<'_> {
 /// What a report says, whenever and for whichever revision it was made. It is written only when this changes: a
 /// commit that changes nothing about an app's findings costs no request.
 fn gist(report: &DriftReport) -> Fingerprint {
-    Fingerprint::of_value(&report.gist())
+    Fingerprint::of_value(&report.content())
 }
 
 /// An object that is not well, as the report has it.
-fn ill_object(ill: &Ill) -> IllObject {
-    IllObject {
+fn ill_object(ill: &Ill) -> UnhealthyObject {
+    UnhealthyObject {
         group: ill.key.group.clone(),
         kind: ill.key.kind.clone(),
         namespace: ill.key.namespace_or_empty().to_owned(),
         name: ill.key.name.clone(),
         status: ill.status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
-        since: Some(seconds(ill.since)),
+        since: Some(whole_seconds(ill.since)),
         stuck: ill.is_stuck,
         message: ill.message.clone(),
         causes: ill.causes.clone(),

@@ -2,9 +2,9 @@
 
 use plumb_crd::Application;
 use plumb_crd::application as wire;
+use plumb_crd::wire::whole_seconds;
 
 use super::patch::Lock;
-use super::write::seconds;
 use crate::queue::Look;
 use crate::reconcile::run::Run;
 use crate::state::app_state::Memory;
@@ -23,13 +23,13 @@ impl Run<'_> {
             last_transition_time: if is_same {
                 after.health.last_transition_time
             } else {
-                Some(seconds(self.now))
+                Some(whole_seconds(self.now))
             },
         };
         after.conditions = conditions;
         after.controller_namespace.clone_from(&self.engine.options.namespace);
         if self.known.requested_refresh().is_some() || after.reconciled_at.is_none() {
-            after.reconciled_at = Some(seconds(self.now));
+            after.reconciled_at = Some(whole_seconds(self.now));
         }
         memory.gathered = None;
         self.send(&after, Lock::Leave).await;
@@ -40,7 +40,7 @@ impl Run<'_> {
         let mut after = self.nothing_known(application, memory);
         if after.health.status.is_empty() {
             "Unknown".clone_into(&mut after.health.status);
-            after.health.last_transition_time = Some(seconds(self.now));
+            after.health.last_transition_time = Some(whole_seconds(self.now));
         }
         self.send(&after, Lock::Leave).await;
     }
@@ -52,7 +52,7 @@ impl Run<'_> {
             after.health = wire::HealthStatus {
                 status: "Unknown".to_owned(),
                 message: String::new(),
-                last_transition_time: Some(seconds(self.now)),
+                last_transition_time: Some(whole_seconds(self.now)),
             };
         }
         after.controller_namespace.clone_from(&self.engine.options.namespace);
@@ -70,7 +70,7 @@ impl Run<'_> {
         after.sync.compared_to = wire::ComparedTo::of(&application.spec);
         after.conditions = self.conditions.on_wire(&after.conditions, self.now);
         if self.look >= Look::GitNow || after.reconciled_at.is_none() {
-            after.reconciled_at = Some(seconds(self.now));
+            after.reconciled_at = Some(whole_seconds(self.now));
         }
         if let Some(active) = &memory.operation {
             after.operation_state = Some(Box::new(active.to_wire(&application.spec)));

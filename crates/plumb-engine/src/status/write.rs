@@ -5,6 +5,7 @@ use plumb_core::app::App;
 use plumb_core::status::AppStatus;
 use plumb_core::sync::OperationPhase;
 use plumb_crd::application as wire;
+use plumb_crd::wire::whole_seconds;
 use plumb_crd::{Application, Wire as _};
 
 use super::patch::Lock;
@@ -69,14 +70,14 @@ impl Run<'_> {
         after.health = wire::HealthStatus {
             status: health.status.as_str().to_owned(),
             message: health.message.clone(),
-            last_transition_time: since.or(Some(seconds(self.now))),
+            last_transition_time: since.or(Some(whole_seconds(self.now))),
         };
         after.conditions = self.conditions.on_wire(&after.conditions, self.now);
         // Scripts wait after an operation until somebody has looked since it ended, and this look has.
         let seen =
             draft.ended.map(|ended| ended.record.finished_at.map_or(self.now, |end| end.max(self.now)));
         if after.reconciled_at.is_none() || self.look >= Look::GitNow || seen.is_some() {
-            after.reconciled_at = Some(seconds(seen.unwrap_or(self.now)));
+            after.reconciled_at = Some(whole_seconds(seen.unwrap_or(self.now)));
         }
         after.source_type =
             if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
@@ -190,9 +191,4 @@ fn resource(object: &plumb_core::status::ObjectStatus, with_health: bool) -> wir
         sync_wave: object.wave.map_or(0, |wave| i64::from(wave.0)),
         requires_deletion_confirmation: object.requires_confirmation,
     }
-}
-
-/// Times on the wire have no fractions.
-pub(crate) fn seconds(time: jiff::Timestamp) -> jiff::Timestamp {
-    jiff::Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -18,6 +18,7 @@ use plumb_core::sync::{
     self, Command, Observation, Observed, StepOutcome, SyncLimits, SyncState, Verb, retry_policy,
 };
 use plumb_crd::Application;
+use plumb_crd::annotations::DELETION_APPROVED;
 use tracing::{info, warn};
 
 use crate::apps::context::Ground;
@@ -31,9 +32,6 @@ use crate::state::app_state::{AttemptRecord, AttemptResult, Memory};
 use crate::sync::automation::is_by_person;
 use crate::sync::executor::step::{Executor, Knowledge};
 use crate::sync::observe;
-
-/// Annotation with the time at which a person approved deletions.
-const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
 
 /// How long a sync that prunes waits for kinds that came a moment ago to be listed.
 const LISTED_WITHIN: Duration = Duration::from_secs(2);
@@ -509,7 +507,7 @@ fn hook_owner(live: Option<&Manifest>, ground: &Ground) -> Owner {
 }
 
 pub(crate) fn approved_at(application: &Application) -> Option<Timestamp> {
-    application.annotation(APPROVED)?.parse().ok()
+    application.annotation(DELETION_APPROVED)?.parse().ok()
 }
 
 /// Data that would be lost with an object, in words.

@@ -12,6 +12,7 @@ use plumb_core::object::{Fingerprint, Manifest};
 use plumb_core::plan::Owner;
 use plumb_core::status::{AppStatus, ObjectStatus};
 use plumb_core::sync::{OperationPhase, retry_policy};
+use plumb_core::tracking::FIELD_MANAGER;
 use plumb_crd::application as wire;
 use plumb_crd::{Application, SpecProblem, to_operation};
 use tracing::info;
@@ -23,7 +24,6 @@ use crate::queue::{Look, Trigger};
 use crate::reconcile::run::Run;
 use crate::sources::gather::Gathered;
 use crate::state::app_state::{AttemptResult, LastAttempt, Memory};
-use crate::sync::executor::step::FIELD_MANAGER;
 
 impl Run<'_> {
     /// The operation that is under way, if any: in this process, in another before it, or just asked for.
@@ -280,11 +280,7 @@ pub(crate) fn last_operation(application: &Application, app: &App) -> Option<Las
             |source: &Option<Box<wire::ApplicationSource>>| source.as_ref().map(|source| source.normalized());
         let same = result.sources == compared_to.sources
             && (!result.sources.is_empty() || normalized(&result.source) == normalized(&compared_to.source));
-        let revisions = if result.revisions.is_empty() {
-            vec![result.revision.clone()]
-        } else {
-            result.revisions.clone()
-        };
+        let revisions = result.all_revisions().to_vec();
         (if same { app.sources.clone() } else { Vec::new() }, revisions)
     });
     let is_automated = state.operation.initiated_by.automated;

@@ -115,7 +115,7 @@ pub(crate) fn readable(one: &Registered) -> Value {
         let shown_map: serde_json::Map<String, Value> = map
             .keys()
             .filter(own)
-            .filter(|key| key.as_str() != "kubectl.kubernetes.io/last-applied-configuration")
+            .filter(|key| key.as_str() != plumb_core::normalize::LAST_APPLIED)
             .filter_map(|key| Some((key.clone(), json!(map.get(key)?))))
             .collect();
         if !shown_map.is_empty() {

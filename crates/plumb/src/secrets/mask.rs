@@ -1,5 +1,6 @@
 //! Secrets as they are shown: with stars in place of what is secret.
 
+use plumb_core::normalize::LAST_APPLIED;
 use plumb_crd::settings::{ConfigData, Settings};
 use plumb_kube::ClusterClient;
 use serde_json::{Value, json};
@@ -9,9 +10,6 @@ use crate::kinds;
 
 /// In place of a value.
 const STARS: &str = "++++++++";
-
-/// kubectl's own copy of everything.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What of a Secret is not shown, besides its values.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -150,9 +150,7 @@ pub(crate) fn short(revision: &str) -> &str {
 pub(crate) fn operation(state: &OperationState) -> Vec<(&'static str, String)> {
     let kind = if state.operation.sync.is_some() { "Sync" } else { "" };
     let result = state.sync_result.as_deref();
-    let revision = result.map(|result| {
-        if result.revisions.is_empty() { result.revision.clone() } else { result.revisions.join(", ") }
-    });
+    let revision = result.map(|result| result.all_revisions().join(", "));
     let ended = state.finished_at;
     let mut lines = vec![
         ("Operation", kind.to_owned()),

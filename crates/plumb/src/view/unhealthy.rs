@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::health::in_words;
-use plumb_crd::{DriftReport, IllObject};
+use plumb_crd::{DriftReport, UnhealthyObject};
 
 /// What the report says about objects that are not well; nothing where all are.
 pub(crate) fn lines(report: &DriftReport, now: Timestamp) -> Vec<String> {
@@ -16,7 +16,7 @@ pub(crate) fn lines(report: &DriftReport, now: Timestamp) -> Vec<String> {
 }
 
 /// `apps/Deployment shop/web: Progressing for 21d 2h, stuck`.
-fn headline(ill: &IllObject, now: Timestamp) -> String {
+fn headline(ill: &UnhealthyObject, now: Timestamp) -> String {
     let status = if ill.status.is_empty() { "something below it is ill" } else { &ill.status };
     let length = ill.since.map(|since| format!(" for {}", in_words(now.duration_since(since))));
     let stuck = if ill.stuck { ", stuck" } else { "" };

@@ -7,13 +7,14 @@ use plumb_core::desired::Propagation;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HowToApply, TombstoneReason};
 use plumb_core::sync::Success;
+use plumb_core::tracking::FIELD_MANAGER;
 use plumb_kube::{
     ApiError, ApplyOptions, ClusterClient, DeletePermit, DeletionGround, FieldValidation, Reason, WriteError,
     WritePermit,
 };
 use serde_json::Value;
 
-use super::step::{Executor, FIELD_MANAGER, Knowledge, Manner, named, success};
+use super::step::{Executor, Knowledge, Manner, named, success};
 
 impl Executor<'_> {
     /// Writes one object, as its manner asks.

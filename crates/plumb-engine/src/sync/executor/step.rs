@@ -25,10 +25,6 @@ use crate::cluster::destination::Cluster;
 use crate::sync::tombstones;
 use crate::sync::transient_errors::{self, Passing};
 
-/// The field manager of everything that plumb applies: Argo CD's, so that either engine can go on where the
-/// other stopped.
-pub(crate) const FIELD_MANAGER: &str = "argocd-controller";
-
 /// How long a deletion waits for kinds that came a moment ago, with a definition of the same sync say, to be listed.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
 

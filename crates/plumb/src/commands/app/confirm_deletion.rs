@@ -1,6 +1,7 @@
 //! `plumb app confirm-deletion`
 
 use jiff::Timestamp;
+use plumb_crd::annotations::DELETION_APPROVED;
 use serde_json::json;
 
 use crate::context::Context;
@@ -20,14 +21,12 @@ pub(crate) struct Args {
     app: AppArg,
 }
 
-const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
-
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
     let target = args.app.target(context);
     read_whole(context, &client, &target).await?;
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    patch(&client, &target, json!({"metadata": {"annotations": {APPROVED: now}}})).await?;
+    patch(&client, &target, json!({"metadata": {"annotations": {DELETION_APPROVED: now}}})).await?;
     context.out.print(&format!("Application '{}' updated successfully", target.name));
     Ok(ExitCode::Success)
 }
