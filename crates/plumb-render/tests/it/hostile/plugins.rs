@@ -27,10 +27,38 @@ fn a_plugin_that_is_not_declared() {
 #[test]
 fn a_plugin_that_hangs_takes_its_children_along() {
     let (workbench, request) = plugin("sleep 1000 & echo $! > child; sleep 1000");
+    let scratch = workbench.directory.path().join("cache/scratch");
+    // The file is removed with the scratch directory, so it is read while the plugin runs.
+    let child = std::thread::spawn(move || child_of_plugin(&scratch));
     fails_with(&workbench, &request, &["plugin generate", "did not finish within 20 s"]);
-    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 1000$"]).output().unwrap();
-    let left = String::from_utf8_lossy(&left.stdout);
-    assert!(left.trim().is_empty(), "still running: {left}");
+    let child = child.join().unwrap().expect("the plugin wrote the process id of its child");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_running(child) {
+        assert!(Instant::now() < deadline, "process {child} is still running");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The process id in the file `child` of the app's directory.
+fn child_of_plugin(scratch: &std::path::Path) -> Option<u32> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline {
+        let renderings = std::fs::read_dir(scratch).into_iter().flatten().flatten();
+        let mut files = renderings.map(|rendering| rendering.path().join("repo/app/child"));
+        let id = files.find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok());
+        if id.is_some() {
+            return id;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    None
+}
+
+/// False also for a process that has ended and that its parent has not waited for yet.
+fn is_running(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 #[test]
