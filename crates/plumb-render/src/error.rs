@@ -107,25 +107,23 @@ impl RenderError {
         plumb_core::error_chain::error_chain(self)
     }
 
-    /// Will the same commit give the same error? Then there is no use in trying again before something changes.
+    /// True if a retry fails again until Git or the settings change.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::PathMissing
-            | Self::AppPath { .. }
             | Self::Yaml { .. }
             | Self::Json { .. }
             | Self::Refused { .. }
             | Self::Option { .. }
             | Self::Limit { .. } => true,
-            Self::Tool { source, .. } => {
-                matches!(source, SandboxError::Failed { .. } | SandboxError::Output { .. })
-            }
-            Self::Read { source, .. } => !matches!(source, SourceError::Storage { .. }),
+            Self::AppPath { source, .. } => !source.as_ref().is_some_and(is_storage_error),
+            Self::Read { source, .. } => !is_storage_error(source),
+            Self::Tool { source, .. } => source.is_permanent(),
             Self::Scratch { .. } => false,
         }
     }
 
-    /// Short name of the kind of failure, for metrics.
+    /// A short name of the kind of failure, for metrics.
     pub fn category(&self) -> &'static str {
         match self {
             Self::PathMissing | Self::AppPath { .. } => "path",
@@ -136,6 +134,55 @@ impl RenderError {
             Self::Tool { .. } => "tool",
             Self::Limit { .. } => "limit",
             Self::Scratch { .. } => "scratch",
+        }
+    }
+}
+
+/// True if the file could not be read although it may exist.
+fn is_storage_error(error: &SourceError) -> bool {
+    matches!(error, SourceError::Storage { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_error_is_classified() {
+        let path = || RepoPath::parse("app").unwrap();
+        let missing = || SourceError::NotFound { path: path() };
+        let storage = || SourceError::Storage { path: path(), source: "disk".into() };
+        let app_path =
+            |source| RenderError::AppPath { path: "app".to_owned(), revision: "3f2c".to_owned(), source };
+        let read = |source| RenderError::Read { what: "`app`".to_owned(), source };
+        let tool = |source| RenderError::Tool { tool: "helm template", path: path(), source };
+        let text = || "x".to_owned();
+        let yaml = plumb_core::yaml::parse_documents_bytes(b"a: [", &plumb_core::yaml::Limits::default());
+        let json = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
+        let cases = [
+            (RenderError::PathMissing, true, "path"),
+            (app_path(None), true, "path"),
+            (app_path(Some(missing())), true, "path"),
+            (app_path(Some(storage())), false, "path"),
+            (read(missing()), true, "read"),
+            (read(storage()), false, "read"),
+            (RenderError::Yaml { file: text(), source: yaml.unwrap_err() }, true, "manifest"),
+            (RenderError::Json { file: text(), source: json }, true, "manifest"),
+            (RenderError::Refused { file: path(), reason: text() }, true, "refused"),
+            (RenderError::Option { option: "plugin", reason: text() }, true, "option"),
+            (RenderError::Limit { what: text(), limit: 1 }, true, "limit"),
+            (RenderError::Scratch { reason: text() }, false, "scratch"),
+            (tool(SandboxError::Failed { code: 1, message: text() }), true, "tool"),
+            (tool(SandboxError::Output { limit: 1 }), true, "tool"),
+            (tool(SandboxError::Start { program: text(), reason: text() }), false, "tool"),
+            (tool(SandboxError::Timeout { limit: Duration::from_secs(1) }), false, "tool"),
+            (tool(SandboxError::Signal { signal: 9, said: text() }), false, "tool"),
+        ];
+        for (error, is_permanent, category) in cases {
+            assert_eq!(error.is_permanent(), is_permanent, "{error}");
+            assert_eq!(error.category(), category, "{error}");
         }
     }
 }

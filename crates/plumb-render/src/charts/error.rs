@@ -110,3 +110,111 @@ pub enum ChartError {
         reason: String,
     },
 }
+
+impl ChartError {
+    /// True if a retry fails again until Git, the settings or the repository change.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Url { .. }
+            | Self::Name { .. }
+            | Self::TooLarge { .. }
+            | Self::NotFound { .. }
+            | Self::Digest { .. }
+            | Self::Archive { .. } => true,
+            Self::Http { source, .. } => source.is_builder() || is_final(source.status()),
+            Self::Index { source, .. } => match source {
+                IndexError::Yaml(_) | IndexError::NoEntries => true,
+                IndexError::Interrupted => false,
+            },
+            // Helm reports errors of the network and of the registry in the same way.
+            Self::Pull { .. } | Self::Cache { .. } => false,
+        }
+    }
+
+    /// A short name of the kind of failure, for metrics.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Url { .. } | Self::Name { .. } => "option",
+            Self::Http { .. } | Self::Pull { .. } => "fetch",
+            Self::TooLarge { .. } => "limit",
+            Self::NotFound { .. } => "version",
+            Self::Index { .. } | Self::Digest { .. } | Self::Archive { .. } => "chart",
+            Self::Cache { .. } => "scratch",
+        }
+    }
+}
+
+/// True for a refusal that a later request gets too.
+fn is_final(status: Option<reqwest::StatusCode>) -> bool {
+    use reqwest::StatusCode as Code;
+    status.is_some_and(|status| {
+        status.is_client_error()
+            && !matches!(status, Code::REQUEST_TIMEOUT | Code::TOO_EARLY | Code::TOO_MANY_REQUESTS)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_is_classified() {
+        let text = || "x".to_owned();
+        let http = |source| ChartError::Http { what: text(), advice: text(), source };
+        let answered = |status: u16| {
+            let response = http::Response::builder().status(status).body("").unwrap();
+            http(reqwest::Response::from(response).error_for_status().unwrap_err())
+        };
+        let index = |source| ChartError::Index { repository: text(), source };
+        let cases = [
+            (ChartError::Url { url: text() }, true, "option"),
+            (ChartError::Name { name: text(), version: text() }, true, "option"),
+            (http(reqwest::Proxy::all("http://[").unwrap_err()), true, "fetch"),
+            (answered(401), true, "fetch"),
+            (answered(404), true, "fetch"),
+            (answered(408), false, "fetch"),
+            (answered(429), false, "fetch"),
+            (answered(503), false, "fetch"),
+            (ChartError::TooLarge { what: text(), limit: 1 }, true, "limit"),
+            (index(IndexError::NoEntries), true, "chart"),
+            (index(IndexError::Interrupted), false, "chart"),
+            (
+                ChartError::NotFound { repository: text(), name: text(), version: text(), hint: text() },
+                true,
+                "version",
+            ),
+            (
+                ChartError::Digest {
+                    repository: text(),
+                    name: text(),
+                    version: text(),
+                    expected: text(),
+                    found: text(),
+                },
+                true,
+                "chart",
+            ),
+            (
+                ChartError::Archive { name: text(), version: text(), source: ArchiveError::Path(text()) },
+                true,
+                "chart",
+            ),
+            (
+                ChartError::Pull {
+                    repository: text(),
+                    advice: text(),
+                    name: text(),
+                    version: text(),
+                    source: Box::new(SandboxError::Failed { code: 1, message: text() }),
+                },
+                false,
+                "fetch",
+            ),
+            (ChartError::Cache { name: text(), reason: text() }, false, "scratch"),
+        ];
+        for (error, is_permanent, category) in cases {
+            assert_eq!(error.is_permanent(), is_permanent, "{error:?}");
+            assert_eq!(error.category(), category, "{error:?}");
+        }
+    }
+}

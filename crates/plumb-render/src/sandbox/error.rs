@@ -42,3 +42,14 @@ pub enum SandboxError {
         message: String,
     },
 }
+
+impl SandboxError {
+    /// True if the same run fails again. A missing program may be installed, and time and memory may have been short
+    /// because of other work.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Failed { .. } | Self::Output { .. } => true,
+            Self::Start { .. } | Self::Timeout { .. } | Self::Signal { .. } => false,
+        }
+    }
+}
