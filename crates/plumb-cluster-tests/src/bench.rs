@@ -15,7 +15,7 @@ use plumb_core::object::Manifest;
 use plumb_core::schema::SchemaSet;
 use serde_json::Value;
 
-use crate::kinds::Kind;
+use crate::kind::Kind;
 use crate::server::{Effect, Server};
 
 /// What is remembered of the last apply.

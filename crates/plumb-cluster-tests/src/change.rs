@@ -4,7 +4,7 @@ use plumb_core::object::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::generate::{Generator, schema_at};
-use crate::kinds::Kind;
+use crate::kind::Kind;
 
 /// Other values for a place, those that the server probably takes first.
 pub fn alternatives(kind: &Kind, object: &Value, path: &[Segment]) -> Vec<Value> {

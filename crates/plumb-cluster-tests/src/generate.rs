@@ -3,7 +3,7 @@
 use plumb_core::object::Segment;
 use serde_json::{Map, Value, json};
 
-use crate::kinds::Kind;
+use crate::kind::Kind;
 use crate::random::Random;
 use crate::values;
 

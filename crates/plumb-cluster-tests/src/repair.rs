@@ -7,7 +7,7 @@ use plumb_core::object::{FieldPath, Segment};
 use serde_json::Value;
 
 use crate::generate::Generator;
-use crate::kinds::Kind;
+use crate::kind::Kind;
 use crate::random::Random;
 use crate::server::{Answer, Effect, Server};
 

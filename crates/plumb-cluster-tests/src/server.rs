@@ -7,7 +7,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
+use crate::kind::Kind;
 
 /// What the server said.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use plumb_core::yaml::{Limits, parse_documents};
 use plumb_testkit::{TestNamespace, wait};
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
+use crate::kind::Kind;
 use crate::server::Server;
 
 /// What every built-in kind needs.

@@ -4,7 +4,7 @@ use plumb_core::object::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::change;
-use crate::kinds::Kind;
+use crate::kind::Kind;
 use crate::random::Random;
 use crate::repair::{leaves, remove, set};
 

@@ -6,7 +6,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
 
 use crate::error::Limit;
-use crate::sandbox::{Libraries, Spent};
+use crate::limits::{Libraries, Usage};
 
 /// Functions of the base library that touch nothing but their arguments.
 const BASE: &[&str] = &[
@@ -72,14 +72,14 @@ return function(obj, params)
 end"#;
 
 impl Globals {
-    pub(crate) fn new(lua: &Lua, libraries: Libraries, spent: &Rc<Spent>) -> mlua::Result<Self> {
+    pub(crate) fn new(lua: &Lua, libraries: Libraries, usage: &Rc<Usage>) -> mlua::Result<Self> {
         let original = lua.globals();
         let functions = lua.create_table()?;
         for name in BASE {
             functions.raw_set(*name, original.get::<Function>(*name)?)?;
         }
-        functions.raw_set("pcall", protected_call(lua, spent)?)?;
-        functions.raw_set("xpcall", protected_call_with_handler(lua, spent)?)?;
+        functions.raw_set("pcall", protected_call(lua, usage)?)?;
+        functions.raw_set("xpcall", protected_call_with_handler(lua, usage)?)?;
         // There is nobody to print to, and nothing to collect by hand.
         functions.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
         functions.raw_set("collectgarbage", lua.create_function(|_, _: MultiValue| Ok(0))?)?;
@@ -93,12 +93,12 @@ impl Globals {
         tables.raw_set("table", original.get::<Table>("table")?)?;
         if libraries == Libraries::Open {
             let string: Table = original.get("string")?;
-            guard_searches(lua, &string, spent)?;
+            guard_searches(lua, &string, usage)?;
             string.set("dump", Value::Nil)?;
             // `("text"):upper()` goes through the metatable of strings, which all runs share: out of reach.
             lua.load("getmetatable('').__metatable = false").exec()?;
             let coroutine: Table = original.get("coroutine")?;
-            guard_coroutines(lua, &coroutine, spent)?;
+            guard_coroutines(lua, &coroutine, usage)?;
             tables.raw_set("string", string)?;
             tables.raw_set("math", original.get::<Table>("math")?)?;
             tables.raw_set("coroutine", coroutine)?;
@@ -123,17 +123,17 @@ impl Globals {
 }
 
 /// `pcall` that cannot be used to outlive a limit: once one is passed, no error is caught any more.
-fn protected_call(lua: &Lua, spent: &Rc<Spent>) -> mlua::Result<Function> {
-    let spent = Rc::clone(spent);
+fn protected_call(lua: &Lua, usage: &Rc<Usage>) -> mlua::Result<Function> {
+    let usage = Rc::clone(usage);
     lua.create_function(move |lua, (function, arguments): (Value, MultiValue)| {
-        caught(lua, &spent, call(&function, arguments), None)
+        caught(lua, &usage, call(&function, arguments), None)
     })
 }
 
-fn protected_call_with_handler(lua: &Lua, spent: &Rc<Spent>) -> mlua::Result<Function> {
-    let spent = Rc::clone(spent);
+fn protected_call_with_handler(lua: &Lua, usage: &Rc<Usage>) -> mlua::Result<Function> {
+    let usage = Rc::clone(usage);
     lua.create_function(move |lua, (function, handler): (Value, Function)| {
-        caught(lua, &spent, call(&function, MultiValue::new()), Some(&handler))
+        caught(lua, &usage, call(&function, MultiValue::new()), Some(&handler))
     })
 }
 
@@ -146,12 +146,12 @@ fn call(function: &Value, arguments: MultiValue) -> mlua::Result<MultiValue> {
 
 fn caught(
     lua: &Lua,
-    spent: &Spent,
+    usage: &Usage,
     outcome: mlua::Result<MultiValue>,
     handler: Option<&Function>,
 ) -> mlua::Result<MultiValue> {
-    if let Some(limit) = spent.passed() {
-        return Err(spent.pass(limit));
+    if let Some(limit) = usage.exceeded() {
+        return Err(usage.exceed(limit));
     }
     match outcome {
         Ok(mut values) => {
@@ -171,13 +171,13 @@ fn caught(
 }
 
 /// `coroutine.resume` catches errors like `pcall`; `wrap` does not.
-fn guard_coroutines(lua: &Lua, coroutine: &Table, spent: &Rc<Spent>) -> mlua::Result<()> {
+fn guard_coroutines(lua: &Lua, coroutine: &Table, usage: &Rc<Usage>) -> mlua::Result<()> {
     let resume: Function = coroutine.get("resume")?;
-    let spent = Rc::clone(spent);
+    let usage = Rc::clone(usage);
     let guarded = lua.create_function(move |_, arguments: MultiValue| {
         let values: MultiValue = resume.call(arguments)?;
-        match spent.passed() {
-            Some(limit) => Err(spent.pass(limit)),
+        match usage.exceeded() {
+            Some(limit) => Err(usage.exceed(limit)),
             None => Ok(values),
         }
     })?;
@@ -185,15 +185,15 @@ fn guard_coroutines(lua: &Lua, coroutine: &Table, spent: &Rc<Spent>) -> mlua::Re
 }
 
 /// Puts a check before each search, in the table that the metatable of strings uses.
-fn guard_searches(lua: &Lua, string: &Table, spent: &Rc<Spent>) -> mlua::Result<()> {
+fn guard_searches(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<()> {
     for name in SEARCHES {
         let search: Function = string.get(*name)?;
-        let spent = Rc::clone(spent);
+        let usage = Rc::clone(usage);
         let guarded = lua.create_function(move |_, arguments: Variadic<Value>| {
             if let [Value::String(text), Value::String(pattern), ..] = arguments.as_slice()
                 && steps(&text.as_bytes(), &pattern.as_bytes()) > MAX_SEARCH
             {
-                return Err(spent.pass(Limit::Size));
+                return Err(usage.exceed(Limit::Size));
             }
             search.call::<MultiValue>(arguments)
         })?;

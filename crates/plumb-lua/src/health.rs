@@ -6,7 +6,8 @@ use plumb_core::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::sandbox::{Limits, Sandbox};
+use crate::limits::Limits;
+use crate::sandbox::Sandbox;
 
 /// What Argo CD says of a status that is none.
 const INVALID_STATUS: &str = "Lua returned an invalid health status";

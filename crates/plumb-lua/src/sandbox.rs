@@ -1,96 +1,31 @@
 //! One Lua state, its limits, and the scripts compiled in it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, VmState};
+use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table};
 use serde_json::Value;
 
 use crate::convert;
 use crate::error::{Error, Limit};
 use crate::globals::Globals;
+use crate::limits::{CHECK_EVERY, Libraries, Limits, Usage};
 
-/// What one run may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How long it may take, by the clock. Argo CD gives one second.
-    pub time: Duration,
-    /// How many instructions of the Lua machine it may run.
-    pub instructions: u64,
-    /// How much memory the whole state may take, in bytes.
-    pub memory: usize,
-    /// How many values its answer may have.
-    pub answer: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { time: Duration::from_secs(1), instructions: 50_000_000, memory: 64 << 20, answer: 200_000 }
-    }
-}
-
-/// Which libraries a script sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Libraries {
-    /// Base, `table`, and the clock through `require("os")`.
-    Plain,
-    /// Also `string`, `math`, `coroutine` and the clock as `os`.
-    Open,
-}
-
-/// How often the limits are looked at, in instructions.
-const STRIDE: u32 = 1000;
-
-/// More scripts than this are never in one setting; past it the compiled ones are dropped.
+/// Most compiled scripts in memory, more than any settings have. Beyond it, all are dropped.
 const MAX_COMPILED: usize = 1024;
 
-/// Garbage of earlier runs is collected when the state has grown past this.
+/// Garbage of earlier runs is collected when the state has more bytes than this.
 const COLLECT_ABOVE: usize = 8 << 20;
 
 /// A Lua state that runs scripts under limits. It stays on its thread.
 pub struct Sandbox {
     lua: Lua,
     limits: Limits,
-    spent: Rc<Spent>,
+    usage: Rc<Usage>,
     globals: Globals,
     compiled: RefCell<HashMap<String, Function>>,
-}
-
-/// What the current run has spent.
-pub(crate) struct Spent {
-    instructions: Cell<u64>,
-    allowed: Cell<u64>,
-    deadline: Cell<Instant>,
-    passed: Cell<Option<Limit>>,
-}
-
-impl Spent {
-    /// The limit that was passed, for good: nothing that the script does brings it back.
-    pub(crate) fn passed(&self) -> Option<Limit> {
-        self.passed.get()
-    }
-
-    pub(crate) fn pass(&self, limit: Limit) -> mlua::Error {
-        self.passed.set(Some(limit));
-        mlua::Error::runtime(format!("the script passed its limit of {limit}"))
-    }
-
-    fn check(&self) -> mlua::Result<VmState> {
-        self.instructions.set(self.instructions.get() + u64::from(STRIDE));
-        if let Some(limit) = self.passed.get() {
-            return Err(self.pass(limit));
-        }
-        if self.instructions.get() > self.allowed.get() {
-            return Err(self.pass(Limit::Instructions));
-        }
-        if Instant::now() > self.deadline.get() {
-            return Err(self.pass(Limit::Time));
-        }
-        Ok(VmState::Continue)
-    }
 }
 
 impl Sandbox {
@@ -104,20 +39,17 @@ impl Sandbox {
         };
         let lua = Lua::new_with(loaded, LuaOptions::new().catch_rust_panics(false)).map_err(setup)?;
         lua.set_memory_limit(limits.memory).map_err(setup)?;
-        let spent = Rc::new(Spent {
-            instructions: Cell::new(0),
-            allowed: Cell::new(limits.instructions),
-            deadline: Cell::new(Instant::now() + limits.time),
-            passed: Cell::new(None),
-        });
-        let watched = Rc::clone(&spent);
-        lua.set_global_hook(HookTriggers::new().every_nth_instruction(STRIDE), move |_, _| watched.check())
-            .map_err(setup)?;
-        let globals = Globals::new(&lua, libraries, &spent).map_err(setup)?;
-        Ok(Self { lua, limits, spent, globals, compiled: RefCell::default() })
+        let usage = Rc::new(Usage::new(limits));
+        let checked = Rc::clone(&usage);
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(CHECK_EVERY), move |_, _| {
+            checked.check()
+        })
+        .map_err(setup)?;
+        let globals = Globals::new(&lua, libraries, &usage).map_err(setup)?;
+        Ok(Self { lua, limits, usage, globals, compiled: RefCell::default() })
     }
 
-    /// Runs a script on an object and gives what it returned to `read`, still under the limits.
+    /// Runs a script on an object and passes its result to `read`, under the same limits.
     pub(crate) fn run<T>(
         &self,
         source: &str,
@@ -125,9 +57,7 @@ impl Sandbox {
         params: &BTreeMap<String, String>,
         read: impl FnOnce(mlua::Value, &Limits) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.spent.instructions.set(0);
-        self.spent.passed.set(None);
-        self.spent.deadline.set(Instant::now() + self.limits.time);
+        self.usage.reset();
         if self.lua.used_memory() > COLLECT_ABOVE {
             let _ = self.lua.gc_collect();
         }
@@ -138,14 +68,14 @@ impl Sandbox {
             script.call(())
         };
         let answer = run().map_err(|error| self.explain(&error));
-        // The script may have caught the error that told it so.
-        if let Some(limit) = self.spent.passed() {
+        // The script may have caught the error.
+        if let Some(limit) = self.usage.exceeded() {
             return Err(Error::Limit { limit });
         }
         read(answer?, &self.limits)
     }
 
-    /// What the state holds, garbage included, in bytes.
+    /// The memory of the state, garbage included, in bytes.
     pub fn used_memory(&self) -> usize {
         self.lua.used_memory()
     }
@@ -162,7 +92,7 @@ impl Sandbox {
         if compiled.len() >= MAX_COMPILED {
             compiled.clear();
         }
-        // Text only: Lua 5.1 trusts compiled code, which could then reach anything.
+        // Text only: Lua 5.1 does not verify bytecode, which could access any memory.
         let function = self
             .lua
             .load(source)
@@ -175,7 +105,7 @@ impl Sandbox {
     }
 
     fn explain(&self, error: &mlua::Error) -> Error {
-        if let Some(limit) = self.spent.passed() {
+        if let Some(limit) = self.usage.exceeded() {
             return Error::Limit { limit };
         }
         match root(error) {
@@ -192,7 +122,7 @@ fn root(error: &mlua::Error) -> &mlua::Error {
     }
 }
 
-/// The rest is a trace of the interpreter, which says nothing to the script's author.
+/// The other lines are a trace of the interpreter, which does not help the author of the script.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_start_matches("runtime error: ").to_owned()
 }

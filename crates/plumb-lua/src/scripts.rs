@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::action::{Action, Impact};
 use crate::builtin;
 use crate::error::Error;
-use crate::sandbox::{Libraries, Limits, Sandbox};
+use crate::limits::{Libraries, Limits};
+use crate::sandbox::Sandbox;
 
 /// What the settings say about one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,13 +1,13 @@
-//! Numbers as Prometheus reads them: its text format, version 0.0.4.
+//! Prometheus text format, version 0.0.4.
 
 use std::fmt::Write as _;
 
 use plumb_engine::{Family, MetricKind};
 
-/// The type of what [`print`] gives.
+/// The content type of [`print`].
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Families without numbers are left out.
+/// The families as text. Families without samples are omitted.
 pub(crate) fn print(families: &[Family]) -> String {
     let mut text = String::new();
     for family in families.iter().filter(|family| !family.samples.is_empty()) {
@@ -17,7 +17,7 @@ pub(crate) fn print(families: &[Family]) -> String {
             MetricKind::Histogram => "histogram",
         };
         let Family { name, help, .. } = family;
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         for sample in &family.samples {
             text.push_str(name);

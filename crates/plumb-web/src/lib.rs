@@ -1,13 +1,16 @@
-//! HTTP over a running engine: is it well, its numbers, and pushes that Git servers tell of.
+//! The HTTP server of a running engine: probes, metrics and webhooks of Git servers.
 //!
-//! Two listeners, as an installation expects them: one for the cluster's own use (`/healthz`, `/readyz`,
-//! `/metrics`), one for the world outside (`/api/webhook`). Nothing here changes an object; a webhook only asks
-//! the engine to look. All input is hostile: sizes, times and numbers of requests are bounded, and a webhook is
-//! not read before its sender has proved who it is.
+//! There are two listeners: one for the cluster (`/healthz`, `/readyz`, `/metrics`), one for Git servers
+//! (`/api/webhook`). No request changes an object; a webhook only triggers a refresh. All input is untrusted: sizes,
+//! times and numbers of requests are limited, and a webhook is not parsed before its sender is verified.
+//!
+//! A module uses only modules that are listed above it.
 
 mod exposition;
+mod response;
+mod webhook;
 mod routes;
 mod server;
-mod webhook;
 
-pub use server::{BindError, Listener, Side};
+pub use routes::Side;
+pub use server::{BindError, Listener};

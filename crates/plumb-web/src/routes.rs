@@ -1,17 +1,21 @@
-//! Which path answers what.
+//! Maps paths to answers.
 
-use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use plumb_engine::Handle;
 
 use crate::exposition;
-use crate::server::Side;
+use crate::response::{Answer, text, with_type};
 use crate::webhook;
 
-/// An answer, whole.
-pub(crate) type Answer = Response<Full<Bytes>>;
+/// Who uses a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The cluster: probes and Prometheus.
+    Inside,
+    /// Git servers: webhooks.
+    Outside,
+}
 
 pub(crate) async fn answer(side: Side, handle: &Handle, request: Request<Incoming>) -> Answer {
     let path = request.uri().path().to_owned();
@@ -30,23 +34,8 @@ pub(crate) async fn answer(side: Side, handle: &Handle, request: Request<Incomin
             webhook::answer(handle, request).await
         }
         (_, "/healthz" | "/readyz") | (Side::Inside, "/metrics") | (Side::Outside, "/api/webhook") => {
-            text(StatusCode::METHOD_NOT_ALLOWED, "this path has no answer to that method")
+            text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
         }
-        _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+        _ => text(StatusCode::NOT_FOUND, "not found"),
     }
-}
-
-/// A line of text.
-pub(crate) fn text(status: StatusCode, body: &str) -> Answer {
-    with_type(status, format!("{body}\n"), "text/plain; charset=utf-8")
-}
-
-fn with_type(status: StatusCode, body: String, content_type: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    answer
 }

@@ -1,4 +1,4 @@
-//! Listening, accepting, and the bounds on what a client can make us do.
+//! Listens, accepts connections, and limits what a client can use.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,33 +13,24 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
-use crate::routes;
+use crate::routes::{self, Side};
 
-/// Connections at a time; more wait in the system's backlog.
+/// Most connections at a time; more wait in the system's backlog.
 const MOST_CONNECTIONS: usize = 64;
-/// A client that does not send its request's head within this time is let go.
+/// A client that does not send the head of its request within this time is disconnected.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that one connection may last.
+/// Longest duration of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_mins(5);
-/// Room for one connection's heads.
+/// Buffer for the head of a request.
 const BUFFER: usize = 32 * 1024;
-/// How long connections that are busy may take to end when plumb stops.
-const GOODBYE: Duration = Duration::from_secs(2);
-/// After an error of accept (no file handles left), so that it does not spin.
+/// How long plumb waits for open connections when it stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause after an error of accept, such as no file handles left, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Who is meant to use a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The cluster: probes and Prometheus.
-    Inside,
-    /// The world: webhooks.
-    Outside,
-}
-
-/// An address that cannot be listened on.
+/// The address cannot be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("listen on {address}")]
+#[error("cannot listen on {address}")]
 pub struct BindError {
     address: SocketAddr,
     #[source]
@@ -53,28 +44,28 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds an address; port 0 takes any free one.
+    /// Binds an address; port 0 selects any free port.
     pub async fn bind(address: SocketAddr, side: Side) -> Result<Self, BindError> {
         let socket = TcpListener::bind(address).await.map_err(|source| BindError { address, source })?;
         Ok(Self { socket, side })
     }
 
-    /// The address that it really has.
+    /// The bound address, with the actual port.
     pub fn address(&self) -> Option<SocketAddr> {
         self.socket.local_addr().ok()
     }
 
-    /// Answers until `stop` is done; then lets busy connections end, for a moment.
+    /// Serves until `stop` completes, then waits shortly for open connections to end.
     pub async fn serve(self, handle: Handle, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         tokio::pin!(stop);
         loop {
             let accepted = async {
-                // Never closed, so there always is a place in the end.
-                let place = Arc::clone(&places).acquire_owned().await.ok()?;
-                Some((self.socket.accept().await, place))
+                // The semaphore is never closed, so this ends.
+                let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
+                Some((self.socket.accept().await, permit))
             };
-            let (accepted, place) = tokio::select! {
+            let (accepted, permit) = tokio::select! {
                 () = &mut stop => break,
                 accepted = accepted => match accepted {
                     Some(accepted) => accepted,
@@ -92,17 +83,17 @@ impl Listener {
                             Ok(Err(error)) => debug!(%peer, %error, "connection ended"),
                             Err(_) => debug!(%peer, "connection took too long"),
                         }
-                        drop(place);
+                        drop(permit);
                     });
                 }
                 Err(error) => {
-                    warn!(%error, "a connection could not be accepted");
+                    warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
         let all = u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(GOODBYE, places.acquire_many(all)).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, permits.acquire_many(all)).await;
     }
 }
 
@@ -118,7 +109,7 @@ async fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER)
-        // Probes and scrapes come rarely; an open connection would only keep a place.
+        // Probes and scrapes are rare; an idle connection would only hold a permit.
         .keep_alive(false)
         .serve_connection(stream, service)
         .await

@@ -4,7 +4,7 @@ use anyhow::Result;
 use futures::stream::{self, StreamExt as _};
 use plumb_cluster_tests::bench::{Bench, Memory, desired};
 use plumb_cluster_tests::change;
-use plumb_cluster_tests::kinds::Kind;
+use plumb_cluster_tests::kind::Kind;
 use plumb_cluster_tests::repair::{self, Taken, leaves};
 use plumb_cluster_tests::server::Effect;
 use plumb_core::app::CompareOptions;

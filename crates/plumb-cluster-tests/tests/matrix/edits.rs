@@ -4,7 +4,7 @@ use anyhow::Result;
 use plumb_cluster_tests::bench::{Judged, Memory};
 use plumb_cluster_tests::change;
 use plumb_cluster_tests::generate::{is_merged, is_open};
-use plumb_cluster_tests::kinds::Kind;
+use plumb_cluster_tests::kind::Kind;
 use plumb_cluster_tests::server::{Answer, Effect};
 use plumb_core::desired::DesiredObject;
 use plumb_core::drift::{Finding, VerdictStatus};

@@ -3,22 +3,23 @@
 use serde_json::{Value, json};
 
 use super::edit::{get, is_true, length, owner, remove, set, stamp, text};
-use super::{Action, Kind, Order, Outcome, action, changed, created};
+use super::kind::{ActionRequest, BuiltinKind, Outcome, action, changed, created};
+use crate::action::Action;
 
 const PLUS: &str = "fa fa-fw fa-plus";
 
-pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
+pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     if group == "promoter.argoproj.io" && kind == "PullRequest" {
-        return Some(Kind { list: list_pull_request, act: act_on_pull_request });
+        return Some(BuiltinKind { list: list_pull_request, act: act_on_pull_request });
     }
     if group != "argoproj.io" {
         return None;
     }
     Some(match kind {
-        "Rollout" => Kind { list: list_rollout, act: act_on_rollout },
-        "AnalysisRun" => Kind { list: list_analysis, act: act_on_analysis },
-        "Application" => Kind { list: list_application, act: act_on_application },
-        "CronWorkflow" | "WorkflowTemplate" => Kind {
+        "Rollout" => BuiltinKind { list: list_rollout, act: act_on_rollout },
+        "AnalysisRun" => BuiltinKind { list: list_analysis, act: act_on_analysis },
+        "Application" => BuiltinKind { list: list_application, act: act_on_application },
+        "CronWorkflow" | "WorkflowTemplate" => BuiltinKind {
             list: |_| vec![action("create-workflow", PLUS).called("Create Workflow")],
             act: act_on_template,
         },
@@ -63,24 +64,24 @@ fn is_older_than_promote_full(object: &Value) -> bool {
     observed.is_none_or(|observed| observed > generation)
 }
 
-fn act_on_rollout(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_rollout(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     let go_on = |object: &mut Value| {
         if length(object, PAUSES) > 0 {
             remove(object, PAUSES);
         }
     };
     match name {
-        "restart" => changed(order, |object| set(object, &["spec", "restartAt"], stamp(order.now))),
-        "pause" => changed(order, |object| set(object, &["spec", "paused"], true)),
-        "abort" => changed(order, |object| set(object, &["status", "abort"], true)),
-        "retry" => changed(order, |object| remove(object, &["status", "abort"])),
-        "resume" => changed(order, |object| {
+        "restart" => changed(request, |object| set(object, &["spec", "restartAt"], stamp(request.now))),
+        "pause" => changed(request, |object| set(object, &["spec", "paused"], true)),
+        "abort" => changed(request, |object| set(object, &["status", "abort"], true)),
+        "retry" => changed(request, |object| remove(object, &["status", "abort"])),
+        "resume" => changed(request, |object| {
             go_on(object);
             if is_true(object, &["spec", "paused"]) {
                 set(object, &["spec", "paused"], false);
             }
         }),
-        "promote-full" => changed(order, |object| {
+        "promote-full" => changed(request, |object| {
             if get(object, &["status"]).is_none() {
                 return;
             }
@@ -94,7 +95,7 @@ fn act_on_rollout(name: &str, order: &Order<'_>) -> Option<Outcome> {
                 set(object, &["status", "promoteFull"], true);
             }
         }),
-        "skip-current-step" => changed(order, |object| {
+        "skip-current-step" => changed(request, |object| {
             let step = get(object, STEP).and_then(Value::as_u64).unwrap_or(0);
             if usize::try_from(step).is_ok_and(|step| step < length(object, STEPS)) {
                 go_on(object);
@@ -111,8 +112,8 @@ fn list_analysis(object: &Value) -> Vec<Action> {
     vec![action("terminate", "").disabled_if(is_over || is_true(object, &["spec", "terminate"]))]
 }
 
-fn act_on_analysis(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    (name == "terminate").then(|| changed(order, |object| set(object, &["spec", "terminate"], true)))?
+fn act_on_analysis(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    (name == "terminate").then(|| changed(request, |object| set(object, &["spec", "terminate"], true)))?
 }
 
 /// `automated` without `enabled` is on.
@@ -127,10 +128,10 @@ fn list_application(object: &Value) -> Vec<Action> {
     vec![action("toggle-auto-sync", "").called(name)]
 }
 
-fn act_on_application(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_application(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     let path = ["spec", "syncPolicy", "automated", "enabled"];
-    let enabled = !syncs_by_itself(order.object);
-    (name == "toggle-auto-sync").then(|| changed(order, |object| set(object, &path, enabled)))?
+    let enabled = !syncs_by_itself(request.object);
+    (name == "toggle-auto-sync").then(|| changed(request, |object| set(object, &path, enabled)))?
 }
 
 fn list_pull_request(object: &Value) -> Vec<Action> {
@@ -138,48 +139,48 @@ fn list_pull_request(object: &Value) -> Vec<Action> {
     vec![action("merge", "fa fa-fw fa-code-merge").called("Merge PR").disabled_if(!is_open)]
 }
 
-fn act_on_pull_request(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    (name == "merge").then(|| changed(order, |object| set(object, &["spec", "state"], "merged")))?
+fn act_on_pull_request(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    (name == "merge").then(|| changed(request, |object| set(object, &["spec", "state"], "merged")))?
 }
 
 /// A Workflow made from a `CronWorkflow` or a `WorkflowTemplate`.
-fn act_on_template(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_template(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     const INSTANCE: &str = "workflows.argoproj.io/controller-instanceid";
     if name != "create-workflow" {
         return None;
     }
-    let from = text(order.object, &["metadata", "name"]).unwrap_or_default();
+    let from = text(request.object, &["metadata", "name"]).unwrap_or_default();
     let mut workflow = json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
         "metadata": {
-            "name": format!("{from}-{}", order.now.strftime("%Y%m%d%H%M")),
-            "ownerReferences": [owner(order.object)],
+            "name": format!("{from}-{}", request.now.strftime("%Y%m%d%H%M")),
+            "ownerReferences": [owner(request.object)],
         },
     });
-    if let Some(namespace) = get(order.object, &["metadata", "namespace"]) {
+    if let Some(namespace) = get(request.object, &["metadata", "namespace"]) {
         set(&mut workflow, &["metadata", "namespace"], namespace.clone());
     }
-    if text(order.object, &["kind"]) == Some("WorkflowTemplate") {
+    if text(request.object, &["kind"]) == Some("WorkflowTemplate") {
         set(&mut workflow, &["metadata", "labels", "workflows.argoproj.io/workflow-template"], from);
         set(&mut workflow, &["spec", "workflowTemplateRef", "name"], from);
         return created(workflow);
     }
     for part in ["labels", "annotations", "finalizers"] {
-        if let Some(value) = get(order.object, &["spec", "workflowMetadata", part]) {
+        if let Some(value) = get(request.object, &["spec", "workflowMetadata", part]) {
             set(&mut workflow, &["metadata", part], value.clone());
         }
     }
     set(&mut workflow, &["metadata", "labels", "workflows.argoproj.io/cron-workflow"], from);
-    if let Some(instance) = get(order.object, &["metadata", "labels", INSTANCE]) {
+    if let Some(instance) = get(request.object, &["metadata", "labels", INSTANCE]) {
         set(&mut workflow, &["metadata", "labels", INSTANCE], instance.clone());
     }
     set(
         &mut workflow,
         &["metadata", "annotations", "workflows.argoproj.io/scheduled-time"],
-        stamp(order.now),
+        stamp(request.now),
     );
-    let spec = get(order.object, &["spec", "workflowSpec"]).cloned().unwrap_or_else(|| json!({}));
+    let spec = get(request.object, &["spec", "workflowSpec"]).cloned().unwrap_or_else(|| json!({}));
     set(&mut workflow, &["spec"], spec);
     created(workflow)
 }

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::edit::{is_true, set};
+use super::kind::{ActionRequest, BuiltinKind, Outcome, action, changed};
 use super::workloads::suspend_or_resume;
-use super::{Action, Kind, Order, Outcome, action, changed};
+use crate::action::Action;
 
-pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
+pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     let reconciles = match (group.strip_suffix(".toolkit.fluxcd.io")?, kind) {
         ("helm", "HelmRelease")
         | ("kustomize", "Kustomization")
@@ -17,9 +18,9 @@ pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
         _ => return None,
     };
     Some(if reconciles {
-        Kind { list: list_all, act: act_all }
+        BuiltinKind { list: list_all, act: act_all }
     } else {
-        Kind { list: list_pair, act: suspend_or_resume }
+        BuiltinKind { list: list_pair, act: suspend_or_resume }
     })
 }
 
@@ -34,12 +35,12 @@ fn list_all(object: &Value) -> Vec<Action> {
     actions
 }
 
-fn act_all(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_all(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     if name != "reconcile" {
-        return suspend_or_resume(name, order);
+        return suspend_or_resume(name, request);
     }
     // Flux looks only at whether the text changed.
-    let asked = order.now.strftime("By plumb at: %Y-%m-%dT%H:%M:%S").to_string();
+    let asked = request.now.strftime("By plumb at: %Y-%m-%dT%H:%M:%S").to_string();
     let path = ["metadata", "annotations", "reconcile.fluxcd.io/requestedAt"];
-    changed(order, |object| set(object, &path, asked))
+    changed(request, |object| set(object, &path, asked))
 }

@@ -3,18 +3,19 @@
 use serde_json::Value;
 
 use super::edit::{get, remove, set, text};
-use super::{Action, Kind, Order, Outcome, action, changed};
+use super::kind::{ActionRequest, BuiltinKind, Outcome, action, changed};
+use crate::action::Action;
 
 const FLOW: &str = "numaflow.numaproj.io";
 const PLANE: &str = "numaplane.numaproj.io";
 
-pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
+pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     Some(match (group, kind) {
-        (FLOW, "InterStepBufferService") => Kind { list: |object| vec![force_promote(object)], act },
-        (FLOW, "MonoVertex") => Kind { list: list_vertex, act },
-        (FLOW, "Pipeline") => Kind { list: list_pipeline, act },
-        (PLANE, "MonoVertexRollout") => Kind { list: |object| pauses(object, true), act },
-        (PLANE, "PipelineRollout") => Kind { list: list_pipeline_rollout, act },
+        (FLOW, "InterStepBufferService") => BuiltinKind { list: |object| vec![force_promote(object)], act },
+        (FLOW, "MonoVertex") => BuiltinKind { list: list_vertex, act },
+        (FLOW, "Pipeline") => BuiltinKind { list: list_pipeline, act },
+        (PLANE, "MonoVertexRollout") => BuiltinKind { list: |object| pauses(object, true), act },
+        (PLANE, "PipelineRollout") => BuiltinKind { list: list_pipeline_rollout, act },
         _ => return None,
     })
 }
@@ -107,16 +108,18 @@ fn list_pipeline_rollout(object: &Value) -> Vec<Action> {
     actions
 }
 
-fn act(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    let kind = text(order.object, &["kind"]).unwrap_or_default();
+fn act(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    let kind = text(request.object, &["kind"]).unwrap_or_default();
     let is_rollout = matches!(kind, "MonoVertexRollout" | "PipelineRollout");
     let has_promote = matches!(kind, "InterStepBufferService" | "MonoVertex" | "Pipeline");
-    let phase = at(order.object, &["spec", "lifecycle", "desiredPhase"]);
+    let phase = at(request.object, &["spec", "lifecycle", "desiredPhase"]);
     match name {
-        "pause" if kind != "InterStepBufferService" => changed(order, |object| set(object, &phase, "Paused")),
+        "pause" if kind != "InterStepBufferService" => {
+            changed(request, |object| set(object, &phase, "Paused"))
+        }
         "unpause-fast" | "unpause-gradual" if kind != "InterStepBufferService" => {
             let is_fast = name == "unpause-fast";
-            changed(order, |object| {
+            changed(request, |object| {
                 set(object, &phase, "Running");
                 match kind {
                     _ if is_rollout => {
@@ -133,15 +136,15 @@ fn act(name: &str, order: &Order<'_>) -> Option<Outcome> {
         }
         "force-promote" if has_promote => {
             let path = ["metadata", "labels", "numaplane.numaproj.io/force-promote"];
-            changed(order, |object| set(object, &path, "true"))
+            changed(request, |object| set(object, &path, "true"))
         }
         "delete" if kind == "Pipeline" => {
             let path = ["metadata", "annotations", "numaplane.numaproj.io/marked-for-deletion"];
-            changed(order, |object| set(object, &path, "true"))
+            changed(request, |object| set(object, &path, "true"))
         }
         "allow-data-loss" | "disallow-data-loss" if kind == "PipelineRollout" => {
             let allows = if name == "allow-data-loss" { "true" } else { "false" };
-            changed(order, |object| set(object, LOSS, allows))
+            changed(request, |object| set(object, LOSS, allows))
         }
         _ => None,
     }

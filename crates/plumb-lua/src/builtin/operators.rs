@@ -3,27 +3,30 @@
 use serde_json::Value;
 
 use super::edit::{get, is_true, length, remove, set, stamp, text};
+use super::kind::{ActionRequest, BuiltinKind, Outcome, action, changed, refused};
 use super::workloads::suspend_or_resume;
-use super::{Action, Kind, Order, Outcome, action, changed, refused};
+use crate::action::Action;
 
 const PAUSE: &str = "fa fa-fw fa-pause-circle";
 const PLAY: &str = "fa fa-fw fa-play-circle";
 
-pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
+pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     Some(match (group, kind) {
         ("external-secrets.io", "ExternalSecret") => {
-            Kind { list: list_external, act: |name, order| force_sync("refresh", name, order) }
+            BuiltinKind { list: list_external, act: |name, request| force_sync("refresh", name, request) }
         }
-        ("external-secrets.io", "PushSecret") => Kind {
+        ("external-secrets.io", "PushSecret") => BuiltinKind {
             list: |object| vec![action("push", "").disabled_if(never_refreshes(object))],
-            act: |name, order| force_sync("push", name, order),
+            act: |name, request| force_sync("push", name, request),
         },
-        ("keda.sh", "ScaledObject") => Kind { list: list_scaled_object, act: act_on_scaled_object },
-        ("keda.sh", "ScaledJob") => Kind { list: list_scaled_job, act: act_on_scaled_job },
-        ("core.strimzi.io", "StrimziPodSet") => Kind { list: list_pod_set, act: act_on_pod_set },
-        ("k8s.mariadb.com", "MariaDB") => Kind { list: list_mariadb, act: suspend_or_resume },
-        ("psmdb.percona.com", "PerconaServerMongoDB") => Kind { list: list_percona, act: act_on_percona },
-        ("postgresql.cnpg.io", "Cluster") => Kind { list: list_postgres, act: act_on_postgres },
+        ("keda.sh", "ScaledObject") => BuiltinKind { list: list_scaled_object, act: act_on_scaled_object },
+        ("keda.sh", "ScaledJob") => BuiltinKind { list: list_scaled_job, act: act_on_scaled_job },
+        ("core.strimzi.io", "StrimziPodSet") => BuiltinKind { list: list_pod_set, act: act_on_pod_set },
+        ("k8s.mariadb.com", "MariaDB") => BuiltinKind { list: list_mariadb, act: suspend_or_resume },
+        ("psmdb.percona.com", "PerconaServerMongoDB") => {
+            BuiltinKind { list: list_percona, act: act_on_percona }
+        }
+        ("postgresql.cnpg.io", "Cluster") => BuiltinKind { list: list_postgres, act: act_on_postgres },
         _ => return None,
     })
 }
@@ -32,8 +35,8 @@ fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     text(object, &["metadata", "annotations", key])
 }
 
-fn annotate(order: &Order<'_>, key: &str, value: &str) -> Option<Outcome> {
-    changed(order, |object| set(object, &["metadata", "annotations", key], value))
+fn annotate(request: &ActionRequest<'_>, key: &str, value: &str) -> Option<Outcome> {
+    changed(request, |object| set(object, &["metadata", "annotations", key], value))
 }
 
 fn never_refreshes(object: &Value) -> bool {
@@ -50,8 +53,8 @@ fn list_external(object: &Value) -> Vec<Action> {
     vec![action("refresh", "").disabled_if(never_refreshes(object) && !on_change)]
 }
 
-fn force_sync(known: &str, name: &str, order: &Order<'_>) -> Option<Outcome> {
-    (name == known).then(|| annotate(order, "force-sync", &stamp(order.now)))?
+fn force_sync(known: &str, name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    (name == known).then(|| annotate(request, "force-sync", &stamp(request.now)))?
 }
 
 const PAUSED: &str = "autoscaling.keda.sh/paused";
@@ -62,10 +65,10 @@ fn list_scaled_job(object: &Value) -> Vec<Action> {
     vec![action("pause", PAUSE).disabled_if(is_paused), action("resume", PLAY).disabled_if(!is_paused)]
 }
 
-fn act_on_scaled_job(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_scaled_job(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     match name {
-        "pause" => annotate(order, PAUSED, "true"),
-        "resume" => changed(order, |object| {
+        "pause" => annotate(request, PAUSED, "true"),
+        "resume" => changed(request, |object| {
             remove(object, &["metadata", "annotations", PAUSED]);
             remove(object, &["metadata", "annotations", PAUSED_AT]);
         }),
@@ -86,15 +89,15 @@ fn list_scaled_object(object: &Value) -> Vec<Action> {
     ]
 }
 
-fn act_on_scaled_object(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_scaled_object(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     if name != "paused-replicas" {
-        return act_on_scaled_job(name, order);
+        return act_on_scaled_job(name, request);
     }
-    let Some(asked) = order.params.get("replicas") else {
+    let Some(asked) = request.params.get("replicas") else {
         return refused("the parameter replicas is needed");
     };
     match asked.trim().parse::<u32>() {
-        Ok(replicas) => annotate(order, PAUSED_AT, &replicas.to_string()),
+        Ok(replicas) => annotate(request, PAUSED_AT, &replicas.to_string()),
         Err(_) => refused(format!("invalid number: {asked}")),
     }
 }
@@ -105,8 +108,8 @@ fn list_pod_set(object: &Value) -> Vec<Action> {
     vec![action("rolling-update", "").disabled_if(annotation(object, ROLL) == Some("true"))]
 }
 
-fn act_on_pod_set(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    (name == "rolling-update").then(|| annotate(order, ROLL, "true"))?
+fn act_on_pod_set(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    (name == "rolling-update").then(|| annotate(request, ROLL, "true"))?
 }
 
 fn list_mariadb(object: &Value) -> Vec<Action> {
@@ -122,13 +125,13 @@ fn list_percona(object: &Value) -> Vec<Action> {
     vec![action("pause", PAUSE).disabled_if(is_paused), action("unpause", PLAY).disabled_if(!is_paused)]
 }
 
-fn act_on_percona(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_percona(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     let pause = match name {
         "pause" => true,
         "unpause" => false,
         _ => return None,
     };
-    changed(order, |object| set(object, &["spec", "pause"], pause))
+    changed(request, |object| set(object, &["spec", "pause"], pause))
 }
 
 const HEALTHY: &[&str] = &["status", "instancesStatus", "healthy"];
@@ -151,19 +154,19 @@ fn list_postgres(object: &Value) -> Vec<Action> {
     ]
 }
 
-fn act_on_postgres(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    let now = stamp(order.now);
+fn act_on_postgres(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    let now = stamp(request.now);
     match name {
-        "restart" => annotate(order, "kubectl.kubernetes.io/restartedAt", &now),
-        "reload" => annotate(order, "cnpg.io/reloadedAt", &now),
-        "suspend" => annotate(order, LOOP, "disabled"),
-        "resume" => changed(order, |object| remove(object, &["metadata", "annotations", LOOP])),
+        "restart" => annotate(request, "kubectl.kubernetes.io/restartedAt", &now),
+        "reload" => annotate(request, "cnpg.io/reloadedAt", &now),
+        "suspend" => annotate(request, LOOP, "disabled"),
+        "resume" => changed(request, |object| remove(object, &["metadata", "annotations", LOOP])),
         "promote" => {
-            let asked = order.params.get("instance").map_or("any", String::as_str);
-            let Some(selected) = next_primary(order.object, asked) else {
+            let asked = request.params.get("instance").map_or("any", String::as_str);
+            let Some(selected) = next_primary(request.object, asked) else {
                 return refused(format!("no healthy instance is {asked}"));
             };
-            changed(order, |object| {
+            changed(request, |object| {
                 set(object, &["status", "phaseReason"], format!("Switching over to {selected}"));
                 set(object, &["status", "phase"], "Switchover in progress");
                 set(object, &["status", "targetPrimaryTimestamp"], now);

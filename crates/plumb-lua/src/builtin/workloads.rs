@@ -4,21 +4,24 @@ use plumb_core::object::Manifest;
 use serde_json::{Value, json};
 
 use super::edit::{get, is_true, owner, set, stamp, text};
-use super::{Action, Kind, Order, Outcome, action, changed, created, refused};
+use super::kind::{ActionRequest, BuiltinKind, Outcome, action, changed, created, refused};
+use crate::action::Action;
 
 const REDO: &str = "fa fa-fw fa-redo";
 const PAUSE: &str = "fa fa-fw fa-pause";
 const PLAY: &str = "fa fa-fw fa-play";
 
-pub(super) fn kind(group: &str, kind: &str) -> Option<Kind> {
+pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     Some(match (group, kind) {
-        ("apps", "Deployment") => Kind { list: list_deployment, act: act_on_template },
+        ("apps", "Deployment") => BuiltinKind { list: list_deployment, act: act_on_template },
         ("apps", "StatefulSet") => {
-            Kind { list: |_| vec![action("restart", REDO), scale()], act: act_on_template }
+            BuiltinKind { list: |_| vec![action("restart", REDO), scale()], act: act_on_template }
         }
-        ("apps", "DaemonSet") => Kind { list: |_| vec![action("restart", REDO)], act: act_on_daemon_set },
-        ("batch", "CronJob") => Kind { list: list_cron_job, act: act_on_cron_job },
-        ("batch", "Job") => Kind { list: list_job, act: act_on_job },
+        ("apps", "DaemonSet") => {
+            BuiltinKind { list: |_| vec![action("restart", REDO)], act: act_on_daemon_set }
+        }
+        ("batch", "CronJob") => BuiltinKind { list: list_cron_job, act: act_on_cron_job },
+        ("batch", "Job") => BuiltinKind { list: list_job, act: act_on_job },
         _ => return None,
     })
 }
@@ -37,27 +40,27 @@ fn list_deployment(object: &Value) -> Vec<Action> {
     ]
 }
 
-fn act_on_daemon_set(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    if name == "restart" { act_on_template(name, order) } else { None }
+fn act_on_daemon_set(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    if name == "restart" { act_on_template(name, request) } else { None }
 }
 
-fn act_on_template(name: &str, order: &Order<'_>) -> Option<Outcome> {
-    let is_deployment = text(order.object, &["kind"]) == Some("Deployment");
+fn act_on_template(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
+    let is_deployment = text(request.object, &["kind"]) == Some("Deployment");
     match name {
         "restart" => {
             let path = ["spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"];
-            changed(order, |object| set(object, &path, stamp(order.now)))
+            changed(request, |object| set(object, &path, stamp(request.now)))
         }
         "scale" => {
-            let asked = order.params.get("replicas").map_or("", String::as_str);
+            let asked = request.params.get("replicas").map_or("", String::as_str);
             match asked.trim().parse::<u32>() {
-                Ok(replicas) => changed(order, |object| set(object, &["spec", "replicas"], replicas)),
+                Ok(replicas) => changed(request, |object| set(object, &["spec", "replicas"], replicas)),
                 Err(_) => refused(format!("invalid number: {asked}")),
             }
         }
-        "pause" if is_deployment => changed(order, |object| set(object, &["spec", "paused"], true)),
+        "pause" if is_deployment => changed(request, |object| set(object, &["spec", "paused"], true)),
         "resume" if is_deployment => {
-            changed(order, |object| super::edit::remove(object, &["spec", "paused"]))
+            changed(request, |object| super::edit::remove(object, &["spec", "paused"]))
         }
         _ => None,
     }
@@ -69,17 +72,17 @@ fn list_cron_job(object: &Value) -> Vec<Action> {
     vec![action("create-job", "fa fa-fw fa-plus").called("Create Job"), next]
 }
 
-fn act_on_cron_job(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_cron_job(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     match name {
-        "create-job" => created(job_of(order)),
-        _ => suspend_or_resume(name, order),
+        "create-job" => created(job_of(request)),
+        _ => suspend_or_resume(name, request),
     }
 }
 
-pub(super) fn suspend_or_resume(name: &str, order: &Order<'_>) -> Option<Outcome> {
+pub(super) fn suspend_or_resume(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     match name {
-        "suspend" => changed(order, |object| set(object, &["spec", "suspend"], true)),
-        "resume" => changed(order, |object| {
+        "suspend" => changed(request, |object| set(object, &["spec", "suspend"], true)),
+        "resume" => changed(request, |object| {
             if is_true(object, &["spec", "suspend"]) {
                 set(object, &["spec", "suspend"], false);
             }
@@ -89,10 +92,10 @@ pub(super) fn suspend_or_resume(name: &str, order: &Order<'_>) -> Option<Outcome
 }
 
 /// A Job as the schedule would make it, marked as made by hand.
-fn job_of(order: &Order<'_>) -> Value {
-    let template = |field: &str| get(order.object, &["spec", "jobTemplate", field]).cloned();
-    let name = text(order.object, &["metadata", "name"]).unwrap_or_default();
-    let mut owner = owner(order.object);
+fn job_of(request: &ActionRequest<'_>) -> Value {
+    let template = |field: &str| get(request.object, &["spec", "jobTemplate", field]).cloned();
+    let name = text(request.object, &["metadata", "name"]).unwrap_or_default();
+    let mut owner = owner(request.object);
     owner["controller"] = json!(true);
     owner["blockOwnerDeletion"] = json!(true);
     let mut job = json!({
@@ -101,8 +104,8 @@ fn job_of(order: &Order<'_>) -> Value {
         "metadata": template("metadata").unwrap_or_else(|| json!({})),
         "spec": template("spec").unwrap_or_else(|| json!({})),
     });
-    set(&mut job, &["metadata", "name"], format!("{name}-{}", order.now.strftime("%y%m%d%H%M")));
-    if let Some(namespace) = get(order.object, &["metadata", "namespace"]) {
+    set(&mut job, &["metadata", "name"], format!("{name}-{}", request.now.strftime("%y%m%d%H%M")));
+    if let Some(namespace) = get(request.object, &["metadata", "namespace"]) {
         set(&mut job, &["metadata", "namespace"], namespace.clone());
     }
     set(&mut job, &["metadata", "annotations", "cronjob.kubernetes.io/instantiate"], "manual");
@@ -133,18 +136,18 @@ fn is_over(object: &Value) -> bool {
     })
 }
 
-fn act_on_job(name: &str, order: &Order<'_>) -> Option<Outcome> {
+fn act_on_job(name: &str, request: &ActionRequest<'_>) -> Option<Outcome> {
     if name != "terminate" {
-        return suspend_or_resume(name, order);
+        return suspend_or_resume(name, request);
     }
     let condition = json!({
         "type": "FailureTarget",
         "status": "True",
         "reason": "ManuallyTerminated",
         "message": "ended by hand",
-        "lastTransitionTime": stamp(order.now),
+        "lastTransitionTime": stamp(request.now),
     });
-    changed(order, |object| {
+    changed(request, |object| {
         if is_over(object) || get(object, &["status"]).is_none() {
             return;
         }

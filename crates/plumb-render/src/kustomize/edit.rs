@@ -12,67 +12,57 @@ use crate::build_env::BuildEnvironment;
 use crate::error::RenderError;
 use crate::limits::Limits;
 
-/// The runs of `kustomize edit`, in Argo CD's order. `--` keeps values from being parsed as options.
+/// The runs of `kustomize edit`, in Argo CD's order.
 pub(super) fn commands(
     options: &KustomizeOptions,
     components: &[String],
     environment: &BuildEnvironment,
 ) -> Vec<Vec<String>> {
-    let mut commands: Vec<Vec<String>> = Vec::new();
-    let mut push = |start: &[&str], values: Vec<String>| {
-        let mut command: Vec<String> = start.iter().map(|&word| word.to_owned()).collect();
-        command.push("--".to_owned());
-        command.extend(values);
-        commands.push(command);
+    let one = |value: &Option<String>| value.clone().filter(|text| !text.is_empty()).into_iter().collect();
+    let images = options.images.iter().map(|image| environment.expand(image)).collect();
+    let replicas = options.replicas.iter().map(|replica| format!("{}={}", replica.name, replica.count));
+    let runs: [(Vec<&str>, Vec<String>); 8] = [
+        (vec!["set", "nameprefix"], one(&options.name_prefix)),
+        (vec!["set", "namesuffix"], one(&options.name_suffix)),
+        (vec!["set", "image"], images),
+        (vec!["set", "replicas"], replicas.collect()),
+        (label_command(options), labels(options, environment)),
+        (annotation_command(options), annotations(options, environment)),
+        (vec!["set", "namespace"], one(&options.namespace)),
+        (vec!["add", "component"], components.to_vec()),
+    ];
+    // `--` keeps values from being parsed as options.
+    let command = |(start, values): (Vec<&str>, Vec<String>)| {
+        start.into_iter().chain(["--"]).map(str::to_owned).chain(values).collect()
     };
-    let text = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
-    if let Some(prefix) = text(&options.name_prefix) {
-        push(&["set", "nameprefix"], vec![prefix]);
-    }
-    if let Some(suffix) = text(&options.name_suffix) {
-        push(&["set", "namesuffix"], vec![suffix]);
-    }
-    if !options.images.is_empty() {
-        push(&["set", "image"], options.images.iter().map(|image| environment.expand(image)).collect());
-    }
-    if !options.replicas.is_empty() {
-        let replicas = options.replicas.iter().map(|replica| format!("{}={}", replica.name, replica.count));
-        push(&["set", "replicas"], replicas.collect());
-    }
-    if !options.common_labels.is_empty() {
-        let mut start = vec!["add", "label"];
-        for (wanted, flag) in [
-            (options.force_common_labels, "--force"),
-            (options.label_without_selector, "--without-selector"),
-            (options.label_include_templates, "--include-templates"),
-        ] {
-            if wanted {
-                start.push(flag);
-            }
-        }
-        let labels =
-            options.common_labels.iter().map(|(name, value)| format!("{name}:{}", environment.expand(value)));
-        push(&start, labels.collect());
-    }
-    if !options.common_annotations.is_empty() {
-        let mut start = vec!["add", "annotation"];
-        if options.force_common_annotations {
-            start.push("--force");
-        }
-        let annotations = options.common_annotations.iter().map(|(name, value)| {
-            let value =
-                if options.common_annotations_envsubst { environment.expand(value) } else { value.clone() };
-            format!("{name}:{value}")
-        });
-        push(&start, annotations.collect());
-    }
-    if let Some(namespace) = text(&options.namespace) {
-        push(&["set", "namespace"], vec![namespace]);
-    }
-    if !components.is_empty() {
-        push(&["add", "component"], components.to_vec());
-    }
-    commands
+    runs.into_iter().filter(|(_, values)| !values.is_empty()).map(command).collect()
+}
+
+fn label_command(options: &KustomizeOptions) -> Vec<&'static str> {
+    let flags = [
+        (options.force_common_labels, "--force"),
+        (options.label_without_selector, "--without-selector"),
+        (options.label_include_templates, "--include-templates"),
+    ];
+    let flags = flags.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag);
+    ["add", "label"].into_iter().chain(flags).collect()
+}
+
+fn labels(options: &KustomizeOptions, environment: &BuildEnvironment) -> Vec<String> {
+    let labels = options.common_labels.iter();
+    labels.map(|(name, value)| format!("{name}:{}", environment.expand(value))).collect()
+}
+
+fn annotation_command(options: &KustomizeOptions) -> Vec<&'static str> {
+    let force = options.force_common_annotations.then_some("--force");
+    ["add", "annotation"].into_iter().chain(force).collect()
+}
+
+fn annotations(options: &KustomizeOptions, environment: &BuildEnvironment) -> Vec<String> {
+    let value = |text: &String| {
+        if options.common_annotations_envsubst { environment.expand(text) } else { text.clone() }
+    };
+    options.common_annotations.iter().map(|(name, text)| format!("{name}:{}", value(text))).collect()
 }
 
 /// A patch in the form of a kustomization file.

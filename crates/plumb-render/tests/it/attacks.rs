@@ -10,7 +10,9 @@ use plumb_core::app::{
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
 use plumb_render::{Freshness, Plugin, PluginDiscovery, RenderSettings};
 
-use crate::hostile::{CANARY, GOOD, fails, fails_with, helm, renders_without_canary, secret_path, workbench};
+use crate::hostile::prelude::{
+    CANARY, GOOD, fails, fails_with, helm, renders_without_canary, secret_path, workbench,
+};
 use crate::workbench::{Workbench, has, names, tools};
 
 const CHART: &str = "apiVersion: v2\nname: demo\nversion: 1.0.0\n";

@@ -1,23 +1,23 @@
-//! What senders say, each in its own words, as a [`Push`].
+//! Converts the payload of each sender to a [`Push`].
 
 use plumb_engine::{Push, short_name};
 use serde_json::Value;
 
 use super::sender::Sender;
 
-/// A body, understood.
+/// A parsed body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(super) enum Event {
     Push(Push),
-    /// Something that asks for nothing.
+    /// An event that is not a push.
     Other,
 }
 
-/// Deeper than any sender's documents; a parser's stack is not a sender's to use.
-const DEEPEST: usize = 64;
+/// Deepest nesting, more than any sender uses. Deeper documents could exhaust the parser's stack.
+const MAX_NESTING: usize = 64;
 
-/// Reads a body whose sender is known to be who it says.
-pub(crate) fn read(sender: Sender, event: &str, body: &[u8]) -> Result<Event, String> {
+/// Parses a body whose sender is verified.
+pub(super) fn read(sender: Sender, event: &str, body: &[u8]) -> Result<Event, String> {
     let is_push = match sender {
         Sender::GitHub | Sender::Gogs | Sender::Generic => event == "push",
         Sender::GitLab => matches!(event, "Push Hook" | "Tag Push Hook" | "System Hook"),
@@ -28,11 +28,11 @@ pub(crate) fn read(sender: Sender, event: &str, body: &[u8]) -> Result<Event, St
     if !is_push {
         return Ok(Event::Other);
     }
-    if depth(body) > DEEPEST {
+    if depth(body) > MAX_NESTING {
         return Err("the body is nested too deeply".to_owned());
     }
     let body: Value =
-        serde_json::from_slice(body).map_err(|error| format!("the body is no JSON: {error}"))?;
+        serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
     let push = match sender {
         Sender::GitHub | Sender::Gogs => {
             let repository = &body["repository"];
@@ -73,8 +73,8 @@ fn by_ref(body: &Value, addresses: &[&Value], default_branch: &Value) -> Push {
     }
 }
 
-/// A list of commits is cut off at a number that each server chooses; then it does not tell which files changed.
-/// So does a push that deletes or creates a branch, or moves it to another history.
+/// False if the list of commits does not show all changed files: each server truncates it at some number, and a push
+/// may create, delete or rewrite a branch.
 fn is_whole(body: &Value) -> bool {
     let n_commits = body["commits"].as_array().map_or(0, Vec::len);
     let announced = body["total_commits_count"].as_u64().or_else(|| body["total_commits"].as_u64());

@@ -1,4 +1,4 @@
-//! Who sends a webhook, and how it proves that.
+//! Identifies the sender of a webhook and verifies it.
 
 use aws_lc_rs::{constant_time, hmac};
 use base64::Engine as _;
@@ -6,44 +6,44 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use plumb_crd::settings::{SecretText, WebhookSecrets};
 
-/// A sender that plumb knows.
+/// A kind of Git server, or the generic sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sender {
+pub(super) enum Sender {
     AzureDevOps,
-    /// Gitea and Forgejo sign like Gogs, from which they come.
+    /// Also Gitea and Forgejo, which sign like Gogs.
     Gogs,
     GitHub,
     GitLab,
     BitbucketCloud,
     BitbucketServer,
-    /// Anything that signs its body as GitHub does and says what was pushed in plumb's own words.
+    /// Any sender that signs its body as GitHub does and sends plumb's own format.
     Generic,
 }
 
-/// What is left to check once the head was looked at.
-pub(crate) enum Proof {
-    /// Nothing: the head proved it, or nothing is asked of this sender.
+/// What remains to be verified after the headers.
+pub(super) enum Proof {
+    /// Nothing: the headers verified the sender, or no secret is set for it.
     Given,
     /// The body must have this signature.
     Signature(Box<Signature>),
 }
 
 /// A signature that a body must have.
-pub(crate) struct Signature {
+pub(super) struct Signature {
     key: hmac::Key,
     tag: Vec<u8>,
 }
 
 impl Signature {
     /// Compares in constant time.
-    pub(crate) fn signs(&self, body: &[u8]) -> bool {
+    pub(super) fn signs(&self, body: &[u8]) -> bool {
         hmac::verify(&self.key, body, &self.tag).is_ok()
     }
 }
 
 impl Sender {
-    /// By the headers that each sends. Gogs and its descendants also send GitHub's, so they come first.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+    /// Identified by the headers. Gogs and its forks also send GitHub's headers, so they are checked first.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         const KNOWN: [(&str, Sender); 8] = [
             ("x-vss-activityid", Sender::AzureDevOps),
             ("x-gitea-event", Sender::Gogs),
@@ -58,7 +58,7 @@ impl Sender {
     }
 
     /// For logs and metrics.
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::AzureDevOps => "azuredevops",
             Self::Gogs => "gogs",
@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// The kind of event, as the sender calls it.
-    pub(crate) fn event(self, headers: &HeaderMap) -> String {
+    pub(super) fn event(self, headers: &HeaderMap) -> String {
         let names: &[&str] = match self {
             Self::AzureDevOps => &[],
             Self::Gogs => &["x-gitea-event", "x-gogs-event"],
@@ -83,9 +83,9 @@ impl Sender {
         names.iter().find_map(|name| text(headers, name)).unwrap_or_default().to_owned()
     }
 
-    /// Checks what can be checked without the body. A sender for which no secret is set proves nothing, as in
-    /// Argo CD: all that it can bring about is a look at Git. The generic one always has to.
-    pub(crate) fn check_head(
+    /// Verifies what does not need the body. As in Argo CD, a sender without a configured secret is accepted: a webhook
+    /// only triggers a refresh. The generic sender always needs a secret.
+    pub(super) fn check_head(
         self,
         headers: &HeaderMap,
         secrets: &WebhookSecrets,
@@ -101,8 +101,8 @@ impl Sender {
                     let given = text(headers, "authorization")
                         .and_then(|value| value.strip_prefix("Basic "))
                         .and_then(|encoded| STANDARD.decode(encoded.trim()).ok())
-                        .ok_or("there is no user and password")?;
-                    same(&given, expected.as_bytes()).ok_or("user or password is wrong")
+                        .ok_or("the user and password are missing")?;
+                    same(&given, expected.as_bytes()).ok_or("the user or password is wrong")
                 }
             },
             Self::GitLab => token(headers, "x-gitlab-token", secrets.gitlab.as_ref()),
@@ -144,7 +144,7 @@ fn token(headers: &HeaderMap, name: &str, secret: Option<&SecretText>) -> Result
 fn signature(tag: Option<&str>, secret: Option<&SecretText>) -> Result<Proof, &'static str> {
     let Some(secret) = secret else { return Ok(Proof::Given) };
     let tag = tag.ok_or("the signature is missing")?;
-    let tag = unhex(tag).ok_or("the signature is no hexadecimal number")?;
+    let tag = unhex(tag).ok_or("the signature is not hexadecimal")?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
     Ok(Proof::Signature(Box::new(Signature { key, tag })))
 }

@@ -1,6 +1,6 @@
 //! Charts that reach for what is not theirs, or never end.
 
-use super::*;
+use super::prelude::*;
 
 const CHART: [(&str, &str); 2] = [
     ("chart/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n"),

@@ -1,6 +1,6 @@
 //! Programs that never end or read elsewhere.
 
-use super::*;
+use super::prelude::*;
 
 fn program(text: &str) -> Workbench {
     workbench(&[("app/a.jsonnet", text)])

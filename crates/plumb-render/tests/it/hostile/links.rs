@@ -1,6 +1,6 @@
 //! Links in a repository that lead out of it.
 
-use super::*;
+use super::prelude::*;
 
 #[test]
 fn absolute_link() {

@@ -1,6 +1,6 @@
 //! Manifests that blow up, nest or lie.
 
-use super::*;
+use super::prelude::*;
 
 #[test]
 fn billion_laughs() {

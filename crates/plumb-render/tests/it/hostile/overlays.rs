@@ -1,6 +1,6 @@
 //! Overlays that reach for what is not theirs.
 
-use super::*;
+use super::prelude::*;
 
 fn refused(resources: &str, words: &[&str]) {
     let workbench = workbench(&[("app/kustomization.yaml", resources), ("app/a.yaml", GOOD)]);

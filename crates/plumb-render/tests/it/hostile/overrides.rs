@@ -1,6 +1,6 @@
 //! Overrides in Git that ask for more than they may.
 
-use super::*;
+use super::prelude::*;
 
 #[test]
 fn files_in_git_cannot_move_the_source() {

@@ -1,6 +1,6 @@
 //! Paths of an Application that lead out of the repository.
 
-use super::*;
+use super::prelude::*;
 
 #[test]
 fn app_paths_outside() {

@@ -3,7 +3,7 @@
 use plumb_render::PluginDiscovery;
 use plumb_render::sandbox::FileIsolation;
 
-use super::*;
+use super::prelude::*;
 
 fn plugin(script: &str) -> (Workbench, plumb_render::RenderRequest) {
     let workbench = workbench(&[("app/a.yaml", GOOD)]);
