@@ -1,4 +1,4 @@
-//! Patterns that people write in projects and settings.
+//! Patterns in projects, settings and ignore rules.
 //!
 //! Three dialects, as Argo CD reads them: plain globs (`*` matches everything), globs on URLs (`*` stops at
 //! `/`, `**` does not), and those of Go's `filepath.Match` (no braces). All become regular expressions of an
@@ -17,7 +17,7 @@ enum Matcher {
     Regex(Regex),
 }
 
-/// The text is no pattern.
+/// The text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a pattern: {reason}")]
 pub struct NotAGlob {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern() {
+    fn invalid_patterns_are_refused() {
         for pattern in ["[", "[]", "[a", "{a", "a}", r"a\", "[z-a]"] {
             assert!(Glob::plain(pattern).is_err(), "{pattern}");
         }

@@ -91,7 +91,7 @@ pub struct Constraint(Vec<Vec<Comparison>>);
 struct Comparison {
     operator: Operator,
     version: Version,
-    /// Where the first missing or wild part stands.
+    /// Position of the first missing or wildcard part.
     wild: Wild,
 }
 
@@ -181,7 +181,7 @@ fn parse_all_of(text: &str) -> Option<Vec<Comparison>> {
         let next = tail.trim_start();
         let next = next.strip_prefix(',').map_or(next, str::trim_start);
         if next.is_empty() {
-            // A trailing comma is no constraint.
+            // A trailing comma adds no constraint.
             return tail.trim().is_empty().then_some(comparisons);
         }
         rest = next;

@@ -1,10 +1,9 @@
 //! Who wrote an object last.
 //!
-//! `managedFields` name whoever set a field, and forget whoever only took one away or reordered a list: "who
-//! removed this line?" has no answer in the object. The request had it. So the API server asks a witness, an
-//! admission webhook, whenever somebody beside plumb changes the content of a tracked object, and the witness
-//! has it note the request's field manager in an annotation of the same write. The witness keeps nothing: the
-//! note is in the object, and any later process can read it.
+//! `managedFields` name the writer that set a field. A writer that removes a field or reorders a list leaves no
+//! trace in the object. So an admission webhook, the witness, is called whenever another writer than plumb changes the
+//! content of a tracked object. It adds the field manager of the request to the same write, as an annotation. The
+//! witness keeps no state: any later process can read the annotation.
 
 use std::fmt;
 

@@ -215,8 +215,8 @@ proptest! {
                 prop_assert!(stuck.for_so_long > stuck.normal);
                 let _ = stuck.to_string();
             }
-            let told = explained(health.clone(), &node, &chain(&node), true);
-            prop_assert_eq!(told.status, health.status);
+            let shown = explained(health.clone(), &node, &chain(&node), true);
+            prop_assert_eq!(shown.status, health.status);
         }
     }
 }

@@ -90,7 +90,7 @@ fn every_case_is_judged_as_it_says() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// One kind's rule: where it stands, and the statuses that its sentences name.
+/// One kind's rule: its place, and the statuses that its clauses name.
 struct Rule {
     place: String,
     groups: Vec<String>,
@@ -128,7 +128,7 @@ fn rules() -> Vec<Rule> {
     rules
 }
 
-/// A rule without a case for each of the statuses that it can come to is a rule that nobody checks.
+/// A rule needs a case for each of its statuses.
 #[test]
 fn every_rule_has_a_case_for_every_status_it_names() {
     let mut seen: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
@@ -148,7 +148,7 @@ fn every_rule_has_a_case_for_every_status_it_names() {
         let found: BTreeSet<&String> =
             seen.iter().filter(|(key, _)| is_of_rule(key)).flat_map(|(_, statuses)| statuses).collect();
         for status in &rule.statuses {
-            // What the general reading or nobody says is not the rule's own.
+            // A status of the general reading, or none, is not the rule's own.
             if !matches!(status.as_str(), "general" | "none" | "generation") && !found.contains(status) {
                 missing.push(format!("{} {}: no case is {status}", rule.place, rule.kinds.join(" ")));
             }

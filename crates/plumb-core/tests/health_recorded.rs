@@ -1,4 +1,4 @@
-//! Agreement with the health that Argo CD gives: recorded cases, one JSON object a line. They are no part of
+//! Agreement with the health that Argo CD gives: recorded cases, one JSON object a line. They are not part of
 //! this repository; where they are not to be found, this says "skipped".
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
@@ -57,10 +57,10 @@ fn cases() -> Option<Vec<Case>> {
 /// The recorded answers are those of each kind's own rule, asked before the question of a deletion under way.
 fn judge(object: &Value) -> (String, String) {
     let manifest = Manifest::new(object.clone()).expect("every recorded object is one");
-    told(standing(&manifest))
+    shown(standing(&manifest))
 }
 
-fn told(health: Option<Health>) -> (String, String) {
+fn shown(health: Option<Health>) -> (String, String) {
     match health {
         Some(health) => (health.status.to_string(), health.message),
         None => ("none".to_owned(), String::new()),
@@ -98,7 +98,7 @@ fn statuses_agree_with_the_recorded_ones() {
         .iter()
         .filter(|case| {
             let manifest = Manifest::new(case.object.clone()).expect("every recorded object is one");
-            told(assess(&manifest)).0 == case.expected
+            shown(assess(&manifest)).0 == case.expected
         })
         .count();
     println!("{} of {} agree", cases.len() - wrong.len(), cases.len());

@@ -262,7 +262,7 @@ impl Desk {
             let owner = match mark {
                 None | Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => LiveOwner::ThisApp,
                 Some(TrackedBy::Other { app }) => LiveOwner::App(app),
-                Some(TrackedBy::Copied { .. } | TrackedBy::Nobody) => LiveOwner::Nobody,
+                Some(TrackedBy::Copied { .. } | TrackedBy::NoApp) => LiveOwner::Nobody,
             };
             let place = (key.namespace.clone(), key.kind.clone(), key.name.clone());
             let case = Case {

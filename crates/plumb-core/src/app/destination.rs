@@ -19,12 +19,12 @@ pub enum ClusterRef {
 }
 
 impl ClusterRef {
-    /// The address that means "the cluster plumb itself works in".
+    /// The address of the cluster in which plumb runs.
     pub const IN_CLUSTER_SERVER: &'static str = "https://kubernetes.default.svc";
-    /// The name that means the same.
+    /// The name of the cluster in which plumb runs.
     pub const IN_CLUSTER_NAME: &'static str = "in-cluster";
 
-    /// Is it the cluster that plumb itself works in?
+    /// Is it the cluster in which plumb runs?
     pub fn is_in_cluster(&self) -> bool {
         match self {
             Self::Server(server) => server == Self::IN_CLUSTER_SERVER,

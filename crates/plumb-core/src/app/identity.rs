@@ -34,7 +34,7 @@ impl fmt::Display for AppId {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitId(String);
 
-/// The text is no full commit hash.
+/// The text is not a full commit hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a full commit hash (40 or 64 hex digits)")]
 pub struct NotACommit(String);

@@ -1,4 +1,4 @@
-//! Differences that a person declared to be none.
+//! Differences that users chose to ignore.
 
 /// One entry of `spec.ignoreDifferences`, or of the settings' system-wide rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! What somebody asked to be done with an app.
+//! An operation that a user or the automation requested for an app.
 
 use super::{RetryPolicy, Source, SyncOption};
 use crate::object::ObjectKey;
 
-/// A sync that is asked for: `operation` of the Application, checked. It stands on its own: the options of
+/// A requested sync: `operation` of the Application, validated. It is complete by itself: the options of
 /// the spec's policy are not added to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
@@ -23,7 +23,7 @@ pub struct Operation {
     pub manifests: Option<Vec<String>>,
     /// All options of this sync.
     pub options: Vec<SyncOption>,
-    /// Who asked.
+    /// Who requested it.
     pub initiated_by: Initiator,
     /// What happens after a failure.
     pub retry: RetryPolicy,
@@ -60,18 +60,18 @@ impl Operation {
 pub enum SyncStrategy {
     /// With hooks.
     Hook {
-        /// Delete and create anew where an object cannot be changed.
+        /// Delete and recreate an object that cannot be changed.
         force: bool,
     },
     /// Without hooks.
     Apply {
-        /// Delete and create anew where an object cannot be changed.
+        /// Delete and recreate an object that cannot be changed.
         force: bool,
     },
 }
 
 impl SyncStrategy {
-    /// Delete and create anew where an object cannot be changed?
+    /// Delete and recreate an object that cannot be changed?
     pub fn force(self) -> bool {
         match self {
             Self::Hook { force } | Self::Apply { force } => force,
@@ -103,20 +103,20 @@ impl SelectedObject {
         }
     }
 
-    /// Is this object meant?
+    /// Does it select this object?
     pub fn means(&self, key: &ObjectKey) -> bool {
         (&self.group, &self.kind, &self.name) == (&key.group, &key.kind, &key.name)
             && self.namespace.as_deref().is_none_or(|namespace| namespace == key.namespace_or_empty())
     }
 }
 
-/// Who asked for an operation.
+/// Who requested an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Initiator {
     /// The engine itself.
     Automated,
     /// A user, by name.
     User(String),
-    /// Whoever wrote the object without saying.
+    /// Not stated by the writer of the operation.
     Unnamed,
 }

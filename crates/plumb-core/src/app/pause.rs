@@ -1,4 +1,4 @@
-//! An app or object that a person holds.
+//! A paused app or object.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// `plumb.dev/pause`: nothing is written while it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// When it ends by itself; `None`: when a person ends it.
+    /// When it ends; `None`: when a user ends it.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: String,
@@ -18,8 +18,8 @@ impl Pause {
     /// The annotation's key.
     pub const ANNOTATION: &'static str = "plumb.dev/pause";
 
-    /// Reads the annotation: a JSON map `{until, reason, by}`, or just a reason. Whoever wrote something that
-    /// cannot be understood wanted a pause, so it is one, without end, and the text is its reason.
+    /// Reads the annotation: a JSON map `{until, reason, by}`, or just a reason. A text that cannot
+    /// be parsed still is a pause: without end, and with the text as its reason.
     pub fn parse(text: &str) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str::<Value>(text) else {
             return Self { until: None, reason: text.trim().to_owned(), by: None };
@@ -33,9 +33,7 @@ impl Pause {
                 Some(until) => Self { until: Some(until), reason, by },
                 None => Self {
                     until: None,
-                    reason: format!("{reason} (its end {until} is no time, so it has none)")
-                        .trim()
-                        .to_owned(),
+                    reason: format!("{reason} (no end: {until} is not a time)").trim().to_owned(),
                     by,
                 },
             },

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// `spec.syncPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPolicy {
-    /// `None`: a person starts every sync.
+    /// `None`: every sync is started by a user.
     pub automated: Option<Automation>,
     /// App-level options, in order. Exact strings, as Argo CD compares them.
     pub options: Vec<SyncOption>,
@@ -45,7 +45,7 @@ pub struct RetryPolicy {
     pub limit: Option<u32>,
     /// How long to wait between tries.
     pub backoff: Backoff,
-    /// Resolve the revision anew on each try.
+    /// Resolve the revision again on each attempt.
     pub refresh: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Source {
     pub chart: Option<String>,
     /// Name by which other sources refer to this one as `$name`.
     pub ref_name: Option<String>,
-    /// Label for people.
+    /// Label for users.
     pub name: Option<String>,
     /// The tool that was asked for; `None`: detected from the files.
     pub tool: Option<SourceTool>,

@@ -11,7 +11,7 @@ use crate::sync::OperationPhase;
 /// Everything the decision depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// `None`: a person starts every sync.
+    /// `None`: every sync is started by a user.
     pub automation: Option<Automation>,
     /// Is an operation set or running?
     pub has_operation: bool,
@@ -19,7 +19,7 @@ pub struct Situation<'a> {
     pub is_deleting: bool,
     /// Why automated syncs may not start now, in words: a sync window.
     pub window: Option<&'a str>,
-    /// Held by a person until then.
+    /// Paused until then.
     pub paused_until: Option<Timestamp>,
     /// The app's sync status.
     pub status: SyncCode,
@@ -35,7 +35,7 @@ pub struct Situation<'a> {
     pub last: Option<&'a LastOperation>,
     /// Earlier heals.
     pub ledger: &'a HealLedger,
-    /// How self-heal is held back.
+    /// Limits of self-heal.
     pub limits: HealLimits,
 }
 
@@ -50,15 +50,15 @@ pub struct Item {
     /// Did it leave Git?
     pub requires_pruning: bool,
     /// Would a sync of just this object change what counts? Not for classes that self-heal leaves alone, not
-    /// where a guard keeps the object, not where it is on its way out already.
+    /// where a guard keeps the object, not where it is already being deleted.
     pub can_heal: bool,
     /// Is it still what this app applied from an older revision, though the newest asks for something else or does
-    /// not have it? After a sync of the newest that means that it was left out: held by a person, or not among the
-    /// objects that somebody chose.
+    /// not have it? After a sync of the newest revision that means that the sync left it out: it was paused, or not
+    /// selected.
     pub is_behind: bool,
     /// Another app owns it and no longer renders it: it may be taken over.
     pub moves_here: bool,
-    /// Is the object held by a person?
+    /// Is the object paused?
     pub is_paused: bool,
     /// What a heal would be about.
     pub context: HealContext,
@@ -82,7 +82,7 @@ pub struct LastOperation {
 pub struct Evaluation {
     /// Start, wait, refuse or do nothing.
     pub decision: Decision,
-    /// Objects over which a tug of war was given up, for class `TugOfWar` and a condition each.
+    /// Objects whose self-heal was stopped, for class `TugOfWar` and a condition each.
     pub stopped: Vec<Stopped>,
     /// Decide again at this time if nothing happens before.
     pub next_check: Option<Timestamp>,
@@ -108,7 +108,7 @@ pub enum Idle {
     Busy,
     /// The app is being deleted.
     Deleting,
-    /// A person holds it.
+    /// It is paused.
     Paused,
     /// A sync window is closed.
     Window,
@@ -118,9 +118,9 @@ pub enum Idle {
     OnlyPrunes,
     /// This revision was synced, and live drift is not healed.
     NoSelfHeal,
-    /// What is left cannot be healed, or is given up.
+    /// The remaining drift cannot be healed, or self-heal was stopped.
     NothingToHeal,
-    /// A heal waits for its turn.
+    /// The next heal waits for its back-off.
     BackOff,
 }
 
@@ -137,20 +137,20 @@ pub struct SyncStart {
     pub heal_attempts: u32,
 }
 
-/// Why an operation starts by itself.
+/// Why an operation starts without a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartKind {
     /// Git or the spec moved on.
     NewRevision,
-    /// Live drift is put back.
+    /// Live drift is reverted.
     SelfHeal,
-    /// Another app let go of an object.
+    /// Another app no longer renders an object.
     TakeOver,
     /// The last sync of this revision left an object out that nothing holds any longer.
     CatchUp,
 }
 
-/// Decides whether a sync starts by itself.
+/// Decides whether a sync starts without a user.
 pub fn decide(situation: &Situation<'_>, now: Timestamp) -> Evaluation {
     let heals = Heals::sort(situation, now);
     let mut next_check = heals.next_turn;
@@ -212,7 +212,7 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
             selected: Some(heals.moved.clone()),
             heal_attempts: 0,
         },
-        // Not a heal: nobody changed the cluster, it is Git's newest state that has not arrived.
+        // Not a heal: no writer changed the cluster, the newest state of Git was not applied yet.
         Some(_) if !automation.self_heal && !heals.behind.is_empty() => SyncStart {
             kind: StartKind::CatchUp,
             prune: automation.prune,
@@ -220,7 +220,7 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
             heal_attempts: 0,
         },
         Some(_) if !automation.self_heal => return Decision::Nothing(Idle::NoSelfHeal),
-        // No object is red, and yet the app is: its namespace lacks what the app asks for it. Only a whole sync sees to that.
+        // No object is out of sync, but the app is: its namespace lacks the managed metadata. Only a full sync fixes that.
         Some(last) if is_red_without_items(situation) && last.heal_attempts < MAX_WHOLE_HEALS => SyncStart {
             kind: StartKind::SelfHeal,
             prune: automation.prune,
@@ -260,7 +260,7 @@ fn attempted<'a>(situation: &Situation<'a>) -> Option<&'a LastOperation> {
     is_same.then_some(last)
 }
 
-/// So often in a row a whole sync heals what is no object of the app.
+/// How many full syncs in a row try to heal something that is not an object of the app.
 const MAX_WHOLE_HEALS: u32 = 5;
 
 fn is_red_without_items(situation: &Situation<'_>) -> bool {
@@ -278,7 +278,7 @@ fn is_red(item: &Item) -> bool {
 #[derive(Default)]
 struct Heals {
     free: Vec<SelectedObject>,
-    /// Those of the free ones that a sync left out.
+    /// Those of `free` that a sync left out.
     behind: Vec<SelectedObject>,
     moved: Vec<SelectedObject>,
     next_turn: Option<Timestamp>,
@@ -295,7 +295,7 @@ impl Heals {
                 heals.moved.push(SelectedObject::of(&item.key));
                 continue;
             }
-            // A fight that was given up is told for as long as it lasts, though nothing can heal it any more.
+            // A stopped self-heal is reported for as long as the drift lasts, even if it can no longer be healed.
             let standing = situation.ledger.state_of(&item.key, &item.context, &situation.limits, now);
             let can_heal = (item.is_behind || item.can_heal) && (may_prune || !item.requires_pruning);
             match standing {

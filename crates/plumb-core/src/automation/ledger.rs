@@ -1,4 +1,4 @@
-//! The memory of heals: who fought over what, how often, since when.
+//! The history of heals: which writer undid which fields, how often, and since when.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::object::ObjectKey;
 
-/// How self-heal is held back.
+/// Limits of self-heal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealLimits {
     /// After this many heals within `window`, each undone by the same writer, the next one does not happen.
@@ -44,10 +44,10 @@ impl HealLimits {
     }
 }
 
-/// What a fight is about. When any of it changes, the count begins anew.
+/// What a repeated heal is about. When any of it changes, the count restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealContext {
-    /// Fingerprint of what Git asks of the object and of the rules that count for it.
+    /// Fingerprint of the desired object and of the ignore rules that apply to it.
     pub desired: String,
     /// Who made the change that was healed.
     pub opponent: Option<String>,
@@ -55,7 +55,7 @@ pub struct HealContext {
     pub fields: Vec<String>,
 }
 
-/// Heals by object. It may be stored and read back; losing it only means that a fight gets five more rounds.
+/// Heals by object. If it is lost, self-heal makes at most `rounds` more attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HealLedger {
     entries: BTreeMap<ObjectKey, HealEntry>,
@@ -82,7 +82,7 @@ pub enum HealState {
     Stopped(Stopped),
 }
 
-/// A tug of war that was given up.
+/// A fight with another writer that self-heal has stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// Which object.
@@ -93,7 +93,7 @@ pub struct Stopped {
     pub fields: Vec<String>,
     /// How often it was healed.
     pub n_heals: usize,
-    /// When it was given up.
+    /// When it was stopped.
     pub since: Timestamp,
 }
 
@@ -103,8 +103,8 @@ impl Stopped {
         let opponent = self.opponent.as_deref().unwrap_or("another writer");
         let fields = if self.fields.is_empty() { "it".to_owned() } else { self.fields.join(", ") };
         format!(
-            "self-heal of {} stopped after {} rounds: {opponent} keeps changing {fields}. Drop the field from \
-             Git, ignore it, or stop the other writer",
+            "self-heal of {} stopped after {} rounds: {opponent} keeps changing {fields}. Remove the field \
+             from Git, add an ignore rule, or stop the other writer",
             self.key, self.n_heals
         )
     }
@@ -169,7 +169,7 @@ impl HealLedger {
         self
     }
 
-    /// The ledger after a fight was given up: from now on only a change of context goes on with it.
+    /// The ledger after self-heal of an object was stopped: only a change of context resumes it.
     #[must_use]
     pub fn stopped(mut self, stopped: &Stopped) -> Self {
         if let Some(entry) = self.entries.get_mut(&stopped.key) {
@@ -178,8 +178,8 @@ impl HealLedger {
         self
     }
 
-    /// The ledger after these objects were seen in sync: a fight that was given up and is in sync all the same
-    /// is over, the other writer has changed its mind.
+    /// The ledger after these objects were seen in sync. A stopped object that is in sync is no longer
+    /// contested: the other writer has stopped.
     #[must_use]
     pub fn settled<'a>(mut self, keys: impl IntoIterator<Item = &'a ObjectKey>) -> Self {
         for key in keys {
@@ -190,7 +190,7 @@ impl HealLedger {
         self
     }
 
-    /// The ledger after a person synced these objects: they decided, so the count begins anew.
+    /// The ledger after a user synced these objects: the count restarts.
     #[must_use]
     pub fn forgotten<'a>(mut self, keys: impl IntoIterator<Item = &'a ObjectKey>) -> Self {
         for key in keys {
@@ -199,7 +199,7 @@ impl HealLedger {
         self
     }
 
-    /// Was the fight over this object given up?
+    /// Has self-heal of this object been stopped?
     pub fn is_stopped(&self, key: &ObjectKey) -> bool {
         self.entries.get(key).is_some_and(|entry| entry.stopped_at.is_some())
     }
@@ -218,8 +218,8 @@ impl HealEntry {
 }
 
 impl HealContext {
-    /// The same writer against the same wish. A writer that could not be told may be the same one. The fields
-    /// may vary a little while it goes on, so they do not decide.
+    /// The same writer and the same desired state. An unknown writer may be the same one. The fields
+    /// may vary between rounds, so they are not compared.
     fn is_same_fight(&self, other: &Self) -> bool {
         let is_same_writer = match (&self.opponent, &other.opponent) {
             (Some(one), Some(other)) => one == other,

@@ -1,7 +1,7 @@
-//! When a sync starts by itself: auto-sync, self-heal, taking over what another app let go.
+//! When a sync starts without a user: auto-sync, self-heal, and taking over an object that another app no longer renders.
 //!
-//! [`decide`] is called after every comparison and answers with one decision and its reason. The memory of
-//! heals is a [`HealLedger`]: it spaces them out, and ends a tug of war with another writer.
+//! [`decide`] is called after every comparison and returns one decision and its reason. Earlier
+//! heals are kept in a [`HealLedger`]: it delays repeated heals, and stops when another writer keeps undoing them.
 
 mod decide;
 mod ledger;

@@ -13,7 +13,7 @@ use crate::sync::OperationPhase;
 /// Words: `manual`, `prune`, `heal`, `empty`, `busy`, `deleting`, `window`, `paused`, `unknown`; `last=PHASE` (this
 /// revision was tried), `older=PHASE` (another was), `bare=PHASE` (without result), `irrelevant`. Items:
 /// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`,
-/// `left` (left Git, and the sync left it), `held-left`. `namespace` (the app is red for its namespace alone).
+/// `left` (removed from Git, and the sync left it), `held-left`. `namespace` (the app is red for its namespace alone).
 fn decided(words: &str) -> String {
     decided_with(words, &HealLedger::default(), now())
 }
@@ -148,7 +148,7 @@ fn self_heal_takes_what_can_be_healed_and_counts_its_tries() {
     assert_eq!(decided("heal red extra last=Succeeded"), "SelfHeal red prune=false attempt=3");
     assert_eq!(decided("heal prune red extra last=Succeeded"), "SelfHeal red,extra prune=true attempt=3");
     assert_eq!(decided("heal prune red hook last=Succeeded"), "SelfHeal red prune=true attempt=3");
-    // What is no object of the app is healed by a whole sync.
+    // Something that is not an object of the app is healed by a full sync.
     assert_eq!(decided("heal green namespace last=Succeeded"), "SelfHeal all prune=false attempt=3");
     assert_eq!(decided("green namespace last=Succeeded"), "NoSelfHeal");
 }
@@ -166,7 +166,7 @@ fn what_a_sync_left_out_is_caught_up_with_once_nothing_holds_it() {
     assert_eq!(decided("behind red green last=Succeeded"), "CatchUp behind prune=false attempt=0");
     assert_eq!(decided("heal behind red green last=Succeeded"), "SelfHeal behind,red prune=false attempt=3");
     assert_eq!(decided("behind green last=Failed"), "refuse: Failed last sync attempt to new: it broke");
-    // What left Git meanwhile goes, where the automation prunes at all; what came beside Git is no business of it.
+    // An object removed from Git meanwhile is pruned if the automation prunes; extra objects are ignored.
     assert_eq!(decided("prune held-left green last=Succeeded"), "NoSelfHeal");
     assert_eq!(decided("prune left green last=Succeeded"), "CatchUp left prune=true attempt=0");
     assert_eq!(decided("prune left behind green last=Succeeded"), "CatchUp left,behind prune=true attempt=0");
@@ -236,7 +236,7 @@ fn a_tug_of_war_ends_after_five_rounds() {
     assert_eq!(
         decided_with("heal red last=Succeeded", &ledger, later),
         "NothingToHeal [self-heal of ConfigMap prod/red stopped after 5 rounds: night-scaler keeps changing \
-         /spec/replicas. Drop the field from Git, ignore it, or stop the other writer]"
+         /spec/replicas. Remove the field from Git, add an ignore rule, or stop the other writer]"
     );
     assert!(ledger.is_stopped(&key("ConfigMap", "red")));
 }
@@ -300,7 +300,7 @@ fn the_waits_are_what_the_limits_say() {
 }
 
 #[test]
-fn edits_far_apart_are_no_fight() {
+fn edits_far_apart_are_not_a_fight() {
     let (red, limits) = (key("ConfigMap", "red"), HealLimits::default());
     let mut ledger = HealLedger::default();
     let mut at = now();

@@ -67,7 +67,7 @@ pub struct Addition<'a> {
     pub fill: Fill,
     /// Is it a list item?
     pub is_item: bool,
-    /// Does it stand inside a map that is one value, such as a selector? One more key changes its meaning.
+    /// Is it inside a map that is one value, such as a selector? One more key changes its meaning.
     pub in_whole_map: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Fill {
     Schema,
     /// A default of a built-in kind.
     BuiltIn,
-    /// A built-in kind's field where the server chooses a value of its own, if nobody else does.
+    /// A built-in kind's field that the server fills with a value of its choice if it is unset.
     Allocated,
 }
 
@@ -115,7 +115,7 @@ pub enum Reason {
 }
 
 impl Comparison<'_> {
-    /// Do both sides say the same, byte for byte apart from what the server keeps for itself?
+    /// Are both sides equal, apart from fields that only the server sets?
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

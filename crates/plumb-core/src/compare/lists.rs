@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
                 self.out.duplicates.push(self.path(Side::Desired));
                 return;
             }
-            // Most lists stand in Git's order.
+            // Most lists are in Git's order.
             let guess = live.get(at).filter(|found| same_keys(keys, items, item, found)).map(|_| at);
             let pair = guess.or_else(|| live.iter().position(|found| same_keys(keys, items, item, found)));
             if let Some(taken) = pair.and_then(|pair| taken.get_mut(pair)) {

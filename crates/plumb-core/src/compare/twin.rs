@@ -6,7 +6,7 @@ use super::lists::same_keys;
 use crate::object::{FieldPath, Segment};
 use crate::schema::{ListType, Schema, Shape};
 
-/// Where `to` has the place that `from` has here: items of keyed lists may stand elsewhere. `None` where `to` has no such
+/// Where `to` has the place that `from` has here: items of keyed lists may have another index. `None` where `to` has no such
 /// item; a field that it lacks has its place all the same.
 pub(crate) fn twin(
     place: &FieldPath,

@@ -12,7 +12,7 @@ use crate::normalize::is_kept_metadata;
 use crate::object::{FieldPath, Segment};
 use crate::schema::{Field, KindSchema, ListType, Schema, ServerFill, Shape};
 
-/// One step of the walk. A list item may stand at different places on the two sides.
+/// One step of the walk. A list item may have different indexes on the two sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
     Field(&'a str),
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
 
     /// Git writes null: the same as leaving it out.
     fn null(&mut self, found: Option<&'a Value>) {
-        // Generators write `creationTimestamp: null` everywhere; nobody needs to hear of it.
+        // Generators write `creationTimestamp: null` everywhere; it is not worth reporting.
         if !matches!(self.steps.last(), Some(Step::Field("creationTimestamp"))) {
             self.forgive(Reason::Null, None, found);
         }
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Two values that the server takes for different, in the eyes of whoever wrote the settings.
+    /// Two values that the server considers different; the settings may say that they are equal.
     fn relate_by_settings(&self, desired: &Value, live: &Value) -> Relation {
         let Some(kind) = self.kind.filter(|_| !self.built_in) else { return Relation::Different };
         let fields = self.steps.iter().filter_map(|step| match step {

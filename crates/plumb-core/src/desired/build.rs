@@ -16,7 +16,7 @@ use crate::tracking::{self, TrackingSettings};
 pub struct RenderedManifest {
     /// The document.
     pub value: Value,
-    /// Where it stands in the source, if the tool lets us know.
+    /// Its place in the source, if the tool reports it.
     pub origin: Option<Origin>,
 }
 
@@ -30,7 +30,7 @@ pub struct DesiredContext<'context> {
     /// Address of the destination cluster, for rules that name clusters.
     pub destination_server: &'context str,
     /// What the destination cluster knows about kinds. For kinds that it does not know, a CRD in the same set
-    /// has the word; a kind that nobody knows is taken as namespaced, as Argo CD does.
+    /// decides; an unknown kind counts as namespaced, as in Argo CD.
     pub scopes: &'context Scopes,
     /// How objects are marked.
     pub tracking: &'context TrackingSettings,

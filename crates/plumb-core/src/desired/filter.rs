@@ -14,7 +14,7 @@ pub struct KindRule {
     pub clusters: Vec<String>,
 }
 
-/// Which kinds plumb does not look at, by the settings.
+/// The kinds that the settings exclude.
 #[derive(Clone, Debug)]
 pub struct KindFilter {
     exclusions: Vec<Matcher>,
@@ -23,7 +23,7 @@ pub struct KindFilter {
 
 impl KindFilter {
     /// Compiles the rules. Events, metrics and leases are always excluded: they come and go by the thousand and
-    /// nobody keeps them in Git. In a cluster that any inclusion names, only what an inclusion matches is looked
+    /// they do not belong in Git. In a cluster that any inclusion names, only what an inclusion matches is looked
     /// at; an exclusion wins over an inclusion.
     pub fn new(exclusions: &[KindRule], inclusions: &[KindRule]) -> Self {
         let rule = |groups: &[&str], kinds: &[&str]| KindRule {

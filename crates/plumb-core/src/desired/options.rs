@@ -51,7 +51,7 @@ pub enum DeletePolicy {
 pub enum PruneOption {
     /// Delete as usual.
     Allowed,
-    /// Only after a person confirmed.
+    /// Only after a user confirmed.
     Confirm,
     /// Never.
     Never,
@@ -199,7 +199,7 @@ impl Hook {
 }
 
 impl HookPhase {
-    /// When a hook runs, in the order of its annotation; empty for what is no hook, and for a hook of
+    /// When a hook runs, in the order of its annotation; empty for an object that is not a hook, and for a hook of
     /// unsupported types, which never runs.
     pub fn of(manifest: &Manifest) -> Vec<Self> {
         Hook::parse(manifest).phases

@@ -21,7 +21,7 @@ pub enum DesiredProblem {
         key: ObjectKey,
     },
     /// A namespaced object for which neither the manifest nor the destination names a namespace. It stays in
-    /// the set under a key without namespace, which proves nothing about the live object it means.
+    /// the set under a key without namespace, which proves nothing about the live object.
     NamespaceMissing {
         /// Which object.
         key: ObjectKey,
@@ -30,29 +30,29 @@ pub enum DesiredProblem {
     NameMissing {
         /// Kind of the manifest.
         kind: String,
-        /// Where it stands.
+        /// Its place in the source.
         origin: Option<Origin>,
     },
-    /// A document that is no Kubernetes object; dropped.
+    /// A document that is not a Kubernetes object; dropped.
     NotAnObject {
         /// Why not.
         reason: NotAnObject,
-        /// Where it stands.
+        /// Its place in the source.
         origin: Option<Origin>,
     },
-    /// A label or annotation that is no text, such as an unquoted `5` or `true`: the server refuses the object.
+    /// A label or annotation that is not text, such as an unquoted `5` or `true`: the server refuses the object.
     NotText {
         /// Which object; `None` for one that leaves its name to the server.
         key: Option<ObjectKey>,
         /// The label or annotation.
         field: FieldPath,
-        /// Where the object stands.
+        /// Place of the object in the source.
         origin: Option<Origin>,
     },
 }
 
 impl DesiredProblem {
-    /// Did the set lose an object that Git asks for? Then it proves nothing about what Git does not ask for.
+    /// Does the set lack an object that Git asks for? Then it proves nothing about objects that are not in it.
     pub fn loses_an_object(&self) -> bool {
         match self {
             Self::NameMissing { .. } | Self::NotAnObject { .. } | Self::NamespaceMissing { .. } => true,

@@ -1,4 +1,4 @@
-//! Which kinds live in namespaces.
+//! Which kinds are namespaced.
 
 use std::collections::BTreeMap;
 
@@ -65,12 +65,12 @@ impl Scopes {
             .collect()
     }
 
-    /// The scope of a kind; `None` for kinds that nobody announced.
+    /// The scope of a kind; `None` for unknown kinds.
     pub fn get(&self, kind: &GroupKind) -> Option<Scope> {
         self.0.get(kind).copied()
     }
 
-    /// Takes a kind in; a later word replaces an earlier one.
+    /// Adds a kind; a later scope replaces an earlier one.
     pub fn insert(&mut self, kind: GroupKind, scope: Scope) {
         self.0.insert(kind, scope);
     }

@@ -12,9 +12,9 @@ pub struct DesiredObject {
     pub key: ObjectKey,
     /// The object, with the tracking mark.
     pub manifest: Manifest,
-    /// What its annotations ask of the sync.
+    /// The sync options of its annotations.
     pub options: ObjectOptions,
-    /// Where it stands in the source, if the tool lets us know.
+    /// Its place in the source, if the tool reports it.
     pub origin: Option<Origin>,
 }
 
@@ -27,8 +27,8 @@ pub struct Origin {
     pub file: String,
     /// First line of the document, from 1.
     pub line: usize,
-    /// Does the object stand there as it is? Then a patch of the object is a patch of the document. A template, a
-    /// list, or a base that an overlay changes, is another text.
+    /// Is the document the object itself? Then a patch of the object is a patch of the document. That is not so for a
+    /// template, a list, or a base that an overlay changes.
     pub verbatim: bool,
 }
 
@@ -41,9 +41,9 @@ pub struct DesiredHook {
     pub namespace: Option<String>,
     /// When it runs; empty for hooks of unsupported types, which never run.
     pub phases: Vec<HookPhase>,
-    /// What its annotations ask of the sync.
+    /// The sync options of its annotations.
     pub options: ObjectOptions,
-    /// Where it stands in the source, if the tool lets us know.
+    /// Its place in the source, if the tool reports it.
     pub origin: Option<Origin>,
 }
 
@@ -59,15 +59,15 @@ impl DesiredHook {
 pub struct DesiredSet {
     /// Objects to compare and apply.
     pub objects: BTreeMap<ObjectKey, DesiredObject>,
-    /// Hooks, in the order of the source. Those without phases never run; they are kept so that nobody takes
-    /// their live remains for orphans.
+    /// Hooks, in the order of the source. Those without phases never run; they are kept so that
+    /// their live objects do not count as orphans.
     pub hooks: Vec<DesiredHook>,
     /// What was wrong with the manifests.
     pub problems: Vec<DesiredProblem>,
 }
 
 impl DesiredSet {
-    /// Does the other ask for just the same, wherever it stands in the source?
+    /// Does the other set hold the same objects and hooks? Places in the source are not compared.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         self.objects.len() == other.objects.len()
             && self.hooks.len() == other.hooks.len()

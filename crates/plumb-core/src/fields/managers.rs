@@ -1,7 +1,7 @@
 //! What kind of writer a field manager is. The name is all there is: clients choose it, and most leave the
 //! name of their program.
 
-/// A person at a terminal or in a web page, or a script that stands in for one.
+/// A user with a CLI or a web page, or a script that uses the same client.
 pub fn is_person(manager: &str) -> bool {
     const PREFIXES: [&str; 12] = [
         "kubectl",
@@ -21,8 +21,8 @@ pub fn is_person(manager: &str) -> bool {
         || PREFIXES.iter().any(|prefix| manager.starts_with(prefix))
 }
 
-/// A program that keeps objects as they should be, as far as its name tells: `parcel-operator`, `manager` (what
-/// frameworks call their programs), `kube-…`, a service account. Any other name may be a script in a person's
+/// A controller, judging by its name: `parcel-operator`, `manager` (what
+/// frameworks call their programs), `kube-…`, a service account. Any other name may be a script in a user's
 /// hands.
 pub fn is_controller_by_name(manager: &str) -> bool {
     const PREFIXES: [&str; 4] = ["kube-", "openshift-", "system:serviceaccount:", "system:node:"];

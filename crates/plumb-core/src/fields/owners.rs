@@ -55,7 +55,7 @@ impl<'a> Entry<'a> {
                 || self.keeps_last_applied())
     }
 
-    /// Is the record of a client-side apply its own? Whoever writes it applies that way, by whatever name.
+    /// Does it own the record of a client-side apply? Its writer then uses client-side apply, under any name.
     fn keeps_last_applied(&self) -> bool {
         let way = ["f:metadata", "f:annotations"];
         let annotations = way.iter().try_fold(self.fields, |fields, name| fields.get(*name)?.as_object());
@@ -93,7 +93,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Does this entry name exactly this place, which the live object need not have? List items are told by
+    /// Does this entry name exactly this place, which the live object need not have? List items are identified by
     /// what the live object has, so a place inside an item that is not there is not found.
     pub fn names(&self, path: &FieldPath, live: &Value) -> bool {
         let mut fields = self.fields;
@@ -166,7 +166,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Does a path element (`k:{"name":"c"}`, `v:"a"`, `i:0`) mean this list item? A key field that the live item
-/// lacks cannot be told from its default, so it does not speak against; an item without any is the one with empty keys.
+/// lacks may have its default value, so it does not exclude a match; an item without any key matches empty keys.
 pub(super) fn element_is(element: &str, item: &Value, index: usize) -> bool {
     if let Some(keys) = element.strip_prefix("k:") {
         let Ok(Value::Object(keys)) = serde_json::from_str::<Value>(keys) else { return false };
@@ -198,12 +198,12 @@ impl<'a> Owners<'a> {
         Self { live: value, entries }
     }
 
-    /// The entries, as they stand.
+    /// The entries in their original order.
     pub fn entries(&self) -> &[Entry<'a>] {
         &self.entries
     }
 
-    /// Nobody's name is on anything: the record was wiped, or never kept.
+    /// No field has an owner: `managedFields` was removed, or never written.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,8 +1,8 @@
 //! Ownership that has to move before an apply can remove something.
 //!
-//! A server-side apply removes only what its own manager owns. What an earlier client-side apply owns, what
-//! somebody put beside an edited list key, and defaults that Git's new choice forbids stay, unless the record
-//! of ownership is rewritten first. That rewrite is one JSON patch of `metadata.managedFields`, which changes
+//! A server-side apply removes only what its own manager owns. Fields of an earlier client-side apply,
+//! fields that another writer set in a list item whose key was edited, and defaults that Git's new choice forbids
+//! stay, unless the ownership record is rewritten first. That rewrite is one JSON patch of `metadata.managedFields`, which changes
 //! no field of the object itself.
 
 use serde_json::{Map, Value, json};
@@ -15,9 +15,9 @@ use crate::tracking::FIELD_MANAGER;
 /// What is to be taken over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakeOver {
-    /// Places of the live object that become ours, and nobody else's.
+    /// Places of the live object that become owned by plumb alone.
     pub places: Vec<FieldPath>,
-    /// Do entries of earlier client-side applies end? What they own otherwise becomes nobody's.
+    /// Are entries of earlier client-side applies removed? Other fields that they own lose their owner.
     pub end_client_side_apply: bool,
 }
 

@@ -70,7 +70,7 @@ fn schemas() -> SchemaSet {
 }
 
 #[test]
-fn taken_over_places_are_ours_and_nobody_elses() {
+fn taken_over_places_are_owned_by_plumb_alone() {
     let ours = json!({"f:spec": {"f:size": {}}});
     let live = live(json!([
         entry("argocd-controller", "Apply", "2026-01-01T00:00:00Z", ours),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Health, HealthStatus};
 use crate::object::ObjectKey;
 
-/// How many culprits the app's message names.
+/// How many objects the app's message names.
 const N_CULPRITS: usize = 3;
 
 /// One of an app's objects, as far as the app's health is concerned.
@@ -13,15 +13,15 @@ const N_CULPRITS: usize = 3;
 pub struct Member<'app> {
     /// Which object.
     pub key: &'app ObjectKey,
-    /// What it is to the app.
+    /// How it counts for the app.
     pub role: Role,
     /// Is it in the cluster?
     pub is_live: bool,
-    /// The judgement on it, if anyone has an opinion.
+    /// Its health, if it has any.
     pub health: Option<&'app Health>,
 }
 
-/// What an object is to the health of its app.
+/// How an object counts for the health of its app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It counts.
@@ -33,7 +33,7 @@ pub enum Role {
     Bystander,
 }
 
-/// The worst judgement on an app's objects, as Argo CD ranks them.
+/// The worst health among an app's objects, as Argo CD ranks them.
 ///
 /// A missing object does not make the app `Missing` (that it is `OutOfSync` says so already) unless nothing of
 /// the app is live; a child `Application` that is `Missing` or `Unknown` does not count either. The message

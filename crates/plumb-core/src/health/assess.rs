@@ -1,4 +1,4 @@
-//! Who is asked about an object, and in which order.
+//! The order in which sources of health are consulted.
 
 use serde_json::Value;
 
@@ -11,19 +11,19 @@ pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 /// What the user's own customisation says about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Custom {
-    /// There is none for this kind: ask the next.
+    /// There is none for this kind: continue.
     Absent,
-    /// There is one. `None` means that it gave no status; nobody else is asked then.
+    /// There is one. `None` means that it returned no status; no other source is consulted then.
     Judged(Option<Health>),
 }
 
-/// How is this live object? `None` where nobody has an opinion: such an object counts neither for nor against
-/// its app, and a sync does not wait for it.
+/// The health of a live object; `None` where it has none: such an object does not count for the app, and a sync does
+/// not wait for it.
 pub fn assess(object: &Manifest) -> Option<Health> {
     assess_with(object, |_| Custom::Absent)
 }
 
-/// [`assess`] where the user's own scripts are asked first (but after a deletion under way).
+/// [`assess`] where the user's own scripts come first (but after a pending deletion).
 pub fn assess_with(object: &Manifest, custom: impl FnOnce(&Manifest) -> Custom) -> Option<Health> {
     if let Some(health) = pending_deletion(object) {
         return Some(health);
@@ -34,7 +34,7 @@ pub fn assess_with(object: &Manifest, custom: impl FnOnce(&Manifest) -> Custom) 
     standing(object)
 }
 
-/// [`assess`] without the question whether the object is being deleted: what its kind's own rule says.
+/// [`assess`] without the check for a pending deletion.
 pub fn standing(object: &Manifest) -> Option<Health> {
     for judge in [builtin::judge, rules::judge] {
         match judge(object) {
@@ -46,12 +46,12 @@ pub fn standing(object: &Manifest) -> Option<Health> {
     general_reading(object)
 }
 
-/// The reading for kinds that nobody taught us, whatever the kind is.
+/// The reading for kinds without code or rule, applied to any kind.
 pub fn general_reading(object: &Manifest) -> Option<Health> {
     general::read(object.value())
 }
 
-/// An object on its way out is neither well nor ill, unless it is a hook that we keep to read its result.
+/// An object that is being deleted is `Progressing`, unless it is a hook that is kept until its result is read.
 pub fn pending_deletion(object: &Manifest) -> Option<Health> {
     let held_for_its_result = || {
         read::find(object.value(), "metadata.finalizers")

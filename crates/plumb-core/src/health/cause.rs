@@ -1,4 +1,4 @@
-//! Why an object is not well: the way from it down to the pod, with what can be seen at each step.
+//! Why an object is not healthy: the chain of causes from it down to the pod, with the symptoms of each.
 //!
 //! A Deployment says "1 of 3 replicas"; the reason is in a container of a pod of a replica set of it. The tree of
 //! children, their events and the last lines of their logs are an input; nothing is fetched here.
@@ -24,7 +24,7 @@ const MAX_LETTERS: usize = 300;
 pub struct Node<'tree> {
     /// The object.
     pub object: &'tree Manifest,
-    /// The judgement on it, if anybody has one.
+    /// Its health, if it has any.
     pub health: Option<Health>,
     /// What it owns.
     pub children: Vec<Node<'tree>>,
@@ -46,7 +46,7 @@ impl<'tree> Node<'tree> {
     }
 }
 
-/// One event, as Kubernetes tells it.
+/// One Kubernetes event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Is it a warning?
@@ -70,23 +70,23 @@ pub struct LogTail {
     pub lines: Vec<String>,
 }
 
-/// Something that can be seen on an object and that may be why it is not well. Texts are redacted.
+/// Something visible on an object that may be why it is unhealthy. Texts are redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Symptom {
     /// What its health says.
     Health(Health),
-    /// No node takes the pod.
+    /// The pod cannot be scheduled.
     Unschedulable {
         /// What the scheduler says.
         message: String,
     },
-    /// A container ends again and again.
+    /// A container is crash looping.
     CrashLoop {
         /// Which container.
         container: String,
-        /// How often it was started again.
+        /// Number of restarts.
         restarts: i64,
-        /// Since when that is counted: when its pod was made.
+        /// When its pod was created.
         since: String,
         /// How it ended the last time, if that is known.
         last_end: Option<End>,
@@ -114,7 +114,7 @@ pub enum Symptom {
         /// How often.
         count: i64,
     },
-    /// A container runs and is not ready.
+    /// A container is running but not ready.
     NotReady {
         /// Which container.
         container: String,
@@ -159,7 +159,7 @@ impl fmt::Display for End {
 }
 
 impl Symptom {
-    /// Of two that can be seen, the one nearer to the reason has the smaller number.
+    /// The symptom nearest to the root cause has the smallest number.
     fn rank(&self) -> u8 {
         match self {
             Self::Unschedulable { .. } | Self::CrashLoop { .. } | Self::Waiting { .. } => 0,
@@ -171,7 +171,7 @@ impl Symptom {
         }
     }
 
-    /// What stays the same while the trouble does: no counts, no times, no lines that each try writes anew.
+    /// The part that stays the same while the problem lasts: no counts, no times, no log lines.
     fn essence(&self) -> String {
         match self {
             Self::Health(health) => health.status.to_string(),
@@ -198,7 +198,7 @@ impl fmt::Display for Symptom {
         match self {
             Self::Health(health) => write!(f, "{health}"),
             Self::Unschedulable { message } => {
-                f.write_str("no node takes it")?;
+                f.write_str("cannot be scheduled")?;
                 more(f, message)
             }
             Self::CrashLoop { container, restarts, since, last_end } => {
@@ -213,7 +213,7 @@ impl fmt::Display for Symptom {
                 }
             }
             Self::Waiting { container, reason, message } => {
-                write!(f, "container {container} waits, {reason}")?;
+                write!(f, "container {container} is waiting: {reason}")?;
                 more(f, message)
             }
             Self::Ended { container, end } => write!(f, "container {container} ended with {end}"),
@@ -221,7 +221,7 @@ impl fmt::Display for Symptom {
                 let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
                 write!(f, "container {container} was restarted {times}")
             }
-            Self::NotReady { container } => write!(f, "container {container} runs and is not ready"),
+            Self::NotReady { container } => write!(f, "container {container} is running but not ready"),
             Self::Event(event) => {
                 write!(f, "event {}", event.reason)?;
                 if event.count > 1 {
@@ -234,14 +234,14 @@ impl fmt::Display for Symptom {
     }
 }
 
-/// One step of the way down.
+/// One cause in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// Which object; `None` for one without a name.
     pub key: Option<ObjectKey>,
     /// What can be seen on it.
     pub symptoms: Vec<Symptom>,
-    /// How many of its siblings are as ill as it is.
+    /// How many of its siblings are equally unhealthy.
     pub n_alike: usize,
 }
 
@@ -265,8 +265,8 @@ impl Cause {
     }
 }
 
-/// What stays the same while the trouble does. Two chains with the same essence tell the same story with other
-/// numbers.
+/// The part of a chain that stays the same while the problem lasts. Two chains with the same essence differ only in
+/// counts and times.
 pub fn essence(causes: &[Cause]) -> String {
     let mut text = String::new();
     for cause in causes {
@@ -286,7 +286,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.key {
             Some(key) => write!(f, "{key}")?,
-            None => f.write_str("an object without name")?,
+            None => f.write_str("an unnamed object")?,
         }
         if self.n_alike > 0 {
             write!(f, " (and {} more like it)", self.n_alike)?;
@@ -298,8 +298,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The way from an object that is not well down to why: the object first, then at each step the child that is
-/// worst off. Empty if the object and all that it owns are well.
+/// The chain of causes: the object first, then at each level the unhealthiest child. Empty if the object and all its
+/// children are healthy.
 pub fn chain(node: &Node<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut current = node;
@@ -324,11 +324,11 @@ pub fn chain(node: &Node<'_>) -> Vec<Cause> {
     causes
 }
 
-/// A judgement that also says why: what the ill one below it suffers from, or what can be seen on the object
-/// itself beyond its own words. The status is the object's own: only what an app manages directly counts for it.
+/// The health with its cause: the symptom of the unhealthy child, or symptoms of the object itself that its message does
+/// not mention. The status stays the object's own: only objects that an app manages directly count for the app.
 pub fn explained(health: Health, node: &Node<'_>, causes: &[Cause], is_stuck: bool) -> Health {
     let is_ill = matches!(health.status, HealthStatus::Degraded | HealthStatus::Unknown);
-    // One that is on its way has children that are on their way; that is no news.
+    // Children of a progressing object are progressing too; that adds nothing.
     let is_ill_below = node.children.iter().any(|child| badness(child, MAX_DEPTH) >= TROUBLED);
     if !(is_ill || is_ill_below || is_stuck) {
         return health;
@@ -351,13 +351,13 @@ pub fn explained(health: Health, node: &Node<'_>, causes: &[Cause], is_stuck: bo
 const TROUBLED: u8 = 3;
 const DEGRADED: u8 = 4;
 
-/// Does a container that waits for this reason wait in vain?
+/// Is this waiting reason of a container an error?
 pub fn is_bad_wait(reason: &str) -> bool {
     reason.starts_with("Err") || reason.ends_with("Error") || reason.ends_with("BackOff")
 }
 
-/// Does a pod that is merely on its way, as its phase has it, say that it will not get there by itself? The health
-/// of a pod does not look at its init containers, nor at the scheduler.
+/// Has a `Pending` or progressing pod a problem that does not resolve without a change? The health of a pod ignores its
+/// init containers and the scheduler.
 fn is_troubled(node: &Node<'_>) -> bool {
     let mut found = Vec::new();
     if node.object.group().is_empty() && node.object.kind() == "Pod" {
@@ -370,7 +370,7 @@ fn is_troubled(node: &Node<'_>) -> bool {
     })
 }
 
-/// How ill an object or anything that it owns is.
+/// How unhealthy an object or any of its children is.
 fn badness(node: &Node<'_>, depth: usize) -> u8 {
     let own = match node.health.as_ref().map(|health| health.status) {
         None | Some(HealthStatus::Healthy) => 0,
@@ -497,7 +497,7 @@ mod tests {
         }))
     }
 
-    fn told(causes: &[Cause]) -> String {
+    fn shown(causes: &[Cause]) -> String {
         causes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
@@ -534,7 +534,7 @@ mod tests {
             apps/Deployment shop/web: Progressing: 1 of 2 updated replicas are available
             apps/ReplicaSet shop/web-2: Progressing: 1 of 2 replicas are available
             Pod shop/web-2-a (and 1 more like it): container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; event BackOff (12 times): restarting failed container; last lines of main: starting | token: •••• | panic: no database"]]
-        .assert_eq(&told(&chain(&tree)));
+        .assert_eq(&shown(&chain(&tree)));
         let health = assess(&top).expect("a judgement");
         expect!["Progressing: 1 of 2 updated replicas are available; Pod shop/web-2-a: container main keeps crashing (CrashLoopBackOff): 7 restarts, last exit code 1 (Error): cannot open db: password=••••; last line of its log: panic: no database"].assert_eq(&explained(health, &tree, &chain(&tree), false).to_string());
     }
@@ -563,8 +563,8 @@ mod tests {
                 {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"},
             ]},
         }));
-        expect!["Pod shop/web: no node takes it: 0/3 nodes are available"]
-            .assert_eq(&told(&chain(&Node::leaf(&pod))));
+        expect!["Pod shop/web: cannot be scheduled: 0/3 nodes are available"]
+            .assert_eq(&shown(&chain(&Node::leaf(&pod))));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Operators that expected a Secret: is it there, and is it theirs? Only the Secret's metadata is ever asked for.
+//! Secrets that operators must create: does the Secret exist, and does it belong to the object? Only its metadata is read.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use super::read::{find, find_text};
 use super::{Health, HealthStatus};
 use crate::object::{Manifest, ObjectKey};
 
-/// The Secret that an object promises to make.
+/// The Secret that an object must create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedSecret {
     /// Which Secret.
     pub secret: ObjectKey,
-    /// Whose it must be.
+    /// Its required owner.
     pub ownership: SecretOwner,
 }
 
-/// Whose a promised Secret must be.
+/// The required owner of an expected Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretOwner {
     /// The object is among its owners.
@@ -34,26 +34,26 @@ pub enum SecretOwner {
         /// With which text.
         text: String,
     },
-    /// It may belong to someone else: the object only adds to it, or lets it go.
+    /// Any owner: the object only merges into it, or orphans it.
     Shared,
 }
 
-/// Is a expected kept?
+/// The state of an expected Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretState {
-    /// The Secret is there and theirs.
+    /// It exists and has the required owner.
     Present,
-    /// There is no such Secret.
+    /// It does not exist.
     Missing,
-    /// It is there, but somebody else's.
+    /// It exists and has another owner.
     OtherOwner {
-        /// Whose, if it says so.
+        /// The owner, if it has one.
         owner: Option<String>,
     },
 }
 
-/// The Secret that this object promises, for `SealedSecret`, `ExternalSecret`, `OnePasswordItem` and `Certificate`.
-/// `None` for other kinds (a `SecretStore` promises nothing) and where it is told to make none.
+/// The Secret that this object must create, for `SealedSecret`, `ExternalSecret`, `OnePasswordItem` and `Certificate`.
+/// `None` for other kinds (a `SecretStore` creates none) and where the spec says not to create one.
 pub fn expected_secret(object: &Manifest) -> Option<ExpectedSecret> {
     let value = object.value();
     let own_name = object.name()?;
@@ -67,7 +67,7 @@ pub fn expected_secret(object: &Manifest) -> Option<ExpectedSecret> {
             let annotations = find(value, "spec.template.metadata.annotations");
             let says =
                 |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str) == Some("true");
-            // Both ask the controller not to make the Secret its own.
+            // Both tell the controller not to own the Secret.
             let is_shared = says("sealedsecrets.bitnami.com/skip-set-owner-references")
                 || says("sealedsecrets.bitnami.com/patch");
             let name = find_text(value, "spec.template.metadata.name").unwrap_or(own_name);
@@ -95,7 +95,7 @@ pub fn expected_secret(object: &Manifest) -> Option<ExpectedSecret> {
 }
 
 impl ExpectedSecret {
-    /// Is it kept, given the `metadata` of the Secret, or nothing if there is none?
+    /// Its state, given the `metadata` of the Secret, or `None` if it does not exist.
     pub fn state(&self, metadata: Option<&Value>) -> SecretState {
         let Some(metadata) = metadata else { return SecretState::Missing };
         let owners = metadata.get("ownerReferences").and_then(Value::as_array);
@@ -124,23 +124,21 @@ impl ExpectedSecret {
     }
 }
 
-/// The judgement on an object that promises a Secret, with the Secret taken into account. An object that says that
-/// all is well while its Secret is gone or somebody else's is not well.
-pub fn with_secret(health: Health, expected: &ExpectedSecret, kept: &SecretState) -> Health {
+/// The health of an object that must create a Secret, with the Secret taken into account. An object that reports ready
+/// is `Degraded` while its Secret is missing or has another owner.
+pub fn with_secret(health: Health, expected: &ExpectedSecret, state: &SecretState) -> Health {
     if health.status != HealthStatus::Healthy {
         return health;
     }
     let secret = &expected.secret;
-    match kept {
+    match state {
         SecretState::Present => health,
-        SecretState::Missing => {
-            Health::degraded(format!("it says that it is ready, but {secret} does not exist"))
-        }
+        SecretState::Missing => Health::degraded(format!("reports ready, but {secret} does not exist")),
         SecretState::OtherOwner { owner: Some(owner) } => {
             Health::degraded(format!("{secret} belongs to {owner}"))
         }
         SecretState::OtherOwner { owner: None } => {
-            Health::degraded(format!("{secret} exists, but it did not make it"))
+            Health::degraded(format!("{secret} exists, but this object did not create it"))
         }
     }
 }
@@ -157,19 +155,19 @@ mod tests {
             "metadata": {"name": "db", "namespace": "shop", "uid": "u1"}, "spec": spec,
         }))
         .expect("an object");
-        let told = match expected_secret(&object) {
-            None => "no expected".to_owned(),
+        let shown = match expected_secret(&object) {
+            None => "no secret expected".to_owned(),
             Some(expected) => {
                 let kept = expected.state(Some(metadata).filter(|metadata| !metadata.is_null()));
                 let health = with_secret(Health::healthy(""), &expected, &kept);
                 format!("{}: {health}", expected.secret)
             }
         };
-        expected.assert_eq(&told);
+        expected.assert_eq(&shown);
     }
 
     #[test]
-    fn a_secret_that_is_there_and_theirs_keeps_the_promise() {
+    fn a_secret_that_exists_and_has_its_owner_is_healthy() {
         let owned =
             |kind: &str, uid: &str| json!({"ownerReferences": [{"kind": kind, "name": "db", "uid": uid}]});
         check(
@@ -191,14 +189,16 @@ mod tests {
             "SealedSecret",
             &json!({}),
             &Value::Null,
-            &expect!["Secret shop/db: Degraded: it says that it is ready, but Secret shop/db does not exist"],
+            &expect!["Secret shop/db: Degraded: reports ready, but Secret shop/db does not exist"],
         );
         check(
             "external-secrets.io/v1",
             "ExternalSecret",
             &json!({"target": {"name": "login"}}),
             &json!({}),
-            &expect!["Secret shop/login: Degraded: Secret shop/login exists, but it did not make it"],
+            &expect![
+                "Secret shop/login: Degraded: Secret shop/login exists, but this object did not create it"
+            ],
         );
         let merged = json!({"target": {"creationPolicy": "Merge"}});
         check(
@@ -209,8 +209,20 @@ mod tests {
             &expect!["Secret shop/db: Healthy"],
         );
         let silent = json!({"target": {"creationPolicy": "None"}});
-        check("external-secrets.io/v1", "ExternalSecret", &silent, &Value::Null, &expect!["no expected"]);
-        check("external-secrets.io/v1", "SecretStore", &json!({}), &Value::Null, &expect!["no expected"]);
+        check(
+            "external-secrets.io/v1",
+            "ExternalSecret",
+            &silent,
+            &Value::Null,
+            &expect!["no secret expected"],
+        );
+        check(
+            "external-secrets.io/v1",
+            "SecretStore",
+            &json!({}),
+            &Value::Null,
+            &expect!["no secret expected"],
+        );
         check(
             "cert-manager.io/v1",
             "Certificate",
@@ -221,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_not_well_says_so_itself() {
+    fn an_unhealthy_object_keeps_its_own_message() {
         let expected = ExpectedSecret {
             secret: ObjectKey::new("", "Secret", None, "x"),
             ownership: SecretOwner::Shared,

@@ -1,12 +1,12 @@
-//! Is an object well?
+//! The health of objects.
 //!
 //! [`assess`] judges one object from what it says about itself; [`aggregate()`] folds the judgements on an
-//! app's objects into one. Nothing here asks a cluster, reads a clock or keeps a state: what is needed comes
-//! in as an argument.
+//! app's objects into one. Nothing here reads a cluster or a clock, or keeps state: every input is an
+//! argument.
 //!
-//! Who is asked, in this order: a deletion under way, the user's own script (through [`assess_with`]), the
-//! code for a kind of Kubernetes itself ([`builtin`]), a rule written as data, the general reading of
-//! conditions and words. The first that has an opinion is heard.
+//! In this order: a pending deletion, the user's own script (through [`assess_with`]), the code for built-in
+//! kinds of Kubernetes ([`builtin`]), a rule written as data, the general reading of conditions and state fields. The
+//! first that returns a result decides.
 
 mod aggregate;
 mod assess;

@@ -1,9 +1,9 @@
 //! Blanking what looks like a secret in lines that are shown: logs, termination messages, events.
 //!
-//! Such lines are made by programs that nobody here wrote. What follows a word like `password` and a sign, the
+//! Such lines come from arbitrary programs. What follows a word like `password` and a sign, the
 //! password in an address, bearer tokens and JSON web tokens are replaced. It errs on the side of blanking.
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const BLANK: &str = "••••";
 
 /// Names whose values are secrets.

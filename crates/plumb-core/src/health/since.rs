@@ -1,4 +1,4 @@
-//! Since when an object is as it is, and whether that is longer than normal.
+//! Since when an object has its current health, and whether that is longer than expected.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::read::{find, find_text};
 use super::{Health, HealthStatus};
 use crate::object::{GroupKind, Manifest};
 
-/// What was noted about an object when it was last judged. It outlives a restart of plumb.
+/// The recorded health of an object. It survives a restart of plumb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthRecord {
     /// How it was.
@@ -22,16 +22,16 @@ pub struct HealthRecord {
     pub known_from: KnownFrom,
     /// The generation that was judged, if it is known.
     pub generation: Option<i64>,
-    /// Since when it looks well again. The record of an illness is kept for a while: a container without readiness
-    /// probe is ready each time it starts, and a crash loop would begin anew with every crash.
+    /// Since when it is healthy again. The record is kept for a while: a container without readiness probe
+    /// is ready each time it starts, and a crash loop would be reported as new with every crash.
     pub well_since: Option<Timestamp>,
 }
 
-/// One that was well for so long has recovered; the kubelet forgets its back-off after the same time.
+/// An object that was healthy for this long has recovered; the kubelet resets its back-off after the same time.
 const RECOVERED: SignedDuration = SignedDuration::from_mins(10);
 
 impl HealthRecord {
-    /// What to note about an object that was just judged; `None`: nothing to remember.
+    /// The record of an object that was just assessed; `None` if there is nothing to record.
     pub fn next(
         before: Option<&Self>,
         object: &Manifest,
@@ -59,7 +59,7 @@ impl HealthRecord {
         }
     }
 
-    /// Is it about the state of this judgement, and not about an illness that may be over?
+    /// Does it describe this health, and not a problem that may be over?
     pub fn is_of(&self, health: &Health) -> bool {
         self.status == health.status && self.well_since.is_none()
     }
@@ -68,7 +68,7 @@ impl HealthRecord {
     fn goes_on(&self, object: &Manifest, health: &Health, now: Timestamp) -> bool {
         let relapsed = || {
             let is_soon = self.well_since.is_some_and(|at| now.duration_since(at) < RECOVERED);
-            // A new spec is a new try.
+            // A new spec starts over.
             is_soon && self.generation.is_none_or(|noted| Some(noted) == generation(object))
         };
         self.status == health.status && (self.well_since.is_none() || relapsed())
@@ -88,51 +88,50 @@ pub struct Since {
     pub known_from: KnownFrom,
 }
 
-/// What is known of an object from earlier looks.
+/// What is known about an object from earlier assessments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthHistory<'memory> {
-    /// What was noted; nothing is noted about an object that is well.
+    /// The record; a healthy object has none.
     pub record: Option<&'memory HealthRecord>,
-    /// When all of the app was last looked at. An object that was there then, and about which nothing was noted, was
-    /// well.
+    /// When the whole app was last assessed. An object that existed then and has no record was healthy.
     pub last_look: Option<Timestamp>,
 }
 
 /// How the beginning of a state is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFrom {
-    /// plumb noted it earlier.
+    /// plumb recorded it earlier.
     Record,
-    /// plumb saw the object well at that time, and otherwise the next time it looked.
+    /// plumb saw the object healthy at that time, and unhealthy at the next assessment.
     LastLook,
-    /// A pod below it crashes again and again since it was made.
+    /// A pod of it has been crash looping since the pod was created.
     Pod,
-    /// The newest change that the object's conditions tell.
+    /// The newest transition of the object's conditions.
     Condition,
-    /// The first warning about it that Kubernetes tells of.
+    /// The first warning event about it.
     Event,
     /// The time of the request to delete it.
     Deletion,
-    /// Somebody wrote it last then, so it is as it is since then at the latest.
+    /// The last write to the object: its health cannot have changed because of the spec since then.
     Write,
-    /// Nobody wrote it since it was made.
+    /// The object was not written since it was created.
     Creation,
-    /// Nothing tells; it is so at least since now.
+    /// Unknown: it has this health at least since now.
     Seen,
 }
 
-/// Since when the object is in the state of this judgement.
+/// Since when the object has this health.
 ///
-/// A record of the same status is believed: conditions change while a rollout goes on, without the object
-/// leaving its state. Without one, the newest change of a condition is when it came to be so, but not before the last
-/// time that it was seen to be well: the conditions of a Deployment that is rolled out anew are as old as it is.
+/// A record with the same status is used: conditions change during a rollout, without a change of
+/// the status. Without one, the newest change of a condition is when it came to be so, but not before the last
+/// time that it was seen healthy: the conditions of a Deployment with a new rollout are as old as the Deployment.
 pub fn since(object: &Manifest, health: &Health, past: HealthHistory<'_>, now: Timestamp) -> Since {
     if let Some(record) = past.record.filter(|record| record.goes_on(object, health, now)) {
         let is_certain = !matches!(record.known_from, KnownFrom::Write | KnownFrom::Seen);
         let known_from = if is_certain { KnownFrom::Record } else { record.known_from };
         return Since { at: record.since.min(now), known_from };
     }
-    let (at, known_from) = told_by_itself(object, past.record.is_some(), now);
+    let (at, known_from) = own_start(object, past.record.is_some(), now);
     let at = at.min(now);
     // A status that was never seen before cannot be older than the last one that was.
     let other_until = match past.record {
@@ -147,8 +146,8 @@ pub fn since(object: &Manifest, health: &Health, past: HealthHistory<'_>, now: T
     }
 }
 
-/// Since when the object is as it is, as far as it tells itself.
-fn told_by_itself(object: &Manifest, was_seen: bool, now: Timestamp) -> (Timestamp, KnownFrom) {
+/// Since when the object has its health, according to the object itself.
+fn own_start(object: &Manifest, was_seen: bool, now: Timestamp) -> (Timestamp, KnownFrom) {
     let value = object.value();
     if let Some(at) = object.deleting_since() {
         return (at, KnownFrom::Deletion);
@@ -174,8 +173,8 @@ fn time(value: &Value, path: &str) -> Option<Timestamp> {
     find_text(value, path)?.parse().ok()
 }
 
-/// The newest change that the conditions tell. `Progressing` of a Deployment stays true from one rollout to the next,
-/// and tells of its last step forward in another field.
+/// The newest transition of the conditions. `Progressing` of a Deployment stays true from one rollout to the next,
+/// and has the time of its last progress in `lastUpdateTime`.
 fn newest_condition(object: &Value, now: Timestamp) -> Option<Timestamp> {
     let conditions = find(object, "status.conditions").and_then(Value::as_array).into_iter().flatten();
     let times = conditions.flat_map(|condition| {
@@ -199,8 +198,8 @@ fn is_status(entry: &Value) -> bool {
 }
 
 impl Since {
-    /// The same, with what events say: an object that is rewritten again and again while it is ill does not tell when
-    /// that began, but the first of the warnings about it does.
+    /// The same, with events taken into account: an object that is rewritten all the time does not show when its problem
+    /// began, but the first warning event does.
     #[must_use]
     pub fn with_events(self, events: &[Event]) -> Self {
         let first = events.iter().filter(|event| event.is_warning).filter_map(|event| event.first).min();
@@ -213,9 +212,8 @@ impl Since {
     }
 }
 
-/// Since when a pod crashes again and again, if it does so ever since it was made: it was restarted at least three
-/// times, and at least once an hour on the whole. A pod that ran for weeks and crashes since this morning is not
-/// such a one; its beginning is not written anywhere.
+/// Since when a pod has been crash looping, if it has done so since it was created: at least three restarts, and at
+/// least one an hour on average. For a pod that ran for weeks and crashes since this morning the start is unknown.
 pub fn looping_since(pod: &Manifest, now: Timestamp) -> Option<Timestamp> {
     let value = pod.value();
     let made = pod.created_at()?;
@@ -232,7 +230,7 @@ pub fn looping_since(pod: &Manifest, now: Timestamp) -> Option<Timestamp> {
     containers.into_iter().any(loops).then_some(made.min(now))
 }
 
-/// How long objects may be on their way before somebody should look.
+/// How long objects may be `Progressing` before they count as stuck.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressLimits {
     /// For kinds that are not listed.
@@ -248,8 +246,7 @@ impl Default for ProgressLimits {
 }
 
 impl ProgressLimits {
-    /// How long this object may be on its way. A deadline that the object sets itself is respected: until then it
-    /// is what its author expects.
+    /// How long this object may be `Progressing`. A deadline that the object sets itself is respected.
     pub fn with(&self, object: &Manifest) -> SignedDuration {
         let kind = GroupKind::new(object.group(), object.kind());
         let set = self.by_kind.get(&kind).copied().unwrap_or(self.default);
@@ -265,7 +262,7 @@ impl ProgressLimits {
         own.map_or(set, |seconds| set.max(SignedDuration::from_secs(seconds)))
     }
 
-    /// Is an object that is `Progressing` since then stuck? If so, for how long it should have been ready.
+    /// For how long an object that is `Progressing` since then is overdue; `None` if it is not.
     pub fn overdue(
         &self,
         object: &Manifest,
@@ -333,7 +330,7 @@ mod tests {
         let made_since = json!({"metadata": {"creationTimestamp": "2026-03-01T09:50:00Z"}, "status": {}});
         let found = since(&deployment(&made_since), &health, past, at("10:00:00"));
         assert_eq!(found, Since { at: at("09:50:00"), known_from: KnownFrom::Creation });
-        // After a restart: the last step forward of a rollout, and the write of a spec that nobody has seen yet.
+        // After a restart: the last progress of a rollout, and the write of a spec that the controller has not observed yet.
         let stepped = json!({"status": {"conditions": [{"type": "Progressing", "status": "True",
             "lastTransitionTime": "2026-03-01T08:00:10Z", "lastUpdateTime": "2026-03-01T09:55:00Z"}]}});
         let found = since(&deployment(&stepped), &health, HealthHistory::default(), at("10:00:00"));
@@ -365,15 +362,15 @@ mod tests {
             count: 40,
             first: Some(at(first)),
         };
-        let told =
+        let shown =
             found.with_events(&[event(false, "08:30:00"), event(true, "09:20:00"), event(true, "09:10:00")]);
-        assert_eq!(told, Since { at: at("09:10:00"), known_from: KnownFrom::Event });
+        assert_eq!(shown, Since { at: at("09:10:00"), known_from: KnownFrom::Event });
         let record = HealthRecord::next(None, &deployment(&written), &health, &found, at("10:00:00"));
         let later = since(&deployment(&written), &health, past(record.as_ref()), at("10:05:00"));
         assert_eq!(
             later.with_events(&[event(true, "09:10:00")]).at,
             at("09:10:00"),
-            "heard after the first look"
+            "the event arrived after the first assessment"
         );
         let certain = Since { known_from: KnownFrom::Condition, ..found };
         assert_eq!(certain.with_events(&[event(true, "09:10:00")]), certain, "a condition knows better");
@@ -425,7 +422,7 @@ mod tests {
         let (began, noted) = judge(None, &ill, "08:00:10");
         let (_, noted) = judge(noted.as_ref(), &Health::healthy(""), "09:00:00");
         let (again, relapsed) = judge(noted.as_ref(), &ill, "09:05:00");
-        assert_eq!((again, relapsed.is_some()), (began, true), "ill again within ten minutes");
+        assert_eq!((again, relapsed.is_some()), (began, true), "unhealthy again within ten minutes");
         let (_, recovered) = judge(noted.as_ref(), &Health::healthy(""), "09:10:00");
         assert_eq!(recovered, None);
         let newer = deployment(&json!({"status": {}, "metadata": {"name": "web", "generation": 2}}));

@@ -1,23 +1,23 @@
-//! The words of a judgement.
+//! Health statuses.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How an object is. Ordered from best to worst, as Argo CD ranks them.
+/// The health of an object. Ordered from best to worst, as Argo CD ranks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum HealthStatus {
-    /// All is well.
+    /// Works as intended.
     Healthy,
     /// Waiting on purpose.
     Suspended,
-    /// On its way.
+    /// Not ready yet.
     Progressing,
-    /// Not there.
+    /// Does not exist.
     Missing,
     /// Something is wrong.
     Degraded,
-    /// Cannot be told.
+    /// Could not be determined.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for HealthStatus {
     }
 }
 
-/// A judgement on one object.
+/// The health of one object and its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// How it is.
@@ -65,7 +65,7 @@ impl Health {
         Self { status, message: message.into() }
     }
 
-    /// All is well.
+    /// Works as intended.
     pub fn healthy(message: impl Into<String>) -> Self {
         Self::new(HealthStatus::Healthy, message)
     }
@@ -75,7 +75,7 @@ impl Health {
         Self::new(HealthStatus::Suspended, message)
     }
 
-    /// On its way.
+    /// Not ready yet.
     pub fn progressing(message: impl Into<String>) -> Self {
         Self::new(HealthStatus::Progressing, message)
     }
@@ -85,7 +85,7 @@ impl Health {
         Self::new(HealthStatus::Degraded, message)
     }
 
-    /// Cannot be told.
+    /// Could not be determined.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self::new(HealthStatus::Unknown, message)
     }
@@ -96,9 +96,9 @@ impl Health {
 pub(super) enum Answer {
     /// A judgement.
     Judged(Health),
-    /// A kind known to have no health of its own: nobody else may guess.
+    /// A kind known to have no health of its own: no other source may guess.
     NoOpinion,
-    /// Another kind: ask the next.
+    /// Another kind: continue.
     NotMine,
 }
 

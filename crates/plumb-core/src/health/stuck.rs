@@ -1,4 +1,4 @@
-//! An object that is on its way for longer than normal, and why.
+//! An object that has been `Progressing` for longer than expected, and why.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use super::Health;
 use super::cause::{Cause, Node, chain};
 use super::since::{ProgressLimits, Since, in_words};
 
-/// An object that is `Progressing` for longer than is normal for it.
+/// An object that has been `Progressing` for longer than expected for its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// Since when it is on its way.
+    /// Since when it is `Progressing`.
     pub since: Since,
     /// For how long, at the time of the judgement.
     pub for_so_long: SignedDuration,
-    /// How long would be normal.
+    /// How long it is expected to take at most.
     pub normal: SignedDuration,
-    /// The way down to why, the object first.
+    /// The chain of causes, the object first.
     pub causes: Vec<Cause>,
 }
 
@@ -39,17 +39,17 @@ pub fn stuck(
 }
 
 impl Stuck {
-    /// The words for a status: a point in time, not a length, so that they stay true without being written anew.
+    /// The text for a status: a time instead of a duration, so that the status does not have to be rewritten.
     pub fn since_when(&self) -> String {
         let at = Timestamp::from_second(self.since.at.as_second()).unwrap_or(self.since.at);
-        format!("stuck since {at} (normal is up to {})", in_words(self.normal))
+        format!("stuck since {at} (expected within {})", in_words(self.normal))
     }
 }
 
-/// `stuck for 23m (normal is up to 15m): …`, with the end of the way down, which is nearest to the reason.
+/// `stuck for 23m (expected within 15m): …`, with the last cause of the chain.
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stuck for {} (normal is up to {})", in_words(self.for_so_long), in_words(self.normal))?;
+        write!(f, "stuck for {} (expected within {})", in_words(self.for_so_long), in_words(self.normal))?;
         match self.causes.last() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
@@ -80,7 +80,7 @@ mod tests {
             stuck(&Node::leaf(&claim), &health, since, &ProgressLimits::default(), now)
         };
         assert_eq!(judge("2026-03-01T08:14:00Z"), None);
-        expect!["stuck for 1h 30m (normal is up to 15m): PersistentVolumeClaim shop/data: Progressing: waits for a volume"]
+        expect!["stuck for 1h 30m (expected within 15m): PersistentVolumeClaim shop/data: Progressing: waiting for a volume"]
             .assert_eq(&judge("2026-03-01T09:30:00Z").expect("stuck").to_string());
     }
 }

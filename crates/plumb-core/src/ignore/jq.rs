@@ -1,6 +1,6 @@
 //! jq paths, in the part of the language that always ends.
 //!
-//! An expression comes from whoever may write an Application, and it runs inside the controller. So it is
+//! Any user who may write an Application can set an expression, and it runs inside the controller. So it is
 //! checked before it is compiled: no recursion, no definitions, no loops, nothing that reads the world, and a
 //! bound on nested iteration. What passes takes time that is polynomial in the size of the object, with no
 //! clock to watch.
@@ -54,7 +54,7 @@ impl JqPath {
     }
 
     /// The places that the expression names in this value. An expression that fails names none: `.a.b` on an
-    /// object without `a` is no mistake.
+    /// object without `a` is not an error.
     pub(super) fn places(&self, value: &Value) -> Vec<FieldPath> {
         let Ok(input) = serde_json::from_value::<Val>(value.clone()) else { return Vec::new() };
         let context = Ctx::<JustLut<Val>>::new(&self.filter.lut, Vars::new([]));

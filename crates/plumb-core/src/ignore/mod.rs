@@ -1,4 +1,4 @@
-//! Differences that a person declared to be none, compiled once and used by comparing, healing and applying
+//! Differences that users chose to ignore, compiled once and used by comparing, healing and applying
 //! alike.
 
 mod jq;

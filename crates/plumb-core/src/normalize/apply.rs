@@ -11,7 +11,7 @@ use crate::schema::{Field, Schema, SchemaSet, Shape};
 /// unwrapped, server-kept metadata and annotations left out, `status` too where it is a subresource.
 ///
 /// Fields that the schema does not have are left out as well: a server-side apply that contains one is refused
-/// as a whole, whatever `fieldValidation` says. Who wants to refuse the object (`Validate=true`) asks
+/// as a whole, whatever `fieldValidation` says. A caller that refuses such objects (`Validate=true`) calls
 /// [`unknown_fields`] first.
 pub fn manifest_to_apply(desired: &Manifest, schemas: &SchemaSet) -> Manifest {
     let mut value = desired.value().clone();

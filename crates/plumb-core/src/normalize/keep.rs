@@ -1,4 +1,4 @@
-//! What an apply leaves as the cluster has it.
+//! Fields that an apply keeps as they are in the cluster.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::{ListType, Schema, SchemaSet, Shape};
 
 /// A copy of `desired` in which these places of the live object have what `live` has there, or are absent, as
-/// in `live`. Used for `RespectIgnoreDifferences`, and for fields that a controller or a render makes anew.
+/// in `live`. Used for `RespectIgnoreDifferences`, and for fields that a controller or each render sets to a new value.
 pub fn keep_live(desired: &Manifest, live: &Manifest, places: &[FieldPath], schemas: &SchemaSet) -> Manifest {
     let schema = schemas.kind(&desired.gvk()).map(|kind| kind.root);
     let mut value = desired.value().clone();
@@ -22,7 +22,7 @@ pub fn leave_out(desired: &Manifest, places: &[FieldPath]) -> Manifest {
         return desired.clone();
     }
     let mut places: Vec<&FieldPath> = places.iter().collect();
-    // From the back: what goes moves those behind it.
+    // From the back: removing an item shifts the ones after it.
     places.sort();
     places.dedup();
     let mut value = desired.value().clone();

@@ -50,7 +50,7 @@ pub fn keep_ignored(desired: &Manifest, live: &Manifest, ignored: &Ignored, sche
     Manifest::new(value).unwrap_or_else(|_| desired.clone())
 }
 
-/// Is it a whole item of a list that has no keys, and that stands in no other list? A pointer's digits may name it.
+/// Is it a whole item of a list that has no keys, and that is not inside another list? A pointer's digits may name it.
 pub(crate) fn is_item_without_key(place: &FieldPath, object: &Value, schema: Option<Schema<'_>>) -> bool {
     let Some((last, parents)) = place.segments().split_last() else { return false };
     let mut schema = schema;
@@ -82,7 +82,7 @@ fn list_at<'v>(value: &'v mut Value, list: &FieldPath) -> Option<&'v mut Vec<Val
     list?.as_array_mut()
 }
 
-/// Places of the live object that differ from Git's and are somebody's.
+/// Places of the live object that differ from Git's and belong to one of these managers.
 fn note_owned(
     desired: &Value,
     live: &Value,

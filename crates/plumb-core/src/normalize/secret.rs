@@ -14,7 +14,7 @@ pub fn is_secret(manifest: &Manifest) -> bool {
     manifest.kind() == "Secret" && manifest.group().is_empty()
 }
 
-/// Replaces the values of Secrets by marks: equal values get equal marks, and a mark tells nothing else. One
+/// Replaces the values of Secrets by marks: equal values get equal marks, and a mark reveals nothing else. One
 /// redactor serves all objects that are compared with each other.
 #[derive(Debug, Default)]
 pub struct Redactor {
@@ -79,8 +79,8 @@ pub(crate) fn respelled_keys(desired: &Manifest) -> (Vec<FieldPath>, Vec<FieldPa
     (keys("stringData", &|value| !value.is_null()), keys("data", &is_wrapped))
 }
 
-/// Moves `stringData` into `data`, as the server does, and unwraps base64. What is no base64 stays: the server
-/// will say so.
+/// Moves `stringData` into `data`, as the server does, and unwraps base64. Invalid base64 stays: the server
+/// will refuse it.
 pub(super) fn fold_string_data(object: &mut Map<String, Value>) {
     let folded = object.remove("stringData");
     if let Some(Value::Object(data)) = object.get_mut("data") {

@@ -12,7 +12,7 @@ use super::{GroupVersionKind, ObjectKey};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest(Value);
 
-/// Why a value is no Kubernetes object.
+/// Why a value is not a Kubernetes object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnObject {
     /// The document is a list, a string, a number …

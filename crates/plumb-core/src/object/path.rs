@@ -26,7 +26,7 @@ impl FieldPath {
 
     /// Reads a place as the API server names it in an error: `spec.template.spec.containers[0].image`. Keys in
     /// brackets (`annotations[a/b]`) are fields, and so are those of list items (`containers[name="c"]`), which
-    /// [`FieldPath::with_positions`] turns into positions. `<nil>` is no place in particular.
+    /// [`FieldPath::with_positions`] turns into positions. `<nil>` names no specific place.
     pub fn from_server(field: &str) -> Self {
         if field == "<nil>" {
             return Self::root();

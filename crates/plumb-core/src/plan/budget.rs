@@ -3,7 +3,7 @@
 use super::ConfirmReason;
 use crate::object::ObjectKey;
 
-/// An automated sync that would delete more than this waits for a person.
+/// An automated sync that would delete more than this waits for confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PruneBudget {
     /// Wait when more than `share_percent` of the app's live objects *and* more than `count` would go, or

@@ -101,12 +101,12 @@ fn object_action(
         Owner::Other { app, renders: false } => {
             (apply(input, object, Some(live), Some(app.clone())), Why::Moved)
         }
-        Owner::ThisApp | Owner::Nobody if live.manifest.is_terminating() => {
+        Owner::ThisApp | Owner::NoApp if live.manifest.is_terminating() => {
             (apply(input, object, Some(live), None), Why::Terminating)
         }
-        Owner::Nobody if !facts.in_sync => (apply(input, object, Some(live), None), Why::Unadopted),
+        Owner::NoApp if !facts.in_sync => (apply(input, object, Some(live), None), Why::Unadopted),
         Owner::ThisApp if !facts.in_sync => (apply(input, object, Some(live), None), Why::OutOfSync),
-        Owner::ThisApp | Owner::Nobody => match how_to_apply(input, object, Some(live)) {
+        Owner::ThisApp | Owner::NoApp => match how_to_apply(input, object, Some(live)) {
             HowToApply::Replace => (apply(input, object, Some(live), None), Why::WrittenEachTime),
             HowToApply::Recreate if !was_made_by_this_operation(input, live) => {
                 (apply(input, object, Some(live), None), Why::WrittenEachTime)
@@ -251,7 +251,7 @@ fn namespace_step(input: &PlanInput<'_>) -> Option<Placed> {
     })
 }
 
-/// A step for everything that is ours and that Git does not have: deleted, or left with a reason.
+/// A step for every object of the app that Git does not have: deleted, or kept with a reason.
 fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
     let hooks: BTreeSet<ObjectKey> = input.desired.hooks.iter().filter_map(DesiredHook::key).collect();
     let extra: Vec<(&ObjectKey, &ObjectFacts, &LiveFacts)> = input
@@ -277,14 +277,14 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .into_iter()
         .zip(skips)
         .map(|((key, _, live), skip)| {
-            // What a guard of the automation holds does not hold up the rest.
+            // A prune that waits for confirmation does not delay the rest.
             let held = input.request.automated
                 && skip.is_none()
                 && (over_budget.is_some()
                     || input.budget.protects(key, live.holds_data.as_deref()).is_some());
             let last = input.request.options.prune_last || live.options.prune_last || held;
             let (action, waits_for) = match skip {
-                // Deleted already, by whomever: the next wave comes when it is gone.
+                // Already being deleted: the next wave starts when it is gone.
                 Some(skip @ Skip::AlreadyTerminating) => (Action::Skip(skip), WaitsFor::Deletion),
                 Some(skip) => (Action::Skip(skip), WaitsFor::Nothing),
                 None => (prune(input, key, live, over_budget.as_ref()), WaitsFor::Deletion),
@@ -329,7 +329,7 @@ fn why_not_prune(
         Err(why) => Some(Skip::PruneUnproven(why.clone())),
         // The proof was made from another set than this one: it proves nothing here.
         Ok(proof) if !proof.has_left(key) => Some(Skip::PruneUnproven(super::NoProof::DesiredIncomplete {
-            why: "the set changed while the plan was made".to_owned(),
+            why: "the desired set changed while planning".to_owned(),
         })),
         Ok(_) if live.manifest.is_terminating() => Some(Skip::AlreadyTerminating),
         Ok(_) => None,
@@ -397,7 +397,7 @@ fn refuse_shared(input: &PlanInput<'_>) -> Result<(), Refusal> {
                 is_hook: false,
                 message: format!("{} is part of application {app} too", object.key),
             }),
-            Owner::ThisApp | Owner::Nobody => None,
+            Owner::ThisApp | Owner::NoApp => None,
         })
         .collect();
     if objects.is_empty() {

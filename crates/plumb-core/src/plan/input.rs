@@ -19,17 +19,17 @@ pub struct PlanInput<'a> {
     /// What is known about each object that is desired or belongs to the app, by key. A desired object
     /// without an entry does not exist yet.
     pub facts: &'a BTreeMap<ObjectKey, ObjectFacts>,
-    /// May anything be called "left Git"?
+    /// The proof that objects were removed from Git, or why there is none.
     pub deletions: Result<&'a DeletionProof, &'a NoProof>,
     /// What was asked for.
     pub request: &'a SyncRequest,
     /// The destination namespace.
     pub namespace: &'a NamespaceFacts,
-    /// How much an automated sync may delete unasked.
+    /// How much an automated sync may delete without confirmation.
     pub budget: PruneBudget,
     /// Which operation this is.
     pub mark: &'a OperationMark,
-    /// When a person last approved deletions (`argocd.argoproj.io/deletion-approved`).
+    /// When a user last approved deletions (`argocd.argoproj.io/deletion-approved`).
     pub approved_at: Option<Timestamp>,
     /// Does the API server serve this kind in this version?
     pub is_served: &'a dyn Fn(&GroupVersionKind) -> bool,
@@ -42,10 +42,10 @@ pub struct PlanInput<'a> {
 pub struct ObjectFacts {
     /// The live object, if there is one.
     pub live: Option<LiveFacts>,
-    /// Does no difference count? Without a live object: it ran and was collected as it asked (a Job with a
-    /// `ttlSecondsAfterFinished`), and is not missing.
+    /// Does no difference count? Without a live object: it completed and was removed by its TTL (a Job with
+    /// `ttlSecondsAfterFinished`), so it is not missing.
     pub in_sync: bool,
-    /// Held by a person: until when and why, in words.
+    /// The pause of the object: until when and why.
     pub paused: Option<String>,
     /// Another app that renders this object too, if any.
     pub also_rendered_by: Option<String>,
@@ -77,8 +77,8 @@ pub enum Owner {
         /// Does that app still render it? If not, it may be taken over.
         renders: bool,
     },
-    /// Nobody tracks it.
-    Nobody,
+    /// No app tracks it.
+    NoApp,
 }
 
 /// The destination namespace.
@@ -86,7 +86,7 @@ pub enum Owner {
 pub struct NamespaceFacts {
     /// Its name; `None` if the destination names none.
     pub name: Option<String>,
-    /// Does it exist, and is it to stay? One on its way out is made anew.
+    /// Does it exist and is it not being deleted? A namespace that is being deleted is created again.
     pub exists: bool,
     /// `managedNamespaceMetadata`.
     pub managed: Option<ManagedNamespace>,
@@ -101,7 +101,7 @@ pub struct Refusal {
     pub objects: Vec<RefusedObject>,
 }
 
-/// One object that stands in the way of a plan.
+/// One object that prevents the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedObject {
     /// Which one, in which phase.

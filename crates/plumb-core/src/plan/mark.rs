@@ -1,4 +1,4 @@
-//! How a hook's object says which operation made it.
+//! How a hook object records which operation created it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,14 +8,14 @@ use super::SyncPhase;
 use crate::object::Manifest;
 use crate::tracking::TRACKING_ANNOTATION;
 
-/// Annotation that [`OperationMark::text`] stands in, on hook objects only.
+/// Annotation that holds [`OperationMark::text`], on hook objects only.
 pub const OPERATION_ANNOTATION: &str = "plumb.dev/operation";
 
 /// Finalizer on hook objects: a Job that its TTL collects stays until its end was seen and recorded.
 pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
-/// Which operation, and which try of it. It is what lets a restarted engine tell a hook that this operation
-/// already runs from one that an earlier operation left, so that no hook runs twice.
+/// Which operation, and which try of it. With it a restarted engine distinguishes a hook of this operation
+/// from one of an earlier operation, so that no hook runs twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationMark {
     /// `operationState.startedAt`, whole seconds.
@@ -27,7 +27,7 @@ pub struct OperationMark {
 }
 
 impl OperationMark {
-    /// As it stands in the annotation. The phase is part of it, because one hook may run in several.
+    /// The text of the annotation. The phase is part of it, because one hook may run in several.
     pub fn text(&self, phase: SyncPhase) -> String {
         format!("{}-{}-{}", self.started_at.as_second(), self.retry, phase.name().to_lowercase())
     }

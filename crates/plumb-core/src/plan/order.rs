@@ -1,4 +1,4 @@
-//! In which order things happen inside a sync.
+//! The order of steps inside a sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::object::{GroupKind, Manifest, ObjectKey};
 /// has ended. Kinds that need nothing of each other share a stage, so that a group costs few round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Stage {
-    /// Deletions of what left Git.
+    /// Deletions of objects that were removed from Git.
     Prunes,
-    /// Namespaces and CRDs: others cannot exist before them.
+    /// Namespaces and CRDs: other objects need them to exist.
     Foundations,
     /// What workloads read when they start: accounts, configuration, roles, volumes, services …
     Prerequisites,
@@ -144,7 +144,7 @@ pub(super) fn arrange(steps: Vec<Placed>) -> (Vec<Group>, Vec<Group>) {
     groups.partition(|group| group.phase != SyncPhase::SyncFail)
 }
 
-/// What was made last is deleted first: the distinct waves of the prunes swap places, lowest with highest.
+/// What was created last is deleted first: the distinct waves of the prunes swap places, lowest with highest.
 fn mirror_prunes(mut steps: Vec<Placed>) -> Vec<Placed> {
     let waves: BTreeSet<Wave> =
         steps.iter().filter(|placed| placed.is_prune()).map(|placed| placed.wave).collect();

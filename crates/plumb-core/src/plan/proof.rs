@@ -1,4 +1,4 @@
-//! The proof that something left Git.
+//! The proof that an object was removed from Git.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::desired::{Complete, DesiredHook, DesiredSet};
 use crate::live::LiveSet;
 use crate::object::ObjectKey;
 
-/// Proof that the desired set is whole and the live set too, so that "live but not desired" means "left Git".
+/// Proof that both the desired and the live set are complete, so that "live but not desired" means "removed from Git".
 /// It can only be made from both, and no prune is planned without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionProof {
@@ -26,14 +26,14 @@ pub enum NoProof {
         /// What went wrong, in words.
         why: String,
     },
-    /// A manifest has no identity, so it cannot be told what it would have kept.
+    /// A manifest has no identity, so it is unknown which object it protects.
     ManifestLost,
     /// A watch has not finished its first list.
     LiveIncomplete,
 }
 
 impl DeletionProof {
-    /// Both sets are whole, or the reason why not.
+    /// The proof, or the reason why one of the sets is incomplete.
     pub fn new(desired: &Complete<DesiredSet>, live: &LiveSet) -> Result<Self, NoProof> {
         if !live.complete {
             return Err(NoProof::LiveIncomplete);
@@ -52,7 +52,7 @@ impl DeletionProof {
         !self.has_objects
     }
 
-    /// Is it proven that this object left Git?
+    /// Is it proven that this object was removed from Git?
     pub fn has_left(&self, key: &ObjectKey) -> bool {
         !self.wanted.contains(key)
     }
@@ -61,9 +61,9 @@ impl DeletionProof {
 impl fmt::Display for NoProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DesiredIncomplete { why } => write!(f, "what Git asks is not fully known ({why})"),
+            Self::DesiredIncomplete { why } => write!(f, "the desired state is not fully known ({why})"),
             Self::ManifestLost => {
-                f.write_str("a rendered manifest has no identity, so what it keeps is not known")
+                f.write_str("a rendered manifest has no identity, so it is unknown which objects it protects")
             }
             Self::LiveIncomplete => f.write_str("the cluster has not been listed completely yet"),
         }

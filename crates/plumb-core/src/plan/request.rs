@@ -7,7 +7,7 @@ use crate::object::ObjectKey;
 /// The part of an [`Operation`] that shapes a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncRequest {
-    /// May it delete what left Git?
+    /// May it delete objects that were removed from Git?
     pub prune: bool,
     /// Try everything, keep nothing.
     pub dry_run: bool,
@@ -15,7 +15,7 @@ pub struct SyncRequest {
     pub strategy: SyncStrategy,
     /// Only these; `None` for all.
     pub selected: Option<Vec<SelectedObject>>,
-    /// `operation.sync.syncOptions`, read. They stand alone: options of the spec are not added.
+    /// `operation.sync.syncOptions`, read. Options of the spec are not added to them.
     pub options: AppOptions,
     /// Started by the automation.
     pub automated: bool,

@@ -23,7 +23,7 @@ pub struct Plan {
     pub mark: OperationMark,
     /// Stop after trying everything against the server without keeping it.
     pub dry_run: bool,
-    /// Started by the automation, not by a person.
+    /// Started by the automation, not by a user.
     pub automated: bool,
     /// Only some of the objects: no hooks, no history.
     pub selective: bool,
@@ -173,7 +173,7 @@ pub enum Action {
         /// The namespace as it is applied.
         manifest: Payload,
     },
-    /// Delete what left Git.
+    /// Delete an object that was removed from Git.
     Prune {
         /// What must be given first.
         guard: PruneGuard,
@@ -189,7 +189,7 @@ pub enum Action {
 /// A hook in one phase, ready to run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hook {
-    /// With its final name, the operation's mark and the finalizer that keeps it until it was seen.
+    /// With its final name, the operation's mark and the finalizer that keeps it until its result is recorded.
     pub manifest: Payload,
     /// When its object is removed.
     pub delete_policies: Vec<DeletePolicy>,
@@ -242,7 +242,7 @@ pub enum HowToApply {
 pub enum PruneGuard {
     /// Nothing.
     Free,
-    /// A person's word, for these reasons; or it was given already.
+    /// The confirmation of a user, for these reasons; it may be given already.
     Confirm {
         /// Why; never empty.
         reasons: Vec<ConfirmReason>,
@@ -251,7 +251,7 @@ pub enum PruneGuard {
     },
 }
 
-/// Why a deletion waits for a person.
+/// Why a deletion waits for confirmation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum ConfirmReason {
     /// `Prune=confirm` on the object or the app.
@@ -285,17 +285,17 @@ impl fmt::Display for ConfirmReason {
 /// Why nothing happens to an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Skip {
-    /// It left Git, and this sync does not prune.
+    /// It was removed from Git, and this sync does not prune.
     PruneNotRequested,
-    /// It left Git and has `Prune=false`.
+    /// It was removed from Git and has `Prune=false`.
     PruneForbidden,
-    /// It left Git as far as can be told, which is not enough to delete it.
+    /// It seems to be removed from Git, but that is not proven.
     PruneUnproven(super::NoProof),
-    /// It left Git and is on its way out already.
+    /// It was removed from Git and is already being deleted.
     AlreadyTerminating,
-    /// It ran and was collected as it asked: writing it would run it again.
+    /// It completed and was removed by its TTL: writing it would run it again.
     Collected,
-    /// It left this app, and another app renders it: that app takes it over.
+    /// It was removed from this app, and another app renders it: that app takes ownership.
     HandedOver {
         /// The other app.
         app: String,
@@ -305,7 +305,7 @@ pub enum Skip {
         /// The other app.
         app: String,
     },
-    /// A person holds the object.
+    /// The object is paused.
     Paused {
         /// Until when and why, in words.
         why: String,
@@ -319,9 +319,9 @@ impl fmt::Display for Skip {
             Self::PruneForbidden => f.write_str("ignored (no prune)"),
             Self::PruneUnproven(why) => write!(f, "ignored (requires pruning): {why}"),
             Self::AlreadyTerminating => f.write_str("pruned"),
-            Self::Collected => f.write_str("ran and was collected as it asked"),
+            Self::Collected => f.write_str("completed and was removed by its TTL"),
             Self::HandedOver { app } => {
-                write!(f, "ignored (no prune): app {app} renders it and takes it over")
+                write!(f, "ignored (no prune): app {app} renders it and takes ownership")
             }
             Self::OwnedBy { app } => write!(f, "not applied: app {app} owns it and renders it too"),
             Self::Paused { why } => write!(f, "not applied: paused {why}"),
@@ -336,9 +336,9 @@ pub enum Why {
     Missing,
     /// It is not what Git asks.
     OutOfSync,
-    /// Somebody deleted it, and it is on its way out.
+    /// It is being deleted.
     Terminating,
-    /// It exists and nobody tracks it.
+    /// It exists and no app tracks it.
     Unadopted,
     /// It moves from another app to this one.
     Moved,
@@ -346,7 +346,7 @@ pub enum Why {
     InSync,
     /// It is what Git asks, and an option asks to write it each time.
     WrittenEachTime,
-    /// It left Git.
+    /// It was removed from Git.
     LeftGit,
     /// It is a hook of this phase.
     Hook,
@@ -368,7 +368,7 @@ impl fmt::Display for Why {
             Self::Moved => "moves to this app",
             Self::InSync => "in sync",
             Self::WrittenEachTime => "written on each sync",
-            Self::LeftGit => "left Git",
+            Self::LeftGit => "removed from Git",
             Self::Hook => "hook",
             Self::NamespaceMissing => "namespace missing",
             Self::NamespaceMetadata => "namespace metadata",

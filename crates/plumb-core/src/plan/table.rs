@@ -23,7 +23,7 @@ impl Row {
     /// The columns' titles.
     pub const TITLES: [&'static str; 6] = ["PHASE", "WAVE", "ACTION", "OBJECT", "WHY", "WAITS FOR"];
 
-    /// What stands between the parts of [`Row::text`].
+    /// The separator between the parts of [`Row::text`].
     const BETWEEN: &'static str = " · ";
 
     /// The row without phase and object, in one line: for `syncResult.resources[].message` of a dry run, which
@@ -138,7 +138,7 @@ mod tests {
             wave: "-1".to_owned(),
             action: "prune".to_owned(),
             object: "apps/Deployment prod/web".to_owned(),
-            why: "left Git, waits for confirmation: 6 of 9 · at once".to_owned(),
+            why: "removed from Git, waits for confirmation: 6 of 9 · at once".to_owned(),
             waits_for: "deletion".to_owned(),
         };
         let text = row.text();

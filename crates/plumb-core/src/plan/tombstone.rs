@@ -1,4 +1,4 @@
-//! What is kept of an object before it is deleted.
+//! A backup of an object, made before it is deleted.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::app::AppId;
 use crate::object::{Manifest, ObjectKey};
 
-/// Everything that bringing an object back needs. The engine stores it, compressed, before the deletion; a
+/// Everything needed to restore an object. The engine stores it, compressed, before the deletion; a
 /// deletion whose tombstone could not be stored does not happen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tombstone {
-    /// Whose it was.
+    /// The app that owned it.
     pub app: AppId,
     /// Address of the cluster that it was in.
     pub server: String,
@@ -31,11 +31,11 @@ pub struct Tombstone {
 /// Why an object was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TombstoneReason {
-    /// It left Git.
+    /// It was removed from Git.
     Pruned,
     /// Its app was deleted.
     AppDeleted,
-    /// It was deleted to be created anew (`Force=true`).
+    /// It was deleted to be recreated (`Force=true`).
     Recreated,
 }
 
@@ -69,8 +69,8 @@ impl Tombstone {
         Manifest::new(value).unwrap_or(manifest)
     }
 
-    /// The object as it can be created where the cluster has given away what it was given before: the addresses
-    /// of a Service, the volume of a claim. `None` if there is nothing to do without.
+    /// The object without resources that the cluster may have given to another object: the addresses of a Service,
+    /// the volume of a claim. `None` if there is nothing to do without.
     pub fn restorable_elsewhere(&self) -> Option<Manifest> {
         let whole = self.restorable();
         let mut value = whole.clone().into_value();
@@ -142,7 +142,7 @@ fn drop_generated_selector(job: &mut Value) {
 }
 
 /// A claim that says it is bound, to a volume that knows another claim of its name, is lost. Without the marks it is
-/// bound anew.
+/// bound again.
 fn drop_binding(claim: &mut Value) {
     const MARKS: [&str; 3] = [
         "pv.kubernetes.io/bind-completed",

@@ -16,7 +16,7 @@ pub struct CronSchedule {
     any_weekday: bool,
 }
 
-/// The text is no cron line.
+/// The text is not a cron line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot parse schedule '{schedule}': {reason}")]
 pub struct NotASchedule {
@@ -161,7 +161,7 @@ impl Field {
         };
         let step = match step.map(str::parse::<u32>) {
             None => None,
-            Some(Ok(0) | Err(_)) => return Err(wrong("a step that is no positive number")),
+            Some(Ok(0) | Err(_)) => return Err(wrong("a step that is not a positive number")),
             Some(Ok(step)) => Some(step),
         };
         let is_star = matches!(range, "*" | "?");

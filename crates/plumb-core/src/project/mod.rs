@@ -1,7 +1,7 @@
 //! What a group of apps may do: sources, destinations, kinds, times.
 //!
-//! A [`Project`] is compiled once from its [`ProjectRules`] and then asked. Every check is a pure function;
-//! the write gate asks them again for each object. Where a rule cannot be read, the answer is no.
+//! A [`Project`] is compiled once from its [`ProjectRules`] and then queried. Every check is a pure function;
+//! the write gate repeats them for each object. A rule that cannot be read permits nothing.
 
 mod checks;
 mod cron;

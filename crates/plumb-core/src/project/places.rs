@@ -1,4 +1,4 @@
-//! Where objects may go.
+//! Which clusters and namespaces a project permits.
 
 use super::{ProjectProblem, ProjectRules};
 use crate::glob::Glob;

@@ -1,6 +1,6 @@
 //! Why a project refuses an object.
 
-/// A project says no.
+/// A project does not permit an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The kind (or cluster-scoped object) is on no allow list, or on a deny list.
@@ -11,7 +11,7 @@ pub enum Refusal {
         /// Name of the project.
         project: String,
     },
-    /// The object's namespace is no permitted destination.
+    /// The object's namespace is not a permitted destination.
     #[error("namespace {namespace} is not permitted in project '{project}'")]
     Namespace {
         /// The namespace.

@@ -35,7 +35,7 @@ impl Sources {
 
     pub(super) fn permit(&self, repo_url: &str) -> bool {
         let url = normalize_repo_url(repo_url);
-        // A user in the address makes no other repository of it: what is forbidden stays so.
+        // A user name in the address does not make it another repository: a forbidden one stays forbidden.
         let without_user = url.split_once("://").and_then(|(scheme, rest)| {
             let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             let (_, host) = host.rsplit_once('@')?;
@@ -73,7 +73,7 @@ pub fn has_dot_segments(url: &str) -> bool {
 pub fn shown_repo_url(url: &str) -> String {
     let url = url.trim();
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
-    // A password may hold `/` and `@` that nobody escaped, so all that could belong to it goes.
+    // A password may contain unescaped `/` and `@`, so everything that could belong to it is removed.
     let Some((user_info, place)) = rest.rsplit_once('@').filter(|_| !rest.starts_with('/')) else {
         return url.to_owned();
     };

@@ -30,7 +30,7 @@ pub struct ProjectRules {
     pub orphaned_resources: Option<OrphanPatterns>,
     /// When syncs may run.
     pub sync_windows: Vec<WindowRule>,
-    /// Whom syncs act as; the first match counts.
+    /// The service account for syncs; the first match applies.
     pub service_accounts: Vec<ServiceAccountRule>,
     /// What commits must prove; the first rule that matches a repository counts.
     pub signatures: Vec<SignatureRule>,
@@ -64,11 +64,11 @@ impl ProjectRules {
 pub struct OrphanPatterns {
     /// Put a warning on the apps.
     pub warn: bool,
-    /// Objects that are no orphans.
+    /// Objects that do not count as orphans.
     pub ignore: Vec<OrphanPattern>,
 }
 
-/// Objects that are no orphans, as globs.
+/// Objects that do not count as orphans, as globs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrphanPattern {
     /// API group; empty matches only the core group.
@@ -94,11 +94,11 @@ pub struct WindowRule {
     pub clusters: Vec<String>,
     /// Must all lists that are set match, not just one?
     pub all_lists: bool,
-    /// May a person sync nevertheless?
+    /// May a user sync nevertheless?
     pub manual_sync: bool,
     /// May a sync that began in time go on?
     pub sync_overrun: bool,
-    /// For people.
+    /// Description for users.
     pub description: String,
 }
 
@@ -122,7 +122,7 @@ pub struct WindowTime {
     pub zone: jiff::tz::TimeZone,
 }
 
-/// Whom syncs act as in a destination.
+/// The service account for syncs to a destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceAccountRule {
     /// Address of the cluster, as a glob.

@@ -10,8 +10,8 @@ pub(super) struct ServiceAccount {
     account: String,
 }
 
-/// A rule that cannot be read stays as one that matches nothing: the next rule may name a mightier account,
-/// but which account was meant cannot be known, and no account means no sync where they are enforced.
+/// An invalid rule is reported and skipped. The account that it meant is unknown, and without an account there is no
+/// sync where accounts are enforced.
 pub(super) fn compile(
     rules: &[ServiceAccountRule],
     problems: &mut Vec<ProjectProblem>,

@@ -17,11 +17,11 @@ pub struct SignatureRule {
 /// How much of the history must be signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignatureMode {
-    /// Nothing, and later rules are not looked at.
+    /// No signature; later rules are not evaluated.
     None,
     /// The commit (or the annotated tag) that is synced.
     Head,
-    /// That one and all before it, back to commits that seal what came earlier.
+    /// That one and all before it, back to a commit that seals the earlier history.
     #[default]
     Strict,
 }

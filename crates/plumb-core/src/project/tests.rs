@@ -65,7 +65,7 @@ fn destinations_need_a_permission_and_no_veto() {
         (vec![place("", "prod", "*")], TEST, "web", false),
         // Server or name: one is enough.
         (vec![place("https://other", "prod", "*")], PROD, "web", true),
-        // A blank namespace is no wildcard.
+        // A blank namespace is not a wildcard.
         (vec![place("*", "", "")], PROD, "web", false),
         (vec![place("*", "", "")], PROD, "", true),
         // Vetoes, in any order.
@@ -356,7 +356,7 @@ fn windows_decide() {
     check_windows(vec![manual(open(Deny)), open(Deny)], None, false, false);
     check_windows(vec![manual(closed(Allow))], None, false, true);
     check_windows(vec![manual(closed(Allow)), closed(Allow)], None, false, false);
-    // An open deny stands above allow windows that permit manual syncs.
+    // An open deny window overrides allow windows that permit manual syncs.
     check_windows(vec![manual(closed(Allow)), open(Deny)], None, false, false);
 }
 

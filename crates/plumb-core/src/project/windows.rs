@@ -13,7 +13,7 @@ pub struct SyncWindow {
     applications: Vec<Glob>,
     namespaces: Vec<Glob>,
     clusters: Vec<Glob>,
-    /// One of its lists could not be read: it concerns every app, and nobody knows what it says.
+    /// One of its lists could not be read, so it applies to every app.
     unreadable: Option<String>,
 }
 
@@ -30,10 +30,10 @@ pub struct WindowSubject<'app> {
     pub cluster: &'app str,
 }
 
-/// Who wants to sync.
+/// What started the sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncTrigger {
-    /// A person.
+    /// A user.
     Manual,
     /// The engine.
     Automated,
@@ -49,7 +49,7 @@ pub enum WindowDecision {
 }
 
 impl WindowDecision {
-    /// Is it a yes?
+    /// Is the sync allowed?
     pub fn is_allowed(&self) -> bool {
         *self == Self::Allowed
     }
@@ -113,7 +113,7 @@ impl SyncWindow {
         }
     }
 
-    /// When it opens or closes next; `None` if nobody knows, or never.
+    /// When it opens or closes next; `None` if never, or if it cannot be computed.
     fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         self.rule.time.as_ref().ok().filter(|_| self.unreadable.is_none())?.next_change(now)
     }
@@ -197,7 +197,7 @@ struct WindowState<'windows> {
     closed_allowing: Vec<&'windows SyncWindow>,
 }
 
-/// The windows that stand against a sync; never empty.
+/// The windows that forbid a sync; never empty.
 struct Obstacle<'windows> {
     windows: Vec<&'windows SyncWindow>,
     kind: WindowKind,

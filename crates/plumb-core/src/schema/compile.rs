@@ -57,7 +57,7 @@ impl Document {
         let mut kinds = BTreeMap::new();
         for (name, schema) in schemas {
             let gvks = group_version_kinds(schema);
-            // Option types (`DeleteOptions`) belong to every group; they are no objects of their own.
+            // Option types (`DeleteOptions`) belong to every group; they are not objects themselves.
             if gvks.len() != 1 || !has_metadata(schema) {
                 continue;
             }

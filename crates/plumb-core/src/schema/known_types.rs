@@ -1,5 +1,5 @@
 //! Fields of custom resources that hold a type of Kubernetes, as the settings say
-//! (`resource.customizations.knownTypeFields`). Custom resources are stored as they are written; the type tells
+//! (`resource.customizations.knownTypeFields`). Custom resources are stored as they are written; the type says
 //! which spellings mean the same.
 
 use super::node::{Field, Scalar, Schema, Shape};
@@ -24,13 +24,13 @@ impl KnownType {
         Self { kind, field, type_name: type_name.to_owned() }
     }
 
-    /// What Argo CD knows without being told.
+    /// What Argo CD knows without configuration.
     pub fn built_in() -> Self {
         let kind = GroupKind { group: "argoproj.io".to_owned(), kind: "Rollout".to_owned() };
         Self::new(kind, "spec.template.spec", "core/v1/PodSpec")
     }
 
-    /// The scalar at this place, given by the fields on its way; list positions do not count.
+    /// The scalar at this place, given by the fields of its path; list indexes are left out.
     pub(super) fn scalar(&self, schemas: &SchemaSet, way: &[&str]) -> Option<Scalar> {
         let inner = way.get(self.field.len()..)?;
         if !self.field.iter().zip(way).all(|(one, other)| one == other) {

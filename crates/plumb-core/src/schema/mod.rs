@@ -1,6 +1,6 @@
 //! The cluster's own schemas, compiled for walking: which fields a kind has, how its lists merge, what the
 //! server fills in. They come from the API server's `OpenAPI` v3 documents, never from a copy of our own, so a
-//! server newer than plumb is no problem. A kind without schema is walked as the server itself would walk it:
+//! server newer than plumb works too. A kind without schema is walked as the server itself would walk it:
 //! maps field by field, lists as a whole.
 
 mod compile;

@@ -13,7 +13,7 @@ use super::node::{Scalar, Schema};
 use crate::object::GroupVersionKind;
 
 /// The schemas of one cluster, by group version. Cheap to clone and to change: a document that was fetched
-/// anew replaces the old one, the others are shared.
+/// again replaces the old one, the others are shared.
 #[derive(Clone, Default)]
 pub struct SchemaSet {
     documents: BTreeMap<String, Arc<Document>>,
@@ -34,7 +34,7 @@ pub struct KindSchema<'a> {
 }
 
 impl KindSchema<'_> {
-    /// What the settings say is at this place, given by the fields on its way.
+    /// What the settings say is at this place, given by the fields of its path.
     pub(crate) fn known_scalar(&self, way: &[&str]) -> Option<Scalar> {
         let mut own = self.set.known.iter().filter(|known| is_of(known, self.kind));
         own.find_map(|known| known.scalar(self.set, way))

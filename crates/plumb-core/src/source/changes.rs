@@ -1,4 +1,4 @@
-//! What two states of a source do not share.
+//! The files that differ between two states of a source.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use super::{BadPath, RepoPath};
 /// How many links one path may lead through, as on Linux.
 pub const MAX_LINKS: usize = 40;
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name, a single component; empty for the root.
@@ -110,7 +110,7 @@ pub enum SourceError {
 /// The files of one source at one state. Implementations never follow links: that is [`follow`]'s work, so that
 /// it is written, and tested, once.
 pub trait SourceFiles: Send + Sync {
-    /// What kind of thing stands at the path; `None` if nothing does, or if a parent is no directory.
+    /// The kind of the file at the path; `None` if there is none, or if a parent is not a directory.
     fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError>;
 
     /// The same with the hash of its content, which may cost reading it.
@@ -123,7 +123,7 @@ pub trait SourceFiles: Send + Sync {
     fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError>;
 }
 
-/// Where a path really leads, links followed, and what stands there. Links may only lead to places inside.
+/// Where a path really leads, links followed, and what is there. Links may only lead to places inside.
 pub fn follow(files: &dyn SourceFiles, path: &RepoPath) -> Result<(RepoPath, EntryKind), SourceError> {
     let not_found = || SourceError::NotFound { path: path.clone() };
     let mut real = RepoPath::root();

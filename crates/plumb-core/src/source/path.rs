@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoPath(String);
 
-/// Why a text is no path inside the source.
+/// Why a text is not a path inside the source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     /// It starts at the machine's root.
@@ -113,7 +113,7 @@ impl RepoPath {
 }
 
 /// The root is shown as `.`.
-/// For people: a name that would move the cursor of their terminal is written out.
+/// For users: a name that would move the cursor of their terminal is written out.
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if self.0.is_empty() { "." } else { &self.0 };

@@ -1,4 +1,4 @@
-//! What stands in `status`: the app's verdict, rolled up from its objects, and its operation.
+//! The app's status, rolled up from its objects, and its operation.
 
 mod operation;
 mod roll_up;

@@ -26,11 +26,11 @@ pub struct OperationRecord {
 /// What follows a change of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It goes on.
+    /// It continues.
     GoOn,
-    /// It is tried again at this time: plan anew with [`OperationRecord::retried`].
+    /// It is tried again at this time: build the plan again with [`OperationRecord::retried`].
     RetryAt(Timestamp),
-    /// It is over: write the record and clear `operation` in one patch.
+    /// It has ended: write the record and clear `operation` in one patch.
     Ended,
 }
 
@@ -41,7 +41,7 @@ impl OperationRecord {
     pub fn begun(now: Timestamp, last: Option<Timestamp>, runs_hooks: bool) -> Self {
         let earliest = last.map(whole_seconds).map(|last| {
             let next = last.checked_add(SignedDuration::from_secs(1)).unwrap_or(last);
-            // Nobody confuses two that run no hooks; they only must not go back behind one that does.
+            // Operations without hooks may start at the same time, but not before an earlier one with hooks.
             if runs_hooks { next } else { last }
         });
         let now = whole_seconds(now);
@@ -103,8 +103,7 @@ impl OperationRecord {
         (Self { phase: OperationPhase::Failed, message, finished_at, ..self.clone() }, After::Ended)
     }
 
-    /// The record after a person asked for its end while nothing of it was under way: a retry was waited for, or
-    /// there was no plan.
+    /// The record after a user terminated it while nothing was running: it waited for a retry, or there was no plan.
     pub fn terminated(&self, now: Timestamp) -> (Self, After) {
         let message = "Operation terminated".to_owned();
         let finished_at = Some(self.end(now));

@@ -7,14 +7,14 @@ use crate::drift::{Verdict, VerdictStatus};
 use crate::health::{Health, HealthStatus, Member, Role, aggregate};
 use crate::object::ObjectKey;
 
-/// The word on an object or an app.
+/// The sync status of an object or an app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum SyncCode {
-    /// Nothing is wrong.
+    /// No difference counts.
     Synced,
-    /// Something is.
+    /// A difference counts.
     OutOfSync,
-    /// It cannot be told.
+    /// It could not be determined.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ impl SyncCode {
         }
     }
 
-    /// The word on one object; `None` for those that are not compared.
+    /// The sync status of one object; `None` for those that are not compared.
     pub fn of(status: &VerdictStatus) -> Option<Self> {
         match status {
             VerdictStatus::Synced => Some(Self::Synced),
@@ -49,7 +49,7 @@ pub struct ObjectStatus {
     pub version: String,
     /// `status`; `None` for hooks, skipped objects and copies of another's tracking mark.
     pub status: Option<SyncCode>,
-    /// Does a red one make the app red? Not with `IgnoreExtraneous`.
+    /// Does it make the app `OutOfSync`? Not with `IgnoreExtraneous`.
     pub counts: bool,
     /// `health`, if it has one.
     pub health: Option<Health>,
@@ -91,7 +91,7 @@ impl ObjectStatus {
 pub struct RollUp {
     /// Every object that is listed.
     pub objects: Vec<ObjectStatus>,
-    /// What Git asks could not be worked out, or the cluster could not be read: nothing can be told.
+    /// The desired state could not be computed, or the cluster could not be read: the status is unknown.
     pub load_failed: bool,
     /// The spec is invalid: nothing was compared at all.
     pub invalid_spec: bool,

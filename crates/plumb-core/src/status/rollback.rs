@@ -1,4 +1,4 @@
-//! Going back to an earlier sync.
+//! Rollback to an earlier sync.
 
 /// The place in `status.history` to go back to: the entry with this id, or the one before the last. The
 /// operation that follows syncs that entry's sources and revisions with the `apply` strategy: no hooks run.
@@ -19,13 +19,13 @@ pub fn rollback_target(
     }
 }
 
-/// Why an app does not go back.
+/// Why a rollback is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RollbackRefused {
-    /// The automation would go forward again at once.
+    /// Auto-sync would undo the rollback at once.
     #[error("rollback cannot be performed when auto-sync is enabled")]
     Automated,
-    /// There is no such entry.
+    /// The entry does not exist.
     #[error("no entry {id} in the history (there are: {})", list(known))]
     NoSuchEntry {
         /// The id that was asked for.

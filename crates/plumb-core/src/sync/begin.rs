@@ -1,4 +1,4 @@
-//! Beginning the steps of a group: whose turn it is, and what holds the others up.
+//! Starting the steps of a group: which can start, and what the others wait for.
 
 use jiff::SignedDuration;
 
@@ -93,7 +93,8 @@ impl Turn<'_, '_> {
                 if self.state.plan.dry_run && !step.can_be_tried =>
             {
                 let name = message::kubectl_name(&step.id.key);
-                let text = format!("{name} not tried: its kind or namespace does not exist yet (dry run)");
+                let text =
+                    format!("{name} not validated: its kind or namespace does not exist yet (dry run)");
                 (Some(ResultCode::Synced), OperationPhase::Succeeded, text)
             }
             Action::Apply { .. }
@@ -107,7 +108,7 @@ impl Turn<'_, '_> {
         true
     }
 
-    /// Did a person take hold of the object after the plan was made? Then it is left out, as the plan would have.
+    /// Was the object paused after the plan was made? Then it is skipped, as the plan would have done.
     fn held(&self, step: &Step) -> Option<Skip> {
         match &step.action {
             Action::Apply { .. } | Action::Prune { .. } => {}
@@ -141,7 +142,7 @@ impl Turn<'_, '_> {
                 }
             },
             Action::CreateNamespace { manifest } => match self.observation(step) {
-                // Nothing can be made in it any more; the one that follows it can be made once it is gone.
+                // Nothing can be created in a terminating namespace; it can be recreated once it is gone.
                 Some(Observation::Live(live)) if live.terminating => Some(Wait::Deletion(step)),
                 Some(Observation::Live(_) | Observation::Gone | Observation::Collected) | None => {
                     let how = HowToApply::ServerSide;

@@ -1,4 +1,4 @@
-//! The end of a sync: well, badly, or stopped; and what becomes of its hooks.
+//! The end of a sync: success, failure or termination, and the cleanup of its hooks.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Turn<'_, '_> {
         Conclusion::Succeeded(text.to_owned())
     }
 
-    /// The failure branch: hooks with `HookFailed` go, `SyncFail` hooks run, then it is over.
+    /// The failure branch: hooks with `HookFailed` are deleted, `SyncFail` hooks run, then the operation ends.
     pub(super) fn fail(&mut self) -> Option<Conclusion> {
         self.clean_up(DeletePolicy::HookFailed);
         self.release_finished_hooks(Release::All);
@@ -123,8 +123,8 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Stopped by a person, by the timeout or by a newer revision: what is under way ends, running hooks are
-    /// deleted, and what was applied stays.
+    /// Stopped by a user, by the timeout or by a newer revision: commands in flight finish, running hooks are
+    /// deleted, and applied objects stay.
     pub(super) fn stop(&mut self) -> Conclusion {
         let reason = self.state.stopping.clone().unwrap_or_default();
         if !self.state.in_flight.is_empty() {

@@ -1,4 +1,4 @@
-//! The words of an operation. Their beginnings are the ones that scripts look for.
+//! The messages of an operation. Scripts match their beginnings, so these must not change.
 
 use jiff::Timestamp;
 
@@ -10,13 +10,13 @@ use crate::plan::{Action, PruneGuard, Step};
 /// Something that a sync waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Wait<'a> {
-    /// That an object gets well.
+    /// That an object becomes healthy.
     Health(&'a Step),
     /// That a hook ends.
     Hook(&'a Step),
-    /// That an object goes.
+    /// That an object is deleted.
     Deletion(&'a Step),
-    /// That a person approves a deletion.
+    /// That a user approves a deletion.
     Confirmation(&'a Step),
 }
 
@@ -44,8 +44,8 @@ impl Wait<'_> {
     }
 }
 
-/// `waiting for healthy state of apps/Deployment/web and 2 more resources: …`. One sort of wait is told,
-/// the one that a person may have to act on first; the object whose trouble is known is named first.
+/// `waiting for healthy state of apps/Deployment/web and 2 more resources: …`. Only one sort of
+/// wait is shown, the one that a user may have to act on first; an object with a known problem is named first.
 pub(super) fn waiting(waits: &[Wait<'_>], observed: &Observed<'_>) -> String {
     let Some(rank) = waits.iter().map(Wait::rank).min() else {
         return "one or more tasks are running".to_owned();
@@ -89,7 +89,7 @@ fn confirmation_detail(step: &Step) -> Option<String> {
     }
 }
 
-/// What an object that is on its way out waits for.
+/// What the deletion of an object waits for.
 fn leaving_detail(live: &ObservedObject) -> Option<String> {
     if live.trouble.is_some() {
         return trouble_detail(live);
@@ -98,7 +98,7 @@ fn leaving_detail(live: &ObservedObject) -> Option<String> {
     match live.finalizers.as_slice() {
         [] if since.is_empty() => None,
         [] => Some(format!("it is being deleted{since}")),
-        [one] if one == "foregroundDeletion" => Some(format!("its children go first{since}")),
+        [one] if one == "foregroundDeletion" => Some(format!("waiting for its children{since}")),
         held_by => Some(format!("held by {}{since}", held_by.join(", "))),
     }
 }

@@ -1,9 +1,9 @@
-//! A sync on its way: `(plan, what was seen, now) → what to do next`.
+//! A sync as a state machine: `(plan, observed state, now) → what to do next`.
 //!
-//! [`next`] is called on every event (a step's outcome, a watch event, a timer) and answers with the commands
-//! to start and the operation's phase and message. It never waits and knows no clock. Everything it needs
+//! [`next`] is called on every event (a step's outcome, a watch event, a timer) and returns the commands
+//! to start and the operation's phase and message. It never waits and reads no clock. Everything it needs
 //! after a restart is in `operationState.syncResult.resources` and in the live objects: a killed engine
-//! makes the plan anew, calls [`SyncState::resume`], and goes on.
+//! builds the plan again, calls [`SyncState::resume`], and continues.
 
 mod begin;
 mod command;

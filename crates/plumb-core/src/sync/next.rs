@@ -11,14 +11,14 @@ use super::{Command, Observation, Observed, OperationPhase, ResultCode, SyncStat
 use crate::health::HealthStatus;
 use crate::plan::{Action, Group, Skip, Stage, Step};
 
-/// What to do now, and how the operation stands.
+/// What to do now, and the phase of the operation.
 #[derive(Clone, Debug)]
 pub struct Transition {
-    /// Where the sync stands; give it to the next call.
+    /// The new state; pass it to the next call.
     pub state: SyncState,
     /// To be started now, all at the same time.
     pub commands: Vec<Command>,
-    /// Write the results to the cluster *before* carrying out the commands: they remove the traces from
+    /// Write the results to the cluster *before* carrying out the commands: they remove the objects from
     /// which a restarted engine would know that a hook has run.
     pub record_first: bool,
     /// `Running`, `Terminating`, or how it ended.
@@ -31,7 +31,7 @@ pub struct Transition {
     pub may_retry: bool,
 }
 
-/// Decides what to do next. Call it whenever something happened; calling it without a reason does no harm.
+/// Decides what to do next. Call it after every event; extra calls are harmless.
 pub fn next(state: SyncState, observed: &Observed<'_>, now: Timestamp) -> Transition {
     let mut state = state.with_outcomes(observed.outcomes, now);
     let deadline = state.limits.timeout.and_then(|timeout| {
@@ -42,7 +42,7 @@ pub fn next(state: SyncState, observed: &Observed<'_>, now: Timestamp) -> Transi
         state.stopping = Some("Operation terminated".to_owned());
     }
     if deadline.is_some_and(|deadline| now >= deadline) && state.stopping.is_none() {
-        state.stopping = Some("Operation terminated: the sync timeout is over".to_owned());
+        state.stopping = Some("Operation terminated: sync timeout exceeded".to_owned());
     }
     let mut turn =
         Turn { state, observed, now, commands: Vec::new(), record_first: false, next_check: deadline };
@@ -74,7 +74,7 @@ pub(super) enum Conclusion {
     Stopped(String),
 }
 
-/// One call of [`next`] at work.
+/// One call of [`next`].
 pub(super) struct Turn<'a, 'o> {
     pub(super) state: SyncState,
     pub(super) observed: &'a Observed<'o>,
@@ -87,7 +87,7 @@ pub(super) struct Turn<'a, 'o> {
 impl Turn<'_, '_> {
     fn advance(&mut self) -> Conclusion {
         let plan = Arc::clone(&self.state.plan);
-        // Each turn of the loop records at least one result that was not there, so it ends.
+        // Each iteration records at least one new result, so the loop ends.
         loop {
             self.state.look(self.observed);
             if self.state.stopping.is_some() {
@@ -130,7 +130,7 @@ impl Turn<'_, '_> {
     }
 
     /// A group in which something failed: the rest of it is still begun (unless a deletion failed, which
-    /// comes before all else), its hooks are seen to their end, then the failure branch runs.
+    /// comes before all else), its hooks run to completion, then the failure branch runs.
     fn walk_failed(&mut self, group: &Group) -> Option<Conclusion> {
         let prune_failed = group
             .steps
@@ -194,12 +194,12 @@ impl Turn<'_, '_> {
         waits
     }
 
-    /// Was it deleted? One that a person took hold of was left out.
+    /// Was it deleted? A paused object was skipped.
     fn was_pruned(&self, step: &Step) -> bool {
         self.state.results.get(&step.id).is_some_and(|result| result.status == Some(ResultCode::Pruned))
     }
 
-    /// Stays, unless a newer revision waits and this one is stuck.
+    /// Keeps waiting, unless a newer revision is available and this one is stuck.
     pub(super) fn wait(&mut self, waits: &[Wait<'_>]) -> Conclusion {
         if !self.state.in_flight.is_empty() {
             return Self::running_tasks();
@@ -221,7 +221,7 @@ impl Turn<'_, '_> {
         Conclusion::Running(text)
     }
 
-    /// Is a hook at work? It is never cut off, whatever else is waited for.
+    /// Is a hook running? A running hook is never interrupted.
     fn a_hook_works(&self) -> bool {
         let mut hooks = self.state.plan.steps().filter(|step| step.hook().is_some());
         hooks.any(|step| {
@@ -234,7 +234,7 @@ impl Turn<'_, '_> {
     }
 }
 
-/// Can what is waited for not come about by itself?
+/// Does the wait need a change from outside to end?
 fn is_stuck(wait: &Wait<'_>, observed: &Observed<'_>) -> bool {
     match wait {
         Wait::Confirmation(_) => true,

@@ -1,4 +1,4 @@
-//! What the engine saw since the last call.
+//! What the engine observed since the last call.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::StepOutcome;
 use crate::health::Health;
 use crate::object::ObjectKey;
 
-/// Everything that may move a sync along.
+/// Everything that may advance a sync.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// Every object of the plan, as the cluster holds it. A key that is not here is not known *yet*: the
-    /// watch has not caught up with our own last write to it. Such a step waits, it is never called gone.
+    /// watch has not caught up with our own last write to it. Such a step waits; its object is never treated as missing.
     pub observations: &'a BTreeMap<ObjectKey, Observation>,
     /// Answers to earlier commands, each given once.
     pub outcomes: &'a [StepOutcome],
-    /// When a person last approved deletions.
+    /// When a user last approved deletions.
     pub approved_at: Option<Timestamp>,
-    /// Nothing may be started now, in words: a sync window, a pause. What runs goes on.
+    /// Why nothing may start now: a sync window, a pause. Running steps continue.
     pub hold: Option<&'a str>,
-    /// A person asked to stop.
+    /// A user asked to stop.
     pub terminate: bool,
     /// A newer revision waits for this operation to end.
     pub newer_revision: Option<&'a str>,
@@ -32,7 +32,7 @@ pub struct Observed<'a> {
 pub enum Observation {
     /// It does not exist.
     Gone,
-    /// It does not exist, because it ran and was collected as it asked (`ttlSecondsAfterFinished`).
+    /// It does not exist, because it completed and was removed by its TTL (`ttlSecondsAfterFinished`).
     Collected,
     /// It exists.
     Live(ObservedObject),
@@ -43,11 +43,11 @@ pub enum Observation {
 pub struct ObservedObject {
     /// `metadata.uid`.
     pub uid: Option<String>,
-    /// Is it on its way out?
+    /// Is it being deleted?
     pub terminating: bool,
-    /// Since when it is on its way out.
+    /// Since when it is being deleted.
     pub leaving_since: Option<Timestamp>,
-    /// What keeps it from going: its finalizers, without the hook finalizer.
+    /// The finalizers that block its deletion, without the hook finalizer.
     pub finalizers: Vec<String>,
     /// Does it carry [`crate::plan::HOOK_FINALIZER`]?
     pub has_hook_finalizer: bool,
@@ -57,13 +57,13 @@ pub struct ObservedObject {
     pub health: Option<Health>,
     /// Since when its health is what it is, if known.
     pub since: Option<Timestamp>,
-    /// What keeps it from getting well, if something is seen to.
+    /// The problem that keeps it from becoming healthy, if one is known.
     pub trouble: Option<Trouble>,
-    /// Why a person holds it, if somebody does: it is left out of the sync.
+    /// Why it is paused, if it is: it is left out of the sync.
     pub held: Option<String>,
 }
 
-/// What keeps an object from getting well.
+/// The problem that keeps an object from becoming healthy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// In words, with the pod: `pod web-7d4f-x2x: ImagePullBackOff: …`.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::OperationPhase;
 use crate::app::{Backoff, RetryPolicy};
 
-/// One try of an operation that has ended badly.
+/// One failed attempt of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Try<'a> {
     /// `Failed` or `Error`.
@@ -44,7 +44,7 @@ pub enum AfterFailure {
     },
 }
 
-/// The policy that counts: the operation's own, else the default of its kind (5 tries for automated syncs,
+/// The effective policy: the operation's own, else the default of its kind (5 tries for automated syncs,
 /// none for manual ones).
 pub fn retry_policy(policy: Option<&RetryPolicy>, automated: bool) -> RetryPolicy {
     policy.cloned().unwrap_or_else(|| RetryPolicy {
@@ -54,7 +54,7 @@ pub fn retry_policy(policy: Option<&RetryPolicy>, automated: bool) -> RetryPolic
     })
 }
 
-/// Try again, or end. The wait that is announced is the wait that is kept (Argo CD announces one and keeps
+/// Try again, or end. The announced wait is the actual one (Argo CD announces one wait and uses
 /// the next longer one).
 pub fn after_failure(last: &Try<'_>, policy: &RetryPolicy) -> AfterFailure {
     let exhausted = policy.limit.is_some_and(|limit| last.retries >= limit);

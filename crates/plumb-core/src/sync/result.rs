@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::plan::{RefusedObject, Step, StepId};
 
-/// How an operation, or one step of it, stands.
+/// The phase of an operation, or of one step of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum OperationPhase {
-    /// On its way.
+    /// Running.
     Running,
     /// Being stopped.
     Terminating,
@@ -49,7 +49,7 @@ impl OperationPhase {
         }
     }
 
-    /// Has it ended badly?
+    /// Has it failed?
     pub fn is_failed(self) -> bool {
         match self {
             Self::Failed | Self::Error => true,
@@ -64,16 +64,16 @@ impl fmt::Display for OperationPhase {
     }
 }
 
-/// What became of one object.
+/// The result for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ResultCode {
-    /// Written, or as it should be already.
+    /// Written, or already in sync.
     Synced,
     /// Could not be written.
     SyncFailed,
     /// Deleted.
     Pruned,
-    /// Left Git and was not deleted.
+    /// Removed from Git and not deleted.
     PruneSkipped,
 }
 
@@ -116,7 +116,7 @@ pub struct ResourceResult {
 }
 
 impl ResourceResult {
-    /// The result of an object that stood in the way of a plan.
+    /// The result of an object that prevented a plan.
     pub fn refused(object: &RefusedObject) -> Self {
         Self {
             id: object.id.clone(),

@@ -14,7 +14,7 @@ use crate::health::HealthStatus;
 use crate::plan::{Action, Plan, Step, SyncPhase, WaitsFor};
 
 impl SyncState {
-    /// Records the answers to earlier commands. An answer that nobody waits for is ignored.
+    /// Records the answers to earlier commands. An answer without a pending command is ignored.
     pub(super) fn with_outcomes(mut self, outcomes: &[StepOutcome], now: Timestamp) -> Self {
         for outcome in outcomes {
             if self.cleaning.remove(&outcome.id) {
@@ -30,7 +30,7 @@ impl SyncState {
             match &outcome.result {
                 Err(error) => {
                     let text = if made_room {
-                        format!("delete the hook's old object: {error}")
+                        format!("cannot delete the previous hook object: {error}")
                     } else {
                         error.clone()
                     };
@@ -64,8 +64,8 @@ impl SyncState {
         self
     }
 
-    /// Cleaning up is tried again a few times. A hook that still could not be cleaned up does not turn a sync
-    /// around, but it is told.
+    /// Cleaning up is tried again a few times. A hook that still could not be cleaned up does not fail the
+    /// sync, but its message says so.
     fn note_clean_up(&mut self, outcome: &StepOutcome) {
         const TRIES: u8 = 3;
         let Err(error) = &outcome.result else { return };
@@ -76,7 +76,7 @@ impl SyncState {
             self.freed.remove(&outcome.id);
             self.cleaned.remove(&outcome.id);
         } else if let Some(known) = self.results.get(&outcome.id) {
-            let message = format!("{}; not cleaned up: {error}", known.message);
+            let message = format!("{}; cannot clean up: {error}", known.message);
             let result = ResourceResult { message, ..known.clone() };
             self.results.set(result);
         }
@@ -156,34 +156,32 @@ fn left_to_itself(plan: &Plan) -> Option<(SyncPhase, Wave)> {
     (plan.groups.len() == 1 || !has_hooks).then_some((last.phase, last.wave))
 }
 
-/// Has an applied object come to an end, and to which? `None` while it is on its way.
+/// The final phase of an applied object; `None` while it is in progress.
 fn judge(step: &Step, observation: &Observation) -> Option<(OperationPhase, String)> {
     let is_hook = match step.waits_for {
         WaitsFor::Completion => true,
-        // After a restart the plan may leave out what was applied before it, because a person holds it since then:
-        // its health is waited for all the same.
+        // After a restart the plan may leave out what was applied before it, because it has been paused since:
+        // the sync still waits for its health.
         WaitsFor::Health | WaitsFor::Deletion | WaitsFor::Nothing => false,
     };
     match observation {
         Observation::Collected => {
-            Some((OperationPhase::Succeeded, "ran and was collected as it asked".to_owned()))
+            Some((OperationPhase::Succeeded, "completed and was removed by its TTL".to_owned()))
         }
         Observation::Gone if is_hook => {
-            Some((OperationPhase::Error, "it is gone: it was deleted before its end was seen".to_owned()))
+            Some((OperationPhase::Error, "deleted before its result was seen".to_owned()))
         }
-        Observation::Gone => {
-            Some((OperationPhase::Error, "it is gone: it was deleted after it was applied".to_owned()))
-        }
+        Observation::Gone => Some((OperationPhase::Error, "deleted after it was applied".to_owned())),
         Observation::Live(live) if is_hook && is_cut_off(step, live) => {
             let at = live.leaving_since.map(|at| format!(" (at {at})")).unwrap_or_default();
-            Some((OperationPhase::Error, format!("somebody deleted it before it ended{at}")))
+            Some((OperationPhase::Error, format!("deleted before it finished{at}")))
         }
         Observation::Live(live) => judge_live(live, is_hook),
     }
 }
 
 /// Was a hook deleted before it ended? Our finalizer still holds its object, but nothing works on it any more.
-/// A pod is told to stop, and its end is still to be seen.
+/// A pod that is terminating may still report its result.
 fn is_cut_off(step: &Step, live: &ObservedObject) -> bool {
     let is_unfinished = live.health.as_ref().is_some_and(|health| match health.status {
         HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Missing => true,

@@ -1,4 +1,4 @@
-//! Where a sync stands.
+//! The state of a sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::result::Results;
 use super::{OperationPhase, ResourceResult};
 use crate::plan::{Group, Plan, Step, StepId};
 
-/// Where a sync stands. What must survive a restart is in the results; the rest is about commands that are
+/// The state of a sync. What must survive a restart is in the results; the rest is about commands that are
 /// under way in this process.
 #[derive(Clone, Debug)]
 pub struct SyncState {
@@ -19,13 +19,13 @@ pub struct SyncState {
     pub(super) results: Results,
     /// Commands that move a step along and have not been answered.
     pub(super) in_flight: BTreeSet<StepId>,
-    /// Deletions of old hooks among them: their answer is no result.
+    /// Deletions of old hooks among them: their answer is not recorded as a result.
     pub(super) making_room: BTreeSet<StepId>,
     /// Clean-up commands that have not been answered; they hold up only the end.
     pub(super) cleaning: BTreeSet<StepId>,
     /// Hooks whose finalizer was removed, or could not be.
     pub(super) released: BTreeSet<StepId>,
-    /// Old hook objects on their way out that were freed of the finalizer.
+    /// Old hook objects that are being deleted and whose finalizer was removed.
     pub(super) freed: BTreeSet<StepId>,
     /// Hooks whose object was deleted at the end, or could not be.
     pub(super) cleaned: BTreeSet<StepId>,
@@ -42,7 +42,7 @@ pub struct SyncState {
 pub struct SyncLimits {
     /// The longest an operation may take, retries included; `None` is without end.
     pub timeout: Option<Duration>,
-    /// How long to wait for a new CRD to be served before going on regardless.
+    /// How long to wait for a new CRD to be served before continuing anyway.
     pub crd_wait: Duration,
 }
 
@@ -58,7 +58,7 @@ impl SyncState {
         Self::resume(plan, limits, Vec::new())
     }
 
-    /// A sync that goes on after a restart: the plan made anew (with the same [`crate::plan::OperationMark`]),
+    /// A sync that continues after a restart: the plan built again (with the same [`crate::plan::OperationMark`]),
     /// and the results that were recorded.
     pub fn resume(plan: Arc<Plan>, limits: SyncLimits, recorded: Vec<ResourceResult>) -> Self {
         let mut results = Results::default();
@@ -113,14 +113,14 @@ impl SyncState {
     }
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Not begun.
     Pending,
     /// A command is under way.
     InFlight,
-    /// Applied, not well yet.
+    /// Applied, not healthy yet.
     Running,
     /// Done.
     Succeeded,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use crate::object::{Manifest, ObjectKey};
 
 /// The value of the tracking annotation: which app, and which object is meant. The object is part of it so
-/// that a copy of the annotation on a child can be told from a mark.
+/// that a copy of the annotation on a child can be recognised.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackingId {
     /// Instance name of the app: its name, or `namespace_name` outside the control-plane namespace.
@@ -35,7 +35,7 @@ impl TrackingId {
     }
 }
 
-/// The text is no tracking id.
+/// The text is not a tracking id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a tracking id looks like `app:group/Kind:namespace/name`")]
 pub struct NotATrackingId;

@@ -7,7 +7,7 @@ use crate::object::Manifest;
 
 /// The annotation that carries a [`TrackingId`].
 pub const TRACKING_ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
-/// The annotation that tells one installation's objects from another's.
+/// The annotation that separates the objects of one installation from those of another.
 pub const INSTALLATION_ANNOTATION: &str = "argocd.argoproj.io/installation-id";
 /// The label key of Argo CD before 0.11; where it is configured, pod templates carry the label too.
 pub const LEGACY_LABEL: &str = "applications.argoproj.io/app-name";

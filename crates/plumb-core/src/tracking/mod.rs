@@ -1,9 +1,9 @@
-//! Which app an object belongs to, as the object itself says.
+//! Which app an object belongs to, according to its mark.
 //!
 //! The mark is Argo CD's, so that both can work on the same cluster one after the other: an annotation that
-//! names app and object, or a label that names the app. This module builds marks, reads them, and tells a
-//! mark that means this object from one that a controller copied here from a parent. It knows nothing of
-//! owner references: whether an object is somebody's child is the live store's knowledge.
+//! names app and object, or a label that names the app. This module builds and reads marks, and
+//! recognises a mark that a controller copied from a parent. It does not use owner references: parents and children
+//! are known to the live store.
 
 mod tracked_by;
 mod id;

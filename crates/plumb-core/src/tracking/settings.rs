@@ -34,7 +34,7 @@ impl fmt::Display for TrackingMethod {
 /// The setting names no known method. Argo CD then tracks by annotation; a caller that goes on should do the
 /// same, and say so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no tracking method: use `annotation`, `label` or `annotation+label`")]
+#[error("`{0}` is not a tracking method: use `annotation`, `label` or `annotation+label`")]
 pub struct UnknownMethod(String);
 
 impl FromStr for TrackingMethod {

@@ -82,12 +82,12 @@ fn installations_do_not_see_each_other() {
     let here = TrackingSettings { installation_id: Some("here".to_owned()), ..TrackingSettings::default() };
     let marked = mark(config_map(&Value::Null, &Value::Null), "web", None, &here);
     assert_eq!(tracked_by(&marked, "web", &here), TrackedBy::Ours);
-    assert_eq!(tracked_by(&marked, "web", &TrackingSettings::default()), TrackedBy::Nobody);
+    assert_eq!(tracked_by(&marked, "web", &TrackingSettings::default()), TrackedBy::NoApp);
 
     // Without an installation of its own, the mark of another one goes.
     let unmarked = mark(marked, "web", None, &TrackingSettings::default());
     assert_eq!(unmarked.annotation(INSTALLATION_ANNOTATION), None);
-    assert_eq!(tracked_by(&unmarked, "web", &here), TrackedBy::Nobody);
+    assert_eq!(tracked_by(&unmarked, "web", &here), TrackedBy::NoApp);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_label_beside_an_annotation_is_shortened_and_decides_nothing() {
     assert_eq!(tracked_by(&marked, &app, &settings), TrackedBy::Ours);
 
     let labelled = config_map(&Value::Null, &json!({TrackingSettings::DEFAULT_LABEL_KEY: "web"}));
-    assert_eq!(tracked_by(&labelled, "web", &settings), TrackedBy::Nobody);
+    assert_eq!(tracked_by(&labelled, "web", &settings), TrackedBy::NoApp);
     assert_eq!(short_label(&"é".repeat(40)), None);
 }
 
@@ -125,14 +125,14 @@ fn a_crd_is_adopted_by_being_written() {
     };
     let installed = crd(json!([{"manager": "kubectl-client-side-apply", "operation": "Update"}]));
     assert_eq!(mark(installed.clone(), "web", None, &settings), installed);
-    assert_eq!(tracked_by(&installed, "web", &settings), TrackedBy::Nobody);
+    assert_eq!(tracked_by(&installed, "web", &settings), TrackedBy::NoApp);
 
     for operation in ["Apply", "Update"] {
         let synced = crd(json!([{"manager": FIELD_MANAGER, "operation": operation}]));
         assert_eq!(tracked_by(&synced, "web", &settings), TrackedBy::AppliedCrd);
     }
     let touched = crd(json!([{"manager": FIELD_MANAGER, "operation": "Update", "subresource": "status"}]));
-    assert_eq!(tracked_by(&touched, "web", &settings), TrackedBy::Nobody);
+    assert_eq!(tracked_by(&touched, "web", &settings), TrackedBy::NoApp);
 }
 
 #[test]

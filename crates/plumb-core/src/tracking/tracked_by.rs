@@ -1,4 +1,4 @@
-//! Reading marks: whose is this live object?
+//! Reading marks: which app tracks a live object?
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::{
 };
 use crate::object::Manifest;
 
-/// The field manager under which objects are written; Argo CD's, so that either engine takes over what the
+/// The field manager under which objects are written; Argo CD's, so that either engine can take over objects that the
 /// other applied.
 pub const FIELD_MANAGER: &str = "argocd-controller";
 
-/// Whom the mark on a live object names.
+/// The app that the mark on a live object names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     /// Instance name of the app.
@@ -21,19 +21,19 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Does the mark mean this very object, or was it copied from another? A label cannot tell, and passes.
+    /// Is the mark about this very object, and not copied from another? A label does not say, and passes.
     pub fn means(&self, live: &Manifest) -> bool {
         self.id.as_ref().is_none_or(|id| id.means(live))
     }
 }
 
-/// Whom the mark on a live object names; `None` without a mark, with an unreadable one, or with one of
+/// The app that the mark on a live object names; `None` without a mark, with an unreadable one, or with one of
 /// another installation. The mark may be a copy: ask [`Owner::means`], or use [`tracked_by`], which does.
 pub fn owner_of(live: &Manifest, settings: &TrackingSettings) -> Option<Owner> {
     owner_by_marks(|key| live.label(key), |key| live.annotation(key), settings)
 }
 
-/// The same for whoever holds labels and annotations, but no manifest.
+/// The same for a caller that has labels and annotations, but no manifest.
 pub fn owner_by_marks<'marks>(
     label: impl Fn(&str) -> Option<&'marks str>,
     annotation: impl Fn(&str) -> Option<&'marks str>,
@@ -55,7 +55,7 @@ pub fn owner_by_marks<'marks>(
     }
 }
 
-/// What a live object is to one app.
+/// Which app tracks a live object, seen from one app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackedBy {
     /// This app's.
@@ -66,7 +66,7 @@ pub enum TrackedBy {
         app: String,
     },
     /// It carries the mark of some other object: a controller copied the annotation to a child. For an object
-    /// that this app also wants it is a stale mark, otherwise the object is none of the app's business.
+    /// that this app also wants it is a stale mark, otherwise the object does not belong to the app.
     Copied {
         /// What the mark says.
         id: TrackingId,
@@ -75,14 +75,14 @@ pub enum TrackedBy {
     /// adopted for every app that wants it, and is an orphan of none: it must never be pruned for lack of a
     /// manifest.
     AppliedCrd,
-    /// Nobody tracks it.
-    Nobody,
+    /// No app tracks it.
+    NoApp,
 }
 
-/// What is this live object to the app with instance name `app`?
+/// Which app tracks this live object, seen from the app with instance name `app`?
 ///
-/// CRDs carry no mark (see [`is_crd`]). One that a chart's own installer or a person made is nobody's, and an
-/// app that wants it shows it as unadopted until a sync has written it; Argo CD calls it `Synced` at once. A
+/// CRDs carry no mark (see [`is_crd`]). One that a chart's own installer or a user created is tracked by no app, and an
+/// app that renders it shows it as unadopted until a sync has written it; Argo CD calls it `Synced` at once. A
 /// CRD that does carry a mark (an old label, a hand-made annotation) is judged by the mark like any object.
 pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> TrackedBy {
     match owner_of(live, settings) {
@@ -90,7 +90,7 @@ pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> Tr
         Some(owner) if owner.app == app => TrackedBy::Ours,
         Some(owner) => TrackedBy::Other { app: owner.app },
         None if is_crd(live) && is_written_by_us(live) => TrackedBy::AppliedCrd,
-        None => TrackedBy::Nobody,
+        None => TrackedBy::NoApp,
     }
 }
 

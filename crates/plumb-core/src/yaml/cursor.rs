@@ -40,7 +40,7 @@ impl<'text> Cursor<'text> {
         self.rest().starts_with(prefix)
     }
 
-    /// Steps over one character that is no line break.
+    /// Steps over one character that is not a line break.
     pub(super) fn skip(&mut self) {
         if let Some(char) = self.peek() {
             self.offset += char.len_utf8();
@@ -49,7 +49,7 @@ impl<'text> Cursor<'text> {
         }
     }
 
-    /// Steps over one character that is no line break, into `text`.
+    /// Steps over one character that is not a line break, into `text`.
     pub(super) fn read(&mut self, text: &mut String) {
         text.extend(self.peek());
         self.skip();
@@ -89,7 +89,7 @@ impl<'text> Cursor<'text> {
         is_space_or_end(self.peek_second())
     }
 
-    /// `---` or `...` that stands alone at the start of a line.
+    /// `---` or `...` alone at the start of a line.
     pub(super) fn at_document_mark(&self, mark: &str) -> bool {
         self.place.column == 0
             && self.rest().strip_prefix(mark).is_some_and(|rest| is_space_or_end(rest.chars().next()))

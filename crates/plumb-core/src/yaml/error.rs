@@ -41,7 +41,7 @@ pub enum YamlProblem {
     /// A map or list as a key.
     #[error("a map or a list cannot be a key")]
     CompositeKey,
-    /// A key that is no text, number or boolean.
+    /// A key that is not text, a number or a boolean.
     #[error("{found} cannot be a key")]
     Key {
         /// What it is.

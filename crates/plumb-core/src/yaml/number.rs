@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Option<Numeric> {
             return Some(Numeric::Float(float));
         }
     }
-    // Go's fallback for binary numbers is meant for old compilers, and lets a sign stand behind the prefix.
+    // Go's fallback for binary numbers is meant for old compilers, and accepts a sign after the prefix.
     parse_radix(plain.strip_prefix("0b")?, 2)
 }
 

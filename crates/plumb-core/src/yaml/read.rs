@@ -24,7 +24,7 @@ pub struct Limits {
     /// Bytes of the whole text.
     pub max_bytes: usize,
     /// Nesting of maps and lists, aliases included. Values deeper than some thousand levels would overflow
-    /// the stack of whoever walks them.
+    /// the stack of code that walks them.
     pub max_depth: usize,
     /// Bytes of text that aliases may copy, per document.
     pub max_alias_bytes: usize,

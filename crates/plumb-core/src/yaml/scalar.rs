@@ -110,7 +110,7 @@ fn implicit(text: &str) -> Resolved {
 }
 
 /// Base64 as Go decodes it: line breaks do not matter, padding does, stray bits in the last digit do not.
-/// Bytes that are no UTF-8 become replacement characters one by one, as Go's JSON has them.
+/// Bytes that are not UTF-8 become replacement characters one by one, as Go's JSON has them.
 fn decode(text: &str) -> Result<String, YamlProblem> {
     const LENIENT: GeneralPurpose =
         GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));

@@ -54,7 +54,7 @@ impl Gap {
     }
 }
 
-/// Reads a plain scalar; says whether a line break stands behind it.
+/// Reads a plain scalar; returns whether a line break follows it.
 pub(super) fn plain(
     cursor: &mut Cursor<'_>,
     indent: Option<usize>,
@@ -170,7 +170,7 @@ fn escape(cursor: &mut Cursor<'_>, text: &mut String) -> Result<bool, YamlError>
             text.push(code_point(cursor, char)?);
             return Ok(false);
         }
-        _ => return Err(cursor.error("there is no such escape")),
+        _ => return Err(cursor.error("unknown escape sequence")),
     };
     cursor.skip();
     text.push(simple);
@@ -191,10 +191,10 @@ fn code_point(cursor: &mut Cursor<'_>, kind: char) -> Result<char, YamlError> {
         let low = hex(cursor, length)?;
         if (0xDC00..0xE000).contains(&low) {
             let both = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-            return char::from_u32(both).ok_or_else(|| cursor.error("there is no such character"));
+            return char::from_u32(both).ok_or_else(|| cursor.error("invalid character code"));
         }
     }
-    char::from_u32(code).ok_or_else(|| cursor.error("there is no such character"))
+    char::from_u32(code).ok_or_else(|| cursor.error("invalid character code"))
 }
 
 fn hex(cursor: &mut Cursor<'_>, length: usize) -> Result<u32, YamlError> {

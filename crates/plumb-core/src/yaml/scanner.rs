@@ -35,7 +35,7 @@ struct PossibleKey {
     /// Number of its first free token, counted from the start of the text.
     token: usize,
     place: Place,
-    /// It stands where only a key can.
+    /// Only a key is allowed at its position.
     required: bool,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Chunk<'text> {
 }
 
 /// Takes a stream apart as kubectl does: at every line that starts with `---`, before any grammar. A byte
-/// order mark may stand at the start of each document, because files get joined.
+/// order mark may occur at the start of each document, because files get concatenated.
 pub(super) fn split(text: &str) -> Result<Vec<Chunk<'_>>, YamlError> {
     if let Some((offset, found)) = text.char_indices().find(|(_, char)| !is_allowed(*char)) {
         let before = text.get(..offset).unwrap_or_default();

@@ -51,7 +51,7 @@ pub(super) enum Kind {
         text: String,
         plain: bool,
     },
-    /// Perhaps a key starts here, in the flow collection of this level: a `:` will tell. Two tokens are kept
+    /// Perhaps a key starts here, in the flow collection of this level: a later `:` decides. Two tokens are kept
     /// free, for the start of a mapping and for the key.
     MaybeKey {
         level: usize,

@@ -52,7 +52,7 @@ impl Tree {
     }
 }
 
-/// Reads the document in a text; `None` if there is nothing in it. What stands behind the document is an
+/// Reads the document in a text; `None` if there is nothing in it. What follows the document is an
 /// error, where Go's library stops reading in silence.
 pub(super) fn parse(text: &str, first_line: usize, max_depth: usize) -> Result<Option<Tree>, YamlError> {
     let mut parser = Parser {
@@ -75,7 +75,7 @@ struct Parser<'text> {
     max_depth: usize,
 }
 
-/// What may stand in the place of a node.
+/// What may occur in place of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     /// Anything.
@@ -200,7 +200,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list whose `-` stand in the column of the key that it belongs to.
+    /// A list whose `-` are in the column of the key that it belongs to.
     fn indentless_sequence(&mut self) -> Result<Content, YamlError> {
         let mut items = Vec::new();
         while *self.kind()? == Kind::BlockEntry {

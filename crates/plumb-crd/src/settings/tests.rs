@@ -126,7 +126,7 @@ fn one_broken_value_costs_only_itself() {
     );
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     expect![[r"
-        argocd-cm application.resourceTrackingMethod: `magic` is no tracking method: use `annotation`, `label` or `annotation+label`
+        argocd-cm application.resourceTrackingMethod: `magic` is not a tracking method: use `annotation`, `label` or `annotation+label`
         argocd-cm resource.exclusions: [0].apiGroups: expected a list, found a map"]]
     .assert_eq(&problems[..2].join("\n"));
     assert!(problems[2].starts_with("argocd-cm resource.inclusions: "), "{}", problems[2]);

@@ -238,7 +238,7 @@ impl Comparison<'_> {
             });
             let owner_fact = match &owner {
                 None | Some(Owner::ThisApp) => LiveOwner::ThisApp,
-                Some(Owner::Nobody) => LiveOwner::Nobody,
+                Some(Owner::NoApp) => LiveOwner::Nobody,
                 Some(Owner::Other { app, .. }) => LiveOwner::App(app.clone()),
             };
             if let Some(owner) = owner {
@@ -303,7 +303,7 @@ impl Comparison<'_> {
                 let renders = claims.iter().any(|other| *other.instance == *app);
                 Owner::Other { app, renders }
             }
-            TrackedBy::Copied { .. } | TrackedBy::Nobody => Owner::Nobody,
+            TrackedBy::Copied { .. } | TrackedBy::NoApp => Owner::NoApp,
         }
     }
 

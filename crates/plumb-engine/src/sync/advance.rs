@@ -159,7 +159,7 @@ impl Run<'_> {
                 let live = compared.live.objects.get(key).map(|live| LiveFacts {
                     manifest: Arc::clone(live),
                     options: ObjectOptions::parse(live),
-                    owner: compared.owners.get(key).cloned().unwrap_or(Owner::Nobody),
+                    owner: compared.owners.get(key).cloned().unwrap_or(Owner::NoApp),
                     holds_data: if verdict.requires_pruning {
                         ground.settings.protects(key).or_else(|| holds_data(store, live))
                     } else {
@@ -502,7 +502,7 @@ fn hook_owner(live: Option<&Manifest>, ground: &Ground) -> Owner {
     match live.map(|live| tracked_by(live, &ground.instance, &ground.settings.tracking)) {
         Some(TrackedBy::Other { app }) => Owner::Other { app, renders: true },
         Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => Owner::ThisApp,
-        Some(TrackedBy::Copied { .. } | TrackedBy::Nobody) | None => Owner::Nobody,
+        Some(TrackedBy::Copied { .. } | TrackedBy::NoApp) | None => Owner::NoApp,
     }
 }
 

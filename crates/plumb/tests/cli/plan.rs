@@ -59,14 +59,14 @@ async fn a_dry_run_prints_what_would_happen_and_changes_nothing() -> Result<()> 
         [&[migrate][..], &prunes, &rest, &[smoke]].concat()
     };
     let unasked = in_order([
-        "Sync 0 skip ConfigMap asked left Git, ignored (requires pruning) -",
-        "Sync 0 skip ConfigMap kept left Git, ignored (no prune) -",
-        "Sync 0 skip ConfigMap left left Git, ignored (requires pruning) -",
+        "Sync 0 skip ConfigMap asked removed from Git, ignored (requires pruning) -",
+        "Sync 0 skip ConfigMap kept removed from Git, ignored (no prune) -",
+        "Sync 0 skip ConfigMap left removed from Git, ignored (requires pruning) -",
     ]);
     let asked = in_order([
-        "Sync 0 prune ConfigMap asked left Git, waits for confirmation: Prune=confirm deletion",
-        "Sync 0 skip ConfigMap kept left Git, ignored (no prune) -",
-        "Sync 0 prune ConfigMap left left Git deletion",
+        "Sync 0 prune ConfigMap asked removed from Git, waits for confirmation: Prune=confirm deletion",
+        "Sync 0 skip ConfigMap kept removed from Git, ignored (no prune) -",
+        "Sync 0 prune ConfigMap left removed from Git deletion",
     ]);
     let sorted = |mut rows: Vec<String>| {
         rows.sort();

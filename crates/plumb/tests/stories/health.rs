@@ -176,7 +176,7 @@ async fn a_promised_secret_that_is_not_there_is_told() -> Result<()> {
     let given_away = json!({"metadata": {"ownerReferences": null}});
     stage.place.patch_as("somebody", &secret, &given_away).await?;
     stage.refresh(&app).await?;
-    stage.place.wait(&app, "sees that it is not theirs", says("did not make it")).await?;
+    stage.place.wait(&app, "sees that it is not theirs", says("did not create it")).await?;
     Ok(())
 }
 

@@ -48,7 +48,7 @@ async fn a_hook_that_cannot_start_and_one_that_somebody_deletes_are_named() -> R
     let ended = stage.place.wait(&app, "has ended", |app| phase(app) == "Failed").await?;
     ensure!(message(&ended).contains("batch/Job"), "{}", message(&ended));
     assert_eq!(ended["status"]["history"], json!(null), "what failed is no entry of the history");
-    ensure!(message(&ended).contains("somebody deleted it before it ended"), "{}", message(&ended));
+    ensure!(message(&ended).contains("deleted before it finished"), "{}", message(&ended));
     stage.place.wait_gone(&first).await?;
     ensure!(stage.place.get(&conf).await?.is_none(), "nothing is applied after a failed hook");
     Ok(())

@@ -10,6 +10,6 @@ pub(super) fn judge(object: &Value) -> Read<Health> {
     Ok(match available {
         Some(condition) if condition.is_true() => Health::healthy(condition.message),
         Some(condition) => Health::progressing(condition.words()),
-        None => Health::progressing("waits for the API to be registered"),
+        None => Health::progressing("waiting for the API to be registered"),
     })
 }

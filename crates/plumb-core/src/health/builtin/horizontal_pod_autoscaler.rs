@@ -53,6 +53,6 @@ fn judge_conditions(conditions: &[Condition<'_>]) -> Health {
         .find(|condition| matches!(condition.kind, "AbleToScale" | "ScalingLimited") && condition.is_true());
     match works {
         Some(condition) => Health::healthy(condition.message),
-        None => Health::progressing("waits to read its metrics"),
+        None => Health::progressing("waiting to read its metrics"),
     }
 }

@@ -7,7 +7,7 @@ use super::super::read::{Read, list};
 
 pub(super) fn judge(object: &Value) -> Read<Health> {
     Ok(if list(object, "status.loadBalancer.ingress")?.is_empty() {
-        Health::progressing("no ingress controller has given it an address yet")
+        Health::progressing("no ingress controller has assigned an address yet")
     } else {
         Health::healthy("")
     })

@@ -1,6 +1,6 @@
 //! `policy` `PodDisruptionBudget`: does the controller manage to compute it?
 //!
-//! That no pod may be disrupted right now (`InsufficientPods`) is what a budget is for, not an illness.
+//! That no pod may be disrupted right now (`InsufficientPods`) is what a budget is for, not a problem.
 
 use serde_json::Value;
 

@@ -18,7 +18,7 @@ pub enum Backing {
     Ready,
     /// The Service is there, no endpoint is ready.
     Empty,
-    /// There is no such Service.
+    /// The Service does not exist.
     Absent,
 }
 

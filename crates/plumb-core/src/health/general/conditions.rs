@@ -172,7 +172,7 @@ fn sense_of_condition(condition: &LooseCondition<'_>, meaning: Meaning) -> Optio
     }
 }
 
-/// Why a good condition is false: on purpose, on its way, or something went wrong.
+/// Why a good condition is false: paused, in progress, or failed.
 fn why_not(condition: &LooseCondition<'_>) -> Sense {
     let reason = sense_of_name(condition.reason);
     let sentence = sense_of_sentence(condition.message);

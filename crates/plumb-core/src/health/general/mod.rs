@@ -1,7 +1,7 @@
-//! A reading for any kind that nobody taught us: conditions, observed generation, words for phases and states,
+//! A reading for kinds without code or rule: conditions, observed generation, words for phases and states,
 //! flags, error texts, replicas.
 //!
-//! Every hint that the object gives is noted; the worst one decides (paused, failing, under way, well). An object
+//! All hints in the object are collected; the worst one decides (paused, failing, progressing, healthy). An object
 //! without any hint has no health. What is a hint and what it says is in the tables here and in `words`; there is
 //! no special case for any kind.
 

@@ -8,7 +8,7 @@ use super::conditions::note_conditions;
 use super::hints::Hints;
 use super::states::{note_errors, note_replicas, note_states};
 
-/// Switches of the spec that hold an object back on purpose.
+/// Switches of the spec that pause an object.
 const PAUSE_FIELDS: &[&str] = &[
     "spec.paused",
     "spec.pause",
@@ -18,7 +18,7 @@ const PAUSE_FIELDS: &[&str] = &[
     "spec.updateStrategy.rollingUpdate.paused",
 ];
 
-/// What the object says about itself; `None` where it gives no hint.
+/// The health that the object reports; `None` if it has no hint.
 pub(in crate::health) fn read(object: &Value) -> Option<Health> {
     if let Some(field) = PAUSE_FIELDS.iter().find(|field| find(object, field) == Some(&Value::Bool(true))) {
         return Some(Health::suspended(format!("`{field}` is set")));
@@ -35,7 +35,7 @@ pub(in crate::health) fn read(object: &Value) -> Option<Health> {
     hints.worst
 }
 
-/// Has the object anything to say about itself at all?
+/// Is there no status at all?
 pub(in crate::health) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -44,8 +44,8 @@ pub(in crate::health) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Has the controller seen the newest spec? Unlike for the built-in kinds, a controller that does not say so is
-/// believed.
+/// Has the controller observed the newest spec? Unlike for the built-in kinds, a missing `observedGeneration` counts as
+/// observed.
 pub(in crate::health) fn is_observed(object: &Value) -> bool {
     let Some(generation) = find(object, "metadata.generation").and_then(whole_number) else { return true };
     match find(object, "status.observedGeneration").and_then(whole_number) {
@@ -54,7 +54,7 @@ pub(in crate::health) fn is_observed(object: &Value) -> bool {
     }
 }
 
-/// Some controllers write the number as a text.
+/// Some controllers write the number as a string.
 pub(in crate::health) fn whole_number(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64(),

@@ -60,7 +60,7 @@ pub(super) enum Sense {
 }
 
 impl Sense {
-    /// The status that this sense stands for.
+    /// The status of this sense.
     pub(super) fn status(self) -> HealthStatus {
         match self {
             Self::Failing => HealthStatus::Degraded,
@@ -189,7 +189,7 @@ pub(super) fn split(name: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// Nobody names a state with more letters than this; a longer text is not read to its end.
+/// No state has a longer name; a longer text is not read to its end.
 const MAX_NAME: usize = 200;
 
 #[cfg(test)]

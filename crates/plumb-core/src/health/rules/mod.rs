@@ -16,7 +16,7 @@
 //! its controller has not seen the newest spec (`ignore generation` switches that off, `strict generation` does not
 //! believe a controller that says nothing of it; `absent S` and `empty S` name another status for no status and for
 //! `{}`). `first S when …` is asked before both. Without `otherwise`
-//! the general reading has the last word. The grammar is in `parse`.
+//! the general reading decides. The grammar is in `parse`.
 
 mod parse;
 mod predicate;

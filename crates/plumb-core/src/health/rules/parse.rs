@@ -18,7 +18,7 @@
 //!            differ (two of them are not the same), < <= > >= = != followed by a number, a path, or `path - path`
 //! ```
 //!
-//! A value that contains ` and ` or ` | ` stands in double quotes.
+//! Put a value that contains ` and ` or ` | ` in double quotes.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ use super::super::HealthStatus;
 use super::predicate::{Age, Operand, Order, Predicate, Subject, Test};
 use super::rule::{Clause, Generation, Outcome, Rule, Rules};
 
-/// A line that could not be read. It is left out; the others stand.
+/// A line that could not be parsed. It is skipped; the others apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     file: String,
@@ -181,7 +181,7 @@ fn next_word(text: &str) -> (&str, &str) {
     text.split_once(' ').map_or((text, ""), |(word, rest)| (word, rest.trim_start()))
 }
 
-/// `a.b.*` as steps; a name that contains dots stands in brackets: `metadata.labels[a.b/c]`.
+/// `a.b.*` as steps; a name that contains dots is in brackets: `metadata.labels[a.b/c]`.
 fn steps(path: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = path;

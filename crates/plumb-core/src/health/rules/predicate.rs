@@ -49,7 +49,7 @@ pub(super) enum Predicate {
     Compare(Order, Operand),
 }
 
-/// How two values stand to each other.
+/// How two values compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Less,
@@ -132,7 +132,7 @@ impl Test {
     }
 }
 
-/// A message that stands beside the field says more than the field's word.
+/// A message beside the field says more than the field's value.
 fn message_beside(object: &Value, path: &[String]) -> Option<String> {
     let (_, holder) = path.split_last()?;
     if holder.first().is_none_or(|step| step != "status") {

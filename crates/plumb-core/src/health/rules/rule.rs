@@ -78,7 +78,7 @@ impl Default for Rule {
     }
 }
 
-/// All rules, by group and kind. `*` stands for any kind; a group that starts with `*.` for any below it.
+/// All rules, by group and kind. `*` means any kind; a group that starts with `*.` means all its subdomains.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     pub(super) by_group: HashMap<String, HashMap<String, Rule>>,
@@ -128,7 +128,7 @@ impl Rule {
         }
         match first_that_holds(&self.clauses, object) {
             Some(clause) => clause.judge(object),
-            None => self.otherwise.judge(object, "nothing in its status says how it is"),
+            None => self.otherwise.judge(object, "its status does not say whether it is healthy"),
         }
     }
 }
@@ -229,14 +229,14 @@ kind Thing  # a comment
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
-        let told = |text: &str| {
+    fn a_line_that_cannot_be_parsed_is_reported() {
+        let shown = |text: &str| {
             parse::parse(text).problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
-        expect!["x.rules:2: a kind needs a group first"].assert_eq(&told("file x.rules\nkind Thing\n"));
+        expect!["x.rules:2: a kind needs a group first"].assert_eq(&shown("file x.rules\nkind Thing\n"));
         expect!["health rules:3: no status is called `Fine`"]
-            .assert_eq(&told("group a\nkind B\n Fine when status.x is y\n"));
+            .assert_eq(&shown("group a\nkind B\n Fine when status.x is y\n"));
         expect!["health rules:3: `status.x` needs `is`, `is not`, `has`, `has not`, `exists`, `absent` or a comparison"]
-            .assert_eq(&told("group a\nkind B\n Healthy when status.x\n"));
+            .assert_eq(&shown("group a\nkind B\n Healthy when status.x\n"));
     }
 }

@@ -9,7 +9,7 @@
 //! drift ConfigMap conf wave=2                          both have it, and it differs
 //! live Service old wave=1                              tracked, and Git does not have it
 //! ```
-//! More words on an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
+//! More facts about an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
 //! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `paused`, `terminating`, `data=…`,
 //! `live-options=Replace=true` (only the live object asks for it), `unreleased` (held by the hook finalizer),
 //! `created=TIME`, `generate` (`generateName`), `ns=other`,
@@ -134,7 +134,7 @@ impl Fixture {
             }),
             owner: match value("owner").map(|owner| owner.split_once(':').unwrap_or((owner, ""))) {
                 None => Owner::ThisApp,
-                Some(("nobody", _)) => Owner::Nobody,
+                Some(("nobody", _)) => Owner::NoApp,
                 Some(("other", app)) => Owner::Other { app: app.to_owned(), renders: true },
                 Some(("gone", app)) => Owner::Other { app: app.to_owned(), renders: false },
                 Some((other, _)) => panic!("no such owner: {other}"),

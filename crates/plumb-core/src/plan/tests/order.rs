@@ -75,7 +75,7 @@ fn a_selective_sync_and_the_apply_strategy_leave_hooks_out() {
     check(
         &format!("sync no-hooks {facts}"),
         &expect![[r#"
-            Sync 0: skip ConfigMap prod/old (left Git, ignored (requires pruning)) -> -
+            Sync 0: skip ConfigMap prod/old (removed from Git, ignored (requires pruning)) -> -
             Sync 0: apply Secret prod/a (missing) -> -
             Sync 0: apply ConfigMap prod/a (missing) -> -
             Sync 0: apply ConfigMap prod/b (missing) -> -
@@ -100,7 +100,7 @@ fn a_hook_has_its_mark_and_finalizer() {
 }
 
 #[test]
-fn a_generated_name_stands_in_the_tracking_mark_too() {
+fn the_tracking_mark_has_the_generated_name() {
     let hook = json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"generateName": "run-", "annotations": {TRACKING_ANNOTATION: "web:batch/Job:prod/"}},
@@ -136,10 +136,10 @@ fn prunes_mirror_their_waves() {
         both ConfigMap keep wave=1
         ",
         &expect![[r#"
-            Sync -1: prune ConfigMap prod/c (left Git) -> deletion
-            Sync 0: prune ConfigMap prod/b (left Git) -> deletion
+            Sync -1: prune ConfigMap prod/c (removed from Git) -> deletion
+            Sync 0: prune ConfigMap prod/b (removed from Git) -> deletion
             Sync 1: keep ConfigMap prod/keep (in sync) -> health
-            Sync 5: prune ConfigMap prod/a (left Git) -> -
+            Sync 5: prune ConfigMap prod/a (removed from Git) -> -
         "#]],
     );
 }
@@ -155,17 +155,17 @@ fn prune_last_comes_after_the_highest_wave_of_the_sync_phase() {
         &format!("sync prune option=PruneLast=true {facts}"),
         &expect![[r#"
             Sync 2: apply ConfigMap prod/new (missing) -> health
-            Sync 3: prune ConfigMap prod/old (left Git) -> deletion
-            Sync 3: prune ConfigMap prod/older (left Git) -> deletion
+            Sync 3: prune ConfigMap prod/old (removed from Git) -> deletion
+            Sync 3: prune ConfigMap prod/older (removed from Git) -> deletion
             PostSync 9: run hook batch/Job prod/after (hook, deleted BeforeHookCreation) -> completion
         "#]],
     );
     check(
         &format!("sync prune {facts}"),
         &expect![[r#"
-            Sync 1: prune ConfigMap prod/old (left Git) -> deletion
+            Sync 1: prune ConfigMap prod/old (removed from Git) -> deletion
             Sync 2: apply ConfigMap prod/new (missing) -> health
-            Sync 3: prune ConfigMap prod/older (left Git) -> deletion
+            Sync 3: prune ConfigMap prod/older (removed from Git) -> deletion
             PostSync 9: run hook batch/Job prod/after (hook, deleted BeforeHookCreation) -> completion
         "#]],
     );
@@ -175,7 +175,7 @@ fn prune_last_comes_after_the_highest_wave_of_the_sync_phase() {
          live ConfigMap old",
         &expect![[r#"
             Sync -2: apply ConfigMap prod/new (missing) -> health
-            Sync 1: prune ConfigMap prod/old (left Git) -> -
+            Sync 1: prune ConfigMap prod/old (removed from Git) -> -
         "#]],
     );
 }

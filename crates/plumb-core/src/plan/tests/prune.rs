@@ -10,7 +10,7 @@ use crate::live::LiveSet;
 use crate::plan::*;
 
 #[test]
-fn what_left_git_is_pruned_only_if_asked_and_allowed() {
+fn an_object_removed_from_git_is_pruned_only_if_requested_and_allowed() {
     check(
         "
         sync prune
@@ -26,19 +26,19 @@ fn what_left_git_is_pruned_only_if_asked_and_allowed() {
         live ConfigMap kept helm-policy=keep
         ",
         &expect![[r#"
-            Sync 0: prune ConfigMap prod/confirm (left Git, waits for confirmation: Prune=confirm) -> -
-            Sync 0: skip ConfigMap prod/going (left Git, pruned) -> -
-            Sync 0: skip ConfigMap prod/guarded (left Git, ignored (no prune)) -> -
-            Sync 0: skip ConfigMap prod/held (left Git, not applied: paused until 13:00: migration) -> -
-            Sync 0: prune ConfigMap prod/kept (left Git) -> -
-            Sync 0: skip ConfigMap prod/moved (left Git, ignored (no prune): app shop renders it and takes it over) -> -
-            Sync 0: prune ConfigMap prod/plain (left Git) -> -
+            Sync 0: prune ConfigMap prod/confirm (removed from Git, waits for confirmation: Prune=confirm) -> -
+            Sync 0: skip ConfigMap prod/going (removed from Git, pruned) -> -
+            Sync 0: skip ConfigMap prod/guarded (removed from Git, ignored (no prune)) -> -
+            Sync 0: skip ConfigMap prod/held (removed from Git, not applied: paused until 13:00: migration) -> -
+            Sync 0: prune ConfigMap prod/kept (removed from Git) -> -
+            Sync 0: skip ConfigMap prod/moved (removed from Git, ignored (no prune): app shop renders it and takes ownership) -> -
+            Sync 0: prune ConfigMap prod/plain (removed from Git) -> -
         "#]],
     );
 }
 
 #[test]
-fn an_objects_word_on_pruning_goes_before_the_apps() {
+fn prune_options_of_an_object_override_those_of_the_app() {
     check(
         "
         sync prune option=Prune=false
@@ -48,9 +48,9 @@ fn an_objects_word_on_pruning_goes_before_the_apps() {
         approved 2026-11-15T12:00:00Z
         ",
         &expect![[r#"
-            Sync 0: skip ConfigMap prod/a (left Git, ignored (no prune)) -> -
-            Sync 0: prune ConfigMap prod/b (left Git) -> -
-            Sync 0: prune ConfigMap prod/c (left Git, confirmed: Prune=confirm) -> -
+            Sync 0: skip ConfigMap prod/a (removed from Git, ignored (no prune)) -> -
+            Sync 0: prune ConfigMap prod/b (removed from Git) -> -
+            Sync 0: prune ConfigMap prod/c (removed from Git, confirmed: Prune=confirm) -> -
         "#]],
     );
 }
@@ -64,7 +64,7 @@ fn an_approval_before_the_operation_does_not_count() {
         approved 2026-11-15T11:59:59Z
         ",
         &expect![[r#"
-            Sync 0: prune ConfigMap prod/c (left Git, waits for confirmation: Prune=confirm) -> -
+            Sync 0: prune ConfigMap prod/c (removed from Git, waits for confirmation: Prune=confirm) -> -
         "#]],
     );
 }
@@ -74,7 +74,7 @@ fn confirmation_is_not_waited_for_where_pruning_was_not_asked() {
     check(
         "live ConfigMap c options=Prune=confirm",
         &expect![[r#"
-            Sync 0: skip ConfigMap prod/c (left Git, ignored (requires pruning)) -> -
+            Sync 0: skip ConfigMap prod/c (removed from Git, ignored (requires pruning)) -> -
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn nothing_is_pruned_without_proof() {
         live ConfigMap old
         ",
         &expect![[r#"
-            Sync 0: skip ConfigMap prod/old (left Git, ignored (requires pruning): the cluster has not been listed completely yet) -> -
+            Sync 0: skip ConfigMap prod/old (removed from Git, ignored (requires pruning): the cluster has not been listed completely yet) -> -
         "#]],
     );
     let live = LiveSet { complete: true, ..LiveSet::default() };
@@ -107,7 +107,7 @@ fn a_proof_about_another_set_proves_nothing() {
     let other = Fixture::parse("git ConfigMap b");
     fixture.deletions = other.deletions;
     expect![[r#"
-        Sync 0: skip ConfigMap prod/b (left Git, ignored (requires pruning): what Git asks is not fully known (the set changed while the plan was made)) -> -
+        Sync 0: skip ConfigMap prod/b (removed from Git, ignored (requires pruning): the desired state is not fully known (the desired set changed while planning)) -> -
         Sync 0: apply ConfigMap prod/a (missing) -> -
     "#]]
     .assert_eq(&fixture.print());
@@ -136,17 +136,17 @@ fn an_automated_sync_asks_before_it_deletes_most_of_an_app() {
     assert_eq!(held(&format!("sync prune automated\n{}", many(6, 5))), 6);
     assert_eq!(held(&format!("sync prune automated\n{}", many(6, 6))), 0, "half is not more than half");
     assert_eq!(held(&format!("sync prune automated\n{}", many(5, 0))), 0, "five are not more than five");
-    assert_eq!(held(&format!("sync prune\n{}", many(6, 5))), 0, "a person asked for it");
+    assert_eq!(held(&format!("sync prune\n{}", many(6, 5))), 0, "a user requested it");
     assert_eq!(held(&format!("budget off\nsync prune automated\n{}", many(6, 5))), 0);
     let held_back = Fixture::parse(&format!("sync prune automated\n{}", many(6, 1))).print();
     expect![[r#"
         Sync 2: keep ConfigMap prod/kept0 (in sync) -> health
-        Sync 3: prune ConfigMap prod/old0 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
-        Sync 3: prune ConfigMap prod/old1 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
-        Sync 3: prune ConfigMap prod/old2 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
-        Sync 3: prune ConfigMap prod/old3 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
-        Sync 3: prune ConfigMap prod/old4 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
-        Sync 3: prune ConfigMap prod/old5 (left Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old0 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old1 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old2 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old3 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old4 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
+        Sync 3: prune ConfigMap prod/old5 (removed from Git, waits for confirmation: 6 of 7 objects would be deleted at once) -> -
     "#]]
     .assert_eq(&held_back);
 }
@@ -162,18 +162,18 @@ fn an_automated_sync_asks_before_it_deletes_data() {
     check(
         &format!("sync prune automated {facts}"),
         &expect![[r#"
-            Sync 0: prune ConfigMap prod/plain (left Git) -> deletion
+            Sync 0: prune ConfigMap prod/plain (removed from Git) -> deletion
             Sync 0: keep ConfigMap prod/keep (in sync) -> health
-            Sync 1: prune Namespace old (left Git, waits for confirmation: it holds data (claims)) -> -
-            Sync 1: prune PersistentVolumeClaim prod/data (left Git, waits for confirmation: it holds data (a volume)) -> -
-            Sync 1: prune apiextensions.k8s.io/CustomResourceDefinition widgets.example.com (left Git, waits for confirmation: it holds data (instances)) -> -
+            Sync 1: prune Namespace old (removed from Git, waits for confirmation: it holds data (claims)) -> -
+            Sync 1: prune PersistentVolumeClaim prod/data (removed from Git, waits for confirmation: it holds data (a volume)) -> -
+            Sync 1: prune apiextensions.k8s.io/CustomResourceDefinition widgets.example.com (removed from Git, waits for confirmation: it holds data (instances)) -> -
         "#]],
     );
     assert!(!Fixture::parse(&format!("sync prune {facts}")).print().contains("waits for confirmation"));
 }
 
 #[test]
-fn another_apps_object_is_left_alone_until_that_app_lets_go() {
+fn another_apps_object_is_kept_until_that_app_stops_rendering_it() {
     check(
         "
         drift ConfigMap theirs owner=other:shop

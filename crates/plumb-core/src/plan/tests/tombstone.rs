@@ -50,7 +50,7 @@ fn tombstone(live: Value) -> Tombstone {
 }
 
 #[test]
-fn what_the_cluster_made_of_an_object_does_not_keep_it_from_coming_back() {
+fn fields_set_by_the_cluster_do_not_prevent_a_restore() {
     // A Job's selector is made from its uid: another one's is refused.
     let job = tombstone(json!({
         "apiVersion": "batch/v1", "kind": "Job",

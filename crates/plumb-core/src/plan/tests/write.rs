@@ -59,7 +59,7 @@ fn what_is_in_sync_is_not_written_unless_an_option_asks() {
             Sync 0: apply ConfigMap prod/f (is being deleted) -> -
             Sync 0: recreate batch/Job prod/d (written on each sync) -> -
             Sync 0: keep batch/Job prod/e (in sync) -> -
-            Sync 0: skip batch/Job prod/g (in sync, ran and was collected as it asked) -> -
+            Sync 0: skip batch/Job prod/g (in sync, completed and was removed by its TTL) -> -
             Sync 0: create batch/Job prod/h (missing) -> -
         "#]],
     );

@@ -32,7 +32,7 @@ pub(super) fn cascade(
     let is_leaving = |live: &LiveFacts| live.manifest.is_terminating();
     if let Some((first, _)) = left.iter().find(|(_, live)| is_leaving(live)) {
         step.message = format!("waiting for deletion of {first}");
-        // A hook of a sync that never saw its end is held by our own finalizer.
+        // A hook whose end no sync recorded still has our own finalizer.
         for (key, live) in left.iter().filter(|(_, live)| is_leaving(live) && is_held_as_hook(live)) {
             let uid = live.manifest.uid().map(str::to_owned);
             step.commands.push(DeletionCommand::DeleteHook { key: (*key).clone(), uid });
@@ -59,7 +59,7 @@ pub(super) fn cascade(
         }
         step.commands.push(DeletionCommand::DeleteObject { key: (*key).clone(), uid, propagation });
     }
-    step.message = format!("deleting wave {}, {} objects are left", highest.0, left.len());
+    step.message = format!("deleting wave {}, {} objects left", highest.0, left.len());
     step
 }
 
@@ -93,7 +93,7 @@ fn why_kept(
         return Some("CRDs are never deleted with an app".to_owned());
     }
     if let Some(app) = &facts.also_rendered_by {
-        return Some(format!("app {app} renders it and takes it over"));
+        return Some(format!("app {app} renders it and takes ownership"));
     }
     if live.options.helm_keep {
         return Some("helm.sh/resource-policy: keep".to_owned());

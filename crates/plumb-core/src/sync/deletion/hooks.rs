@@ -7,7 +7,7 @@ use crate::object::ObjectKey;
 use crate::plan::{OperationMark, Payload, named};
 use crate::sync::{Observation, ObservedObject};
 
-/// The objects that the deletion's hooks run as, for whoever gathers the observations.
+/// The keys of the deletion's hook objects, for the caller that gathers the observations.
 pub fn hook_keys(hooks: &[DesiredHook], mark: &OperationMark) -> Vec<ObjectKey> {
     let phases = [HookPhase::PreDelete, HookPhase::PostDelete];
     let named = phases.iter().flat_map(|phase| {
@@ -29,7 +29,7 @@ fn hooks_of(
     deletion: &Deletion<'_>,
     phase: HookPhase,
 ) -> Result<Vec<(Wave, ObjectKey, DesiredHook)>, String> {
-    let hooks = deletion.hooks.map_err(|why| format!("the hooks are not known: {why}"))?;
+    let hooks = deletion.hooks.map_err(|why| format!("cannot determine the hooks: {why}"))?;
     let word = format!("{phase:?}").to_lowercase();
     let mut named: Vec<(Wave, ObjectKey, DesiredHook)> = hooks
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'
         current = Some(*wave);
         match deletion.observations.get(key) {
             None => waits.push(key),
-            // It ran in this deletion: nobody remembers runs of before.
+            // It ran in this deletion: earlier runs are not recorded.
             Some(Observation::Collected) => {}
             Some(Observation::Gone) => {
                 waits.push(key);
@@ -95,7 +95,7 @@ pub(super) fn run_hooks(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'
 }
 
 fn failure(phase: HookPhase, key: &ObjectKey, why: &str) -> String {
-    format!("{phase:?} hook {key} failed and is run again: {why}")
+    format!("{phase:?} hook {key} failed and will be retried: {why}")
 }
 
 enum HookState {
@@ -119,7 +119,7 @@ fn hook_state(live: &ObservedObject) -> HookState {
 /// Deletes the hooks' objects that ask for it, and waits until they are gone.
 pub(super) fn clean_up(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'static str) -> DeletionStep {
     let mut step = DeletionStep::default();
-    // Hooks that are not known any more cannot be cleaned up; that must not keep the app for ever.
+    // Unknown hooks cannot be cleaned up; that must not block the deletion of the app for ever.
     let hooks = hooks_of(deletion, phase).unwrap_or_default();
     for (_, key, hook) in &hooks {
         let wants = match deletion.observations.get(key) {
@@ -135,7 +135,7 @@ pub(super) fn clean_up(deletion: &Deletion<'_>, phase: HookPhase, finalizer: &'s
         };
         let (live, policy) = wants;
         if !hook.options.delete_policies.contains(&policy) {
-            step.kept.push((key.clone(), format!("its delete policy does not ask for it ({policy:?})")));
+            step.kept.push((key.clone(), format!("its delete policy does not apply ({policy:?})")));
             continue;
         }
         step.message = format!("waiting for deletion of hook {key}");

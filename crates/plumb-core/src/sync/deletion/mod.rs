@@ -1,7 +1,7 @@
-//! Deleting an app: hooks before, its objects from the last wave to the first, hooks after, then it may go.
+//! Deleting an app: `PreDelete` hooks, its objects from the last wave to the first, `PostDelete` hooks, finalizers.
 //!
-//! [`next`] keeps no state: it looks at the finalizers that are left and at what lives, and says what to do
-//! now. Call it again when something changed.
+//! [`next`] keeps no state: it derives the next step from the remaining finalizers and the live objects. Call
+//! it again when something changed.
 
 mod cascade;
 mod decide;

@@ -30,9 +30,9 @@ pub struct Deletion<'a> {
     pub options: &'a AppOptions,
     /// The Application itself: an app of apps may contain itself.
     pub itself: &'a ObjectKey,
-    /// When a person last approved deletions.
+    /// When a user last approved deletions.
     pub approved_at: Option<Timestamp>,
-    /// Is the destination cluster known? If not, nothing in it can be deleted, and the app may go.
+    /// Is the destination cluster known? If not, nothing in it can be deleted, and the app is removed.
     pub is_destination_known: bool,
 }
 
@@ -43,16 +43,16 @@ pub struct DeletionStep {
     pub commands: Vec<DeletionCommand>,
     /// To be removed from the Application now, in this order, after the commands.
     pub drop_finalizers: Vec<&'static str>,
-    /// What is waited for, in words.
+    /// What the deletion waits for.
     pub message: String,
-    /// Why it does not go on.
+    /// Why it cannot continue.
     pub error: Option<String>,
-    /// What failed before and is tried again now. The `DeletionError` condition says it until it went well: one that
-    /// comes and goes with every try is missed by whoever looks in between.
+    /// What failed before and is retried now. The `DeletionError` condition shows it until it succeeds: a condition that
+    /// comes and goes with every attempt is easily missed.
     pub earlier_error: Option<String>,
     /// Hooks that have failed now, and how.
     pub failed_hooks: Vec<(ObjectKey, String)>,
-    /// An object that a person has to confirm the deletion of first.
+    /// An object whose deletion a user has to confirm first.
     pub unconfirmed: Option<ObjectKey>,
     /// Objects that stay, each with its reason.
     pub kept: Vec<(ObjectKey, String)>,

@@ -143,13 +143,13 @@ fn waves_go_from_the_highest_down() {
     story.check(&expect![[r#"
         delete ConfigMap prod/b Foreground
         delete apps/Deployment prod/d Foreground
-        deleting wave 2, 4 objects are left
+        deleting wave 2, 4 objects left
         -
         delete ConfigMap prod/a Foreground
-        deleting wave 0, 2 objects are left
+        deleting wave 0, 2 objects left
         -
         delete ConfigMap prod/c Foreground
-        deleting wave -1, 1 objects are left
+        deleting wave -1, 1 objects left
         -
         drop resources-finalizer.argocd.argoproj.io
         -
@@ -173,7 +173,7 @@ fn a_wave_waits_until_the_one_above_is_gone() {
         waiting for deletion of ConfigMap prod/b
         -
         delete ConfigMap prod/a Background
-        deleting wave 0, 1 objects are left
+        deleting wave 0, 1 objects left
         -
         drop resources-finalizer.argocd.argoproj.io/background
         -
@@ -203,14 +203,14 @@ fn some_objects_stay() {
         delete batch/Job prod/hook Foreground
         keep ConfigMap prod/guarded: Delete=false
         keep ConfigMap prod/kept: helm.sh/resource-policy: keep
-        keep ConfigMap prod/moved: app shop renders it and takes it over
+        keep ConfigMap prod/moved: app shop renders it and takes ownership
         keep apiextensions.k8s.io/CustomResourceDefinition widgets.example.com: CRDs are never deleted with an app
         keep argoproj.io/Application prod/itself: it is the app itself
-        deleting wave 0, 2 objects are left
+        deleting wave 0, 2 objects left
         -
         keep ConfigMap prod/guarded: Delete=false
         keep ConfigMap prod/kept: helm.sh/resource-policy: keep
-        keep ConfigMap prod/moved: app shop renders it and takes it over
+        keep ConfigMap prod/moved: app shop renders it and takes ownership
         keep apiextensions.k8s.io/CustomResourceDefinition widgets.example.com: CRDs are never deleted with an app
         keep argoproj.io/Application prod/itself: it is the app itself
         drop resources-finalizer.argocd.argoproj.io
@@ -220,7 +220,7 @@ fn some_objects_stay() {
 }
 
 #[test]
-fn a_hook_whose_end_nobody_saw_does_not_keep_the_app() {
+fn a_hook_without_recorded_end_does_not_block_the_deletion() {
     let mut story = Story::new(
         &[CASCADE],
         "
@@ -232,7 +232,7 @@ fn a_hook_whose_end_nobody_saw_does_not_keep_the_app() {
     story.check(&expect![[r#"
         delete ConfigMap prod/a Foreground
         delete hook batch/Job prod/running
-        deleting wave 0, 2 objects are left
+        deleting wave 0, 2 objects left
         -
         drop resources-finalizer.argocd.argoproj.io
         -
@@ -251,7 +251,7 @@ fn a_hook_whose_end_nobody_saw_does_not_keep_the_app() {
         waiting for deletion of batch/Job prod/leaving
         -
         delete ConfigMap prod/a Foreground
-        deleting wave 0, 1 objects are left
+        deleting wave 0, 1 objects left
         -
         drop resources-finalizer.argocd.argoproj.io
         -
@@ -272,7 +272,7 @@ fn a_deletion_hook_that_was_collected_is_not_run_again() {
 }
 
 #[test]
-fn the_word_of_the_object_goes_before_that_of_the_app() {
+fn options_of_the_object_override_those_of_the_app() {
     let mut story = Story::new(
         &[CASCADE],
         "
@@ -285,7 +285,7 @@ fn the_word_of_the_object_goes_before_that_of_the_app() {
     story.check(&expect![[r#"
         delete ConfigMap prod/b Foreground
         keep ConfigMap prod/a: Delete=false
-        deleting wave 0, 1 objects are left
+        deleting wave 0, 1 objects left
         -
         keep ConfigMap prod/a: Delete=false
         drop resources-finalizer.argocd.argoproj.io
@@ -311,10 +311,10 @@ fn a_deletion_that_asks_for_confirmation_waits() {
         waiting for deletion confirmation of ConfigMap prod/a
         -
         delete ConfigMap prod/b Foreground
-        deleting wave 3, 2 objects are left
+        deleting wave 3, 2 objects left
         -
         delete ConfigMap prod/a Foreground
-        deleting wave 0, 1 objects are left
+        deleting wave 0, 1 objects left
         -
         drop resources-finalizer.argocd.argoproj.io
         -
@@ -351,14 +351,14 @@ fn hooks_run_before_and_after() {
         -
         delete hook batch/Job prod/pre
         waiting for completion of PreDelete hook batch/Job prod/pre
-        error: PreDelete hook batch/Job prod/pre failed and is run again: exit code 1
+        error: PreDelete hook batch/Job prod/pre failed and will be retried: exit code 1
         -
         create hook batch/Job prod/pre
         waiting for completion of PreDelete hook batch/Job prod/pre
-        error, from before: PreDelete hook batch/Job prod/pre failed and is run again: exit code 1
+        error, from before: PreDelete hook batch/Job prod/pre failed and will be retried: exit code 1
         -
         waiting for completion of PreDelete hook batch/Job prod/pre
-        error, from before: PreDelete hook batch/Job prod/pre failed and is run again: exit code 1
+        error, from before: PreDelete hook batch/Job prod/pre failed and will be retried: exit code 1
         -
         create hook batch/Job prod/pre2
         waiting for completion of PreDelete hook batch/Job prod/pre2
@@ -368,7 +368,7 @@ fn hooks_run_before_and_after() {
         drop pre-delete-finalizer.argocd.argoproj.io
         -
         delete ConfigMap prod/a Foreground
-        deleting wave 0, 1 objects are left
+        deleting wave 0, 1 objects left
         -
         drop resources-finalizer.argocd.argoproj.io
         -
@@ -380,10 +380,10 @@ fn hooks_run_before_and_after() {
         drop post-delete-finalizer.argocd.argoproj.io
         -
         delete hook batch/Job prod/pre
-        keep batch/Job prod/pre2: its delete policy does not ask for it (HookSucceeded)
+        keep batch/Job prod/pre2: its delete policy does not apply (HookSucceeded)
         waiting for deletion of hook batch/Job prod/pre
         -
-        keep batch/Job prod/pre2: its delete policy does not ask for it (HookSucceeded)
+        keep batch/Job prod/pre2: its delete policy does not apply (HookSucceeded)
         drop pre-delete-finalizer.argocd.argoproj.io/cleanup
         -
         delete hook batch/Job prod/post
@@ -404,7 +404,7 @@ fn hooks_that_are_not_known_stop_the_deletion_but_not_the_cleaning() {
     story.finalizers = vec![POST_DELETE_CLEANUP.to_owned()];
     story.run();
     story.check(&expect![[r#"
-        error: the hooks are not known: no such branch
+        error: cannot determine the hooks: no such branch
         -
         drop post-delete-finalizer.argocd.argoproj.io/cleanup
         -

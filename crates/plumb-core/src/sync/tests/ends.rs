@@ -42,7 +42,7 @@ fn a_timeout_stops_the_sync() {
           Running: waiting for healthy state of apps/Deployment/web: Progressing
         * wait 59
         * wait 1
-          Failed: Operation terminated: the sync timeout is over
+          Failed: Operation terminated: sync timeout exceeded
     "#]]
     .assert_eq(&out);
 }
@@ -251,7 +251,7 @@ fn results_have_the_words_of_the_contract() {
 }
 
 #[test]
-fn the_announced_wait_is_kept() {
+fn the_announced_wait_is_the_actual_wait() {
     use crate::app::{Backoff, RetryPolicy};
     let policy = RetryPolicy { limit: Some(2), backoff: Backoff::default(), refresh: true };
     let ended_at = time("2026-11-15T12:59:58Z");

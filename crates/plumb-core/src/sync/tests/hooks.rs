@@ -184,13 +184,13 @@ fn a_hook_that_is_gone_is_named() {
             * run
               Running: waiting for completion of hook batch/Job/pre: Progressing
             * Job/pre gone
-              Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: it is gone: it was deleted before its end was seen
+              Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: deleted before its result was seen
         "#]],
     );
 }
 
 #[test]
-fn a_hook_that_somebody_deletes_ends_the_sync_and_is_let_go() {
+fn a_hook_that_a_user_deletes_ends_the_sync_and_loses_its_finalizer() {
     check(
         "
         git Job pre hook=PreSync
@@ -210,7 +210,7 @@ fn a_hook_that_somebody_deletes_ends_the_sync_and_is_let_go() {
               > release PreSync Job/pre
               Running: one or more tasks are running
             * run
-              Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: somebody deleted it before it ended (at 2026-11-15T11:59:00Z)
+              Failed: one or more synchronization tasks completed unsuccessfully, reason: batch/Job prod/pre: deleted before it finished (at 2026-11-15T11:59:00Z)
         "#]],
     );
     // One that ended before it was collected did its work.

@@ -1,4 +1,4 @@
-//! The state machine, told as stories: lines of facts, lines of events, and what the machine did.
+//! Scripted tests of the state machine: lines of facts, lines of events, and what the machine did.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::health::HealthStatus;
 use crate::object::ObjectKey;
 use crate::plan::tests::fixture::key;
 
-/// Plays the events and prints after each line what the machine sent and how the operation stands.
+/// Plays the events and prints after each line what the machine sent and the phase of the operation.
 ///
 /// Events: `run` (carry out and answer everything until nothing is left), `one` (answer the first command),
 /// `Kind/name Healthy` (or another health), `Kind/name gone|deleted|stuck|held|paused|resumed`, `fail Kind/name`, `slow Kind/name`,

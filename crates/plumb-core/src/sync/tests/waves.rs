@@ -1,4 +1,4 @@
-//! Waves: who waits for whom, and what a failure stops.
+//! Waves: what each waits for, and what a failure stops.
 
 use expect_test::expect;
 

@@ -1,5 +1,5 @@
-//! A cluster in memory, for the tests of the state machine: it carries commands out, lets objects get well
-//! or ill, loses the engine at any moment, and keeps a log.
+//! A cluster in memory, for the tests of the state machine: it executes commands, changes the health of
+//! objects, crashes the engine at any moment, and keeps a log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::plan::tests::fixture::{Fixture, time};
 use crate::plan::{LiveFacts, NamespaceFacts, OPERATION_ANNOTATION, ObjectFacts, Owner, Plan, StepId};
 use crate::sync::*;
 
-/// Why a person holds an object.
+/// The reason of a pause.
 const PAUSED: &str = "until 13:00: migration";
 
 /// One object of the simulated cluster.
@@ -28,9 +28,9 @@ pub(super) struct SimObject {
     pub(super) in_sync: bool,
     pub(super) created: Timestamp,
     pub(super) trouble: Option<String>,
-    /// A finalizer of somebody else.
+    /// A finalizer of another controller.
     pub(super) held_by: Option<String>,
-    /// A person holds it.
+    /// It is paused.
     pub(super) paused: bool,
 }
 
@@ -143,7 +143,7 @@ impl World {
             let manifest = manifest.clone().edit_metadata(|metadata| {
                 metadata.insert("uid".to_owned(), json!(object.uid.to_string()));
                 metadata.insert("creationTimestamp".to_owned(), json!(object.created.to_string()));
-                // One that was made anew does not leave, even if the one before it did.
+                // A recreated object is not terminating, even if its predecessor was.
                 metadata.remove("deletionTimestamp");
                 if object.terminating {
                     metadata.insert("deletionTimestamp".to_owned(), json!(object.created.to_string()));
@@ -403,7 +403,7 @@ impl SimObject {
     }
 }
 
-/// Kinds that take a while to get well.
+/// Kinds that take a while to become healthy.
 pub(super) fn has_health(key: &ObjectKey) -> bool {
     matches!(key.kind.as_str(), "Deployment" | "Job" | "StatefulSet" | "CustomResourceDefinition")
 }

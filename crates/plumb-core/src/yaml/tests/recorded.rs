@@ -114,7 +114,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    #[expect(clippy::disallowed_methods, reason = "a test that needs Go is told where it is, and starts it")]
+    #[expect(clippy::disallowed_methods, reason = "the test starts the Go program that the variable names")]
     fn start() -> Option<Self> {
         let program = std::env::var("PLUMB_YAML_ORACLE").ok()?;
         let mut process = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -196,7 +196,7 @@ fn is_wanted(text: &str, answer: &Answer, difference: &str) -> bool {
 /// Random texts, read by both. Needs `PLUMB_YAML_ORACLE`, the path of a built `tools/yaml-oracle`;
 /// `PLUMB_YAML_TEXTS` says how many.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "whoever runs it by hand says for how long")]
+#[expect(clippy::disallowed_methods, reason = "a manual run sets its duration")]
 fn random_texts_are_read_alike() {
     const N_TEXTS: usize = 20_000;
     let n_texts =

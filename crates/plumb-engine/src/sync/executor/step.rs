@@ -399,7 +399,7 @@ impl Executor<'_> {
         let ownership = match (&knowledge.live, &knowledge.owner) {
             (None, _) => Ownership::Absent,
             (Some(_), Owner::ThisApp) => Ownership::Ours,
-            (Some(_), Owner::Nobody | Owner::Other { renders: false, .. }) => Ownership::Adopted,
+            (Some(_), Owner::NoApp | Owner::Other { renders: false, .. }) => Ownership::Adopted,
             (Some(_), Owner::Other { app, renders: true }) => Ownership::Foreign { owner: app.clone() },
         };
         WriteFacts {

@@ -142,7 +142,7 @@ fn is_a_hook(command: &Command) -> bool {
     matches!(command.verb, Verb::ApplyManifest { .. })
 }
 
-/// Who waits says for whom: an operation that runs while nothing is under way names what it needs.
+/// A running operation without commands in flight names what it waits for.
 fn judge_words(world: &World, transition: &Transition) -> Result<(), TestCaseError> {
     if transition.phase != OperationPhase::Running || transition.state.is_busy() {
         return Ok(());
@@ -173,7 +173,7 @@ fn judge_superseded(world: &World, transition: &Transition) -> Result<(), TestCa
     Ok(())
 }
 
-/// Was a step left out because a person holds its object?
+/// Was a step skipped because its object is paused?
 fn is_left_out(state: &SyncState, id: &StepId) -> bool {
     let result = state.results().iter().find(|result| result.id == *id);
     result.is_some_and(|result| result.message.starts_with("not applied: paused"))
@@ -202,9 +202,9 @@ pub(super) fn judge_end(world: &World, watcher: &Watcher) -> Result<(), TestCase
         }
         let ended = watcher.ended.contains(&(step.id.phase, step.id.key.clone()));
         prop_assert!(ended, "hook {} did not end", step.id);
-        // A server that refuses it again and again has the last word, and that is told.
+        // If the server refuses it every time, the message says so.
         let mut results = state.results().iter().filter(|result| result.id == step.id);
-        if results.any(|result| result.message.contains("not cleaned up: not now")) {
+        if results.any(|result| result.message.contains("cannot clean up: not now")) {
             continue;
         }
         let object = world.objects.get(&step.id.key);

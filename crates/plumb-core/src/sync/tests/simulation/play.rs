@@ -1,4 +1,4 @@
-//! Random syncs in a random world: objects get well or ill when they like, answers and watch events come in
+//! Random syncs in a random world: the health of objects changes at any time, answers and watch events come in
 //! any order, people and windows hold things up, Git moves on, and the engine is lost at any moment.
 
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ fn happen(world: &mut World, watcher: &mut Watcher, choice: u16, is_wild: bool) 
     Ok(())
 }
 
-/// The engine is lost. Commands on their way may or may not reach the server.
+/// The engine crashes. Commands in flight may or may not reach the server.
 fn crash(world: &mut World, watcher: &mut Watcher, pick: usize) -> Result<(), TestCaseError> {
     while !world.sent.is_empty() {
         if pick.wrapping_add(world.sent.len()).is_multiple_of(2) {
@@ -195,7 +195,7 @@ fn crash(world: &mut World, watcher: &mut Watcher, pick: usize) -> Result<(), Te
     Ok(())
 }
 
-/// An object gets well, or ill.
+/// An object becomes healthy or degraded.
 fn grow(world: &mut World, key: &ObjectKey, is_ill: bool) {
     let Some(object) = world.objects.get_mut(key) else { return };
     object.trouble = None;
@@ -209,7 +209,7 @@ fn grow(world: &mut World, key: &ObjectKey, is_ill: bool) {
     }
 }
 
-/// An object that is on its way cannot get on by itself.
+/// A progressing object gets a problem.
 fn suffer(world: &mut World, key: &ObjectKey, pick: usize) {
     let Some(object) = world.objects.get_mut(key) else { return };
     if object.health != Some(HealthStatus::Progressing) {
