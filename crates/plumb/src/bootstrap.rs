@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::context::{Context, gate};
 use crate::error::CommandError;
 
-/// What a laptop needs: CRDs, the namespace and the default project. What exists is left alone, apart from
-/// CRDs, which are brought up to date unless Argo CD installed them.
+/// Applies what a laptop needs: CRDs, the namespace and the default project. Existing objects are not changed, except
+/// plumb's own CRDs, which are updated.
 pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandError> {
     let client = context.client_of_all_kinds().await?;
     let mut missing = Vec::new();
@@ -17,60 +17,56 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
         let manifest = manifest(&object)?;
         let Some(key) = manifest.key() else { continue };
         let found =
-            client.get(&key).await.map_err(|error| CommandError::api(format!("look for {key}"), error))?;
+            client.get(&key).await.map_err(|error| CommandError::api(format!("read {key}"), error))?;
         let is_ours = key.name.ends_with(".plumb.dev");
         let is_there = found.is_some_and(|found| !is_ours || has_all(found.value(), &object));
         if !is_there {
             missing.push(object);
         }
     }
-    // What the engine says is in its log, in the form that was asked for.
+    // `plumb run` logs in the format that the user chose, so this must not print.
     let log = |key: &ObjectKey| tracing::info!(object = %key, "applied");
     apply_all(&client, &missing, log).await?;
     make_default_project(&client, context.namespace(), log).await?;
     wait_until_served(&client, &ObjectKey::new("plumb.dev", "DriftReport", None, "")).await
 }
 
-/// One that is there may permit less, and stays as it is.
+/// Creates the default project. An existing one is not changed: it may permit less.
 pub(crate) async fn make_default_project(
     client: &ClusterClient,
     namespace: &str,
-    tell: impl Fn(&ObjectKey),
+    report: impl Fn(&ObjectKey),
 ) -> Result<(), CommandError> {
     let project = install::default_project(namespace);
     let Some(key) = manifest(&project)?.key() else { return Ok(()) };
     wait_until_served(client, &key).await?;
-    let found =
-        client.get(&key).await.map_err(|error| CommandError::api(format!("look for {key}"), error))?;
+    let found = client.get(&key).await.map_err(|error| CommandError::api(format!("read {key}"), error))?;
     if found.is_none() {
-        apply_all(client, &[project], tell).await?;
+        apply_all(client, &[project], report).await?;
     }
     Ok(())
 }
 
-/// A CRD that was just applied is served a moment later.
+/// Waits for the API server to serve a kind: it takes a moment after its CRD was applied.
 async fn wait_until_served(client: &ClusterClient, key: &ObjectKey) -> Result<(), CommandError> {
     for _ in 0..100 {
         let catalog = client
             .discover()
             .await
-            .map_err(|error| CommandError::api("ask the API server what it serves", error))?;
+            .map_err(|error| CommandError::api("discover the kinds of the API server", error))?;
         if catalog.kind(&key.group_kind()).is_some() {
             return Ok(());
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    Err(CommandError::new(format!(
-        "{} is not served 10 s after its definition was applied",
-        key.group_kind()
-    ))
-    .hint("`kubectl get crd` shows the conditions of the definition"))
+    Err(CommandError::new(format!("{} is not served 10 s after its CRD was applied", key.group_kind()))
+        .hint("`kubectl get crd -o yaml` shows the conditions of the CRD"))
 }
 
 pub(crate) async fn apply_all(
     client: &ClusterClient,
     objects: &[Value],
-    tell: impl Fn(&ObjectKey),
+    report: impl Fn(&ObjectKey),
 ) -> Result<(), CommandError> {
     let gate = gate(client);
     let options = ApplyOptions {
@@ -87,11 +83,12 @@ pub(crate) async fn apply_all(
         gate.apply(&permit, &manifest, &options)
             .await
             .map_err(|error| CommandError::write(format!("apply {key}"), error))?;
-        tell(&key);
+        report(&key);
     }
     Ok(())
 }
 
 fn manifest(object: &Value) -> Result<Manifest, CommandError> {
-    Manifest::new(object.clone()).map_err(|error| CommandError::because("build what is installed", error))
+    Manifest::new(object.clone())
+        .map_err(|error| CommandError::because("build the objects to install", error))
 }

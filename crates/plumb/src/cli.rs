@@ -1,4 +1,4 @@
-//! The command line itself: names, options that all commands share, and which command runs.
+//! The command line: names, options that all commands share, and which command runs.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
     about,
     propagate_version = true,
     max_term_width = 100,
-    after_help = "plumb talks to the cluster of your kubeconfig. Exit codes: 0 done, 1 the answer is no \
-                  (something differs, a sync failed), 2 the command line was not understood, 20 trouble."
+    after_help = "plumb uses the cluster of your kubeconfig. Exit codes: 0 success, 1 the answer is no \
+                  (something differs, a sync failed), 2 invalid command line, 20 error."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// One variant per command; what it does is in the file of its name.
+/// One variant per command. Each is in the file of its name.
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(commands::run::Args),
@@ -79,9 +79,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are answers; the rest is talk. Both go where they belong.
+            // Help and version go to stdout, usage errors to stderr.
             let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Success };
-            // A reader that went away has read what it wanted.
+            // A closed pipe is not an error: the reader has what it wanted.
             let _ = error.print();
             return Ok(code);
         }
@@ -97,15 +97,15 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
         .build()
         .map_err(|error| CommandError::because("start the runtime", error))?;
     let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command)));
-    // A read of stdin or a name look-up that nobody waits for any more must not hold up the end. The workers are
-    // waited for: the process's end takes away what a connection that is being closed on another thread still uses
-    // (the cryptographic library's random numbers), and it would die of that.
-    runtime.shutdown_timeout(PATIENCE_WITH_THREADS);
+    // An abandoned read of stdin or name lookup must not delay the exit. But the workers need a moment to end: the
+    // exit of the process destroys the random number state of the TLS library, and a worker that is closing a
+    // connection at that moment would crash.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }
 
-/// Long for workers to end, short for a person.
-const PATIENCE_WITH_THREADS: Duration = Duration::from_millis(200);
+/// Long enough for workers to end, too short for a user to notice.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 async fn run(context: &Context, name: &'static str, command: Command) -> Result<ExitCode, CommandError> {
     match command {
@@ -128,7 +128,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
     }
 }
 
-/// The words of the command line. Called as argocd, those of `ARGOCD_OPTS` come first.
+/// The arguments of the command line. Called as argocd, those of `ARGOCD_OPTS` come first.
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if program_name(words.first()) == "argocd" && !words.is_empty() {
@@ -138,7 +138,7 @@ fn words() -> Vec<OsString> {
     words
 }
 
-/// Switches without a value: argocd takes `--prune=true` for `--prune`, and `--prune=false` for nothing.
+/// argocd accepts a value for a switch: `--prune=true` is `--prune`, and `--prune=false` is nothing.
 fn plain_switches(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
     let mut here = command;
     let mut plain = Vec::with_capacity(words.len());
@@ -171,7 +171,7 @@ fn plain_switches(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString
     plain
 }
 
-/// What this program is called in its own help: by the name of the link or copy that was started.
+/// The name of this program in its own help: the name of the link or copy that was started.
 fn program_name(first: Option<&OsString>) -> &'static str {
     let file = first.and_then(|word| std::path::Path::new(word).file_stem()?.to_str());
     match file {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid() {
         Cli::command().debug_assert();
     }
 
@@ -199,7 +199,7 @@ mod tests {
         };
         assert_eq!(plain("argocd app sync web --prune=true --dry-run=false"), "argocd app sync web --prune");
         assert_eq!(plain("argocd --core=true app list"), "argocd --core app list");
-        // Where a value is expected it is one, and so is what follows `--`.
+        // An option that takes a value keeps it, and so does everything after `--`.
         let kept = "argocd app set web --self-heal=false --ref=true --values x=true -- --prune=true";
         assert_eq!(plain(kept), kept);
         assert_eq!(plain("argocd app sync web --prune=perhaps"), "argocd app sync web --prune=perhaps");

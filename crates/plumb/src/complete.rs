@@ -11,11 +11,11 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::kinds;
 
-/// The variable by which a shell's script asks this program for candidates.
+/// The variable with which a completion script calls this program.
 pub(crate) const VARIABLE: &str = "PLUMB_COMPLETE";
 
-/// A name that takes longer is not worth waiting for.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A user who presses TAB does not wait longer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Completes the names of Applications.
 pub(crate) fn apps() -> ArgValueCompleter {
@@ -27,7 +27,7 @@ pub(crate) fn projects() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| names(typed, "AppProject"))
 }
 
-/// The names of a kind's objects that begin as typed. Whatever goes wrong, a shell's answer is "nothing known".
+/// The names of a kind's objects that begin as typed. Any error means no candidates.
 fn names(typed: &OsStr, kind: &str) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let Some(resource) = kinds::known().into_iter().find(|known| known.gvk.kind == kind) else {
@@ -36,13 +36,13 @@ fn names(typed: &OsStr, kind: &str) -> Vec<CompletionCandidate> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
     };
-    let found = runtime.block_on(async { tokio::time::timeout(PATIENCE, list(&resource)).await });
+    let found = runtime.block_on(async { tokio::time::timeout(TIMEOUT, list(&resource)).await });
     let names = found.ok().and_then(Result::ok).unwrap_or_default();
     names.into_iter().filter(|name| name.starts_with(typed)).map(CompletionCandidate::new).collect()
 }
 
 async fn list(resource: &Resource) -> Result<Vec<String>, CommandError> {
-    let context = asked_context();
+    let context = typed_context();
     let client = context.client().await?;
     let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
     let found = client
@@ -52,8 +52,8 @@ async fn list(resource: &Resource) -> Result<Vec<String>, CommandError> {
     Ok(found.iter().filter_map(|object| object.name().map(str::to_owned)).collect())
 }
 
-/// The options of the line that is being completed, as far as they are there yet.
-fn asked_context() -> Context {
+/// The connection options of the line that is being completed.
+fn typed_context() -> Context {
     #[derive(Debug, clap::Parser)]
     #[command(ignore_errors = true, disable_help_flag = true, disable_version_flag = true)]
     struct Line {

@@ -1,4 +1,4 @@
-//! The one place that reads the environment. Everything below gets values.
+//! The only module that reads environment variables. Everything else gets values.
 
 use std::path::PathBuf;
 
@@ -9,23 +9,23 @@ use crate::error::CommandError;
 /// Which cluster, and where in it.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConnectionArgs {
-    /// Path of the kubeconfig; default: $KUBECONFIG, then ~/.kube/config, then the pod's service account.
+    /// Path of the kubeconfig [default: $KUBECONFIG, then ~/.kube/config, then the pod's service account].
     #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig; default: its current one.
+    /// Context of the kubeconfig [default: its current context].
     #[arg(long, global = true, visible_alias = "kube-context", value_name = "NAME")]
     context: Option<String>,
     /// Namespace of Applications, projects and settings [default: argocd].
     ///
-    /// Where a command is about single objects (`app logs`, `app actions`, `app get-resource`, `cluster add` …)
-    /// it is the objects' namespace, as argocd has it; --control-namespace is then the other one.
+    /// For commands on single objects (`app logs`, `app actions`, `app get-resource`, `cluster add` …) it is the
+    /// namespace of the objects, as in argocd. Use --control-namespace for the control plane there.
     #[arg(long, short = 'n', global = true, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// Namespace of Applications, projects and settings, where --namespace means something else; default:
-    /// `$PLUMB_NAMESPACE`.
+    /// Namespace of Applications, projects and settings for commands where --namespace is the namespace of objects
+    /// [default: `$PLUMB_NAMESPACE`].
     #[arg(long, global = true, hide_short_help = true, value_name = "NAMESPACE")]
     control_namespace: Option<String>,
-    /// Accepted for scripts written for argocd: plumb always talks to the cluster itself.
+    /// Accepted for scripts written for argocd: plumb always uses the Kubernetes API.
     #[arg(long, global = true, hide = true)]
     core: bool,
 }
@@ -36,12 +36,12 @@ impl ConnectionArgs {
         self.control_namespace.clone().or_else(|| variable("PLUMB_NAMESPACE"))
     }
 
-    /// The kubeconfig that is meant, whether it is there or not.
+    /// The kubeconfig that the user named, whether it exists or not.
     fn kubeconfig(&self) -> Option<PathBuf> {
         self.kubeconfig.clone().or_else(|| variable("KUBECONFIG").map(PathBuf::from))
     }
 
-    /// Is there no kubeconfig, so that the pod's service account is used?
+    /// True without a kubeconfig: the pod's service account is used.
     pub(crate) fn is_in_cluster(&self) -> bool {
         self.path().is_none()
     }
@@ -54,34 +54,33 @@ impl ConnectionArgs {
     pub(crate) fn kubeconfig_path(&self) -> Result<PathBuf, CommandError> {
         let path = self.kubeconfig().or_else(|| Some(home()?.join(".kube/config")));
         path.ok_or_else(|| {
-            CommandError::new("there is no kubeconfig").hint("set KUBECONFIG, or pass --kubeconfig")
+            CommandError::new("no kubeconfig found").hint("set KUBECONFIG, or pass --kubeconfig")
         })
     }
 
-    /// Where the cluster is.
+    /// Address and credentials of the cluster.
     pub(crate) async fn connection(&self) -> Result<Connection, CommandError> {
         let Some(path) = self.path() else {
             return Connection::in_cluster().map_err(|error| {
-                CommandError::because("find a cluster", error).hint(
-                    "there is no kubeconfig: set KUBECONFIG, pass --kubeconfig, or run inside a cluster",
-                )
+                CommandError::because("find a cluster", error)
+                    .hint("no kubeconfig found: set KUBECONFIG, pass --kubeconfig, or run inside a cluster")
             });
         };
         Connection::from_kubeconfig(&path, self.context.as_deref()).await.map_err(|error| {
             CommandError::because(format!("read kubeconfig {}", path.display()), error)
-                .hint("`kubectl config view` shows whether it can be read; --context chooses another context")
+                .hint("check it with `kubectl config view`; --context selects another context")
         })
     }
 }
 
-/// The directory for everything that may be deleted at any time.
+/// The cache directory. Its content may be deleted at any time.
 pub(crate) fn default_cache_dir() -> PathBuf {
     let base = variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(home()?.join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
 /// The full path of a program that is named without one, as a shell would find it. Tools run with a cleared
-/// environment, so they are looked for here, once.
+/// environment, so PATH is searched here.
 pub(crate) fn find_program(program: PathBuf) -> PathBuf {
     if program.components().count() != 1 {
         return program;
@@ -96,13 +95,12 @@ pub(crate) fn jsonnet_command() -> Vec<PathBuf> {
     std::env::current_exe().map(|program| vec![program, PathBuf::from("jsonnet-worker")]).unwrap_or_default()
 }
 
-/// May output be coloured? (<https://no-color.org>)
+/// True if output may be coloured (<https://no-color.org>).
 pub(crate) fn colour_allowed() -> bool {
     variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")
 }
 
-/// `ARGOCD_OPTS`: options that argocd puts before those of the command line. Split at blanks; quotes keep
-/// blanks together.
+/// `ARGOCD_OPTS`: options that argocd puts before those of the command line. Split at blanks outside quotes.
 pub(crate) fn argocd_options() -> Vec<String> {
     split_words(&variable("ARGOCD_OPTS").unwrap_or_default())
 }
@@ -132,12 +130,12 @@ fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-/// Who asks, as far as the system knows.
+/// The name of the local user.
 pub(crate) fn user() -> String {
     variable("USER").unwrap_or_else(|| "plumb".to_owned())
 }
 
-/// What this process calls itself in the lease.
+/// The identity of this process in the lease.
 pub(crate) fn identity() -> String {
     let host =
         variable("HOSTNAME").or_else(|| std::fs::read_to_string("/etc/hostname").ok()).unwrap_or_default();
@@ -148,7 +146,7 @@ fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that the ban points to")]
+#[expect(clippy::disallowed_methods, reason = "the ban on env::var points to this module")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

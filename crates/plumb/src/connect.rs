@@ -1,4 +1,4 @@
-//! The way to the cluster that an app's objects are in.
+//! Clients of the clusters that apps are deployed to.
 
 use plumb_core::app::ClusterRef;
 use plumb_crd::Application;
@@ -6,9 +6,9 @@ use plumb_kube::ClusterClient;
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::secrets::clusters::{PATIENCE, Registered, registered};
+use crate::secrets::clusters::{Registered, TIMEOUT, registered};
 
-/// A client of the cluster that an app goes to, which has asked it for all its kinds.
+/// A client of the destination cluster of an app, with its discovered kinds.
 pub(crate) async fn cluster_of(
     context: &Context,
     home: &ClusterClient,
@@ -22,8 +22,8 @@ pub(crate) async fn cluster_of(
     reach(context, home, &cluster).await
 }
 
-/// A client of a cluster, which has asked it for all its kinds. Nothing but the very cluster will do: an object
-/// that is meant for another one must not be written into the cluster at hand.
+/// A client of a cluster, with its discovered kinds. It never falls back to another cluster: an object must not be
+/// written into the wrong one.
 pub(crate) async fn reach(
     context: &Context,
     home: &ClusterClient,
@@ -33,39 +33,39 @@ pub(crate) async fn reach(
         return Ok(home.clone());
     }
     let all = registered(context, home).await?;
-    let one = meant(&all, cluster)?;
+    let one = find(&all, cluster)?;
     let server = &one.cluster.server;
     if server == ClusterRef::IN_CLUSTER_SERVER {
         return Ok(home.clone());
     }
-    let away = |why: Box<dyn std::error::Error + Send + Sync>| {
+    let unreachable = |why: Box<dyn std::error::Error + Send + Sync>| {
         CommandError::because(format!("reach cluster {server}"), why)
-            .hint("`plumb cluster list` shows which clusters answer")
+            .hint("`plumb cluster list` shows which clusters can be reached")
     };
-    let client = one.connect().map_err(|why| away(why.into()))?;
-    match tokio::time::timeout(PATIENCE, client.discover()).await {
+    let client = one.connect().map_err(|why| unreachable(why.into()))?;
+    match tokio::time::timeout(TIMEOUT, client.discover()).await {
         Ok(Ok(_)) => Ok(client),
-        Ok(Err(error)) => Err(away(error.into())),
-        Err(_) => Err(away(format!("no answer within {} s", PATIENCE.as_secs()).into())),
+        Ok(Err(error)) => Err(unreachable(error.into())),
+        Err(_) => Err(unreachable(format!("no answer within {} s", TIMEOUT.as_secs()).into())),
     }
 }
 
-/// Which of the registered clusters is meant.
-fn meant<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
-    let (text, is_meant): (&str, fn(&Registered, &str) -> bool) = match cluster {
+/// The registered cluster with this name or address.
+fn find<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
+    let (text, matches): (&str, fn(&Registered, &str) -> bool) = match cluster {
         ClusterRef::Server(server) => (server, |one, server| one.cluster.server == server),
         ClusterRef::Name(name) => (name, |one, name| one.cluster.name == name),
     };
-    let found: Vec<&Registered> = all.iter().filter(|one| is_meant(one, text)).collect();
-    // Its Secret may call it something else; this name means it all the same.
+    let found: Vec<&Registered> = all.iter().filter(|one| matches(one, text)).collect();
+    // The name `in-cluster` works even if the Secret of that cluster has another name.
     let home = all.iter().find(|one| one.cluster.server == ClusterRef::IN_CLUSTER_SERVER);
     let first = found.first().copied().or(home.filter(|_| cluster.is_in_cluster())).ok_or_else(|| {
         CommandError::new(format!("cluster {text} is not registered"))
-            .hint("`plumb cluster list` shows the clusters, `plumb cluster add` registers one")
+            .hint("`plumb cluster list` lists the clusters, `plumb cluster add` registers one")
     })?;
     if found.iter().any(|one| one.cluster.server != first.cluster.server) {
-        return Err(CommandError::new(format!("cluster {text}: several clusters have this name"))
-            .hint("`plumb cluster list` shows them"));
+        return Err(CommandError::new(format!("cluster name {text} is ambiguous"))
+            .hint("several registered clusters have it: `plumb cluster list`"));
     }
     Ok(first)
 }
@@ -88,7 +88,7 @@ mod tests {
             cluster: ClusterSecret { name: name.to_owned(), server: server.to_owned(), ..home() },
             secret: None,
         });
-        let found = match meant(&all, cluster) {
+        let found = match find(&all, cluster) {
             Ok(one) => one.cluster.server.clone(),
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
         };
@@ -102,7 +102,7 @@ mod tests {
         check(&server("https://east"), "https://east");
         check(&name("east"), "https://east");
         check(&server("https://two"), "https://two");
-        check(&name("twin"), "error: cluster twin: several clusters have this name");
+        check(&name("twin"), "error: cluster name twin is ambiguous");
         check(&server("https://west"), "error: cluster https://west is not registered");
         check(&name("in-cluster"), ClusterRef::IN_CLUSTER_SERVER);
         check(&name("here"), ClusterRef::IN_CLUSTER_SERVER);

@@ -1,4 +1,4 @@
-//! What every command gets: which cluster, how to speak to it, how to speak to the user.
+//! The context of every command: the cluster, the namespace, the output; and the writes that commands share.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::error::CommandError;
 use crate::kinds;
 use crate::output::Output;
 
-/// The field manager of what people do at the command line, as argocd names it.
+/// The field manager of writes from the command line, as argocd names it.
 pub(crate) const FIELD_MANAGER: &str = "argocd";
 
-/// What every command gets.
+/// The context of a command.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// The options that all commands share.
@@ -25,7 +25,7 @@ pub(crate) struct Context {
     /// What `--namespace` means to the command.
     namespace_means: NamespaceMeans,
     namespace: String,
-    /// The way to the user.
+    /// Where the command prints.
     pub(crate) out: Output,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Context {
 pub(crate) enum NamespaceMeans {
     /// Where Applications, projects and settings are.
     ControlPlane,
-    /// Where the objects are that the command is about.
+    /// Where the objects of the command are.
     Objects,
 }
 
-/// Where Argo CD lives unless somebody chose another place.
+/// The default namespace of Argo CD.
 const CONTROL_PLANE: &str = "argocd";
 
 impl Context {
@@ -62,7 +62,7 @@ impl Context {
         &self.namespace
     }
 
-    /// The namespace of the objects that the command is about, if one was given.
+    /// The namespace of the objects of the command, if one was given.
     pub(crate) fn object_namespace(&self) -> Option<&str> {
         match self.namespace_means {
             NamespaceMeans::ControlPlane => None,
@@ -70,13 +70,12 @@ impl Context {
         }
     }
 
-    /// Where the cluster is.
+    /// Address and credentials of the cluster.
     pub(crate) async fn connect(&self) -> Result<Connection, CommandError> {
         self.connection.connection().await
     }
 
-    /// A client that knows the kinds that commands are about and asks nothing beforehand: the first request is
-    /// the command's own.
+    /// A client for the kinds in [`kinds`]. It needs no discovery: the first request is the command's own.
     pub(crate) async fn client(&self) -> Result<ClusterClient, CommandError> {
         let connection = self.connect().await?;
         let client =
@@ -85,7 +84,7 @@ impl Context {
         Ok(client)
     }
 
-    /// A client that has asked the cluster for all its kinds, for commands about any object.
+    /// A client with the discovered kinds of the cluster, for commands on any object.
     pub(crate) async fn client_of_all_kinds(&self) -> Result<ClusterClient, CommandError> {
         let connection = self.connect().await?;
         let server = connection.server();
@@ -94,7 +93,7 @@ impl Context {
         client
             .discover()
             .await
-            .map_err(|error| CommandError::api(format!("ask {server} what it serves"), error))?;
+            .map_err(|error| CommandError::api(format!("discover the kinds of {server}"), error))?;
         Ok(client)
     }
 
@@ -109,19 +108,19 @@ impl Context {
     }
 }
 
-/// Objects of a kind that could not be listed.
+/// The error for objects that cannot be listed.
 pub(crate) fn list_failed(gvk: &GroupVersionKind, error: ApiError) -> CommandError {
     let is_missing = error.is_not_found();
     CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error)
-        .hint_if(is_missing, "the cluster does not serve this kind: `plumb install --apply` brings it")
+        .hint_if(is_missing, "the cluster does not serve this kind: `plumb install --apply` installs its CRD")
 }
 
-/// The gate of a person at the command line: no lease is needed, every write names its object.
+/// The gate for writes from the command line. No lease is needed; every write names its object.
 pub(crate) fn gate(client: &ClusterClient) -> Gate {
     Gate::new(client.clone(), Fence::of_command(), None)
 }
 
-/// The identity of a target, whose version does not matter.
+/// The key of a target: its identity without the API version.
 pub(crate) fn key_of(target: &Target) -> ObjectKey {
     ObjectKey::new(
         target.gvk.group.clone(),
@@ -131,17 +130,17 @@ pub(crate) fn key_of(target: &Target) -> ObjectKey {
     )
 }
 
-/// Creates an object that a person asked for by name.
+/// Creates one object.
 pub(crate) async fn create(client: &ClusterClient, object: &Manifest) -> Result<Applied, CommandError> {
     let what = || format!("create {}", described(object));
-    let key = object.key().ok_or_else(|| CommandError::new(format!("{}: it has no name", what())))?;
+    let key = object.key().ok_or_else(|| CommandError::new(format!("cannot {}: it has no name", what())))?;
     gate(client)
         .create(&WritePermit::requested_by_user(key), object, FIELD_MANAGER)
         .await
         .map_err(|error| CommandError::write(what(), error))
 }
 
-/// Changes an object that a person asked for by name.
+/// Patches one object.
 pub(crate) async fn change(
     client: &ClusterClient,
     target: &Target,
@@ -156,7 +155,7 @@ pub(crate) async fn change(
         .map_err(|error| CommandError::write(format!("change {key}"), error))
 }
 
-/// Deletes the very object that was looked at.
+/// Deletes the object with this uid.
 pub(crate) async fn delete(
     client: &ClusterClient,
     object: &Manifest,
@@ -164,7 +163,7 @@ pub(crate) async fn delete(
 ) -> Result<(), CommandError> {
     let what = || format!("delete {}", described(object));
     let (Some(key), Some(target)) = (object.key(), Target::of(object)) else {
-        return Err(CommandError::new(format!("{}: it has no name", what())));
+        return Err(CommandError::new(format!("cannot {}: it has no name", what())));
     };
     let permit = DeletePermit::requested_by_user(key, object.uid().unwrap_or_default());
     gate(client)
@@ -174,13 +173,13 @@ pub(crate) async fn delete(
         .map_err(|error| CommandError::write(what(), error))
 }
 
-/// How objects without children are deleted: they are gone when the command says so. Waiting for children would
-/// leave them there until the garbage collector has looked.
-pub(crate) fn at_once() -> DeleteOptions {
+/// Options for objects without children. With foreground propagation they would exist until the garbage collector has
+/// looked for children; with background propagation they are gone when the command returns.
+pub(crate) fn without_children() -> DeleteOptions {
     DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() }
 }
 
-/// A time limit in seconds, of which 0 is none.
+/// A timeout in seconds; 0 is none.
 pub(crate) fn limit(seconds: u64) -> Duration {
     if seconds == 0 { Duration::MAX } else { Duration::from_secs(seconds) }
 }

@@ -1,4 +1,4 @@
-//! What a command says when it cannot do its work.
+//! The error of a command.
 
 use std::error::Error;
 use std::fmt::{self, Display};
@@ -8,7 +8,7 @@ use plumb_kube::{ApiError, WriteError};
 
 use crate::exit::ExitCode;
 
-/// A command that failed: what was being done, why it failed, what to do next.
+/// A command that failed: what cannot be done, why, and what to do next.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     /// What is wrong, as a lowercase fragment that names the thing.
@@ -34,31 +34,31 @@ impl CommandError {
         }
     }
 
-    /// A command line that asks for what cannot be done.
+    /// An invalid command line.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { code: ExitCode::Usage, ..Self::new(what) }
     }
 
-    /// A flag of argocd's that would do nothing here.
+    /// A flag that is refused.
     pub(crate) fn refused_flag(flag: &str, why: &str) -> Self {
         Self::usage(format!("{flag} is not accepted: {why}"))
     }
 
-    /// A request that the API server did not answer as hoped, with what to do about it.
+    /// A failed request to the API server, with a hint for the usual causes.
     pub(crate) fn api(what: impl Display, error: ApiError) -> Self {
         let hint = match &error {
             error if error.code() == Some(401) => {
-                "the cluster does not know who you are: log in again; `kubectl auth whoami` tells"
+                "the cluster does not accept your credentials: log in again; `kubectl auth whoami` shows who you are"
             }
             error if error.is_forbidden() => {
-                "your user may not do this: `kubectl auth can-i --list --namespace NAMESPACE` shows what it may"
+                "your user is not allowed to do this: `kubectl auth can-i --list --namespace NAMESPACE` shows what is allowed"
             }
             ApiError::Unreachable { .. } | ApiError::TimedOut { .. } => {
-                "is the cluster up? `kubectl get --raw /readyz` tells; --kubeconfig and --context choose another"
+                "is the cluster up? check with `kubectl get --raw /readyz`; --kubeconfig and --context select another one"
             }
-            error if error.is_unavailable() => "the API server has trouble of its own; try again",
+            error if error.is_unavailable() => "the API server is not available; try again",
             ApiError::UnknownKind { .. } => {
-                "is plumb installed there? `plumb install --apply` brings its kinds"
+                "is plumb installed in this cluster? `plumb install --apply` installs its CRDs"
             }
             _ => "",
         };
@@ -66,7 +66,7 @@ impl CommandError {
         if hint.is_empty() { failed } else { failed.hint(hint) }
     }
 
-    /// A write that did not happen.
+    /// A write that the gate or the API server refused.
     pub(crate) fn write(what: impl Display, error: WriteError) -> Self {
         match error {
             WriteError::Api(error) => Self::api(what, error),
@@ -81,13 +81,13 @@ impl CommandError {
         self
     }
 
-    /// Adds a line on what to do next, if it fits.
+    /// Adds a line on what to do next, if the condition holds.
     #[must_use]
-    pub(crate) fn hint_if(self, fits: bool, hint: &str) -> Self {
-        if fits { self.hint(hint) } else { self }
+    pub(crate) fn hint_if(self, condition: bool, hint: &str) -> Self {
+        if condition { self.hint(hint) } else { self }
     }
 
-    /// Ends the program with another code than [`ExitCode::Error`].
+    /// Sets another exit code than [`ExitCode::Error`].
     #[must_use]
     pub(crate) fn exit(mut self, code: ExitCode) -> Self {
         self.code = code;
@@ -99,7 +99,7 @@ impl CommandError {
         with_causes(self.what.clone(), self.source.as_deref().map(|source| source as &dyn Error))
     }
 
-    /// The code to end with.
+    /// The exit code.
     pub(crate) fn code(&self) -> ExitCode {
         self.code
     }

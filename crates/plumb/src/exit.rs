@@ -1,17 +1,17 @@
-//! Every exit code, in one place. `docs/exit-codes.md` is this table with its reasons.
+//! Every exit code. `docs/exit-codes.md` explains them to users.
 
 use std::process;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCode {
-    /// Done; for `diff`: no difference that counts.
+    /// Success; for `diff`: no difference that counts.
     Success,
-    /// The command ran, and its answer is "no": something differs, a sync did not succeed, a person said no.
+    /// The command ran, and its answer is "no": something differs, a sync failed, the user answered no.
     No,
-    /// The command line was not understood, or asks for what cannot be done.
+    /// The command line is invalid.
     Usage,
-    /// Something went wrong: no connection, no permission, no such app, a time limit.
+    /// The command could not complete: no connection, no permission, no such app, a timeout.
     Error,
     /// The "no" of `app diff --diff-exit-code N`.
     AppSelection(u8),

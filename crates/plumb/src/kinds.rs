@@ -1,4 +1,4 @@
-//! The kinds that commands are about, so that nobody has to ask the cluster for them.
+//! The kinds that most commands use. With them a command needs no discovery requests.
 
 use plumb_core::object::GroupVersionKind;
 use plumb_crd::{AppProject, Application, DriftReport};
@@ -22,7 +22,7 @@ const KNOWN: [(&str, &str, &str, bool); 14] = [
     ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
 ];
 
-/// All of them, as a client wants them.
+/// All of them, for [`plumb_kube::ClusterClient::assume_kinds`].
 pub(crate) fn known() -> Vec<Resource> {
     let resource = |(api_version, kind, plural, namespaced): (&str, &str, &str, bool)| Resource {
         gvk: GroupVersionKind::from_api_version(api_version, kind),
@@ -57,7 +57,7 @@ pub(crate) fn config_map() -> GroupVersionKind {
     GroupVersionKind::from_api_version("v1", "ConfigMap")
 }
 
-/// A kind in a sentence about several of its objects.
+/// The plural of a kind, for messages.
 pub(crate) fn plural(kind: &str) -> String {
     KNOWN
         .iter()

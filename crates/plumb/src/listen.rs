@@ -1,4 +1,4 @@
-//! Where `plumb run` answers HTTP requests.
+//! The addresses that `plumb run` serves HTTP on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use crate::error::CommandError;
 
-/// What the command line says about one listener.
+/// The address of one listener, from the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Off,
@@ -27,17 +27,17 @@ impl FromStr for Address {
     }
 }
 
-/// Where this process runs, which decides who may reach it.
+/// Where this process runs. It decides the default addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In a pod: other pods come in, and a port that is taken is a mistake.
+pub(crate) enum RunsIn {
+    /// In a pod: serves on all interfaces, and a port in use is an error.
     Cluster,
-    /// On somebody's machine: nobody else comes in, and another plumb may have the port.
+    /// On a user's machine: serves on loopback only, and another plumb may use the port.
     Laptop,
 }
 
-/// One listener.
-pub(crate) struct Wanted {
+/// One listener to bind.
+pub(crate) struct ListenerArgs {
     pub(crate) side: Side,
     /// The flag, for messages.
     pub(crate) flag: &'static str,
@@ -45,17 +45,17 @@ pub(crate) struct Wanted {
     pub(crate) port: u16,
 }
 
-impl Wanted {
-    /// Binds. An address that was asked for must be free; the usual one, on a laptop, may be another plumb's:
-    /// then this one does without, and says so.
-    pub(crate) async fn bind(&self, place: Place) -> Result<Option<Listener>, CommandError> {
+impl ListenerArgs {
+    /// Binds the address. An address from the command line must be free. The default one on a laptop may be in use by
+    /// another plumb: then a warning is logged and nothing is served.
+    pub(crate) async fn bind(&self, place: RunsIn) -> Result<Option<Listener>, CommandError> {
         let bound = match (self.asked, place) {
             (Some(Address::Off), _) => return Ok(None),
             (Some(Address::At(address)), _) => Listener::bind(address, self.side).await,
-            (None, Place::Laptop) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
-            (None, Place::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()).await {
+            (None, RunsIn::Laptop) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
+            (None, RunsIn::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()).await {
                 Ok(listener) => Ok(listener),
-                // A node without IPv6.
+                // The node has no IPv6.
                 Err(_) => self.bind_to(Ipv4Addr::UNSPECIFIED.into()).await,
             },
         };
@@ -65,7 +65,7 @@ impl Wanted {
                 info!(side = self.name(), address, "listening");
                 Ok(Some(listener))
             }
-            Err(error) if self.asked.is_none() && place == Place::Laptop => {
+            Err(error) if self.asked.is_none() && place == RunsIn::Laptop => {
                 warn!(
                     error = error_chain(&error),
                     "{} are not served, perhaps because another plumb runs: {flag}=127.0.0.1:0 takes any free port, \
@@ -96,8 +96,8 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    fn wanted(asked: Option<Address>, port: u16) -> Wanted {
-        Wanted { side: Side::Inside, flag: "--metrics-address", asked, port }
+    fn wanted(asked: Option<Address>, port: u16) -> ListenerArgs {
+        ListenerArgs { side: Side::Inside, flag: "--metrics-address", asked, port }
     }
 
     #[test]
@@ -110,12 +110,12 @@ mod tests {
     #[tokio::test]
     async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
         let any = Address::At(([127, 0, 0, 1], 0).into());
-        let first = wanted(Some(any), 0).bind(Place::Laptop).await.unwrap().unwrap();
+        let first = wanted(Some(any), 0).bind(RunsIn::Laptop).await.unwrap().unwrap();
         let taken = first.address().unwrap();
-        assert!(wanted(None, taken.port()).bind(Place::Laptop).await.unwrap().is_none());
-        let error = wanted(Some(Address::At(taken)), 0).bind(Place::Laptop).await.err().unwrap();
+        assert!(wanted(None, taken.port()).bind(RunsIn::Laptop).await.unwrap().is_none());
+        let error = wanted(Some(Address::At(taken)), 0).bind(RunsIn::Laptop).await.err().unwrap();
         let error = error.to_string();
         assert!(error.contains(&taken.to_string()) && error.contains("--metrics-address"), "{error}");
-        assert!(wanted(Some(Address::Off), 0).bind(Place::Cluster).await.unwrap().is_none());
+        assert!(wanted(Some(Address::Off), 0).bind(RunsIn::Cluster).await.unwrap().is_none());
     }
 }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     match output::finish() {
         Ok(()) => code.into(),
         Err(error) => {
-            output::note(&format!("error: write the answer to stdout: {error}"));
+            output::note(&format!("error: cannot write to stdout: {error}"));
             exit::ExitCode::Error.into()
         }
     }

@@ -1,4 +1,4 @@
-//! Data to stdout, talk to stderr. A reader that went away (`| head`) is no error.
+//! Data goes to stdout, everything else to stderr. A reader that closes its end (`| head`) is not an error.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -10,12 +10,12 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::error::CommandError;
 
-/// Did the reader of stdout go away?
+/// True once the reader of stdout has closed its end.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
-/// The first other trouble with stdout: a full disk, say.
-static TROUBLE: Mutex<Option<io::Error>> = Mutex::new(None);
+/// The first other error of stdout, such as a full disk.
+static STDOUT_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// How a command speaks. Colour is for terminals, and not where `NO_COLOR` is set.
+/// Where a command prints. Colour is for terminals, unless `NO_COLOR` is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     colour: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Output {
 pub(crate) enum Format {
     /// A table with all columns.
     Wide,
-    /// Names only, one a line.
+    /// Names only, one per line.
     Name,
     /// JSON, as the cluster holds it.
     Json,
@@ -35,40 +35,39 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// The colours that words get on a terminal.
+/// The colour of a status on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// All is well.
+    /// Good.
     Green,
-    /// Under way, or worth a look.
+    /// In progress, or needs attention.
     Yellow,
-    /// Something is wrong.
+    /// Bad.
     Red,
 }
 
 impl Output {
-    /// For this process's stdout. `colour_allowed` is what `NO_COLOR` leaves.
+    /// For the stdout of this process. `colour_allowed` is false with `NO_COLOR`.
     pub(crate) fn of_process(colour_allowed: bool) -> Self {
         let terminal = io::stdout().is_terminal();
         Self { colour: terminal && colour_allowed, terminal }
     }
 
-    /// Is somebody watching?
+    /// True if stdout is a terminal.
     pub(crate) fn is_terminal(self) -> bool {
         self.terminal
     }
 
     /// Rows and columns of the terminal.
-    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn size(self) -> (usize, usize) {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-        // Some terminals do not know their size and say 0.
+        // Some terminals report a size of 0.
         let known = |n: Option<u16>, usual: usize| n.map(usize::from).filter(|n| *n > 0).unwrap_or(usual);
         (known(size.map(|size| size.ws_row), 24), known(size.map(|size| size.ws_col), 80))
     }
 
-    /// Lines that are drawn on a terminal: none is wider than it is, and the words that say how things are have
-    /// their colour.
+    /// Lines as they are drawn on a terminal: cut to its width, with coloured statuses.
     pub(crate) fn drawn(self, lines: &[String]) -> String {
         let (_, width) = self.size();
         let cut: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
@@ -76,42 +75,42 @@ impl Output {
         if self.colour { coloured(&text) } else { text }
     }
 
-    /// One line (or several) of the command's answer.
-    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    /// Prints one line (or several) to stdout.
+    #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn print(self, line: &str) {
         put(&format!("{line}\n"));
     }
 
-    /// A part of the command's answer, as it stands.
-    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    /// Prints a text to stdout without a line break.
+    #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn print_raw(self, text: &str) {
         put(text);
     }
 
-    /// One line for the person in front of it.
-    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    /// Prints one line to stderr.
+    #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn note(self, line: &str) {
         note(line);
     }
 
-    /// Has the reader of the answer gone away? What goes on for ever ends then.
-    #[expect(clippy::unused_self, reason = "commands speak through what they were given")]
+    /// True once the reader of stdout has closed its end: commands that follow something end then.
+    #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn is_reader_gone(self) -> bool {
         READER_GONE.load(Ordering::Relaxed)
     }
 
-    /// A table with aligned columns, the words that say how things are in colour.
+    /// Prints a table with aligned columns and coloured statuses.
     pub(crate) fn table(self, header: &[&str], rows: &[Vec<String>]) {
         let text = table(header, rows);
         self.print(&if self.colour { coloured(&text) } else { text });
     }
 
-    /// A text in colour, if colour is wanted.
+    /// A text in colour, if stdout shows colours.
     pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         if self.colour { format!("{}{text}\x1b[0m", code(colour)) } else { text.to_owned() }
     }
 
-    /// One object, as JSON or YAML.
+    /// Prints one object as JSON or YAML.
     pub(crate) fn object(self, format: Format, object: &Value) -> Result<(), CommandError> {
         match format {
             Format::Yaml => self.print_raw(&plumb_crd::yaml::to_yaml(object)),
@@ -125,17 +124,16 @@ impl Output {
     }
 }
 
-/// Ends the answer: what is still held back goes out now. Fails if a part of it could not be written, unless
-/// nobody was there to read it.
+/// Flushes stdout. Fails if a part of the output could not be written, unless the reader had closed its end.
 pub(crate) fn finish() -> io::Result<()> {
     record(io::stdout().lock().flush());
-    let trouble = TROUBLE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    trouble.map_or(Ok(()), Err)
+    let error = STDOUT_ERROR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.map_or(Ok(()), Err)
 }
 
-/// One line for the person in front of it.
+/// Prints one line to stderr.
 pub(crate) fn note(line: &str) {
-    // Nobody is left to tell if this fails.
+    // An error here cannot be reported anywhere.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
@@ -152,7 +150,7 @@ fn record(result: io::Result<()>) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => READER_GONE.store(true, Ordering::Relaxed),
         Err(error) => {
-            TROUBLE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            STDOUT_ERROR.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
     }
 }
@@ -199,7 +197,7 @@ fn code(colour: Colour) -> &'static str {
     }
 }
 
-/// The colour of a word that says how something is.
+/// The colour of a status.
 pub(crate) fn colour_of(word: &str) -> Option<Colour> {
     match word {
         "Synced" | "Healthy" | "Succeeded" | "Successful" => Some(Colour::Green),
@@ -213,7 +211,7 @@ pub(crate) fn colour_of(word: &str) -> Option<Colour> {
     }
 }
 
-/// The same table with its words in colour. Done last, so that no escape counts for a column's width.
+/// The same text with coloured statuses. Done last, so that no escape sequence counts for the width of a column.
 fn coloured(text: &str) -> String {
     let mut painted = String::with_capacity(text.len() + text.len() / 4);
     for piece in text.split_inclusive([' ', '\n']) {
@@ -231,7 +229,7 @@ fn coloured(text: &str) -> String {
     painted
 }
 
-/// As much of a line as fits.
+/// A line cut to a width.
 fn cut(line: &str, width: usize) -> String {
     if line.width() <= width {
         return line.to_owned();
@@ -247,8 +245,8 @@ fn cut(line: &str, width: usize) -> String {
     text
 }
 
-/// A table that is shown again when something changed. On a terminal the whole of it is drawn anew, as much as
-/// fits; elsewhere the rows that changed are added, as `kubectl get --watch` does.
+/// A table that is shown again after a change. On a terminal it is redrawn, cut to the height of the terminal;
+/// elsewhere the changed rows are added, as `kubectl get --watch` does.
 #[derive(Debug)]
 pub(crate) struct LiveTable {
     out: Output,
@@ -257,7 +255,7 @@ pub(crate) struct LiveTable {
 }
 
 impl LiveTable {
-    /// An empty one.
+    /// An empty table.
     pub(crate) fn new(out: Output) -> Self {
         Self { out, shown: HashSet::new(), begun: false }
     }
@@ -267,7 +265,7 @@ impl LiveTable {
         if self.out.terminal {
             let (height, _) = self.out.size();
             let mut lines: Vec<String> = table(header, rows).lines().map(str::to_owned).collect();
-            // The cursor needs a line, too.
+            // One line is left for the cursor.
             let room = height.saturating_sub(1).max(2);
             if lines.len() > room {
                 let hidden = lines.len() - (room - 1);
@@ -278,7 +276,7 @@ impl LiveTable {
             return;
         }
         if self.begun {
-            // The widths of the whole table keep later lines below earlier ones.
+            // With the widths of the whole table, later rows line up with earlier ones.
             let whole = table(header, rows);
             for (line, row) in whole.lines().skip(1).zip(rows) {
                 if !self.shown.contains(row) {

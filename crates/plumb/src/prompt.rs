@@ -1,19 +1,19 @@
-//! Asking a person before something goes that does not come back by itself.
+//! Asking the user to confirm a deletion.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use crate::error::CommandError;
 
-/// Asks on stderr and reads the answer from stdin. No answer is a no.
+/// Asks on stderr and reads the answer from stdin. End of input means no.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut stderr = std::io::stderr().lock();
-    // The answer decides; whether the question was seen does not.
+    // A question that cannot be printed is not an error; the answer decides.
     let _ = write!(stderr, "{question} [y/n] ");
     let _ = stderr.flush();
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     let read = read.map_err(|error| CommandError::because("read the answer", error))?;
-    // On a terminal the answer ends the line; what is piped in shows nothing.
+    // On a terminal the answer ends the line; piped input does not show.
     if read == 0 || !std::io::stdin().is_terminal() {
         let _ = writeln!(stderr);
     }

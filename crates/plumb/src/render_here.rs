@@ -1,4 +1,4 @@
-//! Rendering and judging an app here, in place of asking what the engine found.
+//! Rendering and comparing an app on this machine, instead of reading what the engine found.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use crate::error::CommandError;
 use crate::select::revisions::revisions_of;
 use crate::view::describe;
 
-/// The programs that render.
+/// The programs that render, and their cache.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Rendering")]
 pub(crate) struct RenderArgs {
-    /// Directory for mirrors and rendered manifests; it may be deleted at any time.
+    /// Directory for Git mirrors and rendered manifests. It may be deleted at any time.
     #[arg(long, value_name = "DIRECTORY")]
     cache_dir: Option<PathBuf>,
     /// The helm program.
@@ -26,13 +26,13 @@ pub(crate) struct RenderArgs {
     kustomize: PathBuf,
 }
 
-/// Other than what the app follows.
+/// Render another revision than the one that the app tracks.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RevisionOverride {
-    /// At this revision of the app's source.
+    /// Use this revision of the app's source.
     #[arg(long)]
     pub(crate) revision: Option<String>,
-    /// At these revisions of the sources of --source-positions or --source-names.
+    /// Use these revisions for the sources of --source-positions or --source-names.
     #[arg(long, value_name = "REVISION")]
     pub(crate) revisions: Vec<String>,
     /// The sources that --revisions are for, counted from 1.
@@ -41,23 +41,23 @@ pub(crate) struct RevisionOverride {
     /// The sources that --revisions are for, by name.
     #[arg(long, value_name = "NAME", conflicts_with = "source_positions")]
     pub(crate) source_names: Vec<String>,
-    /// From this directory of a checkout.
+    /// Use this directory of a checkout.
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["revision", "revisions"])]
     pub(crate) local: Option<PathBuf>,
-    /// The root of the checkout; found by its `.git` unless given.
+    /// Root of the checkout [default: the directory with `.git`].
     #[arg(long, value_name = "DIRECTORY", requires = "local")]
     pub(crate) local_repo_root: Option<PathBuf>,
 }
 
 impl RevisionOverride {
-    /// Was anything of it given?
+    /// True if any of these flags was given.
     pub(crate) fn is_given(&self) -> bool {
         self.revision.is_some() || !self.revisions.is_empty() || self.local.is_some()
     }
 }
 
 impl RenderArgs {
-    /// A place to look at apps from.
+    /// Connects and prepares the renderers.
     pub(crate) async fn open(&self, context: &Context) -> Result<Desk, CommandError> {
         let options = DeskOptions {
             namespace: context.namespace().to_owned(),
@@ -74,7 +74,7 @@ impl RenderArgs {
     }
 }
 
-/// What the app's sources ask for, there or revision_override.
+/// Renders the app at the revision that it tracks, or at the given one.
 pub(crate) async fn gather(
     desk: &Desk,
     application: &Application,
@@ -82,13 +82,12 @@ pub(crate) async fn gather(
 ) -> Result<Sheet, CommandError> {
     let name = &application.metadata.name;
     let failed = |error: plumb_engine::DeskError| {
-        CommandError::because(format!("render {name}"), error).hint(
-            "repositories are read from this machine, with the credentials that are registered for them",
-        )
+        CommandError::because(format!("render {name}"), error)
+            .hint("repositories are read from this machine, with their registered credentials")
     };
     if let Some(directory) = &revision_override.local {
         if !application.spec.sources.is_empty() {
-            return Err(CommandError::usage("--local is for apps with one source"));
+            return Err(CommandError::usage("--local works only for apps with one source"));
         }
         let (root, path) = checkout(directory, revision_override.local_repo_root.as_deref())?;
         return desk
@@ -101,7 +100,7 @@ pub(crate) async fn gather(
     desk.gather(application, &wanted).await.map_err(failed)
 }
 
-/// The revisions, one per source; none: what the app follows.
+/// The given revisions, one per source; empty if none was given.
 fn revisions(
     application: &Application,
     revision_override: &RevisionOverride,
@@ -109,7 +108,7 @@ fn revisions(
     let sources = describe::sources(application);
     if let Some(revision) = &revision_override.revision {
         if sources.len() > 1 {
-            return Err(CommandError::usage("--revision is for apps with one source")
+            return Err(CommandError::usage("--revision works only for apps with one source")
                 .hint("use --revisions with --source-positions or --source-names"));
         }
         return Ok(vec![revision.clone()]);
@@ -125,8 +124,7 @@ fn revisions(
 /// The root of a checkout, and the directory in it.
 fn checkout(directory: &Path, root: Option<&Path>) -> Result<(PathBuf, String), CommandError> {
     let real = |path: &Path| {
-        path.canonicalize()
-            .map_err(|error| CommandError::because(format!("look into {}", path.display()), error))
+        path.canonicalize().map_err(|error| CommandError::because(format!("open {}", path.display()), error))
     };
     let directory = real(directory)?;
     let root = match root {

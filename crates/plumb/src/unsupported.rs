@@ -4,14 +4,14 @@ use std::ffi::OsString;
 
 use crate::error::CommandError;
 
-/// A command that does not exist here, with whatever follows it.
+/// The arguments of an unsupported command, which are ignored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rest {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _rest: Vec<OsString>,
 }
 
-/// argocd's commands that plumb does not have.
+/// argocd's commands that plumb does not have. Hidden from help.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum UnsupportedCommand {
     #[command(hide = true, disable_help_flag = true)]
@@ -39,13 +39,13 @@ pub(crate) enum UnsupportedCommand {
 }
 
 impl UnsupportedCommand {
-    /// Says why there is no such command, and what to do.
+    /// The error: why plumb does not have the command, and what to use instead.
     pub(crate) fn refuse(&self) -> CommandError {
         const LOGIN: (&str, &str) = (
-            "plumb talks to the cluster of your kubeconfig, as you: there is nothing to log in to",
-            "`kubectl auth whoami` says who you are; --kubeconfig and --context choose another cluster",
+            "plumb uses the cluster and the user of your kubeconfig, so no login is needed",
+            "`kubectl auth whoami` shows who you are; --kubeconfig and --context select another cluster",
         );
-        const SECRETS: &str = "they are read from the same Secrets and ConfigMaps as Argo CD's";
+        const SECRETS: &str = "plumb reads the same Secrets and ConfigMaps as Argo CD";
         let (name, (why, hint)) = match self {
             Self::Login(_) => ("login", LOGIN),
             Self::Relogin(_) => ("relogin", LOGIN),
@@ -54,27 +54,28 @@ impl UnsupportedCommand {
                 "context",
                 (
                     "plumb uses the contexts of your kubeconfig",
-                    "`kubectl config get-contexts` lists them; --context chooses one",
+                    "`kubectl config get-contexts` lists them; --context selects one",
                 ),
             ),
-            Self::Configure(_) => ("configure", ("plumb keeps no configuration of its own", "leave it out")),
+            Self::Configure(_) => ("configure", ("plumb has no configuration file", "leave it out")),
             Self::Account(_) => (
                 "account",
                 (
-                    "plumb has no accounts: what you may do is what the cluster lets you do",
-                    "`kubectl auth can-i --list --namespace argocd` shows what you may",
+                    "plumb has no accounts: your permissions are those of Kubernetes RBAC",
+                    "`kubectl auth can-i --list --namespace argocd` lists your permissions",
                 ),
             ),
             Self::Admin(_) => (
                 "admin",
                 (
-                    "what it does is done by other commands, or by kubectl",
-                    "`kubectl get applications,appprojects -n argocd -o yaml` is an export",
+                    "use other plumb commands or kubectl instead",
+                    "`kubectl get applications,appprojects -n argocd -o yaml` exports everything",
                 ),
             ),
-            Self::Appset(_) => {
-                ("appset", ("plumb does not make Applications of ApplicationSets yet", "`plumb app list`"))
-            }
+            Self::Appset(_) => (
+                "appset",
+                ("plumb does not generate Applications from ApplicationSets yet", "`plumb app list`"),
+            ),
             Self::Cert(_) => {
                 ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
             }
@@ -87,12 +88,11 @@ impl UnsupportedCommand {
                 ),
             ),
         };
-        CommandError::usage(format!("there is no command {name} here: {why}")).hint(hint)
+        CommandError::usage(format!("command {name} is not supported: {why}")).hint(hint)
     }
 }
 
-/// Options of argocd that would do nothing here: most are about its API server, and plumb has none between you and
-/// the cluster.
+/// Flags of argocd that would do nothing here. Most are about its API server, which plumb does not have.
 #[derive(Clone, Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct UnsupportedFlags {
@@ -207,31 +207,31 @@ pub(crate) struct UnsupportedFlags {
     loglevel: Option<String>,
 }
 
-/// Why an option is refused, and what to do instead.
+/// Why a flag is refused, and what to do instead.
 struct Refusal {
     why: &'static str,
     hint: &'static str,
 }
 
 const API: Refusal = Refusal {
-    why: "it is about Argo CD's API server, and plumb talks to the cluster itself",
-    hint: "leave it out; --kubeconfig and --context choose the cluster",
+    why: "it is for Argo CD's API server, and plumb uses the Kubernetes API directly",
+    hint: "leave it out; --kubeconfig and --context select the cluster",
 };
 const CONFIG: Refusal = Refusal {
-    why: "plumb keeps no configuration of its own: cluster and user are those of the kubeconfig",
-    hint: "leave it out; --kubeconfig and --context choose the cluster",
+    why: "plumb has no configuration file: cluster and user are those of the kubeconfig",
+    hint: "leave it out; --kubeconfig and --context select the cluster",
 };
 const PROMPTS: Refusal = Refusal {
-    why: "only deletions ask, and only on a terminal",
-    hint: "leave it out; --yes answers beforehand",
+    why: "plumb only asks before deletions, and only on a terminal",
+    hint: "leave it out; --yes skips the question",
 };
 const LOG: Refusal = Refusal {
-    why: "a command keeps no log: what it has to say is on stderr",
-    hint: "leave it out; `plumb run` has --log-format and --log",
+    why: "commands do not log: their messages are on stderr",
+    hint: "leave it out; `plumb run` has --log-format and --log-level",
 };
 
 impl UnsupportedFlags {
-    /// Names the first one that was given, with what to do instead.
+    /// An error for the first one that was given.
     pub(crate) fn refuse(&self) -> Result<(), CommandError> {
         let given = [
             ("--server", self.server.is_some(), &API),

@@ -8,16 +8,16 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Print (or apply) what plumb needs in a cluster.
+/// Print (or apply) the objects that plumb needs in a cluster.
 ///
-/// CRDs, namespace, permissions, the Deployment and the project `default`, as YAML. `plumb install --apply` sends it in the
-/// order that the cluster needs, and leaves a project that is there as it is.
+/// CRDs, namespace, permissions, the Deployment and the project `default`, as YAML. `plumb install --apply` applies them
+/// in the right order and does not change an existing project.
 ///
-/// kubectl knows a kind only once its definition is there, so the first time leave the project out: plumb makes it when it
-/// starts. `plumb install --without-project | kubectl apply --server-side -f -`
+/// kubectl cannot apply a CRD and an object of its kind in one call, so leave the project out the first time: plumb
+/// creates it when it starts. `plumb install --without-project | kubectl apply --server-side -f -`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Apply instead of print.
+    /// Apply the objects instead of printing them.
     #[arg(long)]
     apply: bool,
     /// Leave the project `default` out.
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let options = InstallOptions {
         namespace: context.namespace().to_owned(),
         image: args.image.clone(),
-        // One that is there may permit less, and is not written over.
+        // With --apply an existing project must not be overwritten: it may permit less.
         project: !args.apply && !args.without_project,
         ..InstallOptions::default()
     };
@@ -42,8 +42,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Ok(ExitCode::Success);
     }
     let client = context.client_of_all_kinds().await?;
-    let tell = |key: &ObjectKey| context.out.note(&format!("{key} applied"));
-    apply_all(&client, &objects, tell).await?;
-    make_default_project(&client, context.namespace(), tell).await?;
+    let report = |key: &ObjectKey| context.out.note(&format!("{key} applied"));
+    apply_all(&client, &objects, report).await?;
+    make_default_project(&client, context.namespace(), report).await?;
     Ok(ExitCode::Success)
 }

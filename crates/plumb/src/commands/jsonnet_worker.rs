@@ -1,5 +1,5 @@
-//! `plumb jsonnet-worker`: not for people. A program in Jsonnet may never end, or take all memory, so the renderer
-//! starts this binary anew for it, in the sandbox.
+//! `plumb jsonnet-worker`: internal. A Jsonnet program may run forever or use all memory, so the renderer runs it in
+//! a sandboxed process of this binary.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::exit::ExitCode;
 /// Evaluates Jsonnet for the renderer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to evaluate, as the renderer wrote it.
+    /// File with the request of the renderer.
     request: PathBuf,
 }
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Print the manual page, or write those of all commands into a directory.
+/// Print the manual page, or write the pages of all commands into a directory.
 ///
 /// Examples: `plumb man | man -l -`, `plumb man --dir /usr/local/share/man/man1`
 #[derive(Debug, clap::Args)]
@@ -25,9 +25,9 @@ pub(crate) fn run(context: &Context, args: &Args, command: clap::Command) -> Res
         context.out.print_raw(&String::from_utf8_lossy(&page));
         return Ok(ExitCode::Success);
     };
-    let wrong =
-        |error: std::io::Error| CommandError::because(format!("write into {}", directory.display()), error);
-    std::fs::create_dir_all(directory).map_err(wrong)?;
-    clap_mangen::generate_to(command, directory).map_err(wrong)?;
+    let failed =
+        |error: std::io::Error| CommandError::because(format!("write to {}", directory.display()), error);
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    clap_mangen::generate_to(command, directory).map_err(failed)?;
     Ok(ExitCode::Success)
 }

@@ -1,9 +1,9 @@
-//! One file per command: its arguments, its help, what it does.
+//! One file per verb: its arguments, its help, and what it does. Code that several verbs use is in the modules above.
 //!
 //! A command is an `Args` whose doc comments are its help (with an example), and
-//! `async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError>`. It speaks through
-//! `context.out`, asks through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
-//! that says what to do next. It is named in the enum above it and has a golden file in `tests/cli`.
+//! `async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError>`. It prints through
+//! `context.out`, reads through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
+//! that says what to do next. It is listed in the enum of `verbs.rs` or `cli.rs` and has a golden file in `tests/cli`.
 
 pub(crate) mod app;
 pub(crate) mod cluster;

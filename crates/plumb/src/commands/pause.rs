@@ -1,4 +1,4 @@
-//! `plumb pause` and `plumb resume`: a person holds an app, or one of its objects.
+//! `plumb pause` and `plumb resume`
 
 use std::time::Duration;
 
@@ -15,48 +15,48 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app;
 
-/// Hold an app or one of its objects: nothing is synced or healed by itself while it lasts.
+/// Pause automated sync and self-heal of an app or of one of its objects.
 ///
-/// The pause is an annotation that no sync removes, with its reason and its end. It ends by itself; `plumb resume`
-/// ends it before. A sync that a person asks for goes through all the same, but leaves out objects that are held by
-/// themselves. A parent app leaves a held child as it is.
+/// The pause is an annotation with a reason and an end, which no sync removes. `plumb resume` ends it early. A manual
+/// sync of a paused app is allowed; it skips objects that are paused themselves. A parent app does not change a paused
+/// child app.
 ///
 /// Examples: `plumb pause payments --for 30m --reason "testing a fix by hand"`,
 /// `plumb pause payments apps/Deployment/web --for 2h --reason "incident 4711"`
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    what: What,
-    /// How long, such as 30m or 2h30m.
+    what: PauseTarget,
+    /// Length of the pause, such as 30m or 2h30m.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Duration,
-    /// Why; shown wherever the pause is.
+    /// Why; shown together with the pause.
     #[arg(long)]
     reason: String,
 }
 
-/// End a pause before its time.
+/// End a pause early.
 ///
 /// Examples: `plumb resume payments`, `plumb resume payments apps/Deployment/web`
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    what: What,
+    what: PauseTarget,
 }
 
-/// What is held.
+/// What to pause.
 #[derive(Debug, clap::Args)]
-struct What {
+struct PauseTarget {
     /// `name`, or `namespace/name`.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     app: String,
-    /// One of its objects in place of all: `[GROUP/]KIND/[NAMESPACE/]NAME`.
+    /// One of its objects instead of the whole app: `[GROUP/]KIND/[NAMESPACE/]NAME`.
     object: Option<String>,
 }
 
 pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCode, CommandError> {
     if args.reason.trim().is_empty() {
-        return Err(CommandError::usage("--reason is empty").hint("say why, for those who find it paused"));
+        return Err(CommandError::usage("--reason is empty").hint("give a reason: other users will see it"));
     }
     let length = SignedDuration::try_from(args.length)
         .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
@@ -67,7 +67,7 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
     let pause = Pause { until: Some(until), reason: args.reason.trim().to_owned(), by: Some(config::user()) };
     let Found { home, client, target } = args.what.find(context).await?;
     annotate(&client, &target, Some(&pause)).await?;
-    tell(
+    write_event(
         context,
         &home,
         &args.what,
@@ -82,21 +82,21 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
 pub(crate) async fn resume(context: &Context, args: &ResumeArgs) -> Result<ExitCode, CommandError> {
     let Found { home, client, target } = args.what.find(context).await?;
     annotate(&client, &target, None).await?;
-    tell(context, &home, &args.what, "Resumed", &named(&target)).await;
+    write_event(context, &home, &args.what, "Resumed", &named(&target)).await;
     context.out.note(&format!("{} is no longer paused", named(&target)));
     Ok(ExitCode::Success)
 }
 
-/// What is held, and where.
+/// What to pause, with the clients of the clusters.
 struct Found {
     /// The cluster of the Application.
     home: ClusterClient,
-    /// The cluster of what is held.
+    /// The cluster of the paused object.
     client: ClusterClient,
     target: Target,
 }
 
-impl What {
+impl PauseTarget {
     async fn find(&self, context: &Context) -> Result<Found, CommandError> {
         let Some(object) = &self.object else {
             let home = context.client().await?;
@@ -108,14 +108,14 @@ impl What {
         let place = app::target(context, &self.app, None);
         let application = app::read(context, &home, &place).await?;
         let wanted = ObjectName::parse(object)?;
-        let mut found = application.status.resources.iter().filter(|state| wanted.means(state));
+        let mut found = application.status.resources.iter().filter(|state| wanted.matches(state));
         let Some(state) = found.next() else {
             return Err(CommandError::new(format!("{} has no object {object}", self.app))
-                .hint(format!("`plumb app resources {}` shows its objects", self.app)));
+                .hint(format!("`plumb app resources {}` lists its objects", self.app)));
         };
         if found.next().is_some() {
-            return Err(CommandError::usage(format!("{object} means several objects of {}", self.app))
-                .hint("name its group and namespace: GROUP/KIND/NAMESPACE/NAME"));
+            return Err(CommandError::usage(format!("{object} matches several objects of {}", self.app))
+                .hint("add group and namespace: GROUP/KIND/NAMESPACE/NAME"));
         }
         let gvk = GroupVersionKind {
             group: state.group.clone(),
@@ -128,8 +128,7 @@ impl What {
     }
 }
 
-/// `[GROUP/]KIND/[NAMESPACE/]NAME`. A group has dots or is one of Kubernetes' own (`apps`), a kind begins with a
-/// capital letter.
+/// `[GROUP/]KIND/[NAMESPACE/]NAME`. A kind begins with a capital letter, a group does not.
 struct ObjectName<'a> {
     group: Option<&'a str>,
     kind: &'a str,
@@ -151,12 +150,12 @@ impl<'a> ObjectName<'a> {
             (Some(kind), Some((group, [namespace, name]))) => {
                 Ok(Self { group: group.first().copied(), kind, namespace: Some(namespace), name })
             }
-            _ => Err(CommandError::usage(format!("`{text}` names no object"))
+            _ => Err(CommandError::usage(format!("`{text}` is not the name of an object"))
                 .hint("[GROUP/]KIND/[NAMESPACE/]NAME, such as apps/Deployment/web")),
         }
     }
 
-    fn means(&self, state: &plumb_crd::application::ResourceStatus) -> bool {
+    fn matches(&self, state: &plumb_crd::application::ResourceStatus) -> bool {
         self.kind == state.kind
             && self.name == state.name
             && self.group.is_none_or(|group| group == state.group)
@@ -174,8 +173,14 @@ async fn annotate(
     change(client, target, &patch).await.map(drop)
 }
 
-/// An event on the Application, for those who look there. It is no reason to fail if it cannot be written.
-async fn tell(context: &Context, client: &ClusterClient, what: &What, reason: &str, message: &str) {
+/// Writes an event on the Application. A failure is only noted.
+async fn write_event(
+    context: &Context,
+    client: &ClusterClient,
+    what: &PauseTarget,
+    reason: &str,
+    message: &str,
+) {
     let app = app::target(context, &what.app, None);
     let Ok(application) = app::read_whole(context, client, &app).await else { return };
     let now = Timestamp::now();
@@ -198,7 +203,7 @@ async fn tell(context: &Context, client: &ClusterClient, what: &What, reason: &s
     if let Ok(event) = event
         && let Err(error) = create(client, &event).await
     {
-        context.out.note(&format!("no event was written: {error}"));
+        context.out.note(&format!("warning: no event was written: {}", error.message()));
     }
 }
 
@@ -212,20 +217,22 @@ fn duration(text: &str) -> Result<Duration, String> {
     let mut rest = text.trim();
     while !rest.is_empty() {
         let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-        let number: u64 =
-            rest.get(..digits).and_then(|number| number.parse().ok()).ok_or("such as 30m or 2h30m")?;
-        let unit = rest.get(digits..=digits).ok_or("a unit is missing: s, m, h or d")?;
+        let number: u64 = rest
+            .get(..digits)
+            .and_then(|number| number.parse().ok())
+            .ok_or("expected a duration such as 30m or 2h30m")?;
+        let unit = rest.get(digits..=digits).ok_or("the unit is missing: s, m, h or d")?;
         let seconds = match unit {
             "s" => 1,
             "m" => 60,
             "h" => 3600,
             "d" => 86_400,
-            _ => return Err(format!("`{unit}` is no unit: s, m, h or d")),
+            _ => return Err(format!("`{unit}` is not a unit: use s, m, h or d")),
         };
-        total += Duration::from_secs(number.checked_mul(seconds).ok_or("that is too long")?);
+        total += Duration::from_secs(number.checked_mul(seconds).ok_or("the duration is too long")?);
         rest = rest.get(digits + 1..).unwrap_or_default();
     }
-    if total.is_zero() { Err("a pause has a length, such as 30m".to_owned()) } else { Ok(total) }
+    if total.is_zero() { Err("the duration must not be 0".to_owned()) } else { Ok(total) }
 }
 
 #[cfg(test)]
@@ -233,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_people_write_them() {
+    fn durations_are_parsed() {
         assert_eq!(duration("30m"), Ok(Duration::from_mins(30)));
         assert_eq!(duration("2h30m"), Ok(Duration::from_mins(150)));
         assert_eq!(duration("1d"), Ok(Duration::from_hours(24)));
@@ -243,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_named_with_as_much_as_is_needed() {
+    fn group_and_namespace_of_an_object_are_optional() {
         let parts = |text: &str| {
             let name = ObjectName::parse(text).ok()?;
             let owned = |part: Option<&str>| part.unwrap_or("-").to_owned();

@@ -27,37 +27,38 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Output;
 
-/// Render an Application from a checkout, without a cluster.
+/// Render an Application from a local checkout, without a cluster.
 ///
-/// Prints what the engine would ask the cluster for, as YAML: `plumb render app.yaml`,
-/// `plumb render app.yaml --checkout ../manifests -v`
+/// Prints the manifests that the engine would apply, as YAML.
+///
+/// Examples: `plumb render app.yaml`, `plumb render app.yaml --checkout ../manifests -v`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// File with the Application; `-` reads stdin.
     file: PathBuf,
-    /// Which Application, if the file has several.
+    /// Name of the Application, if the file has several.
     #[arg(long)]
     app: Option<String>,
-    /// Directory that stands for the Git sources: `PATH` for all, `REPO_URL=PATH` for one of several. Default:
-    /// the current directory. Charts of Helm repositories are fetched.
+    /// Checkout of the Git sources: `PATH` for all, `REPO_URL=PATH` for one of several [default: the current
+    /// directory]. Charts are fetched from their Helm repositories.
     #[arg(long, value_name = "[REPO_URL=]PATH")]
     checkout: Vec<String>,
-    /// The commit to speak of in `$ARGOCD_APP_REVISION`; default: what the checkout stands at.
+    /// The commit in `$ARGOCD_APP_REVISION` [default: the commit of the checkout].
     #[arg(long)]
     revision: Option<String>,
-    /// Version of the cluster, for charts.
+    /// Kubernetes version, for charts.
     #[arg(long, default_value = "1.36.0")]
     kube_version: String,
-    /// What the cluster serves, for charts, such as `monitoring.coreos.com/v1`.
+    /// API versions of the cluster, for charts, such as `monitoring.coreos.com/v1`.
     #[arg(long, value_delimiter = ',')]
     api_versions: Vec<String>,
-    /// Use no earlier result.
+    /// Do not use cached results.
     #[arg(long)]
     fresh: bool,
-    /// Say on stderr how long each source took, and whether an earlier result was used.
+    /// Print to stderr how long each source took, and whether the cache was used.
     #[arg(long, short)]
     verbose: bool,
-    /// Directory for rendered manifests; it may be deleted at any time.
+    /// Directory for rendered manifests. It may be deleted at any time.
     #[arg(long, env = "PLUMB_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
     /// The helm program.
@@ -82,18 +83,18 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     let cache = args.cache_dir.clone().unwrap_or_else(config::default_cache_dir);
     let started = Instant::now();
-    let workbench = Workbench::new(&cache, tools, context, args)?;
-    let manifests = workbench.render(&application, &app, &checkouts).await?;
-    let desired = desired_set(&app, &workbench.instance(&app), manifests);
+    let renderer = LocalRenderer::new(&cache, tools, context, args)?;
+    let manifests = renderer.render(&application, &app, &checkouts).await?;
+    let desired = desired_set(&app, &renderer.instance(&app), manifests);
     print(context.out, &desired);
     if args.verbose {
         let n_objects = desired.objects.len() + desired.hooks.len();
         context.out.note(&format!("{n_objects} objects in {}", milliseconds(started.elapsed())));
     }
-    Ok(complaints(context.out, &desired))
+    Ok(print_problems(context.out, &desired))
 }
 
-/// The Application that is meant.
+/// The selected Application of the file.
 fn read_application(args: &Args) -> Result<Application, CommandError> {
     let name = args.file.display();
     let mut text = String::new();
@@ -105,23 +106,23 @@ fn read_application(args: &Args) -> Result<Application, CommandError> {
     .map_err(|error| CommandError::because(format!("read {name}"), error))?;
     let documents = yaml::parse_documents(&text, &yaml::Limits::default())
         .map_err(|error| CommandError::because(format!("read {name}"), error))?;
-    let is_meant = |value: &Value| {
+    let is_selected = |value: &Value| {
         value["kind"] == Application::KIND
             && args.app.as_ref().is_none_or(|app| value["metadata"]["name"].as_str() == Some(app))
     };
-    let mut found = documents.into_iter().map(|document| document.value).filter(is_meant);
+    let mut found = documents.into_iter().map(|document| document.value).filter(is_selected);
     let what = args.app.as_ref().map_or_else(|| "Application".to_owned(), |app| format!("Application {app}"));
     match (found.next(), found.next()) {
-        (None, _) => Err(CommandError::new(format!("there is no {what} in {name}")).exit(ExitCode::Usage)),
+        (None, _) => Err(CommandError::new(format!("{name} has no {what}")).exit(ExitCode::Usage)),
         (Some(_), Some(_)) => Err(CommandError::new(format!("{name} has more than one {what}"))
-            .hint("--app chooses one")
+            .hint("--app selects one")
             .exit(ExitCode::Usage)),
         (Some(value), None) => Application::from_json(&value)
-            .map_err(|error| CommandError::because(format!("read the Application in {name}"), error)),
+            .map_err(|error| CommandError::because(format!("parse the Application in {name}"), error)),
     }
 }
 
-/// Which directory stands for which repository.
+/// The local directories of the repositories.
 struct Checkouts {
     by_url: BTreeMap<String, PathBuf>,
     rest: Option<PathBuf>,
@@ -137,7 +138,7 @@ impl Checkouts {
                 }
                 None if checkouts.rest.is_none() => checkouts.rest = Some(PathBuf::from(text)),
                 None => {
-                    return Err(CommandError::new("--checkout without REPO_URL= can be given once")
+                    return Err(CommandError::new("--checkout without REPO_URL= can be given only once")
                         .exit(ExitCode::Usage));
                 }
             }
@@ -151,26 +152,27 @@ impl Checkouts {
     fn of(&self, source: &Source) -> Result<&Path, CommandError> {
         let url = normalize_repo_url(&source.repo_url);
         let path = self.by_url.get(&url).or(self.rest.as_ref()).ok_or_else(|| {
-            CommandError::new(format!("no checkout of {} was given", source.repo_url))
-                .hint(format!("--checkout {}=PATH names one", source.repo_url))
+            CommandError::new(format!("no checkout of {} given", source.repo_url))
+                .hint(format!("use --checkout {}=PATH", source.repo_url))
                 .exit(ExitCode::Usage)
         })?;
         if path.is_dir() {
             return Ok(path);
         }
-        Err(CommandError::new(format!("checkout {} is no directory", path.display())).exit(ExitCode::Usage))
+        Err(CommandError::new(format!("checkout {} is not a directory", path.display()))
+            .exit(ExitCode::Usage))
     }
 }
 
-/// What rendering needs.
-struct Workbench<'a> {
+/// The renderers and their options.
+struct LocalRenderer<'a> {
     renderer: Renderer,
     charts: Charts,
     args: &'a Args,
     context: &'a Context,
 }
 
-impl<'a> Workbench<'a> {
+impl<'a> LocalRenderer<'a> {
     fn new(cache: &Path, tools: Tools, context: &'a Context, args: &'a Args) -> Result<Self, CommandError> {
         let unusable = |error| CommandError::because(format!("use the cache {}", cache.display()), error);
         let mut config = RendererConfig::new(cache.join("render"));
@@ -185,7 +187,7 @@ impl<'a> Workbench<'a> {
     }
 
     fn instance(&self, app: &App) -> String {
-        // A file need not say where it will be applied; Argo CD's namespace is what most mean.
+        // A file may leave out the namespace. Then the app is taken to be in the control-plane namespace.
         if app.id.namespace.is_empty() {
             return app.id.name.clone();
         }
@@ -241,7 +243,7 @@ impl<'a> Workbench<'a> {
             };
             self.fetch_dependencies(&mut request).await?;
             let rendered = self.render_one(&request)?;
-            self.tell(source, &rendered);
+            self.report(source, &rendered);
             manifests.extend(rendered.manifests);
         }
         Ok(manifests)
@@ -282,7 +284,7 @@ impl<'a> Workbench<'a> {
                 .await
                 .map_err(|error| {
                     CommandError::because(format!("fetch chart dependency {}", dependency.name), error)
-                        .hint("`helm dependency build` in the chart brings it into charts/")
+                        .hint("`helm dependency build` in the chart downloads it to charts/")
                 })?;
             request.chart_dependencies.insert(dependency, chart.files);
         }
@@ -294,7 +296,7 @@ impl<'a> Workbench<'a> {
         self.renderer.render(request, freshness).map_err(|error| CommandError::new(error.full_message()))
     }
 
-    fn tell(&self, source: &Source, rendered: &Rendered) {
+    fn report(&self, source: &Source, rendered: &Rendered) {
         if !self.args.verbose {
             return;
         }
@@ -309,12 +311,12 @@ impl<'a> Workbench<'a> {
     }
 }
 
-/// A repository that is reached without credentials.
+/// A repository without credentials.
 fn repository(url: &str) -> ChartRepository {
     ChartRepository { url: url.to_owned(), ..ChartRepository::default() }
 }
 
-/// As the engine would build it for a cluster that has no kinds but those of Kubernetes itself.
+/// As the engine builds it, for a cluster with only the built-in kinds.
 fn desired_set(app: &App, instance: &str, manifests: Vec<RenderedManifest>) -> DesiredSet {
     build(
         manifests,
@@ -337,8 +339,8 @@ fn print(out: Output, desired: &DesiredSet) {
     }
 }
 
-/// What is wrong with the set, on stderr; an object that is lost is an error.
-fn complaints(out: Output, desired: &DesiredSet) -> ExitCode {
+/// Prints the problems of the set to stderr. Problems that lose an object are errors.
+fn print_problems(out: Output, desired: &DesiredSet) -> ExitCode {
     for problem in &desired.problems {
         let place = |origin: &Option<plumb_core::desired::Origin>| {
             origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
@@ -348,17 +350,17 @@ fn complaints(out: Output, desired: &DesiredSet) -> ExitCode {
                 format!("error: a {kind}{} has no name", place(origin))
             }
             DesiredProblem::NotAnObject { reason, origin } => {
-                format!("error: a document{} is no object: {reason}", place(origin))
+                format!("error: a document{} is not an object: {reason}", place(origin))
             }
             DesiredProblem::NamespaceMissing { key } => {
-                format!("error: {key} has no namespace, and the destination has none")
+                format!("error: {key} has no namespace, and neither has the destination")
             }
             DesiredProblem::Repeated { key, count, .. } => {
-                format!("warning: {key} appears {count} times; the last one counts")
+                format!("warning: {key} appears {count} times; the last one is used")
             }
-            DesiredProblem::Excluded { key } => format!("warning: {key} is excluded in the settings"),
+            DesiredProblem::Excluded { key } => format!("warning: {key} is excluded by the settings"),
             DesiredProblem::NotText { field, origin, .. } => {
-                format!("warning: {field}{} is no text: put it in quotes", place(origin))
+                format!("warning: {field}{} is not a string: quote it", place(origin))
             }
         });
     }

@@ -18,19 +18,19 @@ use crate::config;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::listen::{Address, Place, Wanted};
+use crate::listen::{Address, ListenerArgs, RunsIn};
 
 /// Reconcile Applications until stopped.
 ///
-/// On a laptop: `plumb run --install`. In a cluster it finds its own service account. Two engines must not work
-/// on the same Applications: scale Argo CD's application controller to 0 first.
+/// On a laptop: `plumb run --install`. In a cluster it uses its service account. Two controllers must not reconcile the
+/// same Applications: scale Argo CD's application controller to 0 first.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
     /// Apply CRDs, namespace and the default project first, if they are missing.
     #[arg(long)]
     install: bool,
-    /// Directory for mirrors and rendered manifests; it may be deleted at any time.
+    /// Directory for Git mirrors and rendered manifests. It may be deleted at any time.
     #[arg(long, env = "PLUMB_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
     /// The helm program.
@@ -39,49 +39,48 @@ pub(crate) struct Args {
     /// The kustomize program.
     #[arg(long, env = "PLUMB_KUSTOMIZE", default_value = "kustomize")]
     kustomize: PathBuf,
-    /// How many apps are looked at at the same time. Default: the setting `controller.status.processors` in
-    /// argocd-cmd-params-cm, or 24.
+    /// How many apps are reconciled at the same time [default: `controller.status.processors` in
+    /// argocd-cmd-params-cm, or 24].
     #[arg(long)]
     workers: Option<usize>,
-    /// How often Git is asked where no webhook tells, in seconds; 0 never. Default: the setting
-    /// `timeout.reconciliation` in argocd-cm.
+    /// How often Git is polled without a webhook, in seconds; 0 never [default: `timeout.reconciliation` in
+    /// argocd-cm].
     #[arg(long)]
     poll_seconds: Option<u64>,
-    /// Where the API server reaches plumb to tell who wrote an object: `HOST:PORT`, `off`, or `auto`: on this
-    /// machine if the API server is there too, otherwise off. Without it findings cannot name whoever
-    /// removed a field or reordered a list.
+    /// Address at which the API server calls plumb's webhook, which records who writes an object: `HOST:PORT`, `off`,
+    /// or `auto` (on if the API server runs on this machine). Without it, a finding cannot name the user who removed a
+    /// field or reordered a list.
     #[arg(long, default_value = "auto", value_parser = WitnessArg::parse)]
     witness: WitnessArg,
-    /// Where `/metrics`, `/healthz` and `/readyz` are, or `off`. Default: port 8082, of this machine alone when
-    /// a kubeconfig is used.
+    /// Address of `/metrics`, `/healthz` and `/readyz`, or `off` [default: port 8082; only on loopback with a
+    /// kubeconfig].
     #[arg(long, env = "PLUMB_METRICS_ADDRESS", value_name = "ADDRESS")]
     metrics_address: Option<Address>,
-    /// Where webhooks are taken (`/api/webhook`), or `off`. Default: port 8080, of this machine alone when a
-    /// kubeconfig is used.
+    /// Address for webhooks (`/api/webhook`), or `off` [default: port 8080; only on loopback with a kubeconfig].
     #[arg(long, env = "PLUMB_WEB_ADDRESS", value_name = "ADDRESS")]
     web_address: Option<Address>,
-    /// Which Kubernetes events are written: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
+    /// Which Kubernetes events to write: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
     #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
     events: EventFilter,
-    /// Start although another application controller is at work in the same namespace. Only for Applications that
-    /// it leaves alone (`argocd.argoproj.io/skip-reconcile`): otherwise each undoes what the other does.
+    /// Start although another application controller runs in the same namespace. Only safe for Applications that it
+    /// skips (`argocd.argoproj.io/skip-reconcile`): otherwise each controller undoes the changes of the other.
     #[arg(long)]
     beside_other_controllers: bool,
-    /// Namespaces besides --namespace whose Applications are looked at, comma separated: globs, or regular
-    /// expressions between slashes. Those of the setting `application.namespaces` are added.
+    /// Further namespaces whose Applications are reconciled, comma separated: globs, or regular expressions between
+    /// slashes. Added to those of the setting `application.namespaces`.
     #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
     application_namespaces: Vec<String>,
-    /// Start programs that a cluster Secret names (`execProviderConfig`) to get its credentials. Whoever may
-    /// write such a Secret then runs programs as plumb.
+    /// Allow cluster Secrets to get credentials from a program (`execProviderConfig`). Everyone who may write such a
+    /// Secret can then run programs as plumb.
     #[arg(long)]
     cluster_exec_plugins: bool,
-    /// How log lines look.
+    /// Format of the log.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
-    /// Which log lines are written, such as `info` or `plumb_engine=debug`.
+    /// What to log, such as `info` or `plumb_engine=debug`.
     #[arg(long, env = "PLUMB_LOG", default_value = "info")]
     log_level: String,
-    /// Stop when stdin closes: for programs that start plumb and must not leave it behind.
+    /// Stop when stdin closes, so that plumb ends with the program that started it.
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
 }
@@ -99,7 +98,7 @@ impl WitnessArg {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Place(WitnessPlace::Off)),
             place => {
-                let (host, port) = place.rsplit_once(':').ok_or("say HOST:PORT, auto or off")?;
+                let (host, port) = place.rsplit_once(':').ok_or("expected HOST:PORT, auto or off")?;
                 let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
                 let port = port.parse().map_err(|_| format!("{port} is not a port"))?;
                 Ok(Self::Place(WitnessPlace::At { host, port }))
@@ -124,15 +123,15 @@ enum LogFormat {
 
 pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
     start_logging(&args)?;
-    let place = if context.connection.is_in_cluster() { Place::Cluster } else { Place::Laptop };
+    let place = if context.connection.is_in_cluster() { RunsIn::Cluster } else { RunsIn::Laptop };
     let wanted = [
-        Wanted {
+        ListenerArgs {
             side: Side::Inside,
             flag: "--metrics-address",
             asked: args.metrics_address,
             port: METRICS_PORT,
         },
-        Wanted { side: Side::Outside, flag: "--web-address", asked: args.web_address, port: WEB_PORT },
+        ListenerArgs { side: Side::Outside, flag: "--web-address", asked: args.web_address, port: WEB_PORT },
     ];
     if args.install {
         bootstrap::apply_for_laptop(context).await?;
@@ -164,12 +163,12 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     }
     let asked_to_stop = stopped(args.until_stdin_closes);
     let ended = plumb_engine::run(context.connect().await?, options, handle, asked_to_stop).await;
-    // Health is told until the very end.
+    // Health is served until the engine has stopped.
     let _ = stop.send(true);
     for listener in listeners {
         let _ = listener.await;
     }
-    ended.map_err(why)?;
+    ended.map_err(engine_error)?;
     Ok(ExitCode::Success)
 }
 
@@ -203,15 +202,15 @@ fn start_logging(args: &Args) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What to do about an engine that could not run.
-fn why(error: StartError) -> CommandError {
+/// The error of an engine that cannot run, with a hint.
+fn engine_error(error: StartError) -> CommandError {
     let hint = match &error {
         StartError::Beside { namespace, .. } => Some(format!(
-            "two controllers undo each other's work: stop it first, for example by `kubectl -n {namespace} scale \
-             statefulset argocd-application-controller --replicas=0`; --beside-other-controllers starts all the same"
+            "two controllers would undo each other's changes: stop the other one, for example with `kubectl -n {namespace} \
+             scale statefulset argocd-application-controller --replicas=0`; --beside-other-controllers starts anyway"
         )),
         StartError::Watch => {
-            Some("are the CRDs there? `plumb run --install` applies them if they are missing".to_owned())
+            Some("are the CRDs installed? `plumb run --install` installs missing ones".to_owned())
         }
         StartError::Connect(_) | StartError::Discover(_) | StartError::Cache { .. } => None,
     };
@@ -223,11 +222,11 @@ fn why(error: StartError) -> CommandError {
 }
 
 async fn until(mut stopping: watch::Receiver<bool>) {
-    // An error means that nobody can tell any more.
+    // An error means that the sender is gone, and the process is stopping.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
-/// Done when the process is asked to stop.
+/// Resolves when the process is asked to stop.
 async fn stopped(until_stdin_closes: bool) {
     let stdin_closed = async {
         if !until_stdin_closes {

@@ -1,4 +1,4 @@
-//! `plumb undo`: what was deleted, and bringing it back.
+//! `plumb undo`: listing and restoring deleted objects.
 
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
@@ -17,9 +17,9 @@ use crate::output::Format;
 use crate::secrets::mask::Masks;
 use crate::select::app;
 
-/// Show what plumb deleted, and bring it back.
+/// List and restore objects that plumb deleted.
 ///
-/// Before plumb deletes an object it keeps it as a Secret. Examples: `plumb undo list payments`,
+/// Before plumb deletes an object, it saves it in a Secret. Examples: `plumb undo list payments`,
 /// `plumb undo show 1f9a`, `plumb undo restore 1f9a`
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -30,15 +30,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List what was deleted, the latest first.
+    /// List deleted objects, the latest first.
     ///
     /// Example: `plumb undo list payments`
     List(ListArgs),
-    /// Show a deleted object as it was.
+    /// Show a deleted object.
     ///
     /// The values of Secrets are hidden. Example: `plumb undo show 1f9a`
     Show(ShowArgs),
-    /// Create a deleted object again where it was, with its labels, annotations and owners.
+    /// Recreate deleted objects with their labels, annotations and owners.
     ///
     /// Example: `plumb undo restore 1f9a 77c0`
     Restore(RestoreArgs),
@@ -46,29 +46,29 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct ListArgs {
-    /// Only what this app had: `name`, or `namespace/name`.
+    /// Only objects of this app: `name`, or `namespace/name`.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     app: Option<String>,
-    /// How to print it.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Its id, as `plumb undo list` shows it; the beginning is enough.
+    /// Id of the object, see `plumb undo list`; the first characters are enough.
     id: String,
-    /// How to print it.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Yaml)]
     output: Format,
 }
 
 #[derive(Debug, clap::Args)]
 struct RestoreArgs {
-    /// Ids, as `plumb undo list` shows them; the beginning of each is enough.
+    /// Ids of the objects, see `plumb undo list`; the first characters are enough.
     #[arg(required = true)]
     ids: Vec<String>,
-    /// Only say what would be done, after asking the server.
+    /// Only check with a server-side dry-run whether it is possible.
     #[arg(long)]
     dry_run: bool,
 }
@@ -81,31 +81,31 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
 }
 
-/// A tombstone with the short name that people use for it.
-struct Buried {
+/// A tombstone with its short id.
+struct Deleted {
     id: String,
     tombstone: Tombstone,
 }
 
 async fn list(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let buried = read(context, &client, args.app.as_deref()).await?;
+    let deleted = read(context, &client, args.app.as_deref()).await?;
     match args.output {
-        Format::Wide if buried.is_empty() => context.out.note("nothing was deleted"),
+        Format::Wide if deleted.is_empty() => context.out.note("no deleted objects"),
         Format::Wide => {
-            let rows: Vec<Vec<String>> = buried.iter().map(row).collect();
+            let rows: Vec<Vec<String>> = deleted.iter().map(row).collect();
             context.out.table(&["ID", "DELETED", "APP", "CLUSTER", "OBJECT", "WHY", "REVISION"], &rows);
         }
-        Format::Name => buried.iter().for_each(|buried| context.out.print(&buried.id)),
+        Format::Name => deleted.iter().for_each(|deleted| context.out.print(&deleted.id)),
         Format::Json | Format::Yaml => {
-            let all: Vec<Value> = buried.iter().map(entry).collect();
+            let all: Vec<Value> = deleted.iter().map(entry).collect();
             context.out.object(args.output, &Value::Array(all))?;
         }
     }
     Ok(ExitCode::Success)
 }
 
-fn row(Buried { id, tombstone }: &Buried) -> Vec<String> {
+fn row(Deleted { id, tombstone }: &Deleted) -> Vec<String> {
     let revision = tombstone.revision.as_deref().unwrap_or_default();
     vec![
         id.clone(),
@@ -118,8 +118,8 @@ fn row(Buried { id, tombstone }: &Buried) -> Vec<String> {
     ]
 }
 
-/// What is in the list, for scripts; the object itself is for `show`.
-fn entry(Buried { id, tombstone }: &Buried) -> Value {
+/// An entry of the list as JSON, without the object itself.
+fn entry(Deleted { id, tombstone }: &Deleted) -> Value {
     json!({
         "id": id,
         "deletedAt": tombstone.deleted_at.to_string(),
@@ -138,30 +138,30 @@ fn entry(Buried { id, tombstone }: &Buried) -> Value {
 
 async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let buried = read(context, &client, None).await?;
-    let Buried { tombstone, .. } = find(&buried, &args.id)?;
+    let deleted = read(context, &client, None).await?;
+    let Deleted { tombstone, .. } = find(&deleted, &args.id)?;
     let shown = Masks::read(context, &client).await.hide(tombstone.live.value().clone());
-    context.out.note(&format!("of {}, in {}", tombstone.app, tombstone.server));
+    context.out.note(&format!("from {} in cluster {}", tombstone.app, tombstone.server));
     context.out.object(args.output, &shown)?;
     Ok(ExitCode::Success)
 }
 
 async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, CommandError> {
     let home = context.client_of_all_kinds().await?;
-    let buried = read(context, &home, None).await?;
+    let deleted = read(context, &home, None).await?;
     let mut code = ExitCode::Success;
     for id in &args.ids {
-        let Buried { tombstone, .. } = find(&buried, id)?;
+        let Deleted { tombstone, .. } = find(&deleted, id)?;
         let server = ClusterRef::Server(tombstone.server.clone());
         let client = connect::reach(context, &home, &server).await?;
-        match bring_back(&client, tombstone, args.dry_run).await? {
-            Restored::Created => context.out.print(&format!("{} is back", tombstone.key)),
-            Restored::Tried => context.out.print(&format!("{} can be brought back", tombstone.key)),
+        match recreate(&client, tombstone, args.dry_run).await? {
+            Restored::Created => context.out.print(&format!("{} restored", tombstone.key)),
+            Restored::Tried => context.out.print(&format!("{} can be restored", tombstone.key)),
             Restored::CreatedWithout(what) => {
-                context.out.print(&format!("{} is back, without {what}", tombstone.key));
+                context.out.print(&format!("{} restored without {what}", tombstone.key));
             }
             Restored::Exists => {
-                context.out.note(&format!("{} exists: it is left as it is", tombstone.key));
+                context.out.note(&format!("{} already exists and was not changed", tombstone.key));
                 code = ExitCode::No;
                 continue;
             }
@@ -171,7 +171,7 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
         }
         if tombstone.reason == TombstoneReason::Pruned {
             context.out.note(&format!(
-                "note: Git does not ask for it: {} deletes it again with its next prune, unless it is back in Git",
+                "note: it is still missing from Git, so {} will prune it again. Add it to Git to keep it",
                 tombstone.app
             ));
         }
@@ -181,31 +181,31 @@ async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode, Comm
 
 enum Restored {
     Created,
-    /// Without this, which the cluster does not give again.
+    /// Without this field, which the cluster cannot assign again.
     CreatedWithout(&'static str),
     Tried,
     Exists,
 }
 
-async fn bring_back(
+async fn recreate(
     client: &ClusterClient,
     tombstone: &Tombstone,
     dry_run: bool,
 ) -> Result<Restored, CommandError> {
-    let what = || format!("bring {} back", tombstone.key);
+    let what = || format!("restore {}", tombstone.key);
     let api = |error| CommandError::api(what(), error);
     if client.get(&tombstone.key).await.map_err(api)?.is_some() {
         return Ok(Restored::Exists);
     }
     let elsewhere = tombstone.restorable_elsewhere();
-    // A claim on a volume that is gone would wait for it for ever.
+    // A claim on a volume that no longer exists would stay pending.
     let is_volume_gone = match tombstone.volume() {
         Some(volume) => !has_volume(client, volume).await.map_err(api)?,
         None => false,
     };
     let (object, created) = match &elsewhere {
         Some(elsewhere) if is_volume_gone => {
-            (elsewhere.clone(), Restored::CreatedWithout("its volume, which is gone"))
+            (elsewhere.clone(), Restored::CreatedWithout("its volume, which no longer exists"))
         }
         Some(_) | None => (tombstone.restorable(), Restored::Created),
     };
@@ -221,10 +221,10 @@ async fn bring_back(
     };
     match (error.api().and_then(plumb_kube::ApiError::reason), elsewhere) {
         (Some(plumb_kube::Reason::AlreadyExists), _) => Ok(Restored::Exists),
-        // Its address may be somebody else's by now.
+        // Another object may have its IP address by now.
         (Some(plumb_kube::Reason::Invalid), Some(elsewhere)) => {
             match gate(client).create(&permit, &elsewhere, FIELD_MANAGER).await {
-                Ok(_) => Ok(Restored::CreatedWithout("its addresses, which are taken")),
+                Ok(_) => Ok(Restored::CreatedWithout("its IP addresses, which are in use")),
                 Err(_) => Err(CommandError::write(what(), error)),
             }
         }
@@ -241,7 +241,7 @@ async fn read(
     context: &Context,
     client: &ClusterClient,
     app: Option<&str>,
-) -> Result<Vec<Buried>, CommandError> {
+) -> Result<Vec<Deleted>, CommandError> {
     let labels = app.map_or_else(
         || APP_LABEL.to_owned(),
         |app| {
@@ -256,32 +256,32 @@ async fn read(
         fields: Some(format!("type={}", plumb_kube::TOMBSTONE_TYPE)),
     };
     let secrets = context.list(client, &kinds::secret(), &selection).await?;
-    let mut buried: Vec<Buried> = secrets
+    let mut deleted: Vec<Deleted> = secrets
         .iter()
         .filter_map(|secret| {
             let id = secret.name()?.strip_prefix(plumb_kube::TOMBSTONE_PREFIX)?;
-            Some(Buried { id: id.chars().take(8).collect(), tombstone: tombstones::read(secret)? })
+            Some(Deleted { id: id.chars().take(8).collect(), tombstone: tombstones::read(secret)? })
         })
         .collect();
-    let latest = |buried: &Buried| -> Timestamp { buried.tombstone.deleted_at };
-    buried.sort_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.tombstone.key.cmp(&b.tombstone.key)));
-    Ok(buried)
+    let latest = |deleted: &Deleted| -> Timestamp { deleted.tombstone.deleted_at };
+    deleted.sort_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.tombstone.key.cmp(&b.tombstone.key)));
+    Ok(deleted)
 }
 
-fn find<'b>(buried: &'b [Buried], id: &str) -> Result<&'b Buried, CommandError> {
-    let mut found = buried.iter().filter(|buried| buried.id.starts_with(id));
+fn find<'b>(deleted: &'b [Deleted], id: &str) -> Result<&'b Deleted, CommandError> {
+    let mut found = deleted.iter().filter(|deleted| deleted.id.starts_with(id));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(CommandError::new(format!("nothing that was deleted has the id {id}"))
-            .hint("`plumb undo list` shows what was")),
-        (Some(_), Some(_)) => Err(CommandError::usage(format!("{id} means several; use more of the id"))),
+        (None, _) => Err(CommandError::new(format!("no deleted object with id {id}"))
+            .hint("`plumb undo list` lists deleted objects")),
+        (Some(_), Some(_)) => Err(CommandError::usage(format!("id {id} is ambiguous; give more characters"))),
     }
 }
 
 fn reason(reason: TombstoneReason) -> &'static str {
     match reason {
-        TombstoneReason::Pruned => "left Git",
+        TombstoneReason::Pruned => "removed from Git",
         TombstoneReason::AppDeleted => "its app was deleted",
-        TombstoneReason::Recreated => "replaced by a new one",
+        TombstoneReason::Recreated => "recreated",
     }
 }

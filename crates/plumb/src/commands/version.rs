@@ -7,26 +7,26 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 
-/// Show the versions of this program and of the cluster.
+/// Show the versions of this program and of the API server.
 ///
-/// Called as argocd, the version is that of the Argo CD whose commands and objects plumb follows, so that scripts
-/// that compare versions go on.
+/// Called as argocd, it prints the version of Argo CD that plumb is compatible with, so that scripts that compare
+/// versions keep working. Without a cluster it prints the version of the client alone.
 ///
 /// Example: `plumb version --client --short`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this program's version: no cluster is asked.
+    /// Only the version of this program. Sends no request.
     #[arg(long)]
     client: bool,
-    /// Only the numbers.
+    /// Only the version numbers.
     #[arg(long)]
     short: bool,
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
 
-/// The Argo CD whose behaviour plumb follows.
+/// The version of Argo CD that plumb is compatible with.
 const ARGO_CD: &str = "3.6.0";
 const PLUMB: &str = env!("CARGO_PKG_VERSION");
 
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, args: &Args, program: &str) -> Result
         Format::Wide | Format::Name => {
             context.out.print(&format!("{program}: {own}"));
             if !args.short {
-                context.out.print(&format!("  Follows: Argo CD {ARGO_CD}"));
+                context.out.print(&format!("  Compatible with: Argo CD {ARGO_CD}"));
                 context.out.print(&format!(
                     "  Platform: {}/{}",
                     std::env::consts::OS,
@@ -62,8 +62,7 @@ pub(crate) async fn run(context: &Context, args: &Args, program: &str) -> Result
     Ok(ExitCode::Success)
 }
 
-/// Address and version of the API server. Without a cluster the client's version is still an answer, so a failure is
-/// only noted.
+/// URL and version of the API server. A failure is only noted: the version of the client is still printed.
 async fn server(context: &Context) -> Option<(String, String)> {
     match ask(context).await {
         Ok(server) => Some(server),
@@ -79,6 +78,6 @@ async fn ask(context: &Context) -> Result<(String, String), CommandError> {
     let version = client
         .version()
         .await
-        .map_err(|error| CommandError::api("ask the API server for its version", error))?;
+        .map_err(|error| CommandError::api("read the version of the API server", error))?;
     Ok((client.server().trim_end_matches('/').to_owned(), version.git_version))
 }

@@ -4,10 +4,10 @@ use std::io::Read as _;
 
 use crate::error::CommandError;
 
-/// The text of a file, or of stdin.
+/// The content of a file; `-` is stdin.
 pub(crate) fn read_text(file: &str) -> Result<String, CommandError> {
     if file.starts_with("https://") || file.starts_with("http://") {
-        return Err(CommandError::usage(format!("{file}: files from the network are not fetched"))
+        return Err(CommandError::usage(format!("cannot read {file}: URLs are not supported"))
             .hint(format!("`curl -sSf {file} | plumb app create -f -`")));
     }
     if file == "-" {

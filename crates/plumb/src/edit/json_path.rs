@@ -1,10 +1,10 @@
-//! Small steps inside a JSON object.
+//! Reading and setting fields inside a JSON value.
 
 use serde_json::{Map, Value};
 
 use crate::error::CommandError;
 
-/// The map of a value; whatever else was there gives way.
+/// The value as a map. Anything else is replaced by an empty map.
 pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -15,7 +15,7 @@ pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// The list of a value; whatever else was there gives way.
+/// The value as a list. Anything else is replaced by an empty list.
 pub(crate) fn list(value: &mut Value) -> &mut Vec<Value> {
     if !value.is_array() {
         *value = Value::Array(Vec::new());
@@ -36,7 +36,7 @@ fn unreachable_list() -> ! {
     unreachable!("a list was put there")
 }
 
-/// A field of a map, made if it is not there.
+/// A field of a map, created as null if it is missing.
 pub(crate) fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     map(value).entry(name).or_insert(Value::Null)
 }
@@ -48,14 +48,14 @@ pub(crate) fn set<T: Clone + Into<Value>>(value: &mut Value, name: &str, given: 
     }
 }
 
-/// Sets a list of texts if any is given.
+/// Sets a list of strings if it is not empty.
 pub(crate) fn set_list(value: &mut Value, name: &str, given: &[String]) {
     if !given.is_empty() {
         *field(value, name) = given.to_vec().into();
     }
 }
 
-/// Puts an entry into a list, in place of the one with the same key.
+/// Replaces the entry of a list with the same key, or adds it.
 pub(crate) fn upsert(entries: &mut Vec<Value>, key: &str, entry: Value) {
     match entries.iter_mut().find(|known| known.get(key) == entry.get(key)) {
         Some(known) => *known = entry,
@@ -63,7 +63,7 @@ pub(crate) fn upsert(entries: &mut Vec<Value>, key: &str, entry: Value) {
     }
 }
 
-/// `name=value` in its two halves.
+/// Splits `name=value`.
 pub(crate) fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str), CommandError> {
     text.split_once('=')
         .filter(|(name, _)| !name.is_empty())

@@ -1,4 +1,4 @@
-//! Changing the spec of an object that others change, too.
+//! Changing the spec of an object that other writers change, too.
 
 use plumb_core::object::Manifest;
 use plumb_kube::{ClusterClient, Patch, Target};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::context::{change, key_of};
 use crate::error::CommandError;
 
-/// How often a change is tried again because somebody else wrote in between.
+/// How often a change is tried again after a conflict.
 const ATTEMPTS: usize = 5;
 
-/// Changes a spec: `edit` gets it as it stands, with every field that it has, and the result is written only onto
-/// the state that it was made from. Says whether anything changed.
+/// Changes a spec. `edit` gets the current spec with all its fields. The result is written only if the object has not
+/// changed since. Returns whether the spec changed.
 pub(crate) async fn edit_spec(
     client: &ClusterClient,
     target: &Target,
@@ -39,7 +39,7 @@ pub(crate) async fn edit_spec(
             }
         }
     }
-    Err(CommandError::new(format!("change {key}: others keep changing it")).hint("try again"))
+    Err(CommandError::new(format!("cannot change {key}: another writer keeps changing it")).hint("try again"))
 }
 
 async fn read(client: &ClusterClient, target: &Target) -> Result<Manifest, CommandError> {
@@ -48,5 +48,5 @@ async fn read(client: &ClusterClient, target: &Target) -> Result<Manifest, Comma
         .get_at(&target.gvk, target.namespace.as_deref(), &target.name)
         .await
         .map_err(|error| CommandError::api(format!("read {key}"), error))?
-        .ok_or_else(|| CommandError::new(format!("there is no {key}")))
+        .ok_or_else(|| CommandError::new(format!("{key} not found")))
 }

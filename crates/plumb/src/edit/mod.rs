@@ -1,4 +1,4 @@
-//! Changing objects: which JSON a flag writes, and how it gets into the cluster without losing another writer's change.
+//! Editing objects: what each flag writes, and how a change is written without losing the change of another writer.
 
 pub(crate) mod editor;
 pub(crate) mod file;

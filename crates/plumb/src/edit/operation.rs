@@ -3,10 +3,10 @@
 use plumb_crd::Application;
 use serde_json::{Value, json};
 
-/// The sync options that an operation asks for: those of the spec, which the sync itself does not read.
+/// Sets the sync options of an operation to those of the spec: the sync itself does not read the spec.
 pub(crate) fn set_options(sync: &mut Value, application: &Application, chosen: &[&str]) {
     let policy = application.spec.sync_policy.as_ref();
-    // Options on the command line replace those of the spec, all of them: that is what argocd does.
+    // As in argocd, options on the command line replace all options of the spec.
     if !chosen.is_empty() {
         sync["syncOptions"] = json!(chosen);
     } else if let Some(options) = policy.map(|policy| &policy.sync_options).filter(|list| !list.is_empty()) {

@@ -1,4 +1,4 @@
-//! Watching one Application until something has happened to it.
+//! Watching one Application until it was refreshed, an operation has ended, or it has a state.
 
 pub(crate) mod operation;
 pub(crate) mod refresh;

@@ -5,13 +5,13 @@ use plumb_crd::Application;
 use plumb_crd::application::OperationState;
 use plumb_kube::{ClusterClient, ObjectEvent, Target};
 
-use super::refresh::{PATIENCE, follow, no_engine};
+use super::refresh::{ENGINE_TIMEOUT, follow, no_engine};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::select::app::parse;
 use crate::view::progress::Progress;
 
-/// Follows the operation until it has ended, and tells how it goes on. `before`: when the one before it began.
+/// Follows the operation until it has ended, and prints its progress. `before` is the start of the previous operation.
 pub(crate) async fn follow_operation(
     context: &Context,
     client: &ClusterClient,
@@ -21,14 +21,14 @@ pub(crate) async fn follow_operation(
 ) -> Result<(Application, OperationState), CommandError> {
     let mut events = follow(client, target)?;
     let mut progress = Progress::new(context.out, known);
-    let mut begun = false;
+    let mut has_begun = false;
     loop {
-        let event = if begun {
+        let event = if has_begun {
             progress.next(&mut events).await
-        } else if let Ok(event) = tokio::time::timeout(PATIENCE, progress.next(&mut events)).await {
+        } else if let Ok(event) = tokio::time::timeout(ENGINE_TIMEOUT, progress.next(&mut events)).await {
             event
         } else {
-            begun = true;
+            has_begun = true;
             progress.note(&no_engine(target));
             continue;
         };
@@ -36,10 +36,10 @@ pub(crate) async fn follow_operation(
             Some(ObjectEvent::Seen(manifest)) => {
                 let application = parse(&manifest)?;
                 let Some(state) = application.status.operation_state.clone() else { continue };
-                begun = true;
-                progress.tell(&application, Timestamp::now());
-                // Times have whole seconds: one that began in the same second is new, too, because asking for
-                // it removed the state of the one before.
+                has_begun = true;
+                progress.show(&application, Timestamp::now());
+                // Timestamps have whole seconds. A state from the same second is the new one: requesting the
+                // operation removed the state of the previous one.
                 let is_new = before.is_none_or(|before| state.started_at >= before);
                 let has_ended = matches!(state.phase.as_str(), "Succeeded" | "Failed" | "Error");
                 if has_ended && application.operation.is_none() && is_new {

@@ -1,4 +1,4 @@
-//! Asking the engine to look again, and waiting until it has.
+//! Requesting a refresh, and waiting for it.
 
 use std::time::Duration;
 
@@ -14,44 +14,44 @@ use crate::select::app::{parse, patch};
 const REFRESH: &str = "argocd.argoproj.io/refresh";
 const REFRESH_TIMESTAMP: &str = "argocd.argoproj.io/refresh-timestamp";
 
-/// Nobody answers: is there an engine at all?
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// After this time without a reaction, a note asks whether an engine runs.
+pub(crate) const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How hard the engine shall look.
+/// What the engine refreshes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refresh {
-    /// At the newest commit.
+    /// Fetches Git and compares.
     Normal,
-    /// And render it anew, whatever is cached.
+    /// The same, and renders again without the cache.
     Hard,
 }
 
 impl Refresh {
-    /// From the two flags.
+    /// From `--refresh` and `--hard-refresh`.
     pub(crate) fn wanted(refresh: bool, hard: bool) -> Option<Self> {
         if hard { Some(Self::Hard) } else { refresh.then_some(Self::Normal) }
     }
 }
 
-/// Asks for a look at Git and the cluster, and waits until it was made.
+/// Requests a refresh, and waits until the engine has done it.
 pub(crate) async fn refresh(
     context: &Context,
     client: &ClusterClient,
     target: &Target,
     how: Refresh,
 ) -> Result<Application, CommandError> {
-    let word = match how {
+    let value = match how {
         Refresh::Normal => "normal",
         Refresh::Hard => "hard",
     };
-    let annotations = json!({REFRESH: word, REFRESH_TIMESTAMP: Timestamp::now().to_string()});
+    let annotations = json!({REFRESH: value, REFRESH_TIMESTAMP: Timestamp::now().to_string()});
     patch(client, target, json!({"metadata": {"annotations": annotations}})).await?;
     let mut events = follow(client, target)?;
     let mut reminded = false;
     loop {
         let event = if reminded {
             events.next().await
-        } else if let Ok(event) = tokio::time::timeout(PATIENCE, events.next()).await {
+        } else if let Ok(event) = tokio::time::timeout(ENGINE_TIMEOUT, events.next()).await {
             event
         } else {
             reminded = true;
@@ -70,12 +70,12 @@ pub(crate) async fn refresh(
             }
             Some(ObjectEvent::Trouble(trouble)) => context.out.note(&trouble),
             Some(ObjectEvent::Listed) => {}
-            None => return Err(CommandError::new("the watch ended")),
+            None => return Err(CommandError::new("the watch of the application ended")),
         }
     }
 }
 
-/// Follows one Application.
+/// Watches one Application.
 pub(crate) fn follow(client: &ClusterClient, target: &Target) -> Result<ObjectStream, CommandError> {
     let selection = Selection {
         namespace: target.namespace.clone(),
@@ -87,11 +87,11 @@ pub(crate) fn follow(client: &ClusterClient, target: &Target) -> Result<ObjectSt
         .map_err(|error| CommandError::api(format!("watch application {}", target.name), error))
 }
 
-/// What to say when nothing happens.
+/// The note when nothing happens.
 pub(crate) fn no_engine(target: &Target) -> String {
     format!(
-        "nobody has looked at {} for {} s: is `plumb run` at work on its namespace?",
+        "{} has not been reconciled for {} s: is `plumb run` running for this namespace?",
         target.name,
-        PATIENCE.as_secs()
+        ENGINE_TIMEOUT.as_secs()
     )
 }

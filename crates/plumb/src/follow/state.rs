@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::select::app::{self, parse};
 use crate::select::resource_filter::ResourceFilter;
-use crate::view::describe::conclude;
+use crate::view::describe::print_summary;
 use crate::view::progress::Progress;
 use crate::view::rows::object_rows;
 
-/// The states that are waited for.
+/// The states to wait for. All that are set must hold.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one state that may be asked for")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of `app wait`")]
 pub(crate) struct Wanted {
     pub(crate) sync: bool,
     pub(crate) health: bool,
@@ -31,7 +31,7 @@ impl Wanted {
         let words = [
             (self.sync, "synced"),
             (self.health, "healthy"),
-            (self.operation, "without operation"),
+            (self.operation, "without an operation"),
             (self.suspended, "suspended"),
             (self.degraded, "degraded"),
             (self.delete, "gone"),
@@ -39,7 +39,7 @@ impl Wanted {
         words.iter().filter(|(asked, _)| *asked).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
     }
 
-    /// Is it so?
+    /// True if the Application has all wanted states.
     fn is_met(&self, application: &Application) -> bool {
         if self.delete {
             return false;
@@ -70,7 +70,7 @@ impl Wanted {
     }
 }
 
-/// Is no operation under way, and was the cluster looked at since the last one?
+/// True if no operation runs, and the app was reconciled after the last one.
 fn is_idle(application: &Application) -> bool {
     if application.operation.is_some() {
         return false;
@@ -78,9 +78,9 @@ fn is_idle(application: &Application) -> bool {
     match application.status.operation_state.as_deref() {
         None => true,
         Some(state) => match (state.finished_at, application.status.reconciled_at) {
-            (Some(finished), Some(looked)) => {
+            (Some(finished), Some(reconciled)) => {
                 !matches!(state.phase.as_str(), "Running" | "Terminating")
-                    && looked.as_second() >= finished.as_second()
+                    && reconciled.as_second() >= finished.as_second()
             }
             (Some(_), None) => !matches!(state.phase.as_str(), "Running" | "Terminating"),
             (None, _) => false,
@@ -88,7 +88,7 @@ fn is_idle(application: &Application) -> bool {
     }
 }
 
-/// Follows one Application until it is as wanted, and tells how it goes on.
+/// Follows one Application until it has the wanted states, and prints its progress.
 pub(crate) async fn wait(
     context: &Context,
     client: &ClusterClient,
@@ -112,19 +112,19 @@ pub(crate) async fn wait(
             ObjectEvent::Seen(manifest) => {
                 seen = true;
                 let application = parse(&manifest)?;
-                progress.tell(&application, Timestamp::now());
+                progress.show(&application, Timestamp::now());
                 let health = &application.status.health;
                 if wanted.health && !wanted.degraded && !was_degraded && health.status == "Degraded" {
                     progress.end();
                     return Err(CommandError::new(format!(
-                        "{} has become Degraded while it was waited for: {}",
+                        "{} became Degraded: {}",
                         target.name, health.message
                     ))
                     .hint(format!("`plumb app get {}` shows which object", target.name)));
                 }
                 if wanted.is_met(&application) {
                     progress.end();
-                    conclude(context.out, &application);
+                    print_summary(context.out, &application);
                     return Ok(());
                 }
             }
@@ -145,7 +145,7 @@ fn gone(context: &Context, target: &Target, wanted: &Wanted) -> Result<(), Comma
         context.out.print(&format!("application '{}' deleted", target.name));
         return Ok(());
     }
-    Err(CommandError::new(format!("application {} was deleted while it was waited for", target.name)))
+    Err(CommandError::new(format!("application {} was deleted", target.name)))
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_asked_for_must_hold() {
+    fn all_wanted_states_must_hold() {
         let wanted = Wanted { sync: true, health: true, operation: true, ..Wanted::default() };
         let done = json!({"operation": {}, "phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z",
             "finishedAt": "2026-01-01T00:00:05Z"});
@@ -172,7 +172,7 @@ mod tests {
         assert!(!wanted.is_met(&app("Synced", "Progressing", &done)));
         let mut unseen = done.clone();
         unseen["finishedAt"] = json!("2026-01-01T00:00:11Z");
-        assert!(!wanted.is_met(&app("Synced", "Healthy", &unseen)), "nobody has looked since");
+        assert!(!wanted.is_met(&app("Synced", "Healthy", &unseen)), "not reconciled since");
         let mut running = done;
         running["phase"] = json!("Running");
         assert!(!wanted.is_met(&app("Synced", "Healthy", &running)));

@@ -12,24 +12,24 @@ use super::write::list;
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// A cluster that needs longer does not answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a cluster may take to answer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A cluster and the Secret that registers it; the one that plumb works in needs none.
+/// A cluster and the Secret that registers it. The cluster that plumb runs in needs none.
 pub(crate) struct Registered {
     pub(crate) cluster: ClusterSecret,
     pub(crate) secret: Option<Manifest>,
 }
 
 impl Registered {
-    /// A client with the credentials that the cluster is registered with.
+    /// A client with the registered credentials of the cluster.
     pub(crate) fn connect(&self) -> Result<ClusterClient, String> {
-        let Some(secret) = &self.secret else { return Err("no Secret tells how to get in".to_owned()) };
+        let Some(secret) = &self.secret else { return Err("no Secret has its credentials".to_owned()) };
         let (data, _) =
             plumb_crd::settings::SecretData::read(secret.value()).map_err(|error| error.to_string())?;
         let config = data.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default();
         let cluster = RegisteredCluster { server: self.cluster.server.clone(), config };
-        // Whoever wrote the Secret must not start programs on the machine of whoever uses the cluster.
+        // The author of a Secret must not be able to start programs on the machine of the user.
         let connection =
             Connection::from_registered(&cluster, ExecPlugins::Off).map_err(|error| error.to_string())?;
         connection.client().map_err(|error| error.to_string())
@@ -45,7 +45,7 @@ pub(crate) async fn registered(
         match ClusterSecret::read(&data) {
             Ok(cluster) => clusters.push(Registered { cluster, secret: Some(object) }),
             Err(why) => {
-                context.out.note(&format!("secret {} cannot be read: {why}", data.metadata.name));
+                context.out.note(&format!("warning: cannot read secret {}: {why}", data.metadata.name));
             }
         }
     }
@@ -57,7 +57,7 @@ pub(crate) async fn registered(
     Ok(clusters)
 }
 
-/// The cluster that plumb works in, which is always there.
+/// The cluster that plumb runs in. It is always there.
 pub(crate) fn home() -> ClusterSecret {
     ClusterSecret {
         name: ClusterRef::IN_CLUSTER_NAME.to_owned(),
@@ -75,7 +75,7 @@ pub(crate) fn home() -> ClusterSecret {
     }
 }
 
-/// The cluster of this name or address.
+/// The cluster with this name or address.
 pub(crate) async fn find(
     context: &Context,
     client: &ClusterClient,
@@ -87,12 +87,12 @@ pub(crate) async fn find(
         .into_iter()
         .find(|one| one.cluster.server == wanted || one.cluster.name == wanted)
         .ok_or_else(|| {
-            CommandError::new(format!("no cluster {which} is registered"))
-                .hint("`plumb cluster list` shows the clusters")
+            CommandError::new(format!("cluster {which} is not registered"))
+                .hint("`plumb cluster list` lists the clusters")
         })
 }
 
-/// A cluster without anything that is secret.
+/// A cluster without its credentials.
 pub(crate) fn readable(one: &Registered) -> Value {
     let cluster = &one.cluster;
     let mut shown = json!({

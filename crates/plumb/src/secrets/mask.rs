@@ -1,4 +1,4 @@
-//! Secrets as they are shown: with stars in place of what is secret.
+//! Secrets as they are shown: with stars instead of values.
 
 use plumb_core::normalize::LAST_APPLIED;
 use plumb_crd::settings::{ConfigData, Settings};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::kinds;
 
-/// In place of a value.
+/// Shown instead of a value.
 const STARS: &str = "++++++++";
 
-/// What of a Secret is not shown, besides its values.
+/// The annotations of a Secret that are not shown, besides its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Masks {
     /// The annotations that `resource.sensitive.mask.annotations` names.
@@ -21,7 +21,7 @@ pub(crate) enum Masks {
 }
 
 impl Masks {
-    /// As the settings say. Where they cannot be read, nothing is shown that they could hide.
+    /// From the settings. If they cannot be read, all annotations are hidden.
     pub(crate) async fn read(context: &Context, client: &ClusterClient) -> Self {
         match client.get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cm").await {
             Ok(map) => Self::of(map.as_ref().map_or(&Value::Null, |map| &map.value()["data"])),
@@ -36,7 +36,7 @@ impl Masks {
         Self::Named(Settings::read(&data, &ConfigData::new()).0.mask_annotations)
     }
 
-    /// A Secret with stars in place of its values, wherever copies of them may be; anything else as it is.
+    /// A Secret with stars instead of its values and their copies; any other object unchanged.
     pub(crate) fn hide(&self, mut object: Value) -> Value {
         let is_secret =
             object.get("kind") == Some(&json!("Secret")) && object.get("apiVersion") == Some(&json!("v1"));

@@ -10,7 +10,7 @@ use super::write::list;
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// All registered repositories with their Secrets, by address.
+/// All registered repositories with their Secrets, sorted by URL.
 pub(crate) async fn registered(
     context: &Context,
     client: &ClusterClient,
@@ -20,7 +20,7 @@ pub(crate) async fn registered(
         match Repository::read(&data) {
             Ok(repository) => found.push((repository, object)),
             Err(why) => {
-                context.out.note(&format!("secret {} cannot be read: {why}", data.metadata.name));
+                context.out.note(&format!("warning: cannot read secret {}: {why}", data.metadata.name));
             }
         }
     }
@@ -28,7 +28,7 @@ pub(crate) async fn registered(
     Ok(found)
 }
 
-/// The repository of this address.
+/// The repository with this URL.
 pub(crate) async fn find(
     context: &Context,
     client: &ClusterClient,
@@ -36,24 +36,27 @@ pub(crate) async fn find(
     project: Option<&str>,
 ) -> Result<(Repository, Manifest), CommandError> {
     let wanted = normalize_repo_url(url);
-    let is_it = |repository: &Repository| {
+    let matches = |repository: &Repository| {
         (repository.url == url || normalize_repo_url(&repository.url) == wanted)
             && project.is_none_or(|project| repository.project.as_deref() == Some(project))
     };
-    let found: Vec<_> =
-        registered(context, client).await?.into_iter().filter(|(repository, _)| is_it(repository)).collect();
+    let found: Vec<_> = registered(context, client)
+        .await?
+        .into_iter()
+        .filter(|(repository, _)| matches(repository))
+        .collect();
     let n = found.len();
     let mut found = found.into_iter();
     match (found.next(), n) {
         (Some(one), 1) => Ok(one),
-        (Some(_), _) => Err(CommandError::new(format!("{n} projects have a repository {url} of their own"))
-            .hint("--project says which one is meant")),
-        (None, _) => Err(CommandError::new(format!("no repository {url} is registered"))
-            .hint("`plumb repo list` shows the repositories")),
+        (Some(_), _) => Err(CommandError::new(format!("{n} projects have registered {url}"))
+            .hint("select one with --project")),
+        (None, _) => Err(CommandError::new(format!("repository {url} is not registered"))
+            .hint("`plumb repo list` lists the repositories")),
     }
 }
 
-pub(crate) fn type_word(kind: RepositoryKind) -> &'static str {
+pub(crate) fn type_name(kind: RepositoryKind) -> &'static str {
     match kind {
         RepositoryKind::Git => "git",
         RepositoryKind::Helm { .. } => "helm",
@@ -61,11 +64,11 @@ pub(crate) fn type_word(kind: RepositoryKind) -> &'static str {
     }
 }
 
-/// A repository without anything that is secret.
+/// A repository without its credentials.
 pub(crate) fn readable(repository: &Repository) -> Value {
     let mut shown = json!({
         "repo": repository.url,
-        "type": type_word(repository.kind),
+        "type": type_name(repository.kind),
         "hasCredentials": !repository.credentials.is_empty(),
     });
     let mut set = |field: &str, value: Option<Value>| {

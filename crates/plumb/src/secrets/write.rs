@@ -1,4 +1,4 @@
-//! The Secrets that clusters and repositories are registered in. Their values are used, never shown.
+//! Reading and writing the Secrets that register clusters and repositories.
 
 use plumb_core::object::Manifest;
 use plumb_crd::settings::SecretData;
@@ -9,10 +9,10 @@ use crate::context::{Context, change, create};
 use crate::error::CommandError;
 use crate::kinds;
 
-/// The label that says what a Secret registers.
+/// The label with the type of a Secret: `cluster`, `repository`, …
 pub(crate) const TYPE_LABEL: &str = "argocd.argoproj.io/secret-type";
 
-/// All Secrets of a type, with the objects that they came from.
+/// All Secrets of a type, parsed and as objects.
 pub(crate) async fn list(
     context: &Context,
     client: &ClusterClient,
@@ -25,7 +25,7 @@ pub(crate) async fn list(
         .collect())
 }
 
-/// The Secrets of a type.
+/// Selects the Secrets of a type.
 pub(crate) fn selection(context: &Context, secret_type: &str) -> Selection {
     Selection {
         namespace: Some(context.namespace().to_owned()),
@@ -34,7 +34,7 @@ pub(crate) fn selection(context: &Context, secret_type: &str) -> Selection {
     }
 }
 
-/// Writes a Secret of a type: makes it, or with `upsert` replaces its values.
+/// Writes a Secret: creates it, or with `upsert` replaces its values.
 pub(crate) async fn write(
     context: &Context,
     client: &ClusterClient,
@@ -49,7 +49,7 @@ pub(crate) async fn write(
     let existing = client
         .get_at(&target.gvk, target.namespace.as_deref(), &target.name)
         .await
-        .map_err(|error| CommandError::api(format!("look for secret {}", target.name), error))?;
+        .map_err(|error| CommandError::api(format!("read secret {}", target.name), error))?;
     let mut labels = Map::new();
     labels.insert(TYPE_LABEL.to_owned(), json!(secret.secret_type));
     labels.extend(secret.labels);
@@ -73,11 +73,11 @@ pub(crate) async fn write(
             Ok("added")
         }
         Some(_) if !upsert => {
-            Err(CommandError::new(format!("{} is registered already", secret.what))
-                .hint("--upsert changes it"))
+            Err(CommandError::new(format!("{} is already registered", secret.what))
+                .hint("--upsert replaces it"))
         }
         Some(_) => {
-            // The old values go: what is not given any more must not stay behind.
+            // All old values are replaced: a credential that is no longer given must not remain.
             let patch = json!([
                 {"op": "add", "path": "/metadata/labels", "value": labels},
                 {"op": "add", "path": "/metadata/annotations", "value": annotations},
@@ -90,11 +90,11 @@ pub(crate) async fn write(
     }
 }
 
-/// A Secret to write. It holds credentials and cannot be printed.
+/// A Secret to write. It has no `Debug`, because it holds credentials.
 pub(crate) struct NewSecret<'a> {
     pub(crate) name: &'a str,
     pub(crate) secret_type: &'static str,
-    /// In words, for messages.
+    /// What it registers, for messages.
     pub(crate) what: &'a str,
     pub(crate) labels: Map<String, Value>,
     pub(crate) annotations: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Which Application a command is about, and how it is read and changed.
+//! One Application: its argument, reading and changing it.
 
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
@@ -10,24 +10,24 @@ use crate::edit::merge;
 use crate::error::CommandError;
 use crate::kinds;
 
-/// The Application that a command is about.
+/// The Application of a command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AppArg {
     /// `name`, or `namespace/name`.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     pub(crate) app: String,
-    /// Namespace of the Application, where it is not the control plane's.
+    /// Namespace of the Application [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     pub(crate) app_namespace: Option<String>,
 }
 
 impl AppArg {
-    /// Where it is.
+    /// Its kind, namespace and name.
     pub(crate) fn target(&self, context: &Context) -> Target {
         target(context, &self.app, self.app_namespace.as_deref())
     }
 
-    /// It, as it is now.
+    /// Reads it.
     pub(crate) async fn read(
         &self,
         context: &Context,
@@ -39,14 +39,14 @@ impl AppArg {
     }
 }
 
-/// Where an Application is: `namespace/name`, or `name` in the given namespace or the control plane's.
+/// The target of `namespace/name`, or of `name` in the given namespace or the control plane's.
 pub(crate) fn target(context: &Context, app: &str, namespace: Option<&str>) -> Target {
     let default = namespace.unwrap_or_else(|| context.namespace());
     let (namespace, name) = app.split_once('/').unwrap_or((default, app));
     Target { gvk: kinds::application(), namespace: Some(namespace.to_owned()), name: name.to_owned() }
 }
 
-/// The Application as it is now.
+/// Reads an Application.
 pub(crate) async fn read(
     context: &Context,
     client: &ClusterClient,
@@ -55,7 +55,7 @@ pub(crate) async fn read(
     parse(&read_whole(context, client, target).await?)
 }
 
-/// The Application as it is now, with every field that it has.
+/// Reads an Application with all its fields, also those that plumb does not know.
 pub(crate) async fn read_whole(
     context: &Context,
     client: &ClusterClient,
@@ -72,36 +72,34 @@ pub(crate) async fn read_whole(
     }
 }
 
-/// Says that there is no such app, and where there is one of that name.
+/// The error for a missing app. It names the apps of that name in other namespaces.
 async fn unknown(context: &Context, client: &ClusterClient, target: &Target) -> CommandError {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let name = &target.name;
-    let error = CommandError::new(format!("there is no application {name} in namespace {namespace}"));
+    let error = CommandError::new(format!("application {name} not found in namespace {namespace}"));
     let selection = Selection { fields: Some(format!("metadata.name={name}")), ..Selection::default() };
-    // Whoever may not look everywhere gets the shorter answer.
+    // A user who may not list all namespaces gets the shorter hint.
     let elsewhere = client.list(&target.gvk, &selection).await.unwrap_or_default();
     let mut names: Vec<String> =
         elsewhere.iter().filter_map(|app| Some(format!("{}/{}", app.namespace()?, app.name()?))).collect();
     names.sort();
     match names.as_slice() {
         [] => error
-            .hint("`plumb app list` shows the applications; --app-namespace names another namespace")
-            .hint_if(context.namespace() == namespace, "--namespace names another control plane"),
-        [one] => error.hint(format!("there is one in another namespace: use {one}")),
-        several => {
-            error.hint(format!("several namespaces have one of that name; say which: {}", several.join(", ")))
-        }
+            .hint("`plumb app list` lists the applications; --app-namespace selects another namespace")
+            .hint_if(context.namespace() == namespace, "--namespace selects another control plane"),
+        [one] => error.hint(format!("it exists in another namespace: use {one}")),
+        several => error.hint(format!("it exists in several namespaces; use one of: {}", several.join(", "))),
     }
 }
 
-/// Reads an Application out of an object.
+/// Parses an Application.
 pub(crate) fn parse(manifest: &Manifest) -> Result<Application, CommandError> {
     let name = manifest.name().unwrap_or_default();
     Application::from_json(manifest.value())
-        .map_err(|error| CommandError::because(format!("read application {name}"), error))
+        .map_err(|error| CommandError::because(format!("parse application {name}"), error))
 }
 
-/// Changes an Application by a merge patch.
+/// Changes an Application with a merge patch.
 pub(crate) async fn patch(
     client: &ClusterClient,
     target: &Target,
@@ -110,14 +108,14 @@ pub(crate) async fn patch(
     parse(&change(client, target, &Patch::Merge(patch)).await?)
 }
 
-/// Changes an Application's spec, see [`merge::edit_spec`]. Says whether anything changed.
+/// Changes the spec of an Application, see [`merge::edit_spec`]. Returns whether it changed.
 pub(crate) async fn edit_spec(
     context: &Context,
     client: &ClusterClient,
     target: &Target,
     edit: impl Fn(&mut Value) -> Result<(), CommandError>,
 ) -> Result<bool, CommandError> {
-    // The answer to a name that does not exist says where there is one.
+    // For its error: it names apps of the same name in other namespaces.
     read_whole(context, client, target).await?;
     merge::edit_spec(client, target, edit).await
 }

@@ -1,4 +1,4 @@
-//! Which Applications a command is about.
+//! The Applications of a command: by name, label or project.
 
 use plumb_core::object::Manifest;
 use plumb_kube::{ClusterClient, Selection, Target};
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::kinds;
 
-/// Those that are named, or else those with labels or in projects.
+/// The named Applications, or else those with labels or in projects.
 #[derive(Clone, Copy)]
 pub(crate) struct AppSelection<'a> {
     pub(crate) names: &'a [String],
@@ -19,7 +19,7 @@ pub(crate) struct AppSelection<'a> {
 }
 
 impl AppSelection<'_> {
-    /// Where they are.
+    /// The targets. An error if there are none.
     pub(crate) async fn targets(
         &self,
         context: &Context,

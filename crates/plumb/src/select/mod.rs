@@ -1,4 +1,4 @@
-//! Which Applications, projects and objects a command is about.
+//! Selecting the Applications, projects and objects of a command.
 
 pub(crate) mod app;
 pub(crate) mod apps;

@@ -1,4 +1,4 @@
-//! Which objects of an app a command is about: `--kind`, `--group`, `--namespace`, `--resource-name`.
+//! Selecting objects of an app: `--kind`, `--group`, `--namespace`, `--resource-name`.
 
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_crd::Application;
@@ -9,13 +9,13 @@ use crate::error::CommandError;
 use crate::view::rows::{ObjectRow, object_rows};
 use crate::view::tree::Tree;
 
-/// Which objects of an app.
+/// Selects objects of an app.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ObjectChoice {
     /// Kind, such as Deployment.
     #[arg(long)]
     pub(crate) kind: Option<String>,
-    /// API group, such as apps; of all groups unless given.
+    /// API group, such as apps [default: all groups].
     #[arg(long)]
     pub(crate) group: Option<String>,
     /// Name of the object.
@@ -38,7 +38,7 @@ impl ObjectChoice {
             && namespace.is_none_or(|wanted| wanted == place)
     }
 
-    /// The app's objects that are meant, as they are now: its own, and what they own.
+    /// The live objects that match: those of the app, or else those that they own.
     pub(crate) async fn find(
         &self,
         context: &Context,
@@ -57,7 +57,7 @@ impl ObjectChoice {
         if !found.is_empty() {
             return Ok(found);
         }
-        // Not one of its own: one that its objects own, such as a pod.
+        // No object of the app matches. Look at owned objects, such as pods.
         let tree = Tree::read(client, application).await;
         for root in object_rows(application) {
             let Some(object) = tree.find(&root) else { continue };
@@ -73,13 +73,13 @@ impl ObjectChoice {
             }
         }
         if found.is_empty() {
-            return Err(CommandError::new(format!("{} has no such object", application.metadata.name))
-                .hint(format!("`plumb app resources {}` shows its objects", application.metadata.name)));
+            return Err(CommandError::new(format!("{} has no matching object", application.metadata.name))
+                .hint(format!("`plumb app resources {}` lists its objects", application.metadata.name)));
         }
         Ok(found)
     }
 
-    /// The one object that is meant.
+    /// The one object that matches.
     pub(crate) async fn find_one(
         &self,
         context: &Context,
@@ -89,13 +89,13 @@ impl ObjectChoice {
         let mut found = self.find(context, client, application).await?;
         match (found.pop(), found.len()) {
             (Some(one), 0) => Ok(one),
-            (_, more) => Err(CommandError::usage(format!("{} objects are meant; say which one", more + 1))
-                .hint("--kind, --group, --namespace and --resource-name narrow it down")),
+            (_, more) => Err(CommandError::usage(format!("{} objects match; narrow it down", more + 1))
+                .hint("use --kind, --group, --namespace and --resource-name")),
         }
     }
 }
 
-/// The live object of a status line.
+/// The live object of a row.
 pub(crate) async fn read(
     client: &ClusterClient,
     state: &ObjectRow,

@@ -1,4 +1,4 @@
-//! Which project a command is about, and how it is read.
+//! One project: its argument and reading it.
 
 use plumb_core::object::Manifest;
 use plumb_crd::AppProject;
@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::kinds;
 
-/// The project that a command is about.
+/// The project of a command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ProjectArg {
     /// Name of the project.
@@ -33,11 +33,11 @@ impl ProjectArg {
             .map_err(|error| CommandError::api(format!("read project {}", target.name), error))?
             .ok_or_else(|| {
                 CommandError::new(format!(
-                    "there is no project {} in namespace {}",
+                    "project {} not found in namespace {}",
                     target.name,
                     context.namespace()
                 ))
-                .hint("`plumb proj list` shows the projects")
+                .hint("`plumb proj list` lists the projects")
             })
     }
 }
@@ -49,5 +49,5 @@ pub(crate) fn target(context: &Context, name: &str) -> Target {
 pub(crate) fn parse(object: &Manifest) -> Result<AppProject, CommandError> {
     let name = object.name().unwrap_or_default();
     AppProject::from_json(object.value())
-        .map_err(|error| CommandError::because(format!("read project {name}"), error))
+        .map_err(|error| CommandError::because(format!("parse project {name}"), error))
 }

@@ -1,4 +1,4 @@
-//! `[!]GROUP:KIND:[NAMESPACE/]NAME`: which objects of an app are meant.
+//! `--resource [!]GROUP:KIND:[NAMESPACE/]NAME`.
 
 use std::str::FromStr;
 
@@ -38,18 +38,18 @@ impl FromStr for ResourceFilter {
 }
 
 impl ResourceFilter {
-    fn names(&self, state: &ObjectRow) -> bool {
+    fn matches(&self, state: &ObjectRow) -> bool {
         self.group.matches(&state.group)
             && self.kind.matches(&state.kind)
             && self.namespace.as_ref().is_none_or(|namespace| namespace.matches(&state.namespace))
             && self.name.matches(&state.name)
     }
 
-    /// Is this object meant? One that a `!` names never is; of the others all are, unless some are named.
+    /// True if no `!` filter matches the object, and, if there are filters without `!`, one of them does.
     pub(crate) fn any_matches(filters: &[Self], state: &ObjectRow) -> bool {
-        let excluded = filters.iter().any(|filter| filter.excludes && filter.names(state));
+        let excluded = filters.iter().any(|filter| filter.excludes && filter.matches(state));
         let mut included = filters.iter().filter(|filter| !filter.excludes).peekable();
-        !excluded && (included.peek().is_none() || included.any(|filter| filter.names(state)))
+        !excluded && (included.peek().is_none() || included.any(|filter| filter.matches(state)))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Applications and reports with as much of them as a list shows.
+//! Applications and reports with only the fields that a list shows.
 //!
-//! A whole Application is mostly status: a thousand of them take the API server a second to write out. The
-//! definitions that plumb installs have a column for every field that a list needs, so the server is asked for those.
-//! Where the definition is another one (Argo CD's own), whole objects are read, and the list is the same.
+//! Most of an Application is status: the API server takes a second to serialize a thousand of them. The CRDs that
+//! plumb installs have a printer column for every field that a list needs, so only those columns are requested. With
+//! another CRD (Argo CD's own), whole objects are read, and the list is the same.
 
 use plumb_core::app::Pause;
 use plumb_core::object::{GroupVersionKind, Manifest};
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds;
 
-/// A kind, and which column holds which of its fields.
+/// A kind, and which printer column holds which of its fields.
 pub(crate) struct ListColumns {
     gvk: GroupVersionKind,
     columns: &'static [Column],
-    /// Fields that an object must have, empty.
+    /// The required fields of the kind, empty.
     required: Value,
 }
 
@@ -23,9 +23,9 @@ pub(crate) struct ListColumns {
 #[derive(Clone, Copy)]
 struct Column {
     name: &'static str,
-    /// The field, step by step.
+    /// The path of the field.
     field: &'static [&'static str],
-    /// Does the cell hold JSON text? Lists and maps are printed so.
+    /// True if the cell holds JSON text. The API server prints lists and maps that way.
     is_json: bool,
 }
 
@@ -69,7 +69,7 @@ impl ListColumns {
         Self { gvk: kinds::application(), columns: &APPLICATION, required }
     }
 
-    /// Reports: their summary and what is held.
+    /// Reports: their summary and pauses.
     pub(crate) fn drift_report() -> Self {
         Self { gvk: kinds::drift_report(), columns: &DRIFT_REPORT, required: json!({"findings": []}) }
     }
@@ -82,7 +82,7 @@ impl ListColumns {
     ) -> Result<Vec<Manifest>, ApiError> {
         let table = match client.list_table(&self.gvk, selection).await {
             Ok(table) => table,
-            // A server that makes no tables has objects all the same.
+            // The API server does not support tables for this kind.
             Err(error) if error.code() == Some(406) || matches!(error, ApiError::Unreadable { .. }) => {
                 return client.list(&self.gvk, selection).await;
             }
@@ -94,7 +94,7 @@ impl ListColumns {
         }
     }
 
-    /// The rows as objects; `None` if the table has not all the columns, or cells that cannot be read.
+    /// The rows as objects; `None` if a column is missing or a cell cannot be read.
     fn read(&self, table: &Table) -> Option<Vec<Manifest>> {
         let columns: Vec<(usize, Column)> = self
             .columns
@@ -120,7 +120,7 @@ impl ListColumns {
     }
 }
 
-/// Puts a value where its field is; maps on the way there are made.
+/// Sets a field, and creates the maps on its path.
 fn put(object: &mut Value, field: &[&str], value: Value) -> Option<()> {
     let (last, way) = field.split_last()?;
     let mut place = object;
@@ -204,7 +204,7 @@ mod tests {
         let read = sketch.read(&table(&sketch, &cells)).unwrap();
         let report = DriftReport::from_json(read[0].value()).unwrap();
         let now = "2026-11-15T13:00:00Z".parse().unwrap();
-        assert_eq!(super::super::describe::drift(&report, now), "1 counts: LiveEdit for 3h");
+        assert_eq!(super::super::describe::drift(&report, now), "1 drifted: LiveEdit, 3h");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The parts of an Application in words and columns. Several commands show the same ones.
+//! The parts of an Application as text, for several commands.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::output::Output;
 
-/// Name or address of the destination cluster.
+/// Name or URL of the destination cluster.
 pub(crate) fn cluster(application: &Application) -> &str {
     let destination = &application.spec.destination;
     if destination.name.is_empty() { &destination.server } else { &destination.name }
@@ -23,7 +23,7 @@ pub(crate) fn qualified(application: &Application) -> String {
     format!("{}/{}", application.metadata.namespace, application.metadata.name)
 }
 
-/// The sources, whichever field they stand in.
+/// The sources, from `sources` or `source`.
 pub(crate) fn sources(application: &Application) -> Vec<&ApplicationSource> {
     if application.spec.sources.is_empty() {
         application.spec.source.iter().map(AsRef::as_ref).collect()
@@ -56,21 +56,20 @@ pub(crate) fn conditions(application: &Application) -> String {
     if words.is_empty() { "<none>".to_owned() } else { words.join(",") }
 }
 
-/// What the report says, in a column: `1 counts: LiveEdit for 3h`, `2 explained`, or nothing.
+/// The summary of a report: `1 drifted: LiveEdit, 3h`, `2 explained`, or nothing.
 pub(crate) fn drift(report: &DriftReport, now: Timestamp) -> String {
     let summary = &report.summary;
     match (summary.counted, summary.explained) {
         (0, 0) => String::new(),
         (0, explained) => format!("{explained} explained"),
         (counted, _) => {
-            let since = summary.since.map(|since| format!(" for {}", age(since, now))).unwrap_or_default();
-            let verb = if counted == 1 { "counts" } else { "count" };
-            format!("{counted} {verb}: {}{since}", summary.worst)
+            let age = summary.since.map(|since| format!(", {}", age(since, now))).unwrap_or_default();
+            format!("{counted} drifted: {}{age}", summary.worst)
         }
     }
 }
 
-/// How long ago, as kubectl says it: `45s`, `2m30s`, `12m`, `3h25m`, `17h`, `5d`, `2y`.
+/// How long ago, as kubectl prints it: `45s`, `2m30s`, `12m`, `3h25m`, `17h`, `5d`, `2y`.
 pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -78,7 +77,7 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     const YEAR: i64 = 365 * DAY;
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
     let whole = |unit: i64, name: char| format!("{}{name}", seconds / unit);
-    // Of what is young, one unit is too coarse.
+    // For young objects one unit is too coarse.
     let exact = |unit: i64, name: char, smaller: i64, smaller_name: char| match seconds % unit / smaller {
         0 => whole(unit, name),
         rest => format!("{}{name}{rest}{smaller_name}", seconds / unit),
@@ -96,15 +95,14 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// What a person holds of an app, in a few words: `paused until 2026-11-16T04:00:00Z: incident 4711`, `2 objects
-/// paused`; `None` if nothing is held.
-pub(crate) fn held(
+/// The pauses of an app: `paused until 2026-11-16T04:00:00Z: incident 4711`, or `2 objects paused`.
+pub(crate) fn paused(
     application: &Application,
     report: Option<&DriftReport>,
     now: Timestamp,
 ) -> Option<String> {
     if let Some(pause) = app_pause(application, now) {
-        return Some(format!("paused {}", held_until(&pause)));
+        return Some(format!("paused {}", paused_until(&pause)));
     }
     match object_pauses(report, now).count() {
         0 => None,
@@ -113,13 +111,13 @@ pub(crate) fn held(
     }
 }
 
-/// The pause of the app as a whole, if it holds now.
+/// The pause of the whole app, if it is active.
 pub(crate) fn app_pause(application: &Application, now: Timestamp) -> Option<Pause> {
     let pause = Pause::parse(application.annotation(Pause::ANNOTATION)?);
     pause.holds_at(now).then_some(pause)
 }
 
-/// The pauses of single objects that hold now.
+/// The active pauses of single objects.
 pub(crate) fn object_pauses(
     report: Option<&DriftReport>,
     now: Timestamp,
@@ -132,15 +130,14 @@ pub(crate) fn object_pauses(
 }
 
 /// `until 2026-11-16T04:00:00Z by ada: incident 4711`.
-pub(crate) fn held_until(pause: &Pause) -> String {
-    let until =
-        pause.until.map_or_else(|| "until somebody resumes it".to_owned(), |at| format!("until {at}"));
+pub(crate) fn paused_until(pause: &Pause) -> String {
+    let until = pause.until.map_or_else(|| "until resumed".to_owned(), |at| format!("until {at}"));
     let by = pause.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let reason = if pause.reason.is_empty() { String::new() } else { format!(": {}", pause.reason) };
     format!("{until}{by}{reason}")
 }
 
-/// The first seven digits of a commit; a version or digest as it is.
+/// The first seven digits of a commit; a version or digest unchanged.
 pub(crate) fn short(revision: &str) -> &str {
     let is_commit = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit { revision.get(..7).unwrap_or(revision) } else { revision }
@@ -175,8 +172,8 @@ pub(crate) fn line(label: &str, text: &str) -> String {
     format!("{:<20}{text}", format!("{label}:")).trim_end().to_owned()
 }
 
-/// How it is now, in the lines of `app get`.
-pub(crate) fn conclude(out: Output, application: &Application) {
+/// Prints sync, health and operation after a wait, as `app get` does.
+pub(crate) fn print_summary(out: Output, application: &Application) {
     out.print("");
     out.print(&line("Name", &qualified(application)));
     out.print(&line("Sync Status", &application.status.sync.status));
@@ -189,7 +186,7 @@ pub(crate) fn conclude(out: Output, application: &Application) {
     }
 }
 
-/// The object as people want to read it: without the bookkeeping of field owners.
+/// The object without `managedFields`.
 pub(crate) fn readable(object: &Manifest) -> Value {
     let mut value = object.value().clone();
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -203,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_short() {
+    fn ages_are_those_of_kubectl() {
         let now = Timestamp::from_second(900_000_000).unwrap();
         let said = |seconds: i64| age(Timestamp::from_second(900_000_000 - seconds).unwrap(), now);
         assert_eq!([said(-5), said(0), said(119), said(120), said(121)], ["0s", "0s", "119s", "2m", "2m1s"]);

@@ -1,8 +1,8 @@
-//! One finding of a drift report, in words.
+//! One finding of a drift report as text.
 
 use plumb_crd::drift_report::DriftFinding;
 
-/// One finding in plain words. With its rule, where the findings of one app are shown in detail.
+/// A finding with its evidence and its fix; with the rule that decided, where one app is shown in detail.
 pub(crate) fn described(finding: &DriftFinding, with_rule: bool) -> String {
     let place = if finding.namespace.is_empty() {
         finding.name.clone()
@@ -33,7 +33,7 @@ pub(crate) fn described(finding: &DriftFinding, with_rule: bool) -> String {
     }
 }
 
-/// A patch below the line that it belongs to.
+/// The lines of a patch, each after a line break and a margin.
 pub(crate) fn indented(patch: &str, margin: &str) -> String {
     patch.lines().fold(String::new(), |text, line| format!("{text}\n{margin}{line}"))
 }

@@ -1,14 +1,14 @@
-//! The plan of a dry run as a table: what would happen, why, in which wave, and what it would wait for.
+//! The plan of a dry run as a table: each step, why, in which wave, and what it would wait for.
 
 use plumb_core::plan::{Row, SyncPhase};
 use plumb_crd::application::{OperationState, ResourceResult};
 
 use crate::output::Output;
 
-/// Prints the plan that a dry run left in its results. What could not be tried says why.
+/// Prints the plan from the results of a dry run. A step that the API server refused shows the reason.
 pub(crate) fn show(out: Output, state: &OperationState) {
     let results = state.sync_result.as_ref().map(|result| result.resources.as_slice()).unwrap_or_default();
-    // Results stand in the order in which they came; a plan is read in the order in which it would happen.
+    // Results are in the order in which they arrived. The plan is shown in the order of execution.
     let mut in_order: Vec<&ResourceResult> = results.iter().collect();
     in_order.sort_by_key(|result| {
         let wave = Row::parts(&result.message).and_then(|[wave, ..]| wave.parse::<i64>().ok());

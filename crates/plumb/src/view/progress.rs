@@ -1,4 +1,4 @@
-//! How a sync goes on: drawn anew on a terminal, told line by line elsewhere.
+//! The progress of a sync: redrawn on a terminal, printed line by line elsewhere.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,33 +12,33 @@ use super::describe;
 use super::rows::{ObjectRow, object_rows};
 use crate::output::{Output, table};
 
-/// What was told already.
+/// The state of the progress output.
 #[derive(Debug)]
 pub(crate) struct Progress {
     out: Output,
-    told: HashMap<(String, String, String, String, String), ObjectRow>,
+    printed: HashMap<(String, String, String, String, String), ObjectRow>,
     message: String,
-    begun: bool,
-    /// Lines that are on the screen and are overwritten by the next ones.
+    has_header: bool,
+    /// How many lines on the screen the next drawing overwrites.
     drawn: usize,
-    /// What was drawn last, to draw it again when time has passed.
+    /// The Application that was drawn last, to update its elapsed time.
     last: Option<Application>,
 }
 
-/// So many objects are shown while they are under way.
+/// The most objects that are shown.
 const SHOWN: usize = 12;
-/// On a terminal, how often the seconds go on.
+/// How often the elapsed time is updated on a terminal.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// Nothing told yet. `before`: what was there at the beginning is no news.
+    /// Starts from the state `before`: only changes from it are printed.
     pub(crate) fn new(out: Output, before: &Application) -> Self {
-        let told = object_rows(before).into_iter().map(|state| (state.key(), state)).collect();
-        Self { out, told, message: String::new(), begun: false, drawn: 0, last: None }
+        let printed = object_rows(before).into_iter().map(|state| (state.key(), state)).collect();
+        Self { out, printed, message: String::new(), has_header: false, drawn: 0, last: None }
     }
 
-    /// Tells what is new.
-    pub(crate) fn tell(&mut self, application: &Application, now: Timestamp) {
+    /// Shows what has changed.
+    pub(crate) fn show(&mut self, application: &Application, now: Timestamp) {
         if self.out.is_terminal() {
             self.draw(application, now);
             self.last = Some(application.clone());
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// The next event. While there is none, the seconds on the terminal go on.
+    /// The next event. Meanwhile the elapsed time on the terminal is updated.
     pub(crate) async fn next(&mut self, events: &mut ObjectStream) -> Option<ObjectEvent> {
         if !self.out.is_terminal() {
             return events.next().await;
@@ -63,13 +63,13 @@ impl Progress {
         }
     }
 
-    /// A line for the person in front of it, above what is drawn.
+    /// Prints a line to stderr, above what is drawn.
     pub(crate) fn note(&mut self, line: &str) {
         self.end();
         self.out.note(line);
     }
 
-    /// The last word: nothing is overwritten any more.
+    /// Removes what is drawn.
     pub(crate) fn end(&mut self) {
         if self.drawn > 0 {
             self.out.print_raw(&clear(self.drawn));
@@ -81,11 +81,11 @@ impl Progress {
     fn add(&mut self, application: &Application, now: Timestamp) {
         let time = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
         for state in object_rows(application) {
-            if self.told.get(&state.key()) == Some(&state) {
+            if self.printed.get(&state.key()) == Some(&state) {
                 continue;
             }
-            if !self.begun {
-                self.begun = true;
+            if !self.has_header {
+                self.has_header = true;
                 self.out.print(&line(&[
                     "TIMESTAMP",
                     "GROUP",
@@ -102,7 +102,7 @@ impl Progress {
             let cells: Vec<&str> =
                 std::iter::once(time.as_str()).chain(row.iter().map(String::as_str)).collect();
             self.out.print(&line(&cells));
-            self.told.insert(state.key(), state);
+            self.printed.insert(state.key(), state);
         }
         if let Some(state) = &application.status.operation_state
             && !state.message.is_empty()
@@ -113,7 +113,7 @@ impl Progress {
         }
     }
 
-    /// What is under way now, in place of what was drawn before.
+    /// Draws the current state over the previous one.
     fn draw(&mut self, application: &Application, now: Timestamp) {
         let lines = picture(application, now, SHOWN);
         self.out.print_raw(&format!("{}{}\n", clear(self.drawn), self.out.drawn(&lines)));
@@ -121,7 +121,7 @@ impl Progress {
     }
 }
 
-/// How it stands, in a few lines: the operation or the state, how much is done, and what is not.
+/// The operation or the state, how many objects are done, and those that are not.
 fn picture(application: &Application, now: Timestamp, shown: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let all = object_rows(application);
@@ -131,7 +131,7 @@ fn picture(application: &Application, now: Timestamp, shown: usize) -> Vec<Strin
         let message = if state.message.is_empty() { String::new() } else { format!(": {}", state.message) };
         lines.push(format!("{} for {}{message}", state.phase, describe::age(state.started_at, now)));
     } else if application.operation.is_some() {
-        lines.push("waiting for the engine to begin".to_owned());
+        lines.push("waiting for the engine to start".to_owned());
     } else {
         let (sync, health) = (&application.status.sync, &application.status.health);
         let message = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };
@@ -154,7 +154,7 @@ fn known(status: &str) -> &str {
     if status.is_empty() { "Unknown" } else { status }
 }
 
-/// Is there still something to do about it, or to wait for?
+/// True if the object is not synced or not healthy yet.
 fn is_open(state: &ObjectRow) -> bool {
     if state.hook.is_empty() {
         !matches!(state.status.as_str(), "Synced" | "Pruned" | "PruneSkipped")
@@ -164,12 +164,12 @@ fn is_open(state: &ObjectRow) -> bool {
     }
 }
 
-/// Back to the first of so many lines, and nothing below it.
+/// Escape sequences that move up by this many lines and clear everything below.
 fn clear(lines: usize) -> String {
     if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") }
 }
 
-/// Columns of a fixed least width: lines that come one after the other cannot know how wide the next one is.
+/// Columns of a fixed minimum width: the width of later lines is not known yet.
 fn line(cells: &[&str]) -> String {
     const WIDTHS: [usize; 8] = [25, 8, 12, 12, 16, 9, 11, 8];
     let mut text = String::new();
@@ -224,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_of_yesterday_is_not_under_way() {
+    fn an_operation_that_has_ended_is_not_shown() {
         let status = json!({
             "sync": {"status": "Synced"}, "health": {"status": "Progressing", "message": "pod x"},
             "operationState": {"operation": {}, "phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z",
                 "finishedAt": "2026-01-01T00:00:01Z"},
         });
         assert_eq!(drawn(&status, &json!(null)), "Synced and Progressing: pod x");
-        assert_eq!(drawn(&json!({}), &json!({"sync": {}})), "waiting for the engine to begin");
+        assert_eq!(drawn(&json!({}), &json!({"sync": {}})), "waiting for the engine to start");
     }
 }

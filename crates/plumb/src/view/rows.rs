@@ -1,4 +1,4 @@
-//! How each object of an Application is: in sync, healthy, a hook, and what the last sync said about it.
+//! The objects of an Application as rows: sync, health, hook, and the message of the last sync.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ pub(crate) struct ObjectRow {
     pub(crate) kind: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// `Synced` and the like; for a hook of the last sync, how far it is.
+    /// The sync status; for a hook of the last sync, its phase.
     pub(crate) status: String,
-    /// `Healthy` and the like; for a hook of the last sync, how it ended.
+    /// The health status; for a hook of the last sync, its result.
     pub(crate) health: String,
-    /// `PreSync` and the like; empty for what is no hook.
+    /// The hook type, such as `PreSync`; empty for other objects.
     pub(crate) hook: String,
     pub(crate) message: String,
 }
@@ -44,13 +44,13 @@ impl ObjectRow {
         cells.map(Clone::clone).into()
     }
 
-    /// What says which object it is.
+    /// The identity of the object.
     pub(crate) fn key(&self) -> (String, String, String, String, String) {
         (self.group.clone(), self.kind.clone(), self.namespace.clone(), self.name.clone(), self.hook.clone())
     }
 }
 
-/// The objects in the order of the last sync, then those that it did not touch.
+/// The objects in the order of the last sync, then the others.
 pub(crate) fn object_rows(application: &Application) -> Vec<ObjectRow> {
     type Place<'a> = (&'a str, &'a str, &'a str, &'a str);
     let mut open: BTreeMap<Place<'_>, &ResourceStatus> = BTreeMap::new();
@@ -113,7 +113,7 @@ fn of_resource(resource: &ResourceStatus) -> ObjectRow {
         hook: if resource.hook { "Hook".to_owned() } else { String::new() },
         message: match (resource.requires_deletion_confirmation, resource.requires_pruning && !resource.hook)
         {
-            (true, true) => "requires pruning, which a person has to confirm".to_owned(),
+            (true, true) => "requires pruning and confirmation".to_owned(),
             (false, true) => "requires pruning".to_owned(),
             (_, false) => String::new(),
         },
@@ -127,7 +127,7 @@ fn stored_health(resource: &ResourceStatus) -> String {
 /// How many objects are read at the same time.
 const AT_ONCE: usize = 16;
 
-/// Kinds that are never ill: nobody needs to read them to know.
+/// Kinds without a health status. They need not be read.
 const WITHOUT_HEALTH: [&str; 10] = [
     "ConfigMap",
     "Secret",
@@ -141,22 +141,21 @@ const WITHOUT_HEALTH: [&str; 10] = [
     "LimitRange",
 ];
 
-/// Does somebody have to look at the object to know its health?
-fn is_open(state: &ObjectRow) -> bool {
+/// True if the live object must be read to know its health.
+fn needs_health(state: &ObjectRow) -> bool {
     state.health.is_empty() && state.hook.is_empty() && !WITHOUT_HEALTH.contains(&state.kind.as_str())
 }
 
-/// The same for a client that does not know all kinds yet: they are asked for only where an object needs it.
+/// The same for a client without discovered kinds. Discovery runs only if an object needs it.
 pub(crate) async fn read_health(client: &ClusterClient, states: &mut [ObjectRow]) {
-    if states.iter().any(is_open) && client.discover().await.is_ok() {
+    if states.iter().any(needs_health) && client.discover().await.is_ok() {
         fill_health(client, states).await;
     }
 }
 
-/// Fills in the health of objects from the live ones, where the status does not hold it. What may not be read
-/// stays open.
+/// Fills in missing health from the live objects. Objects that may not be read stay without.
 pub(crate) async fn fill_health(client: &ClusterClient, states: &mut [ObjectRow]) {
-    let wanted = states.iter_mut().filter(|state| is_open(state));
+    let wanted = states.iter_mut().filter(|state| needs_health(state));
     futures::stream::iter(wanted)
         .for_each_concurrent(AT_ONCE, |state| async {
             let gvk = GroupVersionKind {

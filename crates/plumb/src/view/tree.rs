@@ -1,4 +1,4 @@
-//! An Application's objects with what they own: replica sets, pods, whatever a controller made of them.
+//! The objects of an Application with the objects that they own, such as replica sets and pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::rows::{ObjectRow, fill_health, object_rows};
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// The metadata of everything in an app's namespaces, and who owns whom.
+/// The metadata of all objects in the namespaces of an app, with their owner references.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     objects: Vec<Manifest>,
@@ -66,7 +66,7 @@ impl Tree {
         &self.objects
     }
 
-    /// The object of a status line.
+    /// The object of a row.
     pub(crate) fn find(&self, state: &ObjectRow) -> Option<&Manifest> {
         self.objects.iter().find(|object| {
             object.group() == state.group
@@ -76,7 +76,7 @@ impl Tree {
         })
     }
 
-    /// What an object owns.
+    /// The objects that an object owns.
     pub(crate) fn children(&self, object: &Manifest) -> Vec<&Manifest> {
         let indices = object.uid().and_then(|uid| self.children.get(uid));
         let mut owned: Vec<&Manifest> =
@@ -85,14 +85,14 @@ impl Tree {
         owned
     }
 
-    /// An object and everything below it.
+    /// An object and all objects below it.
     pub(crate) fn below<'a>(&'a self, object: &'a Manifest) -> Vec<&'a Manifest> {
         let mut all = vec![object];
         let mut next = 0;
         while let Some(object) = all.get(next).copied() {
             next += 1;
             for child in self.children(object) {
-                // Owners in a circle would be somebody's joke.
+                // Owner references may form a circle.
                 if !all.iter().any(|known| known.uid() == child.uid()) {
                     all.push(child);
                 }
@@ -152,7 +152,7 @@ impl TreePrinter<'_> {
     fn add(&mut self, object: Option<&Manifest>, name: String, [status, health, message]: [&str; 3]) {
         let mut row = vec![name, status.to_owned(), health.to_owned()];
         if self.detailed {
-            row.push(object.map(|object| born(object, self.now)).unwrap_or_default());
+            row.push(object.map(|object| age_of(object, self.now)).unwrap_or_default());
             row.push(String::new());
         }
         row.push(message.to_owned());
@@ -182,6 +182,6 @@ impl TreePrinter<'_> {
     }
 }
 
-fn born(object: &Manifest, now: Timestamp) -> String {
+fn age_of(object: &Manifest, now: Timestamp) -> String {
     object.created_at().map(|at| age(at, now)).unwrap_or_default()
 }

@@ -1,26 +1,27 @@
-//! The objects of an app that are not well, for `plumb app get`: since when, and the way down to why.
+//! The unhealthy objects of an app, for `plumb app get`: since when, and why.
 
 use jiff::Timestamp;
 use plumb_core::health::in_words;
 use plumb_crd::{DriftReport, UnhealthyObject};
 
-/// What the report says about objects that are not well; nothing where all are.
+/// The lines about unhealthy objects; none if all are healthy.
 pub(crate) fn lines(report: &DriftReport, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
-    for ill in &report.health {
-        lines.push(headline(ill, now));
-        let causes = if ill.causes.is_empty() { std::slice::from_ref(&ill.message) } else { &ill.causes };
+    for object in &report.health {
+        lines.push(headline(object, now));
+        let causes =
+            if object.causes.is_empty() { std::slice::from_ref(&object.message) } else { &object.causes };
         lines.extend(causes.iter().filter(|cause| !cause.is_empty()).map(|cause| format!("  {cause}")));
     }
     lines
 }
 
 /// `apps/Deployment shop/web: Progressing for 21d 2h, stuck`.
-fn headline(ill: &UnhealthyObject, now: Timestamp) -> String {
-    let status = if ill.status.is_empty() { "something below it is ill" } else { &ill.status };
-    let length = ill.since.map(|since| format!(" for {}", in_words(now.duration_since(since))));
-    let stuck = if ill.stuck { ", stuck" } else { "" };
-    format!("{}: {status}{}{stuck}", ill.key(), length.unwrap_or_default())
+fn headline(object: &UnhealthyObject, now: Timestamp) -> String {
+    let status = if object.status.is_empty() { "a child resource is unhealthy" } else { &object.status };
+    let length = object.since.map(|since| format!(" for {}", in_words(now.duration_since(since))));
+    let stuck = if object.stuck { ", stuck" } else { "" };
+    format!("{}: {status}{}{stuck}", object.key(), length.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `--watch`: a table that is shown again when what it is about changes.
+//! `--watch`: a table that is shown again after each change.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::LiveTable;
 
-/// Changes within this time are shown together.
+/// Changes within this time are shown at once.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// Shows the table of `rows` now and after every change of the objects that are watched, until the reader goes
-/// away.
+/// Shows the table of `rows` now and after every change of the watched objects, until the reader closes its end.
 pub(crate) async fn follow(
     context: &Context,
     client: &ClusterClient,
@@ -26,7 +25,7 @@ pub(crate) async fn follow(
     rows: impl AsyncFn() -> Result<Vec<Vec<String>>, CommandError>,
 ) -> Result<ExitCode, CommandError> {
     let mut table = LiveTable::new(context.out);
-    // What cannot be listed is an answer; what goes wrong later is told, and watched on.
+    // An error of the first list ends the command. Later errors are printed, and the watch goes on.
     table.show(header, &rows().await?);
     let streams: Vec<ObjectStream> = watched
         .iter()
@@ -37,7 +36,7 @@ pub(crate) async fn follow(
         .collect::<Result<_, _>>()?;
     let mut events = stream::select_all(streams);
     while !context.out.is_reader_gone() && changed(context, &mut events).await {
-        // More may come while the first change is still being taken in.
+        // Wait a moment for further changes.
         let more = async { while changed(context, &mut events).await {} };
         let _ = tokio::time::timeout(TOGETHER, more).await;
         match rows().await {

@@ -1,4 +1,4 @@
-//! The life of an Application at the command line.
+//! `plumb app`: from `create` to `delete`.
 
 use anyhow::Result;
 use plumb_testkit::objects;
@@ -9,7 +9,7 @@ use crate::bench::Bench;
 const SERVER: &str = "https://kubernetes.default.svc";
 
 #[tokio::test]
-async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
+async fn an_application_is_created_shown_and_deleted() -> Result<()> {
     let mut bench = Bench::with_engine().await?;
     let web = objects::deployment("web", 1);
     let service = objects::service("web", 80);
@@ -31,7 +31,7 @@ async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
     bench.plumb("plumb app get shop --refresh")?;
     bench.plumb("plumb app diff shop")?;
     bench.plumb("plumb app diff shop --exit-code=false")?;
-    // How far the pods are when it ends is not the same in every run.
+    // The state of the pods at the end differs from run to run.
     let synced = bench.quietly("plumb app sync shop", &[], "")?;
     assert_eq!(synced.code, 0, "{}", synced.stderr);
     for word in
@@ -77,7 +77,7 @@ async fn an_application_is_made_looked_at_and_deleted() -> Result<()> {
     bench.run("plumb app delete shop", &[], "n\n")?;
     bench.run_from("plumb app delete shop --yes --wait", "application")?;
     bench.plumb("plumb app list")?;
-    bench.shell.transcript.check("app-life")
+    bench.shell.transcript.check("app-lifecycle")
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_spec_is_changed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_the_time_is_up() -> Result<()> {
+async fn waiting_ends_with_the_timeout() -> Result<()> {
     let mut bench = Bench::new().await?;
     bench.application("idle", |_| {}).await?;
     bench.plumb("plumb app wait idle --health --timeout 1")?;
@@ -130,7 +130,7 @@ async fn waiting_ends_when_the_time_is_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
+async fn another_revision_is_rendered_and_compared() -> Result<()> {
     let mut bench = Bench::with_engine().await?;
     let checkout = bench.repo.path().display().to_string();
     bench.shell.transcript.call(&checkout, "CHECKOUT");
@@ -173,7 +173,7 @@ async fn a_commit_is_tried_before_it_is_followed() -> Result<()> {
     let restarted = |live: &serde_json::Value| {
         live["spec"]["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"].is_string()
     };
-    bench.shell.transcript.check("app-elsewhere")?;
+    bench.shell.transcript.check("app-revision")?;
     bench.place.wait(&web, "was restarted", restarted).await?;
     let said = format!("{:?}", bench.shell.transcript);
     for canary in ["canary", "Y2FuYXJ5"] {
@@ -191,7 +191,7 @@ async fn the_tree_shows_what_objects_own() -> Result<()> {
     let report =
         json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "grove"}});
     bench.place.wait(&report, "tells of the defaults", |report| report["summary"]["explained"] == 1).await?;
-    // The pod's name begins with its set's.
+    // The name of the pod begins with the name of its replica set.
     for (version, kind, name) in [("v1", "Pod", "web-HASH-POD"), ("apps/v1", "ReplicaSet", "web-HASH")] {
         let found = bench.place.list(version, kind, "").await?;
         bench.shell.transcript.call(found.keys().next().map_or("", String::as_str), name);

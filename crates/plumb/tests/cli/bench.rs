@@ -1,4 +1,4 @@
-//! What the tests stand on: a namespace, a repository, a plumb at work, and a way to run commands.
+//! The environment of the tests with a cluster: a namespace, a repository, a running plumb, and a shell.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::golden::Said;
 use crate::shell::Shell;
 
-/// Everything that commands run in.
+/// A namespace, a repository, and a shell whose commands use them.
 pub(crate) struct Bench {
     pub(crate) place: TestNamespace,
     pub(crate) repo: GitRepo,
@@ -22,14 +22,14 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A namespace with plumb's kinds and the default project, and nobody at work in it.
+    /// With plumb's CRDs and the default project, but without a running plumb.
     pub(crate) async fn new() -> Result<Self> {
         let mut bench = Self::with_engine().await?;
         bench.stop_engine()?;
         Ok(bench)
     }
 
-    /// The same with plumb at work.
+    /// The same with a running plumb.
     pub(crate) async fn with_engine() -> Result<Self> {
         let place = TestNamespace::new().await?;
         let mut bench = Self { repo: GitRepo::new()?, shell: Shell::new()?, engine: None, place };
@@ -57,7 +57,7 @@ impl Bench {
         let log = std::fs::File::create(self.shell.home.path().join("engine.log"))?;
         let child = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["run", "--install", "--until-stdin-closes", "--namespace", self.place.name()])
-            // Many run at the same time.
+            // Many tests run at the same time.
             .args(["--metrics-address=off", "--web-address=off"])
             .arg("--kubeconfig")
             .arg(self.place.kubeconfig())
@@ -73,7 +73,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Nobody is at work any more.
+    /// Stops plumb.
     pub(crate) fn stop_engine(&mut self) -> Result<()> {
         if let Some(mut engine) = self.engine.take() {
             engine.kill().context("stop plumb")?;
@@ -116,7 +116,7 @@ impl Bench {
         Ok(application)
     }
 
-    /// Waits until the Application's sync and health are these.
+    /// Waits until the Application has this sync and health status.
     pub(crate) async fn until(&self, application: &Value, sync: &str, health: &str) -> Result<Value> {
         let what = format!("is {sync} and {health}");
         let check = |live: &Value| {

@@ -1,4 +1,4 @@
-//! What goes wrong: each a clear message and a documented exit code.
+//! Errors of the API server: each has a clear message and a documented exit code.
 
 use std::process::Stdio;
 
@@ -8,9 +8,9 @@ use plumb_testkit::objects;
 use crate::bench::Bench;
 
 #[tokio::test]
-async fn trouble_has_a_message_and_a_code() -> Result<()> {
+async fn errors_of_the_server_have_a_message_and_a_code() -> Result<()> {
     let mut bench = Bench::new().await?;
-    // Somebody who may do nothing.
+    // A user without permissions.
     let kubeconfig = std::fs::read_to_string(bench.place.kubeconfig())?;
     let nobody = bench.shell.file("nobody", &as_nobody(&kubeconfig))?.display().to_string();
     for line in [
@@ -38,7 +38,7 @@ async fn trouble_has_a_message_and_a_code() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_apps_of_one_name_are_told_apart() -> Result<()> {
+async fn apps_of_one_name_are_selected_by_namespace() -> Result<()> {
     let mut bench = Bench::new().await?;
     let other = plumb_testkit::TestNamespace::new().await?;
     let third = plumb_testkit::TestNamespace::new().await?;
@@ -60,7 +60,7 @@ async fn two_apps_of_one_name_are_told_apart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_is_no_trouble() -> Result<()> {
+async fn a_closed_pipe_is_not_an_error() -> Result<()> {
     let bench = Bench::new().await?;
     for line in ["plumb --help", "plumb app list", "plumb app list -o json", "plumb install", "plumb man"] {
         let mut child = bench.command(line)?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -69,16 +69,16 @@ async fn a_reader_that_goes_away_is_no_trouble() -> Result<()> {
         let stderr = String::from_utf8(output.stderr)?;
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{line}");
     }
-    // A disk that is full is trouble.
+    // A full disk is an error.
     let full = std::fs::File::options().write(true).open("/dev/full")?;
     let output =
         bench.command("plumb install")?.stdout(full).stderr(Stdio::piped()).spawn()?.wait_with_output()?;
     assert_eq!(output.status.code(), Some(20));
-    assert!(String::from_utf8(output.stderr)?.starts_with("error: write the answer to stdout:"));
+    assert!(String::from_utf8(output.stderr)?.starts_with("error: cannot write to stdout:"));
     Ok(())
 }
 
-/// The same kubeconfig for somebody who may do nothing.
+/// The same kubeconfig for a user without permissions.
 fn as_nobody(kubeconfig: &str) -> String {
     kubeconfig.replacen("user:\n", "user:\n    as: nobody\n", 10)
 }

@@ -1,5 +1,4 @@
-//! Every flag that scripts written for argocd pass: it works, or it is refused with a word why. None is accepted and
-//! then forgotten.
+//! Every flag of argocd: it works, or it is refused with a reason. None is accepted and then ignored.
 
 use std::process::Command;
 
@@ -7,12 +6,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::golden::Said;
 
-/// What becomes of a flag.
+/// How plumb treats a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It does what argocd's does; other tests show it.
+    /// It works as in argocd; other tests check that.
     Works,
-    /// The command ends with 2 and says why.
+    /// The command fails with exit code 2 and a reason.
     Refused,
 }
 
@@ -313,16 +312,14 @@ const COMMANDS: &[(&str, &[(&str, Fate)])] = &[
 ];
 
 #[test]
-fn every_flag_works_or_is_refused_with_a_word_why() -> Result<()> {
+fn every_flag_works_or_is_refused_with_a_reason() -> Result<()> {
     let mut wrong = Vec::new();
     let mut check = |command: &str, flag: &str, fate: Fate| -> Result<()> {
         let line = format!("{command} {flag}");
-        let said = away_from_any_cluster(&line)?;
-        // A flag that works gets as far as looking for a cluster.
+        let said = without_cluster(&line)?;
+        // With a flag that works, the command fails only because it finds no cluster.
         let is_as_told = match fate {
-            Works => {
-                said.code == 20 && said.stderr.contains("there is no kubeconfig") || is_about_files(&said)
-            }
+            Works => said.code == 20 && said.stderr.contains("no kubeconfig found") || is_about_files(&said),
             Refused => said.code == 2 && said.stderr.contains(" is not accepted: "),
         };
         if !is_as_told {
@@ -350,14 +347,14 @@ fn every_flag_works_or_is_refused_with_a_word_why() -> Result<()> {
     Ok(())
 }
 
-/// A file that was asked for was looked for, or something else about the command's own words was.
+/// True if the command failed on the file or the spec that the flags name.
 fn is_about_files(said: &Said) -> bool {
     said.code == 20 && said.stderr.contains("read x: ")
         || said.code == 2 && said.stderr.contains("an Application needs")
 }
 
 #[test]
-fn commands_that_are_not_there_say_what_is() -> Result<()> {
+fn unsupported_commands_say_what_to_use_instead() -> Result<()> {
     for line in [
         "login argocd.example.com --sso",
         "relogin",
@@ -372,16 +369,15 @@ fn commands_that_are_not_there_say_what_is() -> Result<()> {
         "configure --prompts-enabled=true",
         "login --help",
     ] {
-        let said = away_from_any_cluster(line)?;
-        let is_plain =
-            said.stderr.starts_with("error: there is no command ") && said.stderr.contains("\nhint: ");
+        let said = without_cluster(line)?;
+        let is_plain = said.stderr.starts_with("error: command ") && said.stderr.contains("\nhint: ");
         assert!(said.code == 2 && is_plain, "{line}: exit {}, {}", said.code, said.stderr);
     }
     Ok(())
 }
 
-/// Runs plumb where there is no kubeconfig.
-fn away_from_any_cluster(line: &str) -> Result<Said> {
+/// Runs plumb without a kubeconfig.
+fn without_cluster(line: &str) -> Result<Said> {
     let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(line.split(' '))
         .env_clear()

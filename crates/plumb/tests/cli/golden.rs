@@ -1,19 +1,19 @@
-//! Transcripts, and the files they are compared with.
+//! Transcripts of commands, and the golden files that they are compared with.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Commands with what they said, in order.
+/// Commands with their output, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     text: String,
-    /// What differs from run to run, and what stands for it; the first that fits wins.
+    /// Texts that differ from run to run, and their replacements, in order.
     names: Vec<(String, String)>,
 }
 
-/// How a command ended and what it said.
+/// The output and the exit code of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) stdout: String,
@@ -22,19 +22,19 @@ pub(crate) struct Said {
 }
 
 impl Transcript {
-    /// An empty one.
+    /// An empty transcript.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// From now on `text` is written as `name`.
+    /// Replaces `text` by `name` in all output to come.
     pub(crate) fn call(&mut self, text: &str, name: &str) {
         if !text.is_empty() {
             self.names.push((text.to_owned(), name.to_owned()));
         }
     }
 
-    /// Adds a command with everything that it said.
+    /// Adds a command with its output.
     pub(crate) fn add(&mut self, line: &str, said: &Said) {
         let mut entry = format!("$ {line}\n{}", said.stdout);
         if !said.stderr.is_empty() {
@@ -51,12 +51,12 @@ impl Transcript {
             text = text.replace(from, to);
         }
         let lines: Vec<String> = text.lines().map(normalized_line).map(without_counters).collect();
-        // Whether YAML quotes a name depends on its first letter.
+        // Whether YAML quotes a value depends on its first letter.
         let text = lines.join("\n").replace("\"UID\"", "UID").replace("\"COMMIT\"", "COMMIT");
         format!("{text}\n")
     }
 
-    /// Compares with the file of this name, or writes it.
+    /// Compares with the golden file of this name, or writes it with UPDATE=1.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/golden").join(format!("{name}.txt"));
         #[expect(clippy::disallowed_methods, reason = "the one setting of these tests")]
@@ -87,11 +87,11 @@ impl Transcript {
                 }
             }
         }
-        bail!("{name} says something else (UPDATE=1 accepts it):\n{differences}\nall of it:\n{}", self.text)
+        bail!("{name} differs (UPDATE=1 accepts it):\n{differences}\nall of it:\n{}", self.text)
     }
 }
 
-/// Counters of the server, which differ with what else happened in the cluster.
+/// Replaces counters of the API server, which differ from run to run.
 fn without_counters(line: String) -> String {
     for field in ["resourceVersion", "generation"] {
         if let Some((before, after)) = line
@@ -107,7 +107,7 @@ fn without_counters(line: String) -> String {
     line
 }
 
-/// Times, hashes and ages have names; columns are two blanks apart, however wide they were.
+/// Replaces times, hashes and ages, and sets columns two blanks apart.
 fn normalized_line(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let (indent, rest) = line.split_at(indent);
@@ -132,7 +132,7 @@ fn normalized_line(line: &str) -> String {
     text
 }
 
-/// A word with what differs from run to run replaced: `2026-11-15T18:58:11Z`, uids, commits, `45s`.
+/// Replaces times, uids, commits and ages in a word.
 fn normalized_word(word: &str) -> String {
     let is_edge = |c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '+' && c != ':' && c != '.';
     let inner = word.trim_matches(is_edge);

@@ -10,12 +10,12 @@ use serde_json::json;
 
 use crate::bench::Bench;
 
-/// What the talkers say.
+/// The log of the `talker` containers.
 fn log_file(bench: &Bench) -> PathBuf {
     bench.place.kubeconfig().with_file_name("logs").join("talker.log")
 }
 
-/// A talker says something.
+/// Appends a line to the log.
 fn say(bench: &Bench, text: &str) -> Result<()> {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.000000000Z");
     let mut file = std::fs::File::options().append(true).open(log_file(bench)).context("the log")?;
@@ -63,7 +63,7 @@ async fn logs_are_read_followed_and_narrowed_down() -> Result<()> {
     assert_eq!(logs(&format!("{web} --since-seconds 600 --filter '{mark}'"))?.stdout, format!("{mark}\n"));
     assert!(!logs(&format!("{web} --since-seconds 600"))?.stdout.contains("listening"));
 
-    // Of several pods each line says whose it is.
+    // With several pods each line begins with the name of its pod.
     let both = logs("--kind Deployment --name twins --tail 1")?;
     let lines: Vec<&str> = both.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{}", both.stdout);
@@ -74,10 +74,10 @@ async fn logs_are_read_followed_and_narrowed_down() -> Result<()> {
     let one_pod = lines.first().and_then(|line| line.split(' ').next()).context("a pod")?;
     assert_eq!(logs(&format!("--kind Pod --name {one_pod} --tail 1"))?.stdout, format!("{mark}\n"));
 
-    // A container that has no log, one that does not exist, objects that are not there.
+    // A container without a log, one that does not exist, and objects that do not exist.
     let none = logs("--kind Deployment --name silent")?;
     assert!(
-        none.code == 20 && none.stderr.starts_with("error: read the log of pod silent-"),
+        none.code == 20 && none.stderr.starts_with("error: cannot read the log of pod silent-"),
         "{}",
         none.stderr
     );
@@ -85,9 +85,9 @@ async fn logs_are_read_followed_and_narrowed_down() -> Result<()> {
     assert!(wrong.code == 20 && wrong.stderr.contains("no pod has a container sidecar"), "{}", wrong.stderr);
     assert_eq!(logs(&format!("{web} --container talker --tail 1"))?.stdout, format!("{mark}\n"));
     let missing = logs("--kind StatefulSet")?;
-    assert!(missing.code == 20 && missing.stderr.contains("has no such pods"), "{}", missing.stderr);
+    assert!(missing.code == 20 && missing.stderr.contains("has no matching pods"), "{}", missing.stderr);
 
-    // What is said from now on, until the reader goes away.
+    // New lines, until the reader closes its end.
     let mut child = bench
         .command(&format!("plumb app logs chatty {web} --follow --tail 1"))?
         .stdout(Stdio::piped())

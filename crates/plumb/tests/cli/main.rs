@@ -5,19 +5,19 @@
 //!
 //! The tests in `offline` need no cluster: `cargo test -p plumb --test cli offline`. All others use a real one.
 
-mod after;
 mod app;
 mod bench;
 mod completion;
 mod errors;
 mod flags;
 mod golden;
-mod held;
 mod logs;
 mod offline;
+mod pauses;
 mod plan;
 mod registry;
-mod seeds;
+mod rollback;
+mod runbooks;
 mod shell;
 mod terminal;
 mod watch;

@@ -1,4 +1,4 @@
-//! The plan of a sync, as `app sync --dry-run` prints it: what would happen, what would not, and what the server refuses.
+//! The plan of `app sync --dry-run`: steps, skipped objects, and refusals of the API server.
 
 use anyhow::Result;
 use plumb_testkit::objects;
@@ -84,7 +84,7 @@ async fn a_dry_run_prints_what_would_happen_and_changes_nothing() -> Result<()> 
     let (rows, code) = plan(&bench, "--resource :ConfigMap:conf")?;
     assert_eq!((rows, code), (vec!["Sync 0 apply ConfigMap conf out of sync -".to_owned()], 0));
 
-    // The server refuses a line of it.
+    // The API server refuses one object.
     next.push(objects::with(objects::service("front", 80), "/spec/ports/0/port", json!(99_999)));
     bench.repo.commit(&[("app/all.yaml", objects::manifests(&next))])?;
     bench.quietly("plumb app get shop --refresh", &[], "")?;
@@ -99,7 +99,7 @@ async fn a_dry_run_prints_what_would_happen_and_changes_nothing() -> Result<()> 
     assert!(bench.place.get(&objects::job("migrate")).await?.is_none(), "a dry run runs no hook");
     assert!(bench.place.get(&objects::config_map("left", &[])).await?.is_some(), "a dry run deletes nothing");
 
-    // What the automation would undo at once is refused.
+    // A sync that automated sync would undo is refused.
     let paused = bench.quietly("plumb pause shop --for 1h --reason not-now", &[], "")?;
     assert_eq!(paused.code, 0, "{}", paused.stderr);
     let automated = json!({"spec": {"syncPolicy": {"automated": {}}}});

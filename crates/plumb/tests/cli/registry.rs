@@ -131,10 +131,10 @@ async fn clusters_are_registered_and_show_no_secret() -> Result<()> {
     bench.shell.transcript.check("cluster")
 }
 
-/// What was given as a secret is in nothing that was said.
+/// No output has a value of a secret.
 fn no_canary(bench: &Bench) -> Result<()> {
     let said = format!("{:?}", bench.shell.transcript);
-    // The word itself and its base64.
+    // The value and its base64.
     for canary in ["canary", "Y2FuYXJ5"] {
         anyhow::ensure!(!said.contains(canary), "{canary} is shown");
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::golden::{Said, Transcript};
 
-/// How long a command may take. They are over in a second or two.
+/// How long a command may take. Most take a second or two.
 const LONGEST: Duration = Duration::from_mins(3);
 
 /// Where commands run. Without further variables they find no cluster.
@@ -32,24 +32,24 @@ impl Shell {
         Ok(Self { home, transcript: Transcript::new(), variables: Vec::new() })
     }
 
-    /// Sets a variable of all commands to come.
+    /// Sets an environment variable of all later commands.
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.variables.push((name, value.into()));
     }
 
-    /// Runs `plumb …` as a user would, and notes what it said.
+    /// Runs `plumb …` as a user would, and records its output.
     pub(crate) fn plumb(&mut self, line: &str) -> Result<Said> {
         self.run(line, &[], "")
     }
 
-    /// Runs a command line whose first word is `plumb`, `argocd` or `kubectl-plumb`, and notes what it said.
+    /// Runs a command line whose first word is `plumb`, `argocd` or `kubectl-plumb`, and records its output.
     pub(crate) fn run(&mut self, line: &str, variables: &[(&str, &str)], stdin: &str) -> Result<Said> {
         let said = self.quietly(line, variables, stdin)?;
         self.transcript.add(line, &said);
         Ok(said)
     }
 
-    /// Runs a command line, and notes only the end of what it said, from this line on.
+    /// Runs a command line, and records only the end of its output, from this line on.
     pub(crate) fn run_from(&mut self, line: &str, from: &str) -> Result<Said> {
         let said = self.quietly(line, &[], "")?;
         let tail = said.stdout.find(from).map_or("", |at| said.stdout.get(at..).unwrap_or_default());
@@ -58,14 +58,14 @@ impl Shell {
         Ok(said)
     }
 
-    /// Runs a command line and notes nothing.
+    /// Runs a command line and records nothing.
     pub(crate) fn quietly(&self, line: &str, variables: &[(&str, &str)], stdin: &str) -> Result<Said> {
         let mut command = self.command(line)?;
         command.envs(variables.iter().copied());
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = child.stdin.take() {
-            // A command that reads nothing closes its end.
+            // A command that does not read stdin closes the pipe.
             let _ = pipe.write_all(stdin.as_bytes());
         }
         let output = ended(child).with_context(|| format!("run {line}"))?;
@@ -107,8 +107,7 @@ impl Shell {
     }
 }
 
-/// How a command ended. One that does not come to an end is stopped: a test that fails says more than one that
-/// hangs.
+/// Waits for a command. It is killed after [`LONGEST`], so that a test fails instead of hanging.
 fn ended(child: Child) -> Result<std::process::Output> {
     let pid = child.id().to_string();
     let (tell, told) = std::sync::mpsc::channel();
@@ -120,7 +119,7 @@ fn ended(child: Child) -> Result<std::process::Output> {
     Ok(output?)
 }
 
-/// The words of a line; single quotes keep blanks together.
+/// Splits a line into words; single quotes keep blanks together.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! What is drawn on a terminal, and what is told where there is none.
+//! The output on a terminal, and without one.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -12,8 +12,8 @@ use crate::bench::Bench;
 const REDRAWN: &str = "\u{1b}[J";
 const GREEN: &str = "\u{1b}[32m";
 
-/// Runs a command line on a terminal of this width; what it wrote there, and how it ended. `None` on a machine that
-/// has no `script` to make terminals with.
+/// Runs a command line on a terminal of this width. Returns its output and exit code; `None` on a machine without
+/// `script`, which creates terminals.
 fn on_terminal(
     bench: &Bench,
     line: &str,
@@ -42,7 +42,7 @@ fn on_terminal(
 }
 
 #[tokio::test]
-async fn a_sync_is_drawn_on_a_terminal_and_told_elsewhere() -> Result<()> {
+async fn a_sync_is_redrawn_on_a_terminal_and_printed_line_by_line_elsewhere() -> Result<()> {
     let bench = Bench::with_engine().await?;
     let mut migrate = objects::job("migrate");
     migrate["metadata"]["annotations"] = json!({"argocd.argoproj.io/hook": "PreSync"});
@@ -61,14 +61,14 @@ async fn a_sync_is_drawn_on_a_terminal_and_told_elsewhere() -> Result<()> {
     ensure!(drawn.contains(" objects done"), "it does not say how much is done:\n{drawn}");
     ensure!(drawn.contains(" for 0s") || drawn.contains(" for 1s"), "no time goes on:\n{drawn}");
     ensure!(drawn.contains(&format!("{GREEN}Synced\u{1b}[0m")), "there is no colour:\n{drawn}");
-    // What is drawn is never wider than the terminal: a line that wraps could not be drawn over.
+    // No line is wider than the terminal: a wrapped line could not be redrawn.
     let drawn_part = drawn.rsplit_once(REDRAWN).map_or("", |(before, _)| before);
     for line in drawn_part.lines() {
         let seen = without_escapes(line);
         ensure!(seen.chars().count() <= 72, "a line of {}: {seen}", seen.chars().count());
     }
 
-    // No colour where none is wanted; drawing is no colour.
+    // NO_COLOR switches colours off.
     let (plain, code) =
         on_terminal(&bench, "plumb app get shop", 200, &[("NO_COLOR", "1")])?.context("a terminal")?;
     ensure!(code == 0 && plain.contains("Synced") && !plain.contains('\u{1b}'), "{plain}");
@@ -77,7 +77,7 @@ async fn a_sync_is_drawn_on_a_terminal_and_told_elsewhere() -> Result<()> {
     let (coloured, _) = on_terminal(&bench, "plumb app list", 200, &[])?.context("a terminal")?;
     ensure!(coloured.contains(GREEN), "{coloured}");
 
-    // Where nobody watches, lines are told one after the other.
+    // Without a terminal, lines are printed one after the other.
     let told = bench.quietly("plumb app sync shop", &[], "")?;
     ensure!(told.code == 0 && !told.stdout.contains('\u{1b}'), "{}", told.stdout);
     ensure!(told.stdout.starts_with("TIMESTAMP "), "{}", told.stdout);
@@ -87,7 +87,7 @@ async fn a_sync_is_drawn_on_a_terminal_and_told_elsewhere() -> Result<()> {
     Ok(())
 }
 
-/// A line as it is seen.
+/// A line without escape sequences.
 fn without_escapes(line: &str) -> String {
     let mut seen = String::new();
     let mut rest = line.trim_end_matches('\r');

@@ -1,4 +1,4 @@
-//! `--watch` on every list: the table, then what changes, until the reader goes away.
+//! `--watch` of every list: the table, then its changes, until the reader closes its end.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::bench::Bench;
 
-/// A command that goes on, and what it says.
+/// A running command and its output.
 struct Watching {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -35,7 +35,7 @@ impl Watching {
         }
     }
 
-    /// The reader goes; the next change ends it.
+    /// Closes the pipe. The next change ends the command.
     fn leave(self) -> impl Future<Output = Result<i32>> {
         let Self { mut child, lines } = self;
         drop(lines);
@@ -47,7 +47,7 @@ impl Watching {
 }
 
 #[tokio::test]
-async fn every_list_goes_on_with_what_changes() -> Result<()> {
+async fn every_list_shows_changes() -> Result<()> {
     let bench = Bench::new().await?;
     let app = bench
         .application("first", |app| {

@@ -1,4 +1,4 @@
-//! `plumb render`, as somebody with a checkout and no cluster would use it.
+//! `plumb render` with a local checkout and without a cluster.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -119,7 +119,7 @@ fn what_cannot_be_rendered_says_where_and_what_to_do() -> Result<()> {
     let nowhere = desk.render(desk.repo.path(), &["--checkout", "https://example.com/other=."])?;
     let talk = text(&nowhere.stderr);
     assert!(
-        talk.contains("no checkout of https://example.com/repo.git") && talk.contains("hint: --checkout"),
+        talk.contains("no checkout of https://example.com/repo.git") && talk.contains("hint: use --checkout"),
         "{talk}"
     );
     assert_eq!(nowhere.status.code(), Some(2));

@@ -190,7 +190,7 @@ async fn no_value_of_a_secret_is_ever_said() -> Result<()> {
     let is_shown = |(place, said): &(String, String)| place.contains("get-resource") && said.contains("++++");
     ensure!(said.iter().filter(|said| is_shown(said)).count() == 2, "get-resource shows nothing");
     ensure!(
-        said.iter().any(|(place, said)| place.contains("undo restore") && said.contains("is back")),
+        said.iter().any(|(place, said)| place.contains("undo restore") && said.contains("restored")),
         "nothing was undone"
     );
     let live = stage.place.get(&edited).await?.unwrap_or_default();

@@ -33,13 +33,13 @@ async fn what_was_pruned_is_brought_back() -> Result<()> {
     stage.place.patch_as("a-person", &app, &manual).await?;
 
     let list = stage.plumb(&["undo", "list", "undo"])?;
-    ensure!(list.contains("left Git") && list.contains("gone"), "{list}");
+    ensure!(list.contains("removed from Git") && list.contains("gone"), "{list}");
     let id =
         list.lines().nth(1).and_then(|line| line.split_whitespace().next()).unwrap_or_default().to_owned();
     let shown = stage.plumb(&["undo", "show", &id])?;
     ensure!(shown.contains("key: value"), "{shown}");
     let said = stage.plumb(&["undo", "restore", &id])?;
-    ensure!(said.contains("is back"), "{said}");
+    ensure!(said.contains("restored"), "{said}");
     let back = stage.place.wait(&gone, "is back", |_| true).await?;
     assert_eq!(back["data"]["key"], "value");
     assert_eq!(back["metadata"]["labels"]["team"], "payments");
@@ -88,11 +88,11 @@ async fn what_cannot_come_back_as_it_was_is_said() -> Result<()> {
     }
     for words in [
         "PersistentVolumeClaim",
-        "is back, without its volume, which is gone",
+        "restored without its volume, which no longer exists",
         "its data only if the volume was kept",
-        "front is back, without its addresses, which are taken",
+        "front restored without its IP addresses, which are in use",
         "the Job comes back as a new one and runs again",
-        "deletes it again with its next prune",
+        "will prune it again",
     ] {
         ensure!(said.contains(words), "{words} is missing in\n{said}");
     }

@@ -17,7 +17,7 @@ use crate::output::Format;
 use crate::select::app::AppArg;
 use crate::select::object::ObjectChoice;
 
-/// What can be done with the objects of an Application: restart, scale, promote, and what the settings add.
+/// List and run actions on objects: restart, scale, promote, and those from the settings.
 ///
 /// Examples: `plumb app actions list payments --kind Deployment`, `plumb app actions run payments restart --kind
 /// Deployment --resource-name web`
@@ -34,7 +34,7 @@ enum Command {
     Run(RunArgs),
 }
 
-/// List the actions for an app's objects.
+/// List the actions of an app's objects.
 ///
 /// Example: `plumb app actions list payments --kind Deployment`
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ struct ListArgs {
     app: AppArg,
     #[command(flatten)]
     choice: ObjectChoice,
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
@@ -55,14 +55,14 @@ struct ListArgs {
 struct RunArgs {
     #[command(flatten)]
     app: AppArg,
-    /// The action, as `list` shows it.
+    /// Name of the action, as `list` prints it.
     action: String,
     #[command(flatten)]
     choice: ObjectChoice,
-    /// Run it on all objects that are meant, not just one.
+    /// Run it on all objects that match.
     #[arg(long)]
     all: bool,
-    /// Something that the action wants to know: `name=value`.
+    /// A parameter of the action: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
 }
@@ -122,20 +122,20 @@ async fn act(context: &Context, args: &RunArgs) -> Result<ExitCode, CommandError
     let (_, application) = args.app.read(context, &home).await?;
     let client = cluster_of(context, &home, &application).await?;
     let scripts = scripts(context, &home).await?;
-    let has_it = |object: &Manifest| {
+    let has_action = |object: &Manifest| {
         scripts
             .list_actions(object)
             .is_ok_and(|actions| actions.iter().any(|action| action.name == args.action))
     };
     let found = args.choice.find(context, &client, &application).await?;
-    let mut objects: Vec<Manifest> = found.into_iter().filter(|object| has_it(object)).collect();
+    let mut objects: Vec<Manifest> = found.into_iter().filter(|object| has_action(object)).collect();
     if objects.is_empty() {
-        return Err(CommandError::new(format!("no such object has an action {}", args.action))
-            .hint(format!("`plumb app actions list {}` shows what there is", application.metadata.name)));
+        return Err(CommandError::new(format!("no matching object has the action {}", args.action))
+            .hint(format!("`plumb app actions list {}` lists the actions", application.metadata.name)));
     }
     if objects.len() > 1 && !args.all {
-        return Err(CommandError::usage(format!("{} objects are meant", objects.len()))
-            .hint("say which one with --kind and --resource-name, or --all"));
+        return Err(CommandError::usage(format!("{} objects match; narrow it down", objects.len()))
+            .hint("use --kind and --resource-name, or --all"));
     }
     objects.sort_by_key(Manifest::key);
     for object in &objects {
@@ -144,7 +144,7 @@ async fn act(context: &Context, args: &RunArgs) -> Result<ExitCode, CommandError
         let listed = scripts.list_actions(object).map_err(|error| CommandError::because(what(), error))?;
         if listed.iter().any(|action| action.name == args.action && action.disabled) {
             return Err(CommandError::new(format!(
-                "{}: it cannot be done in the state that it is in",
+                "cannot {}: the action is disabled in its current state",
                 what()
             )));
         }
@@ -159,7 +159,7 @@ async fn act(context: &Context, args: &RunArgs) -> Result<ExitCode, CommandError
     Ok(ExitCode::Success)
 }
 
-/// What the settings say about actions; the built-in ones are always there.
+/// The built-in actions and those of the settings.
 async fn scripts(context: &Context, client: &ClusterClient) -> Result<Scripts, CommandError> {
     let settings = client
         .get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cm")
@@ -173,18 +173,18 @@ async fn scripts(context: &Context, client: &ClusterClient) -> Result<Scripts, C
         .collect();
     let (scripts, problems) = Scripts::parse(&data, Limits::default());
     for problem in problems {
-        context.out.note(&format!("argocd-cm: {problem}"));
+        context.out.note(&format!("warning: argocd-cm: {problem}"));
     }
     Ok(scripts)
 }
 
-/// Carries out one part of an action.
+/// Writes one change of an action.
 async fn send(client: &ClusterClient, live: &Manifest, impact: &Impact) -> Result<(), CommandError> {
     match impact.write(live) {
         None => Ok(()),
         Some(Write::Create(object)) => {
             let object = Manifest::new(object)
-                .map_err(|error| CommandError::because("read what the action makes", error))?;
+                .map_err(|error| CommandError::because("read the object that the action creates", error))?;
             create(client, &object).await.map(drop)
         }
         Some(Write::Patch { body, status }) => {
@@ -200,7 +200,7 @@ async fn send(client: &ClusterClient, live: &Manifest, impact: &Impact) -> Resul
     }
 }
 
-/// The status goes to the resource of that name, or with the object where the kind has none.
+/// Writes the status: to the status subresource, or to the object if the kind has none.
 async fn send_status(client: &ClusterClient, target: &Target, status: Value) -> Result<(), CommandError> {
     let key = key_of(target);
     let permit = WritePermit::requested_by_user(key.clone());

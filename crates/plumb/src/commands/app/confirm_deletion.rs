@@ -9,10 +9,10 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app::{AppArg, patch, read_whole};
 
-/// Confirm deletions that wait for a person.
+/// Confirm deletions that wait for confirmation.
 ///
-/// An object with `Prune=confirm` or `Delete=confirm`, one that holds data, or a prune of more than half of an
-/// app waits until somebody says yes. This says it, for what waits now.
+/// plumb waits for confirmation before it deletes an object with `Prune=confirm` or `Delete=confirm`, an object that
+/// holds data, or more than half of an app. This confirms all deletions that are waiting now.
 ///
 /// Example: `plumb app confirm-deletion payments`
 #[derive(Debug, clap::Args)]

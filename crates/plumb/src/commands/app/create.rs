@@ -24,13 +24,13 @@ pub(crate) struct Args {
     /// `name`, or `namespace/name`.
     #[arg(value_name = "APP")]
     app: Option<String>,
-    /// Namespace of the Application, where it is not the control plane's.
+    /// Namespace of the Application [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
-    /// A file with Applications in YAML or JSON; `-` is stdin. Options count on top of it.
+    /// A file with Applications in YAML or JSON; `-` is stdin. Flags override the file.
     #[arg(long, short = 'f', value_name = "FILE")]
     file: Option<String>,
-    /// Change an Application that exists and differs.
+    /// Update an existing Application that differs.
     #[arg(long)]
     upsert: bool,
     /// Delete the app's objects when the Application is deleted.
@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// An annotation of the Application: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     annotations: Vec<String>,
-    /// A name for the source, for people.
+    /// A name for the source.
     #[arg(long, value_name = "NAME")]
     source_name: Option<String>,
-    /// Check that the spec makes sense before it is written.
+    /// Validate the spec before writing it.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     validate: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         None => vec![json!({"apiVersion": Application::API_VERSION, "kind": Application::KIND})],
     };
     if objects.len() > 1 && args.app.is_some() {
-        return Err(CommandError::usage("the file has several Applications; leave out the name"));
+        return Err(CommandError::usage("the file has several Applications: leave out the name"));
     }
     for object in &mut objects {
         fill(context, args, object)?;
@@ -80,13 +80,13 @@ fn applications(text: &str) -> Result<Vec<Value>, CommandError> {
         documents.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect();
     for object in &objects {
         if object.get("kind").and_then(Value::as_str) != Some(Application::KIND) {
-            return Err(CommandError::usage("the file has something that is no Application"));
+            return Err(CommandError::usage("the file has an object that is not an Application"));
         }
     }
     if objects.is_empty() { Err(CommandError::usage("the file is empty")) } else { Ok(objects) }
 }
 
-/// Puts the options on top of what the file says.
+/// Writes the flags over the object of the file.
 fn fill(context: &Context, args: &Args, object: &mut Value) -> Result<(), CommandError> {
     let in_file = |object: &Value, field: &str| {
         object.pointer(&format!("/metadata/{field}")).and_then(Value::as_str).map(str::to_owned)
@@ -142,19 +142,19 @@ async fn write(
     let existing = client
         .get_at(&target.gvk, target.namespace.as_deref(), &target.name)
         .await
-        .map_err(|error| CommandError::api(format!("look for application {}", target.name), error))?;
-    let word = match existing {
+        .map_err(|error| CommandError::api(format!("read application {}", target.name), error))?;
+    let result = match existing {
         None => {
             create(client, &manifest).await?;
             "created"
         }
-        Some(existing) if says_the_same(&existing, &manifest) => "unchanged",
+        Some(existing) if is_up_to_date(&existing, &manifest) => "unchanged",
         Some(_) if !args.upsert => {
             return Err(CommandError::new(format!(
                 "application {} exists and its spec is different, use upsert flag to force update",
                 target.name
             ))
-            .hint("--upsert changes it"));
+            .hint("--upsert updates it"));
         }
         Some(_) => {
             let mut patch = json!({"spec": null});
@@ -168,7 +168,7 @@ async fn write(
             "updated"
         }
     };
-    context.out.print(&format!("application '{}' {word}", target.name));
+    context.out.print(&format!("application '{}' {result}", target.name));
     Ok(())
 }
 
@@ -176,8 +176,8 @@ fn change_to(patch: &mut Value, wanted: &Manifest) {
     map(patch).insert("spec".to_owned(), wanted.value().get("spec").cloned().unwrap_or_default());
 }
 
-/// Is what is asked for there already? What others added to the metadata is theirs.
-fn says_the_same(existing: &Manifest, wanted: &Manifest) -> bool {
+/// True if the existing Application has the wanted spec, labels and annotations. It may have further metadata.
+fn is_up_to_date(existing: &Manifest, wanted: &Manifest) -> bool {
     let same_spec = match (Application::from_json(existing.value()), Application::from_json(wanted.value())) {
         (Ok(existing), Ok(wanted)) => existing.spec.normalized() == wanted.spec.normalized(),
         _ => existing.value().get("spec") == wanted.value().get("spec"),
@@ -187,17 +187,17 @@ fn says_the_same(existing: &Manifest, wanted: &Manifest) -> bool {
         && wanted.annotations().iter().all(|(key, text)| existing.annotation(key) == Some(text))
 }
 
-/// What can be told without Git and the cluster; the rest the engine says in the app's conditions.
+/// Validates what needs neither Git nor the cluster. The engine reports the rest in the conditions of the app.
 fn validate(manifest: &Manifest) -> Result<(), CommandError> {
-    let what = || format!("check application {}", manifest.name().unwrap_or_default());
-    let application =
-        Application::from_json(manifest.value()).map_err(|error| CommandError::because(what(), error))?;
+    let name = manifest.name().unwrap_or_default();
+    let application = Application::from_json(manifest.value())
+        .map_err(|error| CommandError::because(format!("parse application {name}"), error))?;
     match to_app(&application) {
         Ok(_) => Ok(()),
         Err(problems) => {
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            Err(CommandError::usage(format!("{}: {}", what(), texts.join("; ")))
-                .hint("--validate=false writes it all the same"))
+            Err(CommandError::usage(format!("application {name} is invalid: {}", texts.join("; ")))
+                .hint("--validate=false writes it anyway"))
         }
     }
 }

@@ -3,7 +3,7 @@
 use plumb_kube::{ClusterClient, Target};
 use serde_json::{Value, json};
 
-use crate::context::{Context, at_once, delete};
+use crate::context::{Context, delete, without_children};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::state::{self, Wanted};
@@ -12,9 +12,9 @@ use crate::select::app::{self, read_whole};
 use crate::select::apps::AppSelection;
 use plumb_core::sync::deletion::CASCADE;
 
-/// Delete Applications, and with them their objects.
+/// Delete Applications and their objects.
 ///
-/// Asks first, unless --yes is given. Exit code 1: you said no.
+/// Asks for confirmation, unless --yes is given. Exit code 1: the answer was no.
 ///
 /// Examples: `plumb app delete web --yes`, `plumb app delete web --cascade=false` (the objects stay)
 #[derive(Debug, clap::Args)]
@@ -22,29 +22,29 @@ pub(crate) struct Args {
     /// `name`, or `namespace/name`.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     apps: Vec<String>,
-    /// Those with these labels, in place of names.
+    /// Applications with these labels, instead of names.
     #[arg(long, short = 'l', conflicts_with = "apps")]
     selector: Option<String>,
-    /// Namespace of the Applications, where it is not the control plane's.
+    /// Namespace of the Applications [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
-    /// Delete the objects, too.
+    /// Also delete the objects.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     cascade: bool,
-    /// `foreground`: what objects own goes first; `background`: afterwards.
+    /// `foreground`: owned objects are deleted first; `background`: afterwards.
     #[arg(long, short = 'p', default_value = "foreground", value_parser = ["foreground", "background"])]
     propagation_policy: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Wait until it is gone.
+    /// Wait until they are gone.
     #[arg(long)]
     wait: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.apps.is_empty() && args.selector.is_none() {
-        return Err(CommandError::usage("no app is named").hint("`plumb app delete payments`"));
+        return Err(CommandError::usage("no application given").hint("`plumb app delete payments`"));
     }
     let client = context.client().await?;
     let chosen = AppSelection {
@@ -83,8 +83,8 @@ async fn remove(
     if before != finalizers {
         app::patch(client, target, json!({"metadata": {"finalizers": finalizers}})).await?;
     }
-    // An Application owns nothing by reference: what becomes of its objects is said by its finalizer.
-    delete(client, &application, &at_once()).await?;
+    // An Application owns no objects by reference: its finalizer decides what happens to them.
+    delete(client, &application, &without_children()).await?;
     if args.wait {
         let wanted = Wanted { delete: true, ..Wanted::default() };
         return state::wait(context, client, target, &wanted).await;
@@ -93,7 +93,7 @@ async fn remove(
     Ok(())
 }
 
-/// Who deletes the objects, and how; what others put there stays.
+/// The finalizers with the one for the objects set or removed. Others stay.
 fn wanted_finalizers(application: &Value, args: &Args) -> Value {
     let present = application.pointer("/metadata/finalizers").and_then(Value::as_array);
     let mut wanted: Vec<Value> = present
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_finalizer_says_what_becomes_of_the_objects() {
+    fn the_finalizer_decides_what_happens_to_the_objects() {
         let args = |cascade, policy: &str| Args {
             apps: Vec::new(),
             selector: None,

@@ -11,9 +11,9 @@ use crate::prompt;
 use crate::select::app::AppArg;
 use crate::select::object::ObjectChoice;
 
-/// Delete live objects of an Application. What Git asks for comes back with the next sync.
+/// Delete live objects of an Application. The next sync creates those that are in Git again.
 ///
-/// Asks first where a person is there, unless --yes is given.
+/// Asks for confirmation on a terminal, unless --yes is given.
 ///
 /// Example: `plumb app delete-resource payments --kind Job --resource-name migrate`
 #[derive(Debug, clap::Args)]
@@ -23,23 +23,23 @@ pub(crate) struct Args {
     app: AppArg,
     #[command(flatten)]
     choice: ObjectChoice,
-    /// Give pods no time to stop.
+    /// Delete pods without a grace period.
     #[arg(long)]
     force: bool,
-    /// Leave what the objects own.
+    /// Keep the objects that they own.
     #[arg(long)]
     orphan: bool,
-    /// Delete all objects that are meant, not just one.
+    /// Delete all objects that match.
     #[arg(long)]
     all: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.choice.kind.is_none() {
-        return Err(CommandError::usage("--kind is needed").hint("such as --kind Job"));
+        return Err(CommandError::usage("--kind is required").hint("such as --kind Job"));
     }
     let home = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &home).await?;
@@ -56,7 +56,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     for object in objects {
         let name = object.name().unwrap_or_default();
-        // argocd never asks here, and scripts have no terminal.
+        // argocd does not ask here, so scripts, which have no terminal, must not be asked.
         let is_asked = context.out.is_terminal() && !args.yes;
         if is_asked && !prompt::confirm(&format!("Delete {} {name}?", object.kind()))? {
             context.out.note(&format!("'{name}' was not deleted"));

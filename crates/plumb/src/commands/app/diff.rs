@@ -19,12 +19,12 @@ use crate::select::app::AppArg;
 use crate::view::describe;
 use crate::view::finding::indented;
 
-/// Show what differs from Git and counts, with its class, who did it and since when.
+/// Show the differences from Git that count, with class, author and time.
 ///
-/// Against what the app follows it shows what the engine found. With --revision or --local it renders here and judges
-/// against the cluster: `-` is what the cluster has, `+` what it would be asked for.
+/// Shows what the engine found at the revision that the app tracks. With --revision or --local it renders on this
+/// machine and compares with the cluster: `-` is what the cluster has, `+` what would be applied.
 ///
-/// Exit code 0: nothing that counts; 1 (or --diff-exit-code): something does; 20: it could not be told.
+/// Exit code 0: no difference counts; 1 (or --diff-exit-code): at least one does; 20: error.
 ///
 /// Examples: `plumb app diff payments`, `plumb app diff payments --revision v1.2`,
 /// `plumb app diff payments --local deploy/payments`
@@ -33,19 +33,19 @@ use crate::view::finding::indented;
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// Show what does not count, too.
+    /// Also show differences that do not count.
     #[arg(long)]
     all: bool,
-    /// Look at Git and the cluster first.
+    /// Refresh the app first.
     #[arg(long)]
     refresh: bool,
-    /// Look at Git and the cluster first, and render anew.
+    /// Refresh the app first, and render without the cache.
     #[arg(long)]
     hard_refresh: bool,
-    /// End with another code than 0 when something counts.
+    /// Use another exit code than 0 if a difference counts.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     exit_code: bool,
-    /// The code to end with when something counts.
+    /// The exit code if a difference counts.
     #[arg(long, default_value_t = 1, value_name = "CODE")]
     diff_exit_code: u8,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     unsupported: UnsupportedDiffFlags,
 }
 
-/// Options of argocd's that would do nothing here.
+/// Flags of argocd that would do nothing here. Refused.
 #[derive(Debug, clap::Args)]
 struct UnsupportedDiffFlags {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -96,8 +96,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             )?;
         let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
         if report.is_none() && application.status.reconciled_at.is_none() {
-            return Err(CommandError::new(format!("nobody has compared {} yet", target.name))
-                .hint("is `plumb run` at work on its namespace? --refresh waits for it"));
+            return Err(CommandError::new(format!("{} has not been reconciled yet", target.name))
+                .hint("is `plumb run` running for this namespace? --refresh waits for it"));
         }
         show_report(context.out, &report.map(|report| report.findings).unwrap_or_default(), args.all)
     };
@@ -106,7 +106,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 
 impl UnsupportedDiffFlags {
     fn refuse(&self) -> Result<(), CommandError> {
-        let server = "where a difference is in doubt, the server is always asked, and only then";
+        let server = "plumb already runs a server-side dry-run whenever it needs one";
         let given = [
             ("--server-side-diff", self.server_side_diff.is_some(), server),
             ("--server-side-diff-concurrency", self.server_side_diff_concurrency.is_some(), server),
@@ -115,12 +115,12 @@ impl UnsupportedDiffFlags {
             (
                 "--local-include",
                 !self.local_include.is_empty(),
-                "nothing is sent anywhere: --local renders here",
+                "--local renders on this machine, so no files are uploaded",
             ),
             (
                 "--ignore-normalizer-jq-execution-timeout",
                 self.ignore_normalizer_jq_execution_timeout.is_some(),
-                "the limit is that of the settings, for everybody",
+                "the jq timeout is set in argocd-cm and cannot be overridden here",
             ),
         ];
         match given.iter().find(|(_, given, _)| *given) {
@@ -130,7 +130,7 @@ impl UnsupportedDiffFlags {
     }
 }
 
-/// What the engine found, by object. Says whether anything counts.
+/// Prints the findings of the engine by object. Returns whether one counts.
 fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
     let mut before = String::new();
     let now = Timestamp::now();
@@ -159,7 +159,7 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
     findings.iter().any(|finding| finding.counts)
 }
 
-/// One object that was judged here. Says whether anything about it counts.
+/// Prints the findings on one object that was compared here. Returns whether one counts.
 fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
     let verdict = &object.verdict;
     let shown: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts || all).collect();
@@ -228,7 +228,7 @@ impl Hunk<'_> {
     }
 }
 
-/// A whole object that is missing, or that left Git.
+/// A whole object that is missing in the cluster or in Git.
 fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>, masks: &Masks) {
     let (sign, object, colour) = match (live, desired) {
         (None, Some(desired)) => ('+', desired.value().clone(), Colour::Green),

@@ -8,7 +8,7 @@ use crate::select::app::{AppArg, edit_spec, read_whole};
 
 /// Edit an Application's spec in your editor.
 ///
-/// The editor is the one of `$KUBE_EDITOR`, `$EDITOR` or `$VISUAL`, or vi.
+/// The editor is `$KUBE_EDITOR`, `$EDITOR`, `$VISUAL` or vi.
 ///
 /// Example: `plumb app edit payments`
 #[derive(Debug, clap::Args)]
@@ -29,10 +29,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     edit_spec(context, &client, &target, |now| {
         if *now != spec {
             return Err(CommandError::new(format!(
-                "application {} was changed by somebody else in the meantime",
+                "application {} was changed by another writer in the meantime",
                 target.name
             ))
-            .hint("nothing was written; edit it again"));
+            .hint("nothing was changed; edit it again"));
         }
         now.clone_from(&edited);
         Ok(())

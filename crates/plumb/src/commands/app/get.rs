@@ -18,7 +18,7 @@ use crate::select::app::{AppArg, parse, read_whole};
 use crate::view::rows::{ObjectRow, object_rows};
 use crate::view::{describe, rows, tree, unhealthy};
 
-/// Show one Application: its sources, how it is, and each of its objects.
+/// Show one Application: its sources, its status, and its objects.
 ///
 /// Examples: `plumb app get payments`, `plumb app get payments --refresh -o json`,
 /// `plumb app get payments -o tree=detailed`
@@ -27,28 +27,28 @@ use crate::view::{describe, rows, tree, unhealthy};
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// How to print it: wide, json, yaml, tree, or tree=detailed.
+    /// Output format: wide, json, yaml, tree, or tree=detailed.
     #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "json", "yaml", "tree", "tree=detailed"])]
     output: String,
-    /// Look at Git and the cluster first.
+    /// Refresh the app first.
     #[arg(long)]
     refresh: bool,
-    /// Look at Git and the cluster first, and render anew.
+    /// Refresh the app first, and render without the cache.
     #[arg(long)]
     hard_refresh: bool,
-    /// Show the last operation, too.
+    /// Also show the last operation.
     #[arg(long)]
     show_operation: bool,
-    /// Show the Helm parameters, too.
+    /// Also show the Helm parameters.
     #[arg(long)]
     show_params: bool,
     /// Only this source, counted from 1.
     #[arg(long, value_name = "N")]
     source_position: Option<usize>,
-    /// Only the source of this name.
+    /// Only the source with this name.
     #[arg(long, value_name = "NAME", conflicts_with = "source_position")]
     source_name: Option<String>,
-    /// Give up waiting for a refresh after this many seconds; 0 never.
+    /// Timeout for the refresh, in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
 }
@@ -58,10 +58,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let target = args.app.target(context);
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
         read_whole(context, &client, &target).await?;
-        let looked = refresh(context, &client, &target, how);
-        tokio::time::timeout(crate::context::limit(args.timeout), looked).await.map_err(|_| {
-            CommandError::new(format!("{} was not looked at within {} s", target.name, args.timeout))
-                .hint("is `plumb run` at work on its namespace?")
+        let refreshed = refresh(context, &client, &target, how);
+        tokio::time::timeout(crate::context::limit(args.timeout), refreshed).await.map_err(|_| {
+            CommandError::new(format!(
+                "timed out: {} was not reconciled within {} s",
+                target.name, args.timeout
+            ))
+            .hint("is `plumb run` running for this namespace?")
         })??;
     }
     let object = read_whole(context, &client, &target).await?;
@@ -118,12 +121,12 @@ async fn show(
     show_conditions(out, application);
     let unhealthy = report.map(|report| unhealthy::lines(&report, now)).unwrap_or_default();
     if !unhealthy.is_empty() {
-        out.print(&format!("\nNot well:\n{}", unhealthy.join("\n")));
+        out.print(&format!("\nUnhealthy:\n{}", unhealthy.join("\n")));
     }
     Ok(())
 }
 
-/// What the app is: its project, destination and sources.
+/// Project, destination and sources.
 fn spec_lines(application: &Application, sources: &[&ApplicationSource]) -> Vec<String> {
     let spec = &application.spec;
     let mut lines = vec![
@@ -137,11 +140,11 @@ fn spec_lines(application: &Application, sources: &[&ApplicationSource]) -> Vec<
     lines
 }
 
-/// How the app is: policy, pauses, sync, health and drift.
+/// Policy, pauses, sync, health and drift.
 fn status_lines(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> Vec<String> {
     let mut lines = vec![describe::line("Sync Policy", &policy(application))];
-    for (what, held) in pauses(application, report, now) {
-        lines.push(describe::line("Paused", &format!("{what}{held}")));
+    for (what, until) in pauses(application, report, now) {
+        lines.push(describe::line("Paused", &format!("{what}{until}")));
     }
     lines.push(describe::line("Sync Status", &sync_status(application)));
     let health = &application.status.health;
@@ -194,12 +197,12 @@ fn chosen<'a>(application: &'a Application, args: &Args) -> Result<Vec<&'a Appli
         (Some(position), _) => {
             let source = position.checked_sub(1).and_then(|index| all.get(index).copied());
             let n = all.len();
-            let missing = || CommandError::usage(format!("there is no source {position}: the app has {n}"));
+            let missing = || CommandError::usage(format!("source {position} not found: the app has {n}"));
             Ok(vec![source.ok_or_else(missing)?])
         }
         (None, Some(name)) => {
             let source = all.iter().find(|source| source.name == *name).copied();
-            let missing = || CommandError::usage(format!("there is no source with the name {name}"));
+            let missing = || CommandError::usage(format!("source {name} not found"));
             Ok(vec![source.ok_or_else(missing)?])
         }
     }
@@ -226,17 +229,17 @@ fn source_lines(source: &ApplicationSource) -> Vec<String> {
     lines
 }
 
-/// What a person holds: the app itself, or some of its objects.
+/// The active pauses of the app and of its objects.
 fn pauses(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> Vec<(String, String)> {
     let whole =
-        describe::app_pause(application, now).map(|pause| (String::new(), describe::held_until(&pause)));
-    let single = describe::object_pauses(report, now).map(|held| {
+        describe::app_pause(application, now).map(|pause| (String::new(), describe::paused_until(&pause)));
+    let single = describe::object_pauses(report, now).map(|paused| {
         let pause = Pause {
-            until: held.until,
-            reason: held.reason.clone(),
-            by: Some(held.by.clone()).filter(|by| !by.is_empty()),
+            until: paused.until,
+            reason: paused.reason.clone(),
+            by: Some(paused.by.clone()).filter(|by| !by.is_empty()),
         };
-        (format!("{}/{} ", held.kind, held.name), describe::held_until(&pause))
+        (format!("{}/{} ", paused.kind, paused.name), describe::paused_until(&pause))
     });
     whole.into_iter().chain(single).collect()
 }
@@ -274,7 +277,7 @@ fn sync_status(application: &Application) -> String {
     }
 }
 
-/// What the project's sync windows say now; `None` if the project cannot be read.
+/// Whether the sync windows of the project allow a sync now; `None` if the project cannot be read.
 async fn window(context: &Context, client: &ClusterClient, application: &Application) -> Option<String> {
     let spec = &application.spec;
     let name = if spec.project.is_empty() { "default" } else { &spec.project };
@@ -289,12 +292,12 @@ async fn window(context: &Context, client: &ClusterClient, application: &Applica
     };
     let now = Timestamp::now();
     let is_allowed = |trigger| project.permits_sync(&subject, trigger, None, now) == WindowDecision::Allowed;
-    let word = match (is_allowed(SyncTrigger::Automated), is_allowed(SyncTrigger::Manual)) {
+    let text = match (is_allowed(SyncTrigger::Automated), is_allowed(SyncTrigger::Manual)) {
         (true, _) => "Sync Allowed",
         (false, true) => "Manual Allowed",
         (false, false) => "Sync Denied",
     };
-    Some(word.to_owned())
+    Some(text.to_owned())
 }
 
 fn show_parameters(context: &Context, sources: &[&ApplicationSource]) {

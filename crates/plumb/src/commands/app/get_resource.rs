@@ -23,20 +23,20 @@ pub(crate) struct Args {
     app: AppArg,
     #[command(flatten)]
     choice: ObjectChoice,
-    /// Only these fields, by their paths with dots.
+    /// Only these fields, as paths with dots.
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     filter_fields: Vec<String>,
-    /// Show who owns which field, too.
+    /// Also show the managed fields.
     #[arg(long)]
     show_managed_fields: bool,
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.choice.kind.is_none() {
-        return Err(CommandError::usage("--kind is needed").hint("such as --kind Deployment"));
+        return Err(CommandError::usage("--kind is required").hint("such as --kind Deployment"));
     }
     let home = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &home).await?;
@@ -65,7 +65,7 @@ fn show(context: &Context, args: &Args, object: &Manifest, masks: &Masks) -> Res
     }
 }
 
-/// The parts of an object at these paths, where they are.
+/// The fields of an object at these paths.
 fn only(object: &Value, paths: &[String]) -> Value {
     let mut shown = json!({});
     for path in paths {

@@ -16,7 +16,7 @@ use crate::view::describe;
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// How to print them: wide, or id (numbers only).
+    /// Output format: wide, or id (numbers only).
     #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "id"])]
     output: String,
 }
@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Ok(ExitCode::Success);
     }
     if history.is_empty() {
-        context.out.note("it was never synced as a whole");
+        context.out.note("no full sync in the history");
         return Ok(ExitCode::Success);
     }
     let mut repositories: Vec<&str> = Vec::new();

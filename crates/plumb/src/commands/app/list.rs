@@ -19,37 +19,37 @@ use crate::view::columns::ListColumns;
 use crate::view::describe;
 use crate::view::watch;
 
-/// List Applications, with what is wrong with each and for how long.
+/// List Applications with their status and drift.
 ///
-/// The last column is plumb's own: how many differences count, the class that asks for attention first, since
-/// when, and whether somebody holds the app (`plumb pause`).
+/// The column DRIFT is plumb's own: how many differences count, the most urgent class, since when, and whether the app
+/// is paused (`plumb pause`).
 ///
 /// Example: `plumb app list --project payments -o name`
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
-    /// Only those with these labels, such as `team=payments,tier!=dev`.
+    /// Only Applications with these labels, such as `team=payments,tier!=dev`.
     #[arg(long, short = 'l')]
     selector: Option<String>,
-    /// Only those of these projects.
+    /// Only Applications of these projects.
     #[arg(long, short = 'p', add = crate::complete::projects())]
     project: Vec<String>,
-    /// Only those of this repository.
+    /// Only Applications of this repository.
     #[arg(long, short = 'r')]
     repo: Option<String>,
-    /// Only those on this cluster, by name or address.
+    /// Only Applications on this cluster, by name or URL.
     #[arg(long, short = 'c')]
     cluster: Option<String>,
-    /// Only those of this path in their repository.
+    /// Only Applications with this path in their repository.
     #[arg(long, short = 'P')]
     path: Option<String>,
-    /// Only those in this namespace [default: the control plane's, and those that its settings name].
+    /// Only Applications in this namespace [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N')]
     app_namespace: Option<String>,
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
 }
@@ -71,7 +71,10 @@ const HEADER: [&str; 12] = [
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.watch && args.output != Format::Wide {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the table; leave out --output",
+        ));
     }
     let client = context.client().await?;
     if args.watch {
@@ -93,16 +96,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(ExitCode::Success)
 }
 
-/// How much of an Application is asked for.
+/// How much of an Application is read.
 #[derive(Clone, Copy)]
 enum Depth {
-    /// What the table shows.
+    /// The fields of the table.
     Columns,
     /// All of it.
     Whole,
 }
 
-/// The Applications that are asked for, by namespace and name.
+/// The Applications that match, sorted by namespace and name.
 async fn applications(
     context: &Context,
     client: &ClusterClient,
@@ -130,7 +133,7 @@ async fn applications(
             Ok(_) => {}
             Err(error) => {
                 let name = object.name().unwrap_or_default();
-                context.out.note(&format!("application {name} cannot be read: {error}"));
+                context.out.note(&format!("warning: cannot parse application {name}: {error}"));
             }
         }
     }
@@ -176,7 +179,7 @@ async fn rows(
 
 type Reports = BTreeMap<(String, String), DriftReport>;
 
-/// The reports on the Applications. A cluster without plumb's kinds still has Applications.
+/// The reports on the Applications; none in a cluster without plumb's CRDs.
 async fn reports(client: &ClusterClient, namespace: Option<&str>) -> Reports {
     let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
     let found = ListColumns::drift_report().list(client, &selection).await.unwrap_or_default();
@@ -212,14 +215,14 @@ fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) 
     ]
 }
 
-/// What is wrong and what is held: `1 counts: LiveEdit for 3h; paused until …`.
+/// Drift and pauses: `1 drifted: LiveEdit, 3h; paused until …`.
 fn drift(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> String {
     let found = report.map(|report| describe::drift(report, now)).filter(|text| !text.is_empty());
-    let held = describe::held(application, report, now);
-    found.into_iter().chain(held).collect::<Vec<_>>().join("; ")
+    let paused = describe::paused(application, report, now);
+    found.into_iter().chain(paused).collect::<Vec<_>>().join("; ")
 }
 
-/// Shows the table and goes on with what changes, until the reader goes away.
+/// Shows the table and its changes, until the reader closes its end.
 async fn watch(context: &Context, client: &ClusterClient, args: &Args) -> Result<ExitCode, CommandError> {
     let further = match &args.app_namespace {
         Some(_) => Vec::new(),

@@ -18,7 +18,7 @@ use crate::view::tree::Tree;
 
 /// Show the logs of an Application's pods.
 ///
-/// With several pods, each line says which one it is from.
+/// With several pods, each line begins with the name of its pod.
 ///
 /// Examples: `plumb app logs payments --tail 20`, `plumb app logs payments --kind Deployment --name web -f`
 #[derive(Debug, clap::Args)]
@@ -28,31 +28,31 @@ pub(crate) struct Args {
     app: AppArg,
     #[command(flatten)]
     choice: ObjectChoice,
-    /// Container, where a pod has several.
+    /// Container, if a pod has several [default: the first].
     #[arg(long, short = 'c')]
     container: Option<String>,
-    /// Go on with what is written from now on.
+    /// Keep running and show new lines.
     #[arg(long, short = 'f')]
     follow: bool,
-    /// Only the last lines.
+    /// Only the last N lines.
     #[arg(long, value_name = "N")]
     tail: Option<u32>,
-    /// Only lines of the last so many seconds.
+    /// Only lines of the last N seconds.
     #[arg(long, value_name = "N")]
     since_seconds: Option<u32>,
     /// Only lines until this time, such as `2026-11-15T18:00:00Z`.
     #[arg(long, value_name = "TIME")]
     until_time: Option<Timestamp>,
-    /// Only lines with this text; with `!` in front, those without it.
+    /// Only lines with this text; with `!` in front, only lines without it.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Upper and lower case of --filter matter.
+    /// Make --filter case sensitive.
     #[arg(long, short = 'm')]
     match_case: bool,
-    /// Of the container that ran before the present one.
+    /// Show the log of the previous container.
     #[arg(long, short = 'p')]
     previous: bool,
-    /// With the time before each line.
+    /// Print the time before each line.
     #[arg(long)]
     timestamps: bool,
 }
@@ -66,8 +66,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = cluster_of(context, &home, &application).await?;
     let pods = pods(context, &client, &application, &args.choice).await?;
     if pods.is_empty() {
-        return Err(CommandError::new(format!("{} has no such pods", application.metadata.name))
-            .hint(format!("`plumb app get {} -o tree` shows what it has", application.metadata.name)));
+        return Err(CommandError::new(format!("{} has no matching pods", application.metadata.name))
+            .hint(format!("`plumb app get {} -o tree` shows its objects", application.metadata.name)));
     }
     let logs = containers(&pods, args)?;
     let many = logs.len() > 1;
@@ -92,7 +92,7 @@ impl Log {
     }
 }
 
-/// The pods below the objects that are meant; below all of the app's if none is named.
+/// The pods below the objects that match.
 async fn pods(
     context: &Context,
     client: &ClusterClient,
@@ -105,14 +105,14 @@ async fn pods(
     for root in object_rows(application) {
         let Some(object) = tree.find(&root) else { continue };
         for below in tree.below(object) {
-            let is_meant = choice.matches(
+            let is_match = choice.matches(
                 namespace,
                 below.group(),
                 below.kind(),
                 below.namespace().unwrap_or_default(),
                 below.name().unwrap_or_default(),
             );
-            if is_meant {
+            if is_match {
                 let found = tree.below(below);
                 pods.extend(
                     found.into_iter().filter(|object| object.kind() == "Pod" && object.group().is_empty()),
@@ -131,7 +131,7 @@ async fn pods(
     Ok(whole)
 }
 
-/// The containers whose logs are wanted.
+/// The containers to read.
 fn containers(pods: &[Manifest], args: &Args) -> Result<Vec<Log>, CommandError> {
     let mut logs = Vec::new();
     for pod in pods {
@@ -146,7 +146,7 @@ fn containers(pods: &[Manifest], args: &Args) -> Result<Vec<Log>, CommandError> 
         let container = match &args.container {
             Some(wanted) if !names.contains(&wanted.as_str()) => continue,
             Some(wanted) => Some(wanted.clone()),
-            // The server wants to know which one; the first one is what kubectl takes.
+            // The API server requires a container. kubectl takes the first one, too.
             None => names.first().map(|name| (*name).to_owned()),
         };
         logs.push(Log {
@@ -166,14 +166,14 @@ fn options(args: &Args, log: &Log) -> LogOptions {
         container: log.container.clone(),
         tail_lines: args.tail,
         previous: args.previous,
-        // Asked for to know when to stop, and taken off again.
+        // `--until-time` compares them; they are removed again unless the user wants them.
         timestamps: args.timestamps || args.until_time.is_some(),
         since_seconds: args.since_seconds,
         ..LogOptions::default()
     }
 }
 
-/// The line as it is shown; `None`: not at all.
+/// The line as it is printed; `None` if a flag excludes it.
 fn shown(args: &Args, line: &str) -> Option<String> {
     let mut line = line;
     if let Some(until) = args.until_time
@@ -215,7 +215,7 @@ async fn read(
         (log, text)
     }));
     let mut texts = texts.buffered(AT_ONCE);
-    let mut trouble = None;
+    let mut failure = None;
     let mut answered = false;
     while let Some((log, text)) = texts.next().await {
         match text {
@@ -230,12 +230,12 @@ async fn read(
                 if many {
                     context.out.note(&error.to_string());
                 }
-                trouble = Some(error);
+                failure = Some(error);
             }
         }
     }
-    // One pod that cannot be read does not hide the others; none at all is an error.
-    match trouble {
+    // An error of one pod does not hide the logs of the others.
+    match failure {
         Some(error) if !answered => Err(error),
         _ => Ok(ExitCode::Success),
     }
@@ -263,7 +263,7 @@ async fn follow(
                     Ok(None) => return,
                     Err(error) => return drop(sender.send(Err(failed(error))).await),
                 };
-                // Nobody listens any more: the command has ended.
+                // The receiver is gone: the command has ended.
                 if sender.send(line).await.is_err() {
                     return;
                 }
@@ -271,7 +271,7 @@ async fn follow(
         });
     }
     drop(sender);
-    let mut trouble = None;
+    let mut failure = None;
     while let Some(line) = lines.recv().await {
         match line {
             Ok((log, line)) => {
@@ -281,12 +281,12 @@ async fn follow(
             }
             Err(error) => {
                 context.out.note(&error.to_string());
-                trouble = Some(error);
+                failure = Some(error);
             }
         }
         if context.out.is_reader_gone() {
             return Ok(ExitCode::Success);
         }
     }
-    Ok(if trouble.is_some() { ExitCode::Error } else { ExitCode::Success })
+    Ok(if failure.is_some() { ExitCode::Error } else { ExitCode::Success })
 }

@@ -13,7 +13,7 @@ use crate::select::object;
 use crate::view::describe;
 use crate::view::rows::object_rows;
 
-/// Print the objects of an Application: as Git asks for them, or as the cluster holds them.
+/// Print the manifests of an Application: rendered from Git, or live.
 ///
 /// The values of Secrets are not shown.
 ///
@@ -23,7 +23,7 @@ use crate::view::rows::object_rows;
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// `git`: what is asked for; `live`: what is there.
+    /// `git`: the rendered manifests; `live`: the objects in the cluster.
     #[arg(long, default_value = "git", value_parser = ["git", "live"])]
     source: String,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.source == "live" {
         if args.revision_override.is_given() {
-            return Err(CommandError::usage("what is live has no revision; leave out --source live"));
+            return Err(CommandError::usage("live objects have no revision: leave out --source live"));
         }
         return live(context, args).await;
     }

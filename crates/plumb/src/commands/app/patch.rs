@@ -8,7 +8,7 @@ use crate::output::Format;
 use crate::select::app::{AppArg, read_whole};
 use crate::view::describe;
 
-/// Change an Application by a patch.
+/// Patch an Application.
 ///
 /// Example: `plumb app patch payments --type merge --patch '{"spec": {"source": {"targetRevision": "v1.2"}}}'`
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// `json` (RFC 6902) or `merge` (RFC 7396).
     #[arg(long = "type", default_value = "json", value_parser = ["json", "merge"])]
     kind: String,
-    /// How to print the result.
+    /// Output format of the result.
     #[arg(long, short = 'o', value_enum)]
     output: Option<Format>,
 }

@@ -10,7 +10,7 @@ use crate::exit::ExitCode;
 use crate::select::app::AppArg;
 use crate::select::object::ObjectChoice;
 
-/// Patch live objects of an Application. With self-heal on, it is put back at once.
+/// Patch live objects of an Application. Self-heal reverts the change at once.
 ///
 /// Example: `plumb app patch-resource payments --kind Deployment --resource-name web --patch-type
 /// application/merge-patch+json --patch '{"spec": {"paused": true}}'`
@@ -23,18 +23,18 @@ pub(crate) struct Args {
     /// The patch, as JSON or YAML.
     #[arg(long)]
     patch: String,
-    /// What the patch is.
+    /// Type of the patch.
     #[arg(long, default_value = "application/merge-patch+json", value_parser =
         ["application/merge-patch+json", "application/json-patch+json", "merge", "json"])]
     patch_type: String,
-    /// Patch all objects that are meant, not just one.
+    /// Patch all objects that match.
     #[arg(long)]
     all: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.choice.kind.is_none() {
-        return Err(CommandError::usage("--kind is needed").hint("such as --kind Deployment"));
+        return Err(CommandError::usage("--kind is required").hint("such as --kind Deployment"));
     }
     let kind = if args.patch_type.contains("merge") { "merge" } else { "json" };
     let patch: Patch = parse_patch(&args.patch, kind)?;

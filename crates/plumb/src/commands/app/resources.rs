@@ -16,23 +16,23 @@ use crate::select::app::{AppArg, read};
 use crate::view::tree::{self, Tree, owners};
 use crate::view::watch;
 
-/// List the objects of an Application, and those in its namespace that belong to nobody.
+/// List the objects of an Application, and the orphaned ones in its namespaces.
 ///
 /// Examples: `plumb app resources payments`, `plumb app resources payments --output tree`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// Only objects in the app's namespaces that no app and no other object owns.
+    /// Only orphaned objects: in the app's namespaces, without an app and without an owner.
     #[arg(long)]
     orphaned: bool,
-    /// tree, or tree=detailed: with what the objects own.
+    /// tree or tree=detailed: with the objects that they own.
     #[arg(long, short = 'o', value_parser = ["tree", "tree=detailed"])]
     output: Option<String>,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
-    /// The project that the app must be in.
+    /// Fail if the app is not in this project.
     #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
 }
@@ -50,10 +50,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     if let Some(output) = &args.output {
         if args.watch {
-            return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+            return Err(CommandError::refused_flag(
+                "--watch",
+                "it works only with the table; leave out --output",
+            ));
         }
         if args.orphaned {
-            return Err(CommandError::refused_flag("--orphaned", "orphans own nothing; leave out --output"));
+            return Err(CommandError::refused_flag(
+                "--orphaned",
+                "it works only with the table; leave out --output",
+            ));
         }
         let client = cluster_of(context, &client, &application).await?;
         tree::show(context, &client, &application, output == "tree=detailed").await?;
@@ -101,8 +107,7 @@ async fn rows(
     rows
 }
 
-/// What is in the app's namespaces and belongs to no app and no other object. Looked for where the project asks
-/// for it, or the command does.
+/// The orphaned objects in the app's namespaces, if the project monitors them or the user asked for them.
 async fn orphans(
     context: &Context,
     client: &ClusterClient,
@@ -123,7 +128,7 @@ async fn orphans(
     let there = match cluster_of(context, client, application).await {
         Ok(there) => there,
         Err(error) => {
-            context.out.note(&format!("{error}\nnote: orphans are not known"));
+            context.out.note(&format!("{error}\nnote: orphaned objects are not shown"));
             return Vec::new();
         }
     };
@@ -153,7 +158,7 @@ async fn orphans(
     tree.objects().iter().filter(is_orphan).cloned().collect()
 }
 
-/// Argo CD's and plumb's own objects are nobody's orphans.
+/// Objects of Argo CD and plumb are never orphans.
 fn is_bookkeeping(group: &str, kind: &str) -> bool {
     matches!(group, "argoproj.io" | "plumb.dev") || kind == "PodMetrics"
 }

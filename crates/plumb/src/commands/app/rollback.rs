@@ -12,24 +12,24 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::operation::follow_operation;
 use crate::select::app::{AppArg, patch};
-use crate::view::describe::conclude;
+use crate::view::describe::print_summary;
 
-/// Go back to an earlier sync.
+/// Roll back to an earlier sync.
 ///
-/// Syncs the sources and revisions of an entry of the history; hooks do not run. Refused while the app is synced
-/// automatically, because the next sync would go forward again. Exit code 0: it succeeded; 1: it did not.
+/// Syncs the sources and revisions of a history entry, without hooks. Refused while automated sync is on, because it
+/// would undo the rollback. Exit code 0: it succeeded; 1: it failed.
 ///
 /// Examples: `plumb app rollback payments` (the sync before the last), `plumb app rollback payments 7`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// Number of the entry, as `plumb app history` shows it; the one before the last unless given.
+    /// Id of the history entry, see `plumb app history` [default: the one before the last].
     id: Option<i64>,
-    /// Delete what that revision does not have.
+    /// Delete objects that the revision does not have.
     #[arg(long)]
     prune: bool,
-    /// Give up waiting after this many seconds; 0 never.
+    /// Timeout in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
 }
@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             "another operation is already in progress on {}",
             target.name
         ))
-        .hint(format!("`plumb app terminate-op {}` ends it", target.name)));
+        .hint(format!("`plumb app terminate-op {}` stops it", target.name)));
     }
     let entry = entry(&application, args.id)?;
     let before = application.status.operation_state.as_ref().map(|state| state.started_at);
@@ -54,14 +54,17 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     )
     .await;
     let (application, state) = ended.map_err(|_| {
-        CommandError::new(format!("timed out after {} s: {} is not back yet", args.timeout, target.name))
-            .hint(format!("the rollback goes on; `plumb app wait {} --operation` waits again", target.name))
+        CommandError::new(format!(
+            "timed out after {} s: {} is not rolled back yet",
+            args.timeout, target.name
+        ))
+        .hint(format!("the rollback continues; `plumb app wait {} --operation` waits again", target.name))
     })??;
-    conclude(context.out, &application);
+    print_summary(context.out, &application);
     Ok(if state.phase == "Succeeded" { ExitCode::Success } else { ExitCode::No })
 }
 
-/// The entry to go back to.
+/// The entry to roll back to.
 fn entry(application: &Application, asked: Option<i64>) -> Result<&RevisionHistory, CommandError> {
     let history = &application.status.history;
     let ids: Vec<i64> = history.iter().map(|entry| entry.id).collect();
@@ -69,14 +72,16 @@ fn entry(application: &Application, asked: Option<i64>) -> Result<&RevisionHisto
     let is_automated = policy.is_some_and(|automated| automated.enabled != Some(false));
     let name = &application.metadata.name;
     let position = rollback_target(&ids, asked, is_automated).map_err(|refused| {
-        CommandError::because(format!("roll {name} back"), refused)
+        CommandError::because(format!("roll back {name}"), refused)
             .hint_if(is_automated, &format!("`plumb app set {name} --sync-policy none` first"))
-            .hint_if(!is_automated, &format!("`plumb app history {name}` shows the past syncs"))
+            .hint_if(!is_automated, &format!("`plumb app history {name}` lists the past syncs"))
     })?;
-    history.get(position).ok_or_else(|| CommandError::new(format!("roll {name} back: its history changed")))
+    history
+        .get(position)
+        .ok_or_else(|| CommandError::new(format!("cannot roll back {name}: its history changed")))
 }
 
-/// The operation as a person's: with the options of the spec, as argocd does it.
+/// The operation, with the options of the spec, as argocd writes it.
 fn operation(application: &Application, entry: &RevisionHistory, prune: bool) -> Value {
     let mut sync = json!({"prune": prune, "syncStrategy": {"apply": {}}});
     set_options(&mut sync, application, &[]);
@@ -112,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn going_back_asks_for_the_options_of_the_spec() {
+    fn a_rollback_has_the_options_of_the_spec() {
         let plain = json!({
             "prune": true, "syncStrategy": {"apply": {}}, "revision": "3f2c",
             "source": {"repoURL": "r", "path": "p"},

@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app::{AppArg, edit_spec, read_whole};
 
-/// Change where an Application comes from, where it goes, and how it is synced.
+/// Change the source, the destination and the sync policy of an Application.
 ///
 /// Examples: `plumb app set payments --sync-policy none`, `plumb app set payments --revision v1.2 -p replicas=3`
 #[derive(Debug, clap::Args)]
@@ -26,17 +26,16 @@ pub(crate) struct Args {
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     args.source.refuse()?;
     if args.policy.is_empty() && args.source.is_empty() {
-        return Err(CommandError::usage("nothing to change: no option is given")
-            .hint("--sync-policy, --auto-prune, --self-heal and --revision are among them; see --help"));
+        return Err(CommandError::usage("nothing to change: no flag given")
+            .hint("for example --sync-policy, --auto-prune, --self-heal or --revision; see --help"));
     }
     let client = context.client().await?;
     let target = args.app.target(context);
-    if matches!(args.policy.sync_policy.as_deref(), Some("none" | "manual")) {
-        let before = read_whole(context, &client, &target).await?;
-        if let Some(lost) = lost_with_automation(before.value()) {
-            context.out.note(&lost);
-        }
-    }
+    let lost = if matches!(args.policy.sync_policy.as_deref(), Some("none" | "manual")) {
+        lost_with_automation(read_whole(context, &client, &target).await?.value())
+    } else {
+        None
+    };
     let changed = edit_spec(context, &client, &target, |spec| {
         args.policy.apply(spec)?;
         if !args.source.is_empty() {
@@ -45,24 +44,28 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Ok(())
     })
     .await?;
-    let word = if changed { "updated" } else { "unchanged" };
-    context.out.print(&format!("application '{}' {word}", target.name));
+    let result = if changed { "updated" } else { "unchanged" };
+    context.out.print(&format!("application '{}' {result}", target.name));
+    if let Some(lost) = lost {
+        context.out.note(&lost);
+    }
     Ok(ExitCode::Success)
 }
 
-/// What goes with the automation, in the flags that bring it back.
+/// A note on the options that are removed with automated sync, with the flags that restore them.
 fn lost_with_automation(application: &Value) -> Option<String> {
     let automated = application.pointer("/spec/syncPolicy/automated")?;
-    let flags = [("prune", "--auto-prune"), ("selfHeal", "--self-heal"), ("allowEmpty", "--allow-empty")];
-    let lost: Vec<&str> = flags
-        .iter()
-        .filter(|(field, _)| automated.get(field) == Some(&Value::Bool(true)))
-        .map(|(_, flag)| *flag)
-        .collect();
-    let again = lost.join(" ");
-    (!lost.is_empty()).then(|| {
-        format!(
-            "the automation takes its options along; to have all of it again: --sync-policy automated {again}"
-        )
+    let options = [
+        ("prune", "prune", "--auto-prune"),
+        ("selfHeal", "self-heal", "--self-heal"),
+        ("allowEmpty", "allow-empty", "--allow-empty"),
+    ];
+    let is_lost = |(field, ..): &&(&str, &str, &str)| automated.get(field) == Some(&Value::Bool(true));
+    let (names, flags): (Vec<&str>, Vec<&str>) =
+        options.iter().filter(is_lost).map(|(_, name, flag)| (*name, *flag)).unzip();
+    (!names.is_empty()).then(|| {
+        let them = if names.len() == 1 { "it" } else { "them" };
+        let (names, flags) = (names.join(" and "), flags.join(" "));
+        format!("this also removed {names}; to restore {them}: --sync-policy automated {flags}")
     })
 }

@@ -9,14 +9,14 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app::{AppArg, edit_spec};
 
-/// Add a source to an Application. An app with one source then has two.
+/// Add a source to an Application.
 ///
 /// Example: `plumb app add-source payments --repo https://example.com/values.git --ref values`
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     app: AppArg,
-    /// A name for the source, for people.
+    /// A name for the source.
     #[arg(long, value_name = "NAME")]
     source_name: Option<String>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct RemoveArgs {
 pub(super) async fn add(context: &Context, args: &AddArgs) -> Result<ExitCode, CommandError> {
     args.source.refuse()?;
     if args.source.repo.is_none() {
-        return Err(CommandError::usage("a source needs its --repo"));
+        return Err(CommandError::usage("--repo is required"));
     }
     let client = context.client().await?;
     let target = args.app.target(context);
@@ -67,10 +67,10 @@ pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<ExitC
     edit_spec(context, &client, &target, |spec| {
         let n = spec.get("sources").and_then(Value::as_array).map_or(0, Vec::len);
         if n == 0 {
-            return Err(CommandError::usage("the app has no list of sources"));
+            return Err(CommandError::usage("the app does not use `sources`"));
         }
         if n == 1 {
-            return Err(CommandError::usage("the app has one source; without it nothing is left"));
+            return Err(CommandError::usage("cannot remove the only source of the app"));
         }
         let index = args.choice.index(spec)?;
         list(map(spec).entry("sources").or_insert(Value::Null)).remove(index);

@@ -7,9 +7,9 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app::{AppArg, patch};
 
-/// End the operation that is in progress.
+/// Stop the operation that is in progress.
 ///
-/// Hooks that run are deleted; what was applied stays. Example: `plumb app terminate-op payments`
+/// Running hooks are deleted; applied objects stay. Example: `plumb app terminate-op payments`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -23,6 +23,6 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::new(format!("no operation is in progress on {}", target.name)));
     }
     patch(&client, &target, json!({"status": {"operationState": {"phase": "Terminating"}}})).await?;
-    context.out.note(&format!("the operation on {} is being ended", target.name));
+    context.out.note(&format!("stopping the operation on {}", target.name));
     Ok(ExitCode::Success)
 }

@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app::{AppArg, edit_spec};
 
-/// Remove options from an Application's source.
+/// Remove options from the source of an Application.
 ///
 /// Examples: `plumb app unset payments -p replicas`, `plumb app unset payments --kustomize-image web`
 #[derive(Debug, clap::Args)]
@@ -58,14 +58,14 @@ pub(crate) struct Args {
     /// A variable for the plugin, by name.
     #[arg(long, value_name = "NAME")]
     plugin_env: Vec<String>,
-    /// The name by which other sources refer to this one.
+    /// The name that other sources use for this one.
     #[arg(long = "ref")]
     ref_name: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if is_empty(args) {
-        return Err(CommandError::usage("nothing to remove: no option is given").hint("see --help"));
+        return Err(CommandError::usage("nothing to remove: no flag given").hint("see --help"));
     }
     let client = context.client().await?;
     let target = args.app.target(context);
@@ -74,8 +74,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Ok(())
     })
     .await?;
-    let word = if changed { "updated" } else { "unchanged: nothing of that is set" };
-    context.out.print(&format!("application '{}' {word}", target.name));
+    let result = if changed { "updated" } else { "unchanged: none of these is set" };
+    context.out.print(&format!("application '{}' {result}", target.name));
     Ok(ExitCode::Success)
 }
 
@@ -132,7 +132,7 @@ fn remove(args: &Args, source: &mut Value) {
     }
 }
 
-/// Keeps the entries of a list that pass; a list that becomes empty goes.
+/// Keeps the entries of a list that pass, and removes an empty list.
 fn keep(source: &mut Value, tool: &str, field: &str, passes: impl Fn(&Value) -> bool) {
     let Some(tool) = source.get_mut(tool) else { return };
     if let Some(entries) = tool.get_mut(field) {

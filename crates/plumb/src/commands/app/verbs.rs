@@ -9,7 +9,7 @@ use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Look at Applications, change and sync them.
+/// Show, change and sync Applications.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -47,7 +47,7 @@ enum Command {
 }
 
 impl Args {
-    /// What `--namespace` means to the command.
+    /// What `--namespace` means for the verb.
     pub(crate) fn namespace_means(&self) -> NamespaceMeans {
         match &self.command {
             Command::Logs(_)

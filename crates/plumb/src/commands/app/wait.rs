@@ -7,22 +7,22 @@ use crate::follow::state::{Wanted, wait};
 use crate::select::apps::AppSelection;
 use crate::select::resource_filter::ResourceFilter;
 
-/// Wait until Applications are in the state that is asked for.
+/// Wait until Applications have the given states.
 ///
-/// Without a choice it is all of --sync, --health and --operation. Shows what is waited for and why. Exit code 0:
-/// they are; 20: not in time, or it cannot come any more.
+/// By default waits for --sync, --health and --operation. Shows what is not ready yet. Exit code 0: all have them; 20:
+/// timeout, or an app became Degraded.
 ///
 /// Examples: `plumb app wait payments --health --timeout 300`, `plumb app wait -l team=payments`
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
-    /// `name`, or `namespace/name`; several are waited for one after the other.
+    /// `name`, or `namespace/name`; several are checked one after the other.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     apps: Vec<String>,
-    /// Those with these labels, in place of names.
+    /// Applications with these labels, instead of names.
     #[arg(long, short = 'l', conflicts_with = "apps")]
     selector: Option<String>,
-    /// Namespace of the Applications, where it is not the control plane's.
+    /// Namespace of the Applications [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
     /// Wait until it is Synced.
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Wait until it is Healthy.
     #[arg(long)]
     health: bool,
-    /// Wait until no operation is under way.
+    /// Wait until no operation is in progress.
     #[arg(long)]
     operation: bool,
     /// Wait until it is Suspended (or Healthy, with --health).
@@ -43,25 +43,27 @@ pub(crate) struct Args {
     /// Wait until it is gone.
     #[arg(long)]
     delete: bool,
-    /// Refused: plumb does not render to branches yet.
+    /// Refused: plumb does not support the source hydrator yet.
     #[arg(long, hide = true)]
     hydrated: bool,
-    /// Only look at these objects: `[!]GROUP:KIND:[NAMESPACE/]NAME`, `*` for any.
+    /// Only check these objects: `[!]GROUP:KIND:[NAMESPACE/]NAME`, `*` for any.
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<ResourceFilter>,
-    /// Give up after this many seconds; 0 never.
+    /// Timeout in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.hydrated {
-        return Err(CommandError::refused_flag("--hydrated", "plumb does not render to branches yet"));
+        return Err(CommandError::refused_flag(
+            "--hydrated",
+            "plumb does not support the source hydrator yet",
+        ));
     }
     if args.apps.is_empty() && args.selector.is_none() {
-        return Err(
-            CommandError::usage("no app is named").hint("`plumb app wait payments`, or -l team=payments")
-        );
+        return Err(CommandError::usage("no application given")
+            .hint("`plumb app wait payments`, or -l team=payments"));
     }
     let client = context.client().await?;
     let chosen = AppSelection {
@@ -81,7 +83,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 target.name,
                 wanted.in_words()
             ))
-            .hint(format!("`plumb app get {}` shows what holds it up", target.name))
+            .hint(format!("`plumb app get {}` shows why", target.name))
         })??;
     }
     Ok(ExitCode::Success)

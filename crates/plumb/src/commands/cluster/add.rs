@@ -15,10 +15,10 @@ use crate::prompt;
 use crate::secrets::base64;
 use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
 
-/// Register a cluster of your kubeconfig, so that Applications may go to it.
+/// Register a cluster of your kubeconfig as a destination for Applications.
 ///
-/// Makes a service account there that may do everything (or, with --namespace, everything in those namespaces), and
-/// keeps its token in a Secret here. Asks first, unless --yes is given.
+/// Creates a service account in that cluster with full permissions (with --namespace, only in those namespaces), and
+/// stores its token in a Secret of the control plane. Asks for confirmation, unless --yes is given.
 ///
 /// Example: `plumb cluster add my-context --name production --yes`
 #[derive(Debug, clap::Args)]
@@ -27,19 +27,19 @@ pub(crate) struct Args {
     /// Context of the kubeconfig.
     #[arg(value_name = "CONTEXT")]
     cluster_context: String,
-    /// Name of the cluster; the context's unless given.
+    /// Name of the cluster [default: the name of the context].
     #[arg(long)]
     name: Option<String>,
-    /// Also with --namespace: may cluster-scoped objects be managed?
+    /// With --namespace: also manage cluster-scoped objects.
     #[arg(long)]
     cluster_resources: bool,
-    /// Namespace of the service account there.
+    /// Namespace of the service account.
     #[arg(long, default_value = "kube-system", value_name = "NAMESPACE")]
     system_namespace: String,
-    /// A service account that exists there already, with the permissions that it has.
+    /// Use this existing service account with its permissions.
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Register it under the address that it has for its own pods.
+    /// Register it with the URL that its own pods use.
     #[arg(long)]
     in_cluster: bool,
     /// Only for this project.
@@ -51,44 +51,44 @@ pub(crate) struct Args {
     /// An annotation of the cluster: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     annotation: Vec<String>,
-    /// Change a cluster that is registered already.
+    /// Update a cluster that is already registered.
     #[arg(long)]
     upsert: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Refused: plumb does not split its work by cluster.
+    /// Refused: plumb has no shards.
     #[arg(long, hide = true)]
     shard: Option<i64>,
-    /// Refused: a token is used.
+    /// Refused: plumb uses a service account token.
     #[arg(long, hide = true)]
     aws_cluster_name: Option<String>,
-    /// Refused: programs that give credentials are switched off.
+    /// Refused: exec plugins are disabled.
     #[arg(long, hide = true)]
     exec_command: Option<String>,
 }
 
 const MANAGER: &str = "argocd-manager";
-/// A token is there a moment after its Secret.
+/// The cluster creates a token shortly after its Secret.
 const TOKEN_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     refuse(args)?;
-    let entry = Entry::read(context, &args.cluster_context)?;
+    let entry = ClusterEntry::read(context, &args.cluster_context)?;
     let server = if args.in_cluster { "https://kubernetes.default.svc" } else { entry.server.as_str() };
     let name = args.name.as_deref().unwrap_or(&args.cluster_context);
     let namespaces: Vec<&str> =
         context.object_namespace().into_iter().flat_map(|text| text.split(',')).collect();
     let account = args.service_account.as_deref().unwrap_or(MANAGER);
     if args.service_account.is_none() && !args.yes {
-        let reach = if namespaces.is_empty() { "the whole cluster" } else { "its namespaces" };
+        let scope = if namespaces.is_empty() { "the whole cluster" } else { "its namespaces" };
         let question = format!(
-            "This makes a service account `{MANAGER}` in the cluster of context `{}` that may do everything in {reach}. \
+            "This creates a service account `{MANAGER}` in the cluster of context `{}` with full permissions in {scope}. \
              Do you want to continue?",
             args.cluster_context
         );
         if !prompt::confirm(&question)? {
-            context.out.note("nothing was added");
+            context.out.note("no cluster was added");
             return Ok(ExitCode::No);
         }
     }
@@ -119,22 +119,22 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         annotations: pairs("--annotation", &args.annotation)?,
         values,
     };
-    let word = secrets::write(context, &here, secret, args.upsert).await?;
-    context.out.print(&format!("Cluster '{server}' {word}"));
+    let result = secrets::write(context, &here, secret, args.upsert).await?;
+    context.out.print(&format!("Cluster '{server}' {result}"));
     Ok(ExitCode::Success)
 }
 
 fn refuse(args: &Args) -> Result<(), CommandError> {
     if args.shard.is_some() {
-        return Err(CommandError::refused_flag("--shard", "plumb does not split its work by cluster"));
+        return Err(CommandError::refused_flag("--shard", "plumb has no shards"));
     }
     if args.aws_cluster_name.is_some() {
-        return Err(CommandError::refused_flag("--aws-cluster-name", "plumb uses a service account's token"));
+        return Err(CommandError::refused_flag("--aws-cluster-name", "plumb uses a service account token"));
     }
     if args.exec_command.is_some() {
         return Err(CommandError::refused_flag(
             "--exec-command",
-            "whoever may write a cluster Secret would start programs in the engine",
+            "everyone who may write a cluster Secret could then run programs as plumb",
         ));
     }
     Ok(())
@@ -162,23 +162,25 @@ async fn client_of(context: &Context, name: &str) -> Result<ClusterClient, Comma
     Ok(client)
 }
 
-/// The part of a kubeconfig that says where a cluster is and how to trust it.
-struct Entry {
+/// The cluster entry of a kubeconfig.
+struct ClusterEntry {
     server: String,
     ca_data: Option<String>,
     insecure: bool,
     server_name: Option<String>,
 }
 
-impl Entry {
+impl ClusterEntry {
     fn read(context: &Context, name: &str) -> Result<Self, CommandError> {
         let path = context.connection.kubeconfig_path()?;
         let shown = path.display();
         let text = std::fs::read_to_string(&path)
             .map_err(|error| CommandError::because(format!("read kubeconfig {shown}"), error))?;
         let documents = parse_documents(&text, &Limits::default())
-            // The text around a mistake may be a credential.
-            .map_err(|_| CommandError::new(format!("kubeconfig {shown} is no YAML")))?;
+            // The error quotes the file, which holds credentials.
+            .map_err(|_| {
+                CommandError::new(format!("cannot read kubeconfig {shown}: it is not valid YAML"))
+            })?;
         let config = documents.into_iter().map(|document| document.value).next().unwrap_or_default();
         let find = |list: &str, name: &str| {
             let entries = config.get(list).and_then(Value::as_array);
@@ -215,7 +217,7 @@ impl Entry {
         })
     }
 
-    /// The host without its port, in small letters.
+    /// The host without its port, in lower case.
     fn host(&self) -> String {
         let rest = self.server.split_once("://").map_or(self.server.as_str(), |(_, rest)| rest);
         let host = rest.split('/').next().unwrap_or(rest);
@@ -239,7 +241,7 @@ impl Entry {
     }
 }
 
-/// The service account, what it may do, and its token.
+/// The service account, its permissions, and its token Secret.
 fn objects(args: &Args, account: &str, namespaces: &[&str]) -> Vec<Value> {
     let system = &args.system_namespace;
     let subject = json!([{"kind": "ServiceAccount", "name": account, "namespace": system}]);
@@ -296,10 +298,10 @@ async fn apply(context: &Context, client: &ClusterClient, object: Value) -> Resu
     Ok(())
 }
 
-/// The token, once the cluster has made it.
+/// Waits for the token.
 async fn token(client: &ClusterClient, args: &Args, account: &str) -> Result<String, CommandError> {
     let name = token_name(account);
-    let look = async {
+    let read = async {
         loop {
             let secret = client
                 .get_at(&kinds::secret(), Some(&args.system_namespace), &name)
@@ -314,9 +316,9 @@ async fn token(client: &ClusterClient, args: &Args, account: &str) -> Result<Str
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(TOKEN_WAIT, look).await.map_err(|_| {
-        CommandError::new(format!("the cluster made no token for service account {account} within 10 s"))
-            .hint("is its controller manager at work?")
+    tokio::time::timeout(TOKEN_WAIT, read).await.map_err(|_| {
+        CommandError::new(format!("the cluster created no token for service account {account} within 10 s"))
+            .hint("is its kube-controller-manager running?")
     })?
 }
 
@@ -326,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_secret_has_argo_cds_name() {
-        let entry = |server: &str| Entry {
+        let entry = |server: &str| ClusterEntry {
             server: server.to_owned(),
             ca_data: None,
             insecure: false,

@@ -11,9 +11,9 @@ use crate::secrets::clusters::{find, readable};
 /// Example: `plumb cluster get production -o json`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Name or address of the cluster.
+    /// Name or URL of the cluster.
     cluster: String,
-    /// How to print it.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Yaml)]
     output: Format,
 }

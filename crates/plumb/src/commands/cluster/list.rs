@@ -9,32 +9,35 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
-use crate::secrets::clusters::{PATIENCE, Registered, readable, registered};
+use crate::secrets::clusters::{Registered, TIMEOUT, readable, registered};
 use crate::secrets::write as secrets;
 use crate::view::watch;
 
-/// List the registered clusters, and whether each answers.
+/// List the registered clusters, and whether they can be reached.
 ///
 /// Example: `plumb cluster list -o server`
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
-    /// How to print them: wide, json, yaml, name, or server.
+    /// Output format: wide, json, yaml, name, or server.
     #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "json", "yaml", "name", "server"])]
     output: String,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
 }
 
-/// How many clusters are asked at the same time.
+/// How many clusters are contacted at the same time.
 const AT_ONCE: usize = 16;
 
 const HEADER: [&str; 6] = ["SERVER", "NAME", "VERSION", "STATUS", "MESSAGE", "PROJECT"];
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.watch && args.output != "wide" {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the table; leave out --output",
+        ));
     }
     let client = context.client().await?;
     if args.watch {
@@ -78,14 +81,14 @@ async fn rows(context: &Context, client: &ClusterClient) -> Result<Vec<Vec<Strin
     Ok(asked.buffered(AT_ONCE).collect().await)
 }
 
-/// The version of a cluster, asked with the credentials that it is registered with.
+/// The version of a cluster, read with its registered credentials.
 async fn ask(home: &ClusterClient, one: &Registered) -> Result<String, String> {
     let client = match &one.secret {
         None => home.clone(),
         Some(_) => one.connect()?,
     };
-    let version = tokio::time::timeout(PATIENCE, client.version()).await;
-    let version = version.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
+    let version = tokio::time::timeout(TIMEOUT, client.version()).await;
+    let version = version.map_err(|_| format!("no answer within {} s", TIMEOUT.as_secs()))?;
     let version = version.map_err(|error| error.to_string())?.git_version;
     Ok(version.trim_start_matches('v').to_owned())
 }

@@ -1,22 +1,22 @@
 //! `plumb cluster rm`
 
-use crate::context::{Context, at_once, delete};
+use crate::context::{Context, delete, without_children};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::prompt;
 use crate::secrets::clusters::find;
 
-/// Remove clusters from the registered ones. Nothing in them is deleted.
+/// Unregister clusters. Nothing in them is deleted.
 ///
-/// Asks first, unless --yes is given. Exit code 1: you said no.
+/// Asks for confirmation, unless --yes is given. Exit code 1: the answer was no.
 ///
 /// Example: `plumb cluster rm production --yes`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Name or address of the cluster.
+    /// Name or URL of the cluster.
     #[arg(required = true)]
     clusters: Vec<String>,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let one = find(context, &client, which).await?;
         let Some(secret) = &one.secret else {
             return Err(CommandError::new(format!(
-                "{which} is the cluster that plumb works in; it is not registered"
+                "cannot remove {which}: it is the cluster that plumb runs in, and has no Secret"
             )));
         };
         if !args.yes && !prompt::confirm(&format!("Are you sure you want to remove '{which}'?"))? {
@@ -36,7 +36,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             code = ExitCode::No;
             continue;
         }
-        delete(&client, secret, &at_once()).await?;
+        delete(&client, secret, &without_children()).await?;
         context.out.print(&format!("Cluster '{which}' removed"));
     }
     Ok(code)

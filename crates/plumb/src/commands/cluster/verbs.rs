@@ -5,7 +5,7 @@ use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Look at registered clusters, add and remove them. Credentials are never shown.
+/// Show, register and remove clusters. Credentials are never shown.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -22,7 +22,7 @@ enum Command {
 }
 
 impl Args {
-    /// What `--namespace` means to the command.
+    /// What `--namespace` means for the verb.
     pub(crate) fn namespace_means(&self) -> NamespaceMeans {
         match &self.command {
             Command::Add(_) => NamespaceMeans::Objects,

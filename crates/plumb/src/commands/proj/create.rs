@@ -22,13 +22,13 @@ pub(crate) struct Args {
     /// Name of the project.
     #[arg(value_name = "PROJECT")]
     project: Option<String>,
-    /// A file with a project in YAML or JSON; `-` is stdin. Options count on top of it.
+    /// A file with a project in YAML or JSON; `-` is stdin. Flags override the file.
     #[arg(long, short = 'f', value_name = "FILE")]
     file: Option<String>,
-    /// Change a project that exists and differs.
+    /// Update an existing project that differs.
     #[arg(long)]
     upsert: bool,
-    /// For people.
+    /// Description of the project.
     #[arg(long)]
     description: Option<String>,
     /// A permitted destination: `SERVER,NAMESPACE`.
@@ -46,10 +46,10 @@ pub(crate) struct Args {
     /// A forbidden namespaced kind: `GROUP/KIND`.
     #[arg(long, value_name = "GROUP/KIND")]
     deny_namespaced_resource: Vec<String>,
-    /// Watch for objects that belong to no app.
+    /// Monitor orphaned objects.
     #[arg(long)]
     orphaned_resources: bool,
-    /// And put a warning on the apps.
+    /// Monitor orphaned objects, and add a warning condition to the apps.
     #[arg(long)]
     orphaned_resources_warn: bool,
 }
@@ -75,16 +75,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let existing = client
         .get_at(&target.gvk, target.namespace.as_deref(), &name)
         .await
-        .map_err(|error| CommandError::api(format!("look for project {name}"), error))?;
-    let word = match existing {
+        .map_err(|error| CommandError::api(format!("read project {name}"), error))?;
+    let result = match existing {
         None => {
             create(&client, &manifest).await?;
             "created"
         }
         Some(existing) if existing.value().get("spec") == manifest.value().get("spec") => "unchanged",
         Some(_) if !args.upsert => {
-            return Err(CommandError::new(format!("project {name} exists and is different"))
-                .hint("--upsert changes it"));
+            return Err(CommandError::new(format!("project {name} already exists and differs"))
+                .hint("--upsert updates it"));
         }
         Some(_) => {
             let spec = manifest.value().get("spec");
@@ -93,7 +93,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             "updated"
         }
     };
-    context.out.print(&format!("project '{name}' {word}"));
+    context.out.print(&format!("project '{name}' {result}"));
     Ok(ExitCode::Success)
 }
 
@@ -112,7 +112,7 @@ fn fill(context: &Context, args: &Args, name: &str, object: &mut Value) -> Resul
         }
     };
     let split = |flag: &str, text: &str, at: char| {
-        let wrong = || CommandError::usage(format!("{flag} {text}: expected two parts with `{at}` between"));
+        let wrong = || CommandError::usage(format!("{flag} {text}: expected two parts separated by `{at}`"));
         text.split_once(at).map(|(one, other)| (one.to_owned(), other.to_owned())).ok_or_else(wrong)
     };
     let kind = |flag: &str, text: &String| {

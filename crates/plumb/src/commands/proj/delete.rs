@@ -3,7 +3,7 @@
 use plumb_crd::Application;
 use plumb_kube::Selection;
 
-use crate::context::{Context, at_once, delete};
+use crate::context::{Context, delete, without_children};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
@@ -24,9 +24,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let object = args.project.read(context, &client).await?;
     let name = object.name().unwrap_or_default();
     if name == "default" {
-        return Err(CommandError::new(
-            "the project default cannot be deleted: apps without a project use it",
-        ));
+        return Err(CommandError::new("cannot delete the project default: apps without a project use it"));
     }
     let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
     let apps = context.list(&client, &kinds::application(), &selection).await?;
@@ -36,10 +34,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         .filter_map(|app| app.name())
         .collect();
     if !using.is_empty() {
-        return Err(CommandError::new(format!("project {name} is used by {}", using.join(", ")))
-            .hint("delete the apps or give them another project first"));
+        return Err(CommandError::new(format!(
+            "cannot delete project {name}: it is used by {}",
+            using.join(", ")
+        ))
+        .hint("delete the apps first, or move them to another project"));
     }
-    delete(&client, &object, &at_once()).await?;
+    delete(&client, &object, &without_children()).await?;
     context.out.print(&format!("project '{name}' deleted"));
     Ok(ExitCode::Success)
 }

@@ -26,8 +26,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     merge::edit_spec(&client, &target, |now| {
         if *now != spec {
-            return Err(CommandError::new(format!("project {} was changed by somebody else", target.name))
-                .hint("nothing was written; edit it again"));
+            return Err(CommandError::new(format!(
+                "project {} was changed by another writer in the meantime",
+                target.name
+            ))
+            .hint("nothing was changed; edit it again"));
         }
         now.clone_from(&edited);
         Ok(())

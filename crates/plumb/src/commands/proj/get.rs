@@ -15,7 +15,7 @@ use crate::view::project::{allowed_cluster_kinds, destinations, orphans, service
 pub(crate) struct Args {
     #[command(flatten)]
     project: ProjectArg,
-    /// How to print it.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
@@ -51,7 +51,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(ExitCode::Success)
 }
 
-/// The first text beside its label, the others below it.
+/// Prints the first text beside the label, the others below it.
 fn line(context: &Context, label: &str, texts: &[String]) {
     let none = ["<none>".to_owned()];
     let texts = if texts.is_empty() { &none } else { texts };

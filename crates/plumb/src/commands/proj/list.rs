@@ -15,16 +15,16 @@ use crate::view::describe;
 use crate::view::project::{allowed_cluster_kinds, destinations, orphans, service_accounts};
 use crate::view::watch;
 
-/// List projects, with what each allows.
+/// List projects and what they allow.
 ///
 /// Example: `plumb proj list -o name`
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
 }
@@ -43,7 +43,10 @@ const HEADER: [&str; 9] = [
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.watch && args.output != Format::Wide {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the table; leave out --output",
+        ));
     }
     let client = context.client().await?;
     let selection = Selection { namespace: Some(context.namespace().to_owned()), ..Selection::default() };
@@ -68,7 +71,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(ExitCode::Success)
 }
 
-/// The projects, by name.
+/// The projects, sorted by name.
 async fn projects(
     context: &Context,
     client: &ClusterClient,
@@ -104,11 +107,11 @@ fn row(project: &AppProject) -> Vec<String> {
     ]
 }
 
-/// `<none>`, the only one, or how many.
-fn summary(texts: &[String], word: &str) -> String {
+/// `<none>`, the only entry, or how many there are.
+fn summary(texts: &[String], noun: &str) -> String {
     match texts {
         [] => "<none>".to_owned(),
         [one] => one.clone(),
-        several => format!("{} {word}", several.len()),
+        several => format!("{} {noun}", several.len()),
     }
 }

@@ -1,4 +1,4 @@
-//! `plumb proj add-…`, `remove-…`, `allow-…` and `deny-…`: one entry of one list of a project.
+//! `plumb proj add-…`, `remove-…`, `allow-…` and `deny-…`: adding and removing one entry of a list of a project.
 
 use serde_json::{Value, json};
 
@@ -9,34 +9,34 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::project::ProjectArg;
 
-/// One entry of one list of a project.
+/// Adds or removes one entry of a list of a project.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Permit a repository: `plumb proj add-source payments https://example.com/payments.git`
     AddSource(RepoArgs),
-    /// Permit a repository no longer: `plumb proj remove-source payments https://example.com/payments.git`
+    /// Stop permitting a repository: `plumb proj remove-source payments https://example.com/payments.git`
     RemoveSource(RepoArgs),
     /// Permit a destination: `plumb proj add-destination payments https://kubernetes.default.svc payments`
     AddDestination(DestinationArgs),
-    /// Permit a destination no longer: `plumb proj remove-destination payments https://kubernetes.default.svc old`
+    /// Stop permitting a destination: `plumb proj remove-destination payments https://kubernetes.default.svc old`
     RemoveDestination(DestinationArgs),
-    /// Let the Applications of a namespace use the project: `plumb proj add-source-namespace payments team-a`
+    /// Permit Applications of a namespace to use the project: `plumb proj add-source-namespace payments team-a`
     AddSourceNamespace(NamespaceArgs),
-    /// Let the Applications of a namespace use the project no longer:
+    /// Stop permitting Applications of a namespace to use the project:
     /// `plumb proj remove-source-namespace payments team-a`
     RemoveSourceNamespace(NamespaceArgs),
-    /// Ask for commits signed with a key: `plumb proj add-signature-key payments 4AEE18F83AFDEB23`
+    /// Require commits signed with a key: `plumb proj add-signature-key payments 4AEE18F83AFDEB23`
     AddSignatureKey(KeyArgs),
-    /// Ask for commits signed with a key no longer: `plumb proj remove-signature-key payments 4AEE18F83AFDEB23`
+    /// Stop requiring commits signed with a key: `plumb proj remove-signature-key payments 4AEE18F83AFDEB23`
     RemoveSignatureKey(KeyArgs),
-    /// Do not count objects as orphans: `plumb proj add-orphaned-ignore payments "" ConfigMap --name cache-*`
+    /// Ignore orphaned objects: `plumb proj add-orphaned-ignore payments "" ConfigMap --name cache-*`
     AddOrphanedIgnore(OrphanArgs),
-    /// Count objects as orphans again: `plumb proj remove-orphaned-ignore payments "" ConfigMap --name cache-*`
+    /// Stop ignoring orphaned objects: `plumb proj remove-orphaned-ignore payments "" ConfigMap --name cache-*`
     RemoveOrphanedIgnore(OrphanArgs),
     /// Sync to a destination as a service account:
     /// `plumb proj add-destination-service-account payments https://kubernetes.default.svc payments deployer`
     AddDestinationServiceAccount(ServiceAccountArgs),
-    /// Sync to a destination as a service account no longer:
+    /// Stop syncing to a destination as a service account:
     /// `plumb proj remove-destination-service-account payments https://kubernetes.default.svc payments deployer`
     RemoveDestinationServiceAccount(ServiceAccountArgs),
     /// Permit a cluster-scoped kind: `plumb proj allow-cluster-resource payments "" Namespace`
@@ -54,7 +54,7 @@ pub(crate) enum Command {
 pub(crate) struct RepoArgs {
     #[command(flatten)]
     project: ProjectArg,
-    /// Address, as a glob; `!` in front forbids.
+    /// URL, as a glob; `!` in front forbids it.
     url: String,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct RepoArgs {
 pub(crate) struct DestinationArgs {
     #[command(flatten)]
     project: ProjectArg,
-    /// Address of the cluster, as a glob; with --name, its name.
+    /// URL of the cluster, as a glob; with --name, its name.
     #[arg(value_name = "SERVER")]
     cluster: String,
     /// Namespace, as a glob.
     #[arg(value_name = "NAMESPACE")]
     destination: String,
-    /// The first word is the cluster's name, not its address.
+    /// SERVER is the name of the cluster, not its URL.
     #[arg(long)]
     name: bool,
 }
@@ -93,7 +93,7 @@ pub(crate) struct KeyArgs {
     key: String,
 }
 
-/// Objects that are no orphans.
+/// Orphaned objects to ignore.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OrphanArgs {
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub(crate) struct OrphanArgs {
     group: String,
     /// Kind, as a glob.
     kind: String,
-    /// Name, as a glob; any unless given.
+    /// Name, as a glob [default: all names].
     #[arg(long)]
     name: Option<String>,
 }
@@ -112,7 +112,7 @@ pub(crate) struct OrphanArgs {
 pub(crate) struct ServiceAccountArgs {
     #[command(flatten)]
     project: ProjectArg,
-    /// Address of the cluster, as a glob.
+    /// URL of the cluster, as a glob.
     #[arg(value_name = "SERVER")]
     cluster: String,
     /// Namespace of the destination, as a glob.
@@ -120,7 +120,7 @@ pub(crate) struct ServiceAccountArgs {
     destination: String,
     /// Name of the service account.
     service_account: String,
-    /// Namespace of the service account, where it is not the destination's.
+    /// Namespace of the service account [default: the destination's].
     #[arg(long, value_name = "NAMESPACE")]
     service_account_namespace: Option<String>,
 }
@@ -134,27 +134,26 @@ pub(crate) struct KindArgs {
     group: String,
     /// Kind, as a glob.
     kind: String,
-    /// Which list is changed; by itself `allow` adds to the permitted ones, `deny` removes from them (for
-    /// namespaced kinds: adds to the forbidden ones).
+    /// Which list to change [default: the list of permitted kinds; for namespaced kinds, the list of forbidden ones].
     #[arg(long = "list", short = 'l', value_parser = ["allow", "deny"])]
     which: Option<String>,
 }
 
-/// What becomes of an entry.
+/// What to do with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Add,
     Remove,
 }
 
-/// A list, an entry, and what becomes of it.
+/// A change of one list.
 struct Edit<'a> {
     project: &'a ProjectArg,
     step: Step,
-    /// Where the list is in the spec.
+    /// The path of the list in the spec.
     path: Vec<&'static str>,
     entry: Value,
-    /// In words.
+    /// The entry in words, for messages.
     what: String,
 }
 
@@ -172,7 +171,7 @@ pub(super) async fn run(context: &Context, command: &Command) -> Result<ExitCode
     let what = &edit.what;
     let (said, code) = match (edit.step, changed) {
         (Step::Add, true) => (format!("{what} added to project '{project}'"), ExitCode::Success),
-        (Step::Add, false) => (format!("{what} is in project '{project}' already"), ExitCode::Success),
+        (Step::Add, false) => (format!("{what} is already in project '{project}'"), ExitCode::Success),
         (Step::Remove, true) => (format!("{what} removed from project '{project}'"), ExitCode::Success),
         (Step::Remove, false) => (format!("{what} does not exist in project '{project}'"), ExitCode::No),
     };
@@ -330,7 +329,7 @@ fn apply(edit: &Edit<'_>, spec: &mut Value) {
         Step::Remove => {
             entries.retain(|entry| *entry != edit.entry);
             match edit.path.as_slice() {
-                // An empty list of permitted namespaced kinds permits none, an absent one permits all: it stays.
+                // An empty list of permitted namespaced kinds permits none, but a missing one permits all: keep it.
                 ["namespaceResourceWhitelist"] => {}
                 [field] => remove_empty(spec, field),
                 [outer, inner] => {

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Look at projects and change what they allow.
+/// Show projects and change what they allow.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {

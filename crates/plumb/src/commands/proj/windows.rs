@@ -16,7 +16,7 @@ use crate::output::Format;
 use crate::select::project::{ProjectArg, parse};
 use crate::view::watch;
 
-/// When syncs may run: list, add, change and delete the sync windows of a project.
+/// List, add, change and delete the sync windows of a project.
 ///
 /// Examples: `plumb proj windows list payments`, `plumb proj windows add payments --kind deny --schedule "0 22 * * *"
 /// --duration 8h --applications "*"`
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List the windows, and which are open now: `plumb proj windows list payments`
+    /// List the windows and whether they are active now: `plumb proj windows list payments`
     List(ListArgs),
     /// Add a window: `plumb proj windows add payments --kind deny --schedule "0 22 * * *" --duration 8h
     /// --applications "*"`
@@ -38,31 +38,31 @@ enum Command {
     Update(UpdateArgs),
     /// Delete a window: `plumb proj windows delete payments 0`
     Delete(IdArgs),
-    /// Let people sync while the window stands against it: `plumb proj windows enable-manual-sync payments 0`
+    /// Allow manual syncs while the window forbids automated ones: `plumb proj windows enable-manual-sync payments 0`
     EnableManualSync(IdArgs),
-    /// Let nobody sync while the window stands against it: `plumb proj windows disable-manual-sync payments 0`
+    /// Forbid manual syncs, too, while the window forbids syncs: `plumb proj windows disable-manual-sync payments 0`
     DisableManualSync(IdArgs),
 }
 
-/// Which project.
+/// The project whose windows are listed.
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     #[command(flatten)]
     project: ProjectArg,
-    /// How to print them.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
 }
 
-/// Which window.
+/// One window of a project.
 #[derive(Debug, clap::Args)]
 struct IdArgs {
     #[command(flatten)]
     project: ProjectArg,
-    /// Number of the window, as `list` shows it.
+    /// Id of the window, as `list` prints it.
     id: usize,
 }
 
@@ -87,37 +87,37 @@ struct UpdateArgs {
     window: WindowFlags,
 }
 
-/// What a window says.
+/// The fields of a window.
 #[derive(Debug, clap::Args)]
 struct WindowFlags {
-    /// When it opens, as a cron line of five fields.
+    /// When it starts, as a cron expression of five fields.
     #[arg(long, value_name = "CRON")]
     schedule: Option<String>,
-    /// How long it stays open, such as `1h30m`.
+    /// How long it lasts, such as `1h30m`.
     #[arg(long)]
     duration: Option<String>,
-    /// Apps that it concerns, as globs.
+    /// Apps that it applies to, as globs.
     #[arg(long, value_delimiter = ',', value_name = "GLOB")]
     applications: Vec<String>,
-    /// Destination namespaces that it concerns, as globs.
+    /// Destination namespaces that it applies to, as globs.
     #[arg(long, value_delimiter = ',', value_name = "GLOB")]
     namespaces: Vec<String>,
-    /// Clusters that it concerns, as globs.
+    /// Clusters that it applies to, as globs.
     #[arg(long, value_delimiter = ',', value_name = "GLOB")]
     clusters: Vec<String>,
-    /// May people sync nevertheless?
+    /// Allow manual syncs anyway.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     manual_sync: Option<bool>,
-    /// May a sync that began in time go on?
+    /// Let a sync that started in time continue.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     sync_overrun: Option<bool>,
     /// Time zone of the schedule, such as Europe/Berlin.
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// Must all lists match, not just one?
+    /// Require all lists to match, not just one.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     use_and_operator: Option<bool>,
-    /// For people.
+    /// Description of the window.
     #[arg(long)]
     description: Option<String>,
 }
@@ -152,14 +152,14 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::List(args) => show(context, args).await,
         Command::Add(args) => {
             if args.window.schedule.is_none() || args.window.duration.is_none() {
-                return Err(CommandError::usage("a window needs its --schedule and --duration"));
+                return Err(CommandError::usage("--schedule and --duration are required"));
             }
             if [&args.window.applications, &args.window.namespaces, &args.window.clusters]
                 .iter()
                 .all(|texts| texts.is_empty())
             {
                 return Err(CommandError::usage(
-                    "a window needs --applications, --namespaces or --clusters: without them it concerns nobody",
+                    "--applications, --namespaces or --clusters is required: without them the window applies to no app",
                 ));
             }
             change(context, &args.project, |windows| {
@@ -202,7 +202,7 @@ async fn set_manual(context: &Context, args: &IdArgs, manual: bool) -> Result<Ex
 fn at(windows: &mut [Value], id: usize) -> Result<&mut Value, CommandError> {
     let n = windows.len();
     windows.get_mut(id).ok_or_else(|| {
-        CommandError::usage(format!("there is no window {id}: the project has {n}, counted from 0"))
+        CommandError::usage(format!("window {id} not found: the project has {n}, counted from 0"))
     })
 }
 
@@ -224,12 +224,12 @@ async fn change(
         Ok(())
     })
     .await?;
-    let word = if changed { "updated" } else { "unchanged" };
-    context.out.print(&format!("project '{}' {word}", target.name));
+    let result = if changed { "updated" } else { "unchanged" };
+    context.out.print(&format!("project '{}' {result}", target.name));
     Ok(ExitCode::Success)
 }
 
-/// A window that cannot be read would forbid every sync: it is not written.
+/// Rejects invalid windows: they would forbid every sync.
 fn check(windows: &[Value]) -> Result<(), CommandError> {
     let object = json!({"metadata": {"name": "x"}, "spec": {"syncWindows": windows}});
     let project = plumb_crd::AppProject::from_json(&object)
@@ -244,7 +244,10 @@ fn check(windows: &[Value]) -> Result<(), CommandError> {
 
 async fn show(context: &Context, args: &ListArgs) -> Result<ExitCode, CommandError> {
     if args.watch && args.output != Format::Wide {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the table; leave out --output",
+        ));
     }
     let client = context.client().await?;
     let object = args.project.read(context, &client).await?;

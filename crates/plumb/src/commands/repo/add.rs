@@ -10,21 +10,21 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
 
-/// Register a repository, with what it takes to reach it.
+/// Register a repository with its credentials.
 ///
-/// Whether it can be reached is told by the apps that use it (`plumb repo list`).
+/// The connection is not tested; `plumb repo list` shows whether the apps that use it can read it.
 ///
 /// Examples: `plumb repo add https://example.com/payments.git --username ci --password-stdin < token`,
 /// `plumb repo add git@example.com:payments.git --ssh-private-key-path ~/.ssh/id_ed25519`
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
-    /// Address of the repository.
+    /// URL of the repository.
     repo: String,
-    /// What it is.
+    /// Type of the repository.
     #[arg(long = "type", default_value = "git", value_parser = ["git", "helm", "oci"])]
     kind: String,
-    /// Name, for people and for chart dependencies.
+    /// Name, which chart dependencies can refer to.
     #[arg(long)]
     name: Option<String>,
     /// Only for this project.
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     /// User name.
     #[arg(long)]
     username: Option<String>,
-    /// Password or token; other users of this machine can see it while the command runs.
+    /// Password or token. Other users of this machine can see it while the command runs.
     #[arg(long, conflicts_with = "password_stdin")]
     password: Option<String>,
     /// Read the password or token from the first line of stdin.
     #[arg(long)]
     password_stdin: bool,
-    /// Token that is sent as `Authorization: Bearer`.
+    /// Bearer token.
     #[arg(long)]
     bearer_token: Option<String>,
-    /// File with a private key for ssh.
+    /// File with an ssh private key.
     #[arg(long, value_name = "FILE")]
     ssh_private_key_path: Option<PathBuf>,
     /// File with a client certificate.
@@ -57,25 +57,25 @@ pub(crate) struct Args {
     /// Accept any certificate.
     #[arg(long)]
     insecure_skip_server_verification: bool,
-    /// Fetch large files.
+    /// Fetch Git LFS files.
     #[arg(long)]
     enable_lfs: bool,
-    /// A registry of charts (with --type helm).
+    /// The repository is an OCI registry (with --type helm).
     #[arg(long)]
     enable_oci: bool,
-    /// Talk http to an OCI registry.
+    /// Use plain http for an OCI registry.
     #[arg(long)]
     insecure_oci_force_http: bool,
-    /// Send user name and password without being asked for them.
+    /// Send user name and password with the first request.
     #[arg(long)]
     force_http_basic_auth: bool,
     /// Proxy for http(s).
     #[arg(long, value_name = "URL")]
     proxy: Option<String>,
-    /// Hosts that are reached without the proxy.
+    /// Hosts for which the proxy is not used.
     #[arg(long, value_name = "HOSTS")]
     no_proxy: Option<String>,
-    /// Change a repository that is registered already.
+    /// Update a repository that is already registered.
     #[arg(long)]
     upsert: bool,
     /// Refused: use a token.
@@ -108,8 +108,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         annotations: Map::new(),
         values,
     };
-    let word = secrets::write(context, &client, secret, args.upsert).await?;
-    context.out.print(&format!("Repository '{}' {word}", args.repo));
+    let result = secrets::write(context, &client, secret, args.upsert).await?;
+    context.out.print(&format!("Repository '{}' {result}", args.repo));
     Ok(ExitCode::Success)
 }
 
@@ -122,8 +122,10 @@ fn refuse(args: &Args) -> Result<(), CommandError> {
         ("--use-azure-workload-identity", args.use_azure_workload_identity),
     ];
     match apps.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(CommandError::refused_flag(flag, "plumb does not ask clouds for tokens yet")
-            .hint("give it a token: --username and --password-stdin, or --bearer-token")),
+        Some((flag, _)) => {
+            Err(CommandError::refused_flag(flag, "plumb cannot get tokens from cloud providers yet")
+                .hint("use a token: --username and --password-stdin, or --bearer-token"))
+        }
         None => Ok(()),
     }
 }
@@ -176,7 +178,7 @@ fn line_of_stdin() -> Result<String, CommandError> {
         .map_err(|error| CommandError::because("read the password from stdin", error))?;
     let line = line.trim_end_matches(['\n', '\r']);
     if line.is_empty() {
-        return Err(CommandError::usage("stdin has no password"));
+        return Err(CommandError::usage("stdin is empty: expected a password"));
     }
     Ok(line.to_owned())
 }

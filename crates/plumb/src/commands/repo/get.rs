@@ -4,19 +4,19 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
-use crate::secrets::repositories::{find, readable, type_word};
+use crate::secrets::repositories::{find, readable, type_name};
 
 /// Show a registered repository, without its credentials.
 ///
 /// Example: `plumb repo get https://example.com/payments.git -o yaml`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Address of the repository.
+    /// URL of the repository.
     repo: String,
-    /// The project that it is registered for.
+    /// Project of the repository.
     #[arg(long, add = crate::complete::projects())]
     project: Option<String>,
-    /// How to print it.
+    /// Output format.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     output: Format,
 }
@@ -29,7 +29,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Format::Name => context.out.print(&repository.url),
         Format::Wide => {
             let row = vec![
-                type_word(repository.kind).to_owned(),
+                type_name(repository.kind).to_owned(),
                 repository.name.clone().unwrap_or_default(),
                 repository.url.clone(),
                 (!repository.credentials.is_empty()).to_string(),

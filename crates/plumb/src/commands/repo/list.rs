@@ -11,26 +11,26 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
-use crate::secrets::repositories::{readable, registered, type_word};
+use crate::secrets::repositories::{readable, registered, type_name};
 use crate::secrets::write as secrets;
 use crate::view::watch;
 
-/// List the registered repositories, and how the apps fare that use them.
+/// List the registered repositories, and whether apps can read them.
 ///
-/// STATUS is what the apps of a repository say: Successful when one of them was compared with it, Failed with the
-/// message when it could not be read, Unknown when no app uses it.
+/// STATUS comes from the apps of a repository: Successful if one was compared with it, Failed with the message if one
+/// could not be, Unknown if no app uses it.
 ///
 /// Example: `plumb repo list -o url`
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
-    /// How to print them: wide, json, yaml, name, or url.
+    /// Output format: wide, json, yaml, name, or url.
     #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "json", "yaml", "name", "url"])]
     output: String,
-    /// Go on and show what changes.
+    /// Keep running and show changes.
     #[arg(long, short = 'w')]
     watch: bool,
-    /// Refused: nothing is cached here.
+    /// Refused: nothing is cached.
     #[arg(long, hide = true)]
     refresh: Option<String>,
 }
@@ -43,7 +43,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::refused_flag("--refresh", "the list is read from the cluster each time"));
     }
     if args.watch && args.output != "wide" {
-        return Err(CommandError::refused_flag("--watch", "it shows the table; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the table; leave out --output",
+        ));
     }
     let client = context.client().await?;
     if args.watch {
@@ -77,17 +80,17 @@ async fn rows(context: &Context, client: &ClusterClient) -> Result<Vec<Vec<Strin
         futures::future::join(registered(context, client), client.list(&application, &selection)).await;
     let apps: Vec<Application> =
         apps.unwrap_or_default().iter().filter_map(|app| Application::from_json(app.value()).ok()).collect();
-    let word = |on: bool| on.to_string();
+    let cell = |on: bool| on.to_string();
     let row = |repository: &Repository| {
         let (status, message) = status(repository, &apps);
         vec![
-            type_word(repository.kind).to_owned(),
+            type_name(repository.kind).to_owned(),
             repository.name.clone().unwrap_or_default(),
             repository.url.clone(),
-            word(repository.insecure || repository.insecure_ignore_host_key),
-            word(matches!(repository.kind, RepositoryKind::Helm { oci: true } | RepositoryKind::Oci)),
-            word(repository.enable_lfs),
-            word(!repository.credentials.is_empty()),
+            cell(repository.insecure || repository.insecure_ignore_host_key),
+            cell(matches!(repository.kind, RepositoryKind::Helm { oci: true } | RepositoryKind::Oci)),
+            cell(repository.enable_lfs),
+            cell(!repository.credentials.is_empty()),
             status.to_owned(),
             message,
             repository.project.clone().unwrap_or_default(),
@@ -96,7 +99,7 @@ async fn rows(context: &Context, client: &ClusterClient) -> Result<Vec<Vec<Strin
     Ok(repositories?.iter().map(|(repository, _)| row(repository)).collect())
 }
 
-/// What the apps of a repository say about it.
+/// The status of a repository, from the conditions of its apps.
 fn status(repository: &Repository, apps: &[Application]) -> (&'static str, String) {
     let wanted = normalize_repo_url(&repository.url);
     let uses = |app: &&Application| {
@@ -112,9 +115,5 @@ fn status(repository: &Repository, apps: &[Application]) -> (&'static str, Strin
             None => compared |= !app.status.sync.revision.is_empty() || !app.status.sync.revisions.is_empty(),
         }
     }
-    if compared {
-        ("Successful", String::new())
-    } else {
-        ("Unknown", "no app was compared with it".to_owned())
-    }
+    if compared { ("Successful", String::new()) } else { ("Unknown", "no app has used it yet".to_owned()) }
 }

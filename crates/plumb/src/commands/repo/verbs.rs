@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
-/// Look at registered repositories, add and remove them. Credentials are never shown.
+/// Show, register and remove repositories. Credentials are never shown.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {

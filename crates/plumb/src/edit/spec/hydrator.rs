@@ -1,8 +1,8 @@
-//! Flags of argocd's source hydrator, which plumb does not have.
+//! Flags of argocd's source hydrator, which plumb does not support.
 
 use crate::error::CommandError;
 
-/// Flags of argocd's source hydrator. Refused, each by name.
+/// Flags of argocd's source hydrator. Refused.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct HydratorFlags {
     #[arg(long, hide = true)]
@@ -20,7 +20,7 @@ pub(crate) struct HydratorFlags {
 }
 
 impl HydratorFlags {
-    /// Names the first one that was given.
+    /// An error for the first one that was given.
     pub(crate) fn refuse(&self) -> Result<(), CommandError> {
         let given = [
             ("--dry-source-repo", &self.dry_source_repo),
@@ -32,8 +32,10 @@ impl HydratorFlags {
         ];
         match given.iter().find(|(_, given)| given.is_some()) {
             None => Ok(()),
-            Some((flag, _)) => Err(CommandError::refused_flag(flag, "plumb does not render to branches yet")
-                .hint("name the source itself: --repo, --path and --revision")),
+            Some((flag, _)) => {
+                Err(CommandError::refused_flag(flag, "plumb does not support the source hydrator yet")
+                    .hint("set the source itself: --repo, --path and --revision"))
+            }
         }
     }
 }

@@ -1,73 +1,73 @@
-//! Flags about where an app goes and how it is synced.
+//! Flags for the destination and the sync policy of an app.
 
 use serde_json::{Value, json};
 
 use crate::edit::json_path::{field, list, map, remove_empty, set};
 use crate::error::CommandError;
 
-/// Where an app goes and how it is synced.
+/// Destination and sync policy of an app.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Destination and policy")]
 pub(crate) struct PolicyFlags {
-    /// Address of the cluster.
+    /// URL of the destination cluster.
     #[arg(long, value_name = "URL")]
     pub(crate) dest_server: Option<String>,
-    /// Name of the cluster.
+    /// Name of the destination cluster.
     #[arg(long, value_name = "NAME", conflicts_with = "dest_server")]
     pub(crate) dest_name: Option<String>,
-    /// Namespace of objects that name none.
+    /// Namespace for objects without one.
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) dest_namespace: Option<String>,
-    /// The project that decides what is permitted.
+    /// Project of the app.
     #[arg(long, add = crate::complete::projects())]
     pub(crate) project: Option<String>,
-    /// `none`: a person starts every sync; `automated`: plumb does.
+    /// `none`: users start every sync; `automated`: plumb does.
     #[arg(long, value_parser = ["none", "manual", "automated", "auto", "automatic"])]
     pub(crate) sync_policy: Option<String>,
-    /// May an automated sync delete what left Git?
+    /// Let automated syncs delete objects that were removed from Git.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) auto_prune: Option<bool>,
-    /// Is live drift put back?
+    /// Revert changes that are made in the cluster.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) self_heal: Option<bool>,
-    /// May an automated sync delete everything?
+    /// Let automated syncs delete all objects of the app.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) allow_empty: Option<bool>,
-    /// Such as `CreateNamespace=true`; with `!` in front it is removed.
+    /// Add a sync option such as `CreateNamespace=true`, or remove it with `!` in front.
     #[arg(long, value_name = "[!]OPTION")]
     pub(crate) sync_option: Vec<String>,
-    /// How often a failed sync is tried again.
+    /// How often to retry a failed sync.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) sync_retry_limit: Option<i64>,
-    /// The first wait between tries, such as `5s`.
+    /// Delay before the first retry, such as `5s`.
     #[arg(long, value_name = "DURATION")]
     pub(crate) sync_retry_backoff_duration: Option<String>,
-    /// The longest wait between tries.
+    /// Longest delay between retries.
     #[arg(long, value_name = "DURATION")]
     pub(crate) sync_retry_backoff_max_duration: Option<String>,
-    /// What each next wait is multiplied with.
+    /// Factor by which the delay grows with each retry.
     #[arg(long, value_name = "N")]
     pub(crate) sync_retry_backoff_factor: Option<i64>,
-    /// Resolve the revision anew on each try.
+    /// Resolve the revision again for each retry.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) sync_retry_refresh: Option<bool>,
-    /// How many past syncs are kept in the history.
+    /// How many past syncs to keep in the history.
     #[arg(long, value_name = "N")]
     pub(crate) revision_history_limit: Option<i64>,
 }
 
 impl PolicyFlags {
-    /// Was any of them given?
+    /// True if none of these flags was given.
     pub(crate) fn is_empty(&self) -> bool {
         let mut probe = json!({"syncPolicy": {"automated": {}}});
         self.apply(&mut probe).is_ok()
             && probe == json!({"syncPolicy": {"automated": {}}})
             && self.sync_policy.is_none()
-            // One that takes an option away leaves no trace where there is none.
+            // `!option` does not change a spec without that option.
             && self.sync_option.is_empty()
     }
 
-    /// Puts them into a spec.
+    /// Writes the flags into a spec.
     pub(crate) fn apply(&self, spec: &mut Value) -> Result<(), CommandError> {
         self.apply_destination(spec);
         set(spec, "project", self.project.as_ref());
@@ -89,7 +89,7 @@ impl PolicyFlags {
         }
         let destination = field(spec, "destination");
         set(destination, "namespace", self.dest_namespace.as_ref());
-        // A cluster has one address: the other way to name it goes.
+        // A destination has either a server or a name.
         if self.dest_server.is_some() {
             set(destination, "server", self.dest_server.as_ref());
             map(destination).remove("name");
@@ -122,7 +122,7 @@ impl PolicyFlags {
                 Some(automated) if automated.is_object() => *field(automated, name) = given.into(),
                 _ => {
                     return Err(CommandError::usage(format!(
-                        "{flag} is about automated syncs, and the app has none"
+                        "{flag} needs automated sync, which the app does not have"
                     ))
                     .hint("add --sync-policy automated"));
                 }
@@ -137,7 +137,7 @@ impl PolicyFlags {
             if let Some(removed) = option.strip_prefix('!') {
                 options.retain(|known| known != removed);
             } else {
-                // `Validate=false` takes the place of `Validate=true`.
+                // `Validate=false` replaces `Validate=true`.
                 let name = option.split('=').next().unwrap_or(option);
                 let is_same =
                     |known: &Value| known.as_str().is_some_and(|known| known.split('=').next() == Some(name));

@@ -1,4 +1,4 @@
-//! Flags about a source: where manifests come from and how they are rendered.
+//! Flags for a source: where manifests come from and how they are rendered.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use crate::error::CommandError;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceFlags {
-    /// Address of the repository.
+    /// URL of the repository.
     #[arg(long, value_name = "URL")]
     pub(crate) repo: Option<String>,
     /// Directory in the repository.
     #[arg(long)]
     pub(crate) path: Option<String>,
-    /// Branch, tag, hash or constraint to follow.
+    /// Branch, tag, commit or version constraint to track.
     #[arg(long)]
     pub(crate) revision: Option<String>,
-    /// Only tags with this prefix are looked at.
+    /// Use only tags with this prefix.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) tag_prefix: Option<String>,
-    /// Chart of a Helm repository.
+    /// Chart in a Helm repository.
     #[arg(long, value_name = "CHART")]
     pub(crate) helm_chart: Option<String>,
     /// Name by which other sources refer to this one as `$NAME`.
@@ -52,7 +52,7 @@ struct HelmFlags {
     /// A values file, by its path in the repository.
     #[arg(long, value_name = "FILE")]
     values: Vec<String>,
-    /// A file here whose content becomes the inline values.
+    /// A local file whose content becomes the inline values.
     #[arg(long, value_name = "FILE")]
     values_literal_file: Option<PathBuf>,
     /// Name of the release.
@@ -61,7 +61,7 @@ struct HelmFlags {
     /// A parameter, as `helm --set` takes it.
     #[arg(long, value_name = "NAME=VALUE")]
     helm_set: Vec<String>,
-    /// A parameter that is always a text.
+    /// A parameter whose value is always a string.
     #[arg(long, value_name = "NAME=VALUE")]
     helm_set_string: Vec<String>,
     /// A parameter whose value is the content of a file in the repository.
@@ -85,10 +85,10 @@ struct HelmFlags {
     /// Skip values files that do not exist.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     ignore_missing_value_files: Option<bool>,
-    /// Helm's namespace, where it is not the destination's.
+    /// Namespace for Helm [default: the destination's].
     #[arg(long, value_name = "NAMESPACE")]
     helm_namespace: Option<String>,
-    /// Version of Kubernetes to render for.
+    /// Kubernetes version to render for.
     #[arg(long, value_name = "VERSION")]
     helm_kube_version: Option<String>,
     /// API versions to render for.
@@ -115,7 +115,7 @@ struct KustomizeFlags {
     /// Namespace of all objects.
     #[arg(long, value_name = "NAMESPACE")]
     kustomize_namespace: Option<String>,
-    /// A version that the settings name.
+    /// A Kustomize version from the settings.
     #[arg(long, value_name = "VERSION")]
     kustomize_version: Option<String>,
     /// A label on all objects: `name=value`.
@@ -124,25 +124,25 @@ struct KustomizeFlags {
     /// An annotation on all objects: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     kustomize_common_annotation: Vec<String>,
-    /// Overwrite labels that exist.
+    /// Overwrite existing labels.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     kustomize_force_common_label: Option<bool>,
-    /// Overwrite annotations that exist.
+    /// Overwrite existing annotations.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     kustomize_force_common_annotation: Option<bool>,
-    /// Leave selectors alone.
+    /// Do not add labels to selectors.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     kustomize_label_without_selector: Option<bool>,
-    /// Label templates too.
+    /// Also add labels to pod templates.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     kustomize_label_include_templates: Option<bool>,
     /// Skip components that do not exist.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     ignore_missing_components: Option<bool>,
-    /// Version of Kubernetes that Helm charts inside are rendered for.
+    /// Kubernetes version for Helm charts in the kustomization.
     #[arg(long, value_name = "VERSION")]
     kustomize_kube_version: Option<String>,
-    /// API versions that Helm charts inside are rendered for.
+    /// API versions for Helm charts in the kustomization.
     #[arg(long, value_name = "VERSION")]
     kustomize_api_versions: Vec<String>,
 }
@@ -151,25 +151,25 @@ struct KustomizeFlags {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Directory and Jsonnet")]
 struct DirectoryFlags {
-    /// Look into directories below, too.
+    /// Include subdirectories.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     directory_recurse: Option<bool>,
-    /// Only files of this pattern.
+    /// Only files that match this pattern.
     #[arg(long, value_name = "GLOB")]
     directory_include: Option<String>,
-    /// No files of this pattern.
+    /// No files that match this pattern.
     #[arg(long, value_name = "GLOB")]
     directory_exclude: Option<String>,
-    /// Take files for manifests whatever they are called.
+    /// Read all files as manifests, whatever their extension.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     directory_disable_extension_filter: Option<bool>,
-    /// A top-level argument that is a text: `name=value`.
+    /// A top-level argument that is a string: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     jsonnet_tla_str: Vec<String>,
     /// A top-level argument that is code: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     jsonnet_tla_code: Vec<String>,
-    /// An external variable that is a text: `name=value`.
+    /// An external variable that is a string: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     jsonnet_ext_var_str: Vec<String>,
     /// An external variable that is code: `name=value`.
@@ -193,23 +193,23 @@ struct PluginFlags {
 }
 
 impl SourceFlags {
-    /// Was any of them given?
+    /// True if none of these flags was given.
     pub(crate) fn is_empty(&self) -> bool {
         let mut probe = json!({});
         self.values_untouched() && self.apply(&mut probe).is_ok() && probe == json!({})
     }
 
-    /// Refuses what would do nothing.
+    /// Refuses unsupported flags.
     pub(crate) fn refuse(&self) -> Result<(), CommandError> {
         self.hydrator.refuse()
     }
 
-    /// A file that is named but cannot be read is an option all the same.
+    /// A values file counts as given even if it cannot be read.
     fn values_untouched(&self) -> bool {
         self.helm.values_literal_file.is_none()
     }
 
-    /// Puts them into a source.
+    /// Writes the flags into a source.
     pub(crate) fn apply(&self, source: &mut Value) -> Result<(), CommandError> {
         set(source, "repoURL", self.repo.as_ref());
         set(source, "path", self.path.as_ref());
@@ -291,7 +291,7 @@ impl KustomizeFlags {
         for text in &self.kustomize_replica {
             let (name, count) = pair("--kustomize-replica", text)?;
             let count: u32 = count.parse().map_err(|_| {
-                CommandError::usage(format!("--kustomize-replica {text}: the count is not a number"))
+                CommandError::usage(format!("--kustomize-replica {text}: the count must be a number"))
             })?;
             upsert(list(field(kustomize, "replicas")), "name", json!({"name": name, "count": count}));
         }
@@ -309,14 +309,14 @@ impl KustomizeFlags {
     }
 }
 
-/// The part of an image that says which one it is: up to `=`, or to its tag or digest.
+/// The name of an image: the part before `=`, the tag or the digest.
 pub(crate) fn image_name(image: &str) -> &str {
     if let Some((name, _)) = image.split_once('=') {
         return name;
     }
     let image = image.split('@').next().unwrap_or(image);
     match image.rsplit_once(':') {
-        // A colon before a slash belongs to the registry's port.
+        // A colon before a slash is the port of the registry.
         Some((name, tag)) if !tag.contains('/') => name,
         _ => image,
     }

@@ -36,7 +36,7 @@ fn reports_are_read_in_the_namespace_of_the_app() -> Result<()> {
             (&format!("{apps}/namespaces/argocd/applications/payments"), application("argocd")),
             (&format!("{apps}/namespaces/team-a/applications/payments"), application("team-a")),
             (&format!("{apps}/namespaces/team-b/applications/payments"), application("team-b")),
-            (&format!("{reports}/namespaces/argocd/driftreports"), list(&[home.clone()])),
+            (&format!("{reports}/namespaces/argocd/driftreports"), list(std::slice::from_ref(&home))),
             (&format!("{reports}/namespaces/argocd/driftreports/payments"), home.clone()),
             (&format!("{reports}/namespaces/team-a/driftreports/payments"), away.clone()),
             (&format!("{reports}/driftreports"), list(&[away, home])),

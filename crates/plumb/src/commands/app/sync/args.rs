@@ -4,9 +4,9 @@ use crate::output::Format;
 use crate::render_here::RenderArgs;
 use crate::select::resource_filter::ResourceFilter;
 
-/// Make the cluster equal to Git, and wait until it is.
+/// Sync Applications, and wait until they are synced.
 ///
-/// Shows waves, hooks, and what is waited for and why. Exit code 0: it succeeded; 1: it did not; 20: not in time.
+/// Shows waves, hooks, and what the sync waits for. Exit code 0: it succeeded; 1: it failed; 20: timeout or error.
 ///
 /// Examples: `plumb app sync payments --prune`, `plumb app sync payments --resource apps:Deployment:web`,
 /// `plumb app sync -l team=payments --async`
@@ -16,22 +16,22 @@ pub(crate) struct Args {
     /// `name`, or `namespace/name`; several are synced one after the other.
     #[arg(value_name = "APP", add = crate::complete::apps())]
     pub(super) apps: Vec<String>,
-    /// Those with these labels, in place of names.
+    /// Applications with these labels, instead of names.
     #[arg(long, short = 'l', conflicts_with = "apps")]
     pub(super) selector: Option<String>,
-    /// Those of these projects, in place of names.
+    /// Applications of these projects, instead of names.
     #[arg(long, conflicts_with = "apps", add = crate::complete::projects())]
     pub(super) project: Vec<String>,
-    /// Namespace of the Applications, where it is not the control plane's.
+    /// Namespace of the Applications [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     pub(super) app_namespace: Option<String>,
-    /// Delete what left Git.
+    /// Delete objects that were removed from Git.
     #[arg(long)]
     pub(super) prune: bool,
-    /// Only say what would be done.
+    /// Only show the plan.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Sync to this revision instead of the app's.
+    /// Sync to this revision instead of the one that the app tracks.
     #[arg(long)]
     pub(super) revision: Option<String>,
     /// Sync the sources of --source-positions or --source-names to these revisions.
@@ -49,55 +49,55 @@ pub(crate) struct Args {
     /// Only objects that have one of these labels in Git: `name=value`.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "resource")]
     pub(super) label: Vec<String>,
-    /// `hook`: run hooks (the default); `apply`: leave them out.
+    /// `hook`: run hooks (the default); `apply`: do not run hooks.
     #[arg(long, value_parser = ["apply", "hook"])]
     pub(super) strategy: Option<String>,
-    /// Delete and create anew what cannot be changed.
+    /// Delete and recreate objects that cannot be updated.
     #[arg(long)]
     pub(super) force: bool,
-    /// Replace objects in place of applying them.
+    /// Replace objects instead of applying them.
     #[arg(long)]
     pub(super) replace: bool,
-    /// Apply on the server (plumb always does; this is for the app's options in the operation).
+    /// Add `ServerSideApply=true` to the operation (plumb always applies server-side).
     #[arg(long)]
     pub(super) server_side: bool,
-    /// Leave alone what is in sync already.
+    /// Do not apply objects that are in sync.
     #[arg(long)]
     pub(super) apply_out_of_sync_only: bool,
-    /// A line for the operation's record: `name=value`.
+    /// Information to record with the operation: `name=value`.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) info: Vec<String>,
-    /// How often to try again after a failure.
+    /// How often to retry a failed sync.
     #[arg(long)]
     pub(super) retry_limit: Option<i64>,
-    /// Resolve the revision anew on each try.
+    /// Resolve the revision again for each retry.
     #[arg(long)]
     pub(super) retry_refresh: bool,
-    /// The first wait between tries, such as `5s`.
+    /// Delay before the first retry, such as `5s`.
     #[arg(long)]
     pub(super) retry_backoff_duration: Option<String>,
-    /// The longest wait between tries.
+    /// Longest delay between retries.
     #[arg(long)]
     pub(super) retry_backoff_max_duration: Option<String>,
-    /// What each next wait is multiplied with.
+    /// Factor by which the delay grows with each retry.
     #[arg(long)]
     pub(super) retry_backoff_factor: Option<i64>,
-    /// Do not wait.
+    /// Do not wait for the sync to end.
     #[arg(long = "async")]
     pub(super) no_wait: bool,
-    /// Give up waiting after this many seconds; 0 never.
+    /// Timeout in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     pub(super) timeout: u64,
-    /// How to print the result.
+    /// Output format of the result.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
     pub(super) output: Format,
-    /// Refused: an operation cannot be previewed and started in one go.
+    /// Refused: use --dry-run.
     #[arg(long, hide = true)]
     pub(super) preview_changes: bool,
     /// Refused together with --preview-changes.
     #[arg(long, visible_alias = "assumeYes", hide = true)]
     pub(super) assume_yes: bool,
-    /// Refused: what is not in Git would be drift a moment later.
+    /// Refused: plumb syncs only from Git.
     #[arg(long, hide = true, value_name = "DIRECTORY")]
     pub(super) local: Option<String>,
     /// Refused together with --local.

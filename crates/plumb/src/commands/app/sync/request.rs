@@ -1,4 +1,4 @@
-//! The operation that a sync asks for.
+//! The operation that a sync requests.
 
 use plumb_core::object::Manifest;
 use plumb_crd::{Application, Wire};
@@ -15,7 +15,7 @@ use crate::select::revisions::revisions_of;
 use crate::view::describe;
 use crate::view::rows::object_rows;
 
-/// The operation as a person's: with the options and retries of the spec, as argocd does it.
+/// The operation, with the options and retries of the spec, as argocd writes it.
 pub(super) async fn build(
     context: &Context,
     application: &Application,
@@ -45,7 +45,7 @@ pub(super) async fn build(
     if !args.info.is_empty() {
         let pairs = args.info.iter().map(|pair| {
             let split = pair.split_once('=');
-            let wrong = || CommandError::usage(format!("--info {pair}: expected name=value"));
+            let wrong = || CommandError::usage(format!("--info {pair}: expected NAME=VALUE"));
             split.map(|(name, value)| json!({"name": name, "value": value})).ok_or_else(wrong)
         });
         operation["info"] = Value::Array(pairs.collect::<Result<_, _>>()?);
@@ -62,7 +62,7 @@ fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Re
     let sources = describe::sources(application);
     if let Some(revision) = &args.revision {
         if !application.spec.sources.is_empty() {
-            return Err(CommandError::usage("--revision is for apps with one source")
+            return Err(CommandError::usage("--revision works only for apps with one source")
                 .hint("use --revisions with --source-positions or --source-names"));
         }
         let is_automated = describe::policy(application) != "Manual";
@@ -72,7 +72,9 @@ fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Re
                 "cannot sync to {revision}: auto-sync currently set to {}",
                 if wanted.is_empty() { "HEAD" } else { wanted }
             ))
-            .hint("the next automated sync would undo it; change the app's revision, or its sync policy"));
+            .hint(
+                "the next automated sync would undo it: change the revision or the sync policy of the app",
+            ));
         }
         sync["revision"] = json!(revision);
     }
@@ -83,7 +85,7 @@ fn set_revisions(sync: &mut Value, application: &Application, args: &Args) -> Re
     Ok(())
 }
 
-/// The objects that the filters name, out of those that the app has.
+/// The objects of the app that match the filters.
 fn selected(application: &Application, filters: &[ResourceFilter]) -> Result<Vec<Value>, CommandError> {
     let all = object_rows(application);
     let chosen: Vec<Value> = all
@@ -95,15 +97,15 @@ fn selected(application: &Application, filters: &[ResourceFilter]) -> Result<Vec
         .collect();
     if chosen.is_empty() {
         return Err(CommandError::new(format!(
-            "no object of {} is named by --resource",
+            "no object of {} matches --resource",
             application.metadata.name
         ))
-        .hint(format!("`plumb app resources {}` shows its objects", application.metadata.name)));
+        .hint(format!("`plumb app resources {}` lists its objects", application.metadata.name)));
     }
     Ok(chosen)
 }
 
-/// The objects of the app that have one of the labels in Git, at the revision that is synced to.
+/// The objects of the app that have one of the labels in Git, at the revision of the sync.
 async fn labelled(
     context: &Context,
     application: &Application,

@@ -15,7 +15,7 @@ use crate::follow::operation::follow_operation;
 use crate::output::Format;
 use crate::select::app::{self, patch};
 use crate::select::apps::AppSelection;
-use crate::view::describe::conclude;
+use crate::view::describe::print_summary;
 use crate::view::rows::{ObjectRow, object_rows};
 use crate::view::{plan_table, rows};
 
@@ -40,38 +40,34 @@ pub(in crate::commands::app) async fn run(context: &Context, args: &Args) -> Res
 
 fn refuse(args: &Args) -> Result<(), CommandError> {
     if args.apps.is_empty() && args.selector.is_none() && args.project.is_empty() {
-        return Err(CommandError::usage("no app is named")
+        return Err(CommandError::usage("no application given")
             .hint("`plumb app sync payments`, -l team=payments, or --project payments"));
     }
     for label in &args.label {
         pair("--label", label)?;
     }
     if args.local_repo_root.is_some() && args.local.is_none() {
-        return Err(CommandError::refused_flag("--local-repo-root", "nothing is synced from a checkout"));
+        return Err(CommandError::refused_flag("--local-repo-root", "plumb syncs only from Git"));
     }
     if args.local.is_some() {
-        return Err(CommandError::refused_flag(
-            "--local",
-            "what is not in Git would be drift a moment later",
-        )
-        .hint("`plumb app diff APP --local DIRECTORY` shows what it would change; commit it, then sync"));
+        return Err(CommandError::refused_flag("--local", "plumb syncs only from Git").hint(
+            "`plumb app diff APP --local DIRECTORY` shows what it would change; commit it, then sync",
+        ));
     }
     if args.preview_changes {
-        return Err(CommandError::refused_flag("--preview-changes", "it asks and acts in one go")
+        return Err(CommandError::refused_flag("--preview-changes", "use --dry-run instead")
             .hint("`plumb app sync APP --dry-run` or `plumb app diff APP` shows the changes; then sync"));
     }
     if args.assume_yes {
-        return Err(CommandError::refused_flag("--assumeYes", "nothing is asked"));
+        return Err(CommandError::refused_flag("--assumeYes", "sync does not ask for confirmation"));
     }
     if args.revisions.len() != args.source_positions.len() + args.source_names.len() {
-        return Err(CommandError::usage(
-            "each of --revisions needs its --source-positions or --source-names",
-        ));
+        return Err(CommandError::usage("each --revisions needs one --source-positions or --source-names"));
     }
     Ok(())
 }
 
-/// Asks for one sync and sees it through. Says whether it succeeded.
+/// Requests one sync and follows it. Returns whether it succeeded.
 async fn sync(
     context: &Context,
     client: &ClusterClient,
@@ -88,7 +84,7 @@ async fn sync(
             target.name
         ))
         .hint(format!(
-            "`plumb app wait {0} --operation` waits for it, `plumb app terminate-op {0}` ends it",
+            "`plumb app wait {0} --operation` waits for it, `plumb app terminate-op {0}` stops it",
             target.name
         )));
     }
@@ -96,7 +92,7 @@ async fn sync(
     let request = request::build(context, &application, args).await?;
     patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
     if args.no_wait {
-        context.out.note(&format!("sync of {} asked for", target.name));
+        context.out.note(&format!("sync of {} requested", target.name));
         return Ok(true);
     }
     let ended = tokio::time::timeout(
@@ -106,7 +102,7 @@ async fn sync(
     .await;
     let (application, state) = ended.map_err(|_| {
         CommandError::new(format!("timed out after {} s: {} is not synced yet", args.timeout, target.name))
-            .hint(format!("the sync goes on; `plumb app wait {}` waits again", target.name))
+            .hint(format!("the sync continues; `plumb app wait {}` waits again", target.name))
     })??;
     show(context, client, &application, &state, args).await?;
     Ok(state.phase == "Succeeded")
@@ -125,7 +121,7 @@ async fn show(
     if args.dry_run {
         plan_table::show(context.out, state);
     }
-    conclude(context.out, application);
+    print_summary(context.out, application);
     if args.dry_run {
         return Ok(());
     }
@@ -138,7 +134,9 @@ async fn show(
     }
     let waiting = all.iter().filter(|state| state.message.starts_with("requires pruning")).count();
     if waiting > 0 && !args.prune && state.phase == "Succeeded" {
-        context.out.note(&format!("{waiting} objects left Git and are still there: --prune deletes them"));
+        context
+            .out
+            .note(&format!("{waiting} objects were removed from Git but not pruned: --prune deletes them"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What people do about a sync once it has begun: stop it, go back, bring back what went.
+//! `app rollback`, `app terminate-op` and `undo`.
 
 use anyhow::{Context, Result};
 use plumb_testkit::objects;
@@ -11,7 +11,7 @@ fn phase(app: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn an_earlier_state_comes_back() -> Result<()> {
+async fn an_earlier_sync_and_a_deleted_object_are_restored() -> Result<()> {
     let mut bench = Bench::with_engine().await?;
     let keep = |text: &str| objects::config_map("keep", &[("text", text)]);
     let gone = objects::labelled(objects::config_map("gone", &[("key", "value")]), "team", "payments");
@@ -46,7 +46,7 @@ async fn an_earlier_state_comes_back() -> Result<()> {
     let automated = json!({"spec": {"syncPolicy": {"automated": {}}}});
     bench.place.patch_as("a-person", &app, &automated).await?;
     bench.plumb("plumb app rollback shop 0")?;
-    bench.shell.transcript.check("after")
+    bench.shell.transcript.check("rollback")
 }
 
 #[tokio::test]

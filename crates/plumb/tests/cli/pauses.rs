@@ -1,4 +1,4 @@
-//! Pauses, as people see them.
+//! `plumb pause` and `plumb resume`, as lists show them.
 
 use anyhow::Result;
 use plumb_testkit::objects;
@@ -43,8 +43,7 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     bench.plumb("plumb app list --path child")?;
     bench.plumb("plumb app get child")?;
 
-    // The app of apps is synced by a person and heals itself; what was written on the child stays, and while it does
-    // the child is nobody's to change.
+    // The parent app has self-heal and is synced manually. The pause on the child stays, and the child is not changed.
     bench.repo.commit(&[("app/child.yaml", objects::manifests(&[child(5)]))])?;
     bench.quietly("plumb app get root --refresh", &[], "")?;
     bench.run_from("plumb app sync root --timeout 60", "\nName:")?;
@@ -60,7 +59,7 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     let as_in_git = |app: &serde_json::Value| app["spec"]["revisionHistoryLimit"] == 5;
     bench.place.wait(&application, "is what Git says", as_in_git).await?;
 
-    // One object in place of the app.
+    // One object instead of the app.
     bench.plumb("plumb pause child apps/Deployment/web --for 2h --reason 'trying a fix'")?;
     let one = |report: &serde_json::Value| report["pauses"][0]["reason"] == "trying a fix";
     bench.place.scale_as("kubectl-scale", &web, 2).await?;
@@ -68,5 +67,5 @@ async fn a_pause_is_seen_in_lists_and_outlives_a_sync_of_the_app_of_apps() -> Re
     bench.until(&application, "OutOfSync", "Healthy").await?;
     bench.plumb("plumb app list --path child")?;
     bench.plumb("plumb app get child")?;
-    bench.shell.transcript.check("held")
+    bench.shell.transcript.check("pauses")
 }

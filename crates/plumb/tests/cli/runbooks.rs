@@ -1,4 +1,4 @@
-//! The commands that people have in their notes, word for word.
+//! Commands of argocd from runbooks.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -22,7 +22,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     bench.until(&app, "Synced", "Healthy").await?;
     bench.run("argocd app list", &[], "")?;
     bench.run("argocd app diff payments", &[], "")?;
-    // Scaling by hand is put back, until the automation is paused.
+    // A manual scale is reverted until automated sync is off.
     bench.place.scale_as("kubectl-scale", &web, 10).await?;
     bench.place.wait(&web, "is put back", |live| live["spec"]["replicas"] == 3).await?;
     bench.run("argocd app set payments --sync-policy none", &[], "")?;
@@ -35,7 +35,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     let live = bench.place.wait(&web, "exists", |_| true).await?;
     assert_eq!(live["spec"]["replicas"], 10, "nobody puts it back while the automation is paused");
 
-    // The bird's-eye view, typed in and from a file.
+    // An overview with jq, with an inline program and one from a file.
     let program = r#".items[] | .metadata.name as $app
            | .status.resources[]?
            | select(.status != "Synced")
@@ -52,7 +52,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
     );
     assert_eq!(piped(&bench, &from_file)?.unwrap_or_else(|| red.clone()), red);
 
-    // Before an IngressClass goes: who uses it?
+    // Which Ingresses use an IngressClass?
     let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "shop"},
         "spec": {"ingressClassName": "nginx", "defaultBackend": {"service": {"name": "shop", "port": {"number": 80}}}}});
     bench.place.apply(&ingress).await?;
@@ -72,10 +72,10 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
         "self-heal is not switched on by itself"
     );
     bench.run("kubectl-plumb app list -o name", &[], "")?;
-    bench.shell.transcript.check("seeds")
+    bench.shell.transcript.check("runbooks")
 }
 
-/// What a pipe of the shell prints; `None` on a machine without jq, which nothing here installs.
+/// The output of a shell pipe; `None` on a machine without jq.
 fn piped(bench: &Bench, line: &str) -> Result<Option<String>> {
     if Command::new("jq").arg("--version").output().is_err() {
         writeln!(std::io::stdout(), "skipped: there is no jq")?;
