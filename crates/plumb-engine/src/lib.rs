@@ -3,7 +3,6 @@
 //! The modules are listed from the bottom up: each uses only modules above it. `cargo xtask tidy` checks it.
 //! The engine gathers and acts. It does not judge: every judgement is a function of `plumb-core`.
 
-mod error_text;
 pub mod queue;
 mod metrics;
 mod events;

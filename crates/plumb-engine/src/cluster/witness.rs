@@ -49,7 +49,10 @@ pub(crate) async fn start(
     let witness = match Witness::listen(address, host).await {
         Ok(witness) => witness,
         Err(error) => {
-            warn!(error = crate::error_text::chain(&error), "no witness: removed fields will have no author");
+            warn!(
+                error = plumb_core::error_chain::error_chain(&error),
+                "no witness: removed fields will have no author"
+            );
             return None;
         }
     };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumb_core::error_chain::error_chain;
 use plumb_kube::{ApiError, ClusterClient, Connection, Gate, LiveStore};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -13,7 +14,6 @@ use crate::cluster::clusters::{Condition, Order, StartId};
 use crate::cluster::destination::{Cluster, live_options, observe_requests};
 use crate::cluster::registration::Registration;
 use crate::engine::Engine;
-use crate::error_text::chain;
 use crate::queue::{Look, Trigger};
 use crate::triggers::initial_lists::follow_lists;
 use crate::triggers::watches::{follow_changes, follow_schemas};
@@ -63,7 +63,7 @@ async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>)
         Ok(client) => client,
         Err(error) => {
             // Only another Secret can help, and that is another start.
-            note(&engine, id, Condition::Away(chain(&error)));
+            note(&engine, id, Condition::Away(error_chain(&error)));
             return std::future::pending().await;
         }
     };
@@ -97,8 +97,8 @@ async fn get_in(engine: &Engine, id: StartId, client: &ClusterClient) {
         match client.discover().await {
             Ok(_) => return,
             Err(error) => {
-                warn!(server = client.server(), error = chain(&error), "cluster not reached");
-                note(engine, id, Condition::Away(chain(&error)));
+                warn!(server = client.server(), error = error_chain(&error), "cluster not reached");
+                note(engine, id, Condition::Away(error_chain(&error)));
             }
         }
         tokio::time::sleep(backoff).await;
@@ -118,8 +118,8 @@ async fn watch_over(engine: &Engine, id: StartId, cluster: &Arc<Cluster>) {
             continue;
         }
         if let Err(error) = probe(&cluster.client).await {
-            warn!(server = %cluster.server, error = chain(&error), "cluster lost");
-            note(engine, id, Condition::Away(chain(&error)));
+            warn!(server = %cluster.server, error = error_chain(&error), "cluster lost");
+            note(engine, id, Condition::Away(error_chain(&error)));
             let mut backoff = BACKOFF_FIRST;
             while probe(&cluster.client).await.is_err() {
                 tokio::time::sleep(backoff).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
+use plumb_core::error_chain::error_chain;
 use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::ApplicationSource;
@@ -14,7 +15,6 @@ use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFil
 use super::gather::Sources;
 use crate::apps::context::Ground;
 use crate::config::settings::Settings;
-use crate::error_text::chain;
 use crate::queue::Look;
 
 /// One source and what it means now.
@@ -128,7 +128,7 @@ impl Sources {
         look: Look,
         since: Instant,
     ) -> Result<(String, Place), String> {
-        let url = RepoUrl::parse(&source.repo_url).map_err(|error| chain(&error))?;
+        let url = RepoUrl::parse(&source.repo_url).map_err(|error| error_chain(&error))?;
         let access = reach.settings.access(&source.repo_url, reach.project.name());
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
@@ -137,13 +137,13 @@ impl Sources {
         // A commit never changes: only names are asked for anew.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
         if look >= Look::Git && !is_commit {
-            self.mirrors.fetch_since(&url, &access, since).await.map_err(|error| chain(&error))?;
+            self.mirrors.fetch_since(&url, &access, since).await.map_err(|error| error_chain(&error))?;
         }
         let (mirror, commit) =
-            self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| chain(&error))?;
+            self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| error_chain(&error))?;
         if let Some(rule) = reach.project.signatures(&source.repo_url) {
             let keys = Arc::clone(&reach.settings.gpg_keys);
-            let keyring = self.mirrors.keyring(&keys).await.map_err(|error| chain(&error))?;
+            let keyring = self.mirrors.keyring(&keys).await.map_err(|error| error_chain(&error))?;
             let policy = SignaturePolicy {
                 keys: rule.keys.clone(),
                 whole_history: rule.mode == SignatureMode::Strict,
@@ -151,7 +151,7 @@ impl Sources {
             self.mirrors
                 .check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring)
                 .await
-                .map_err(|error| chain(&error))?;
+                .map_err(|error| error_chain(&error))?;
         }
         Ok((commit.to_string(), Place::Git { mirror, commit }))
     }
@@ -167,7 +167,7 @@ impl Sources {
             Place::Git { mirror, commit } => (mirror, commit),
         };
         if !ground.access(&resolved.source.repo_url).submodules {
-            let tree = mirror.tree(commit).map_err(|error| chain(&error))?;
+            let tree = mirror.tree(commit).map_err(|error| error_chain(&error))?;
             return Ok(Arc::new(tree));
         }
         let access = |url: &RepoUrl| {
@@ -178,7 +178,7 @@ impl Sources {
             .mirrors
             .tree_with_submodules(mirror, commit, &access)
             .await
-            .map_err(|error| chain(&error))?;
+            .map_err(|error| error_chain(&error))?;
         Ok(Arc::new(tree))
     }
 
@@ -238,7 +238,7 @@ impl Sources {
                 self.charts.fetch(repository, name, version, since).await
             }
         };
-        fetched.map_err(|error| chain(&error))
+        fetched.map_err(|error| error_chain(&error))
     }
 }
 
