@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use plumb_core::app::CommitId;
 use sha2::{Digest as _, Sha256};
@@ -214,7 +213,7 @@ impl Mirrors {
     ) -> Result<Signature, CommandError> {
         // By hash, so it never changes.
         let key = (keyring.home.clone(), object.to_owned());
-        if let Some(known) = self.checked.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(known) = self.checked.lock().get(&key) {
             return Ok(known.clone());
         }
         let missing = || CommandError::Io { command: command.to_owned(), reason: "no mirror".to_owned() };
@@ -223,7 +222,7 @@ impl Mirrors {
         let signature = parse_status(&output);
         // A key may be imported or expire: only good signatures are remembered.
         if matches!(signature, Signature::Good { .. }) {
-            self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key, signature.clone());
+            self.checked.lock().insert(key, signature.clone());
         }
         Ok(signature)
     }

@@ -5,7 +5,7 @@
 //! streams of one connection, whose pings notice a dead peer.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::ConfigExt;
+use parking_lot::Mutex;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
@@ -93,7 +94,7 @@ impl Spread {
 
     /// A connection with room, and the mark that takes a place on it.
     fn pick(&self) -> Option<Counted> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.lock();
         let has_room = |counted: &&Counted| Arc::strong_count(&counted.open) <= WATCHES_PER_CONNECTION;
         if let Some(free) = lanes.iter().find(has_room) {
             return Some(free.clone());

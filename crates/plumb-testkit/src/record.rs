@@ -1,12 +1,13 @@
 //! Everything that ever was: a watch that forgets nothing, for what must not have happened in between.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, WatchEvent, WatchParams};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
@@ -28,7 +29,7 @@ impl Recording {
 
     /// What was seen so far.
     pub fn seen(&self) -> Vec<Value> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.seen.lock().values().cloned().collect()
     }
 }
 
@@ -42,7 +43,7 @@ async fn follow(api: Api<DynamicObject>, seen: Arc<Mutex<BTreeMap<String, Value>
     let note = |object: DynamicObject| {
         let version = object.metadata.resource_version.clone();
         if let (Some(uid), Ok(value)) = (object.metadata.uid.clone(), serde_json::to_value(object)) {
-            seen.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, value);
+            seen.lock().insert(uid, value);
         }
         version
     };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -181,7 +180,7 @@ fn publish(slot: &Slot, url: &RepoUrl, state: State, before: &str) -> Result<Arc
     disk::save(&slot.directory, &current.state).map_err(|error| unusable_cache(slot, url, &error))?;
     disk::sweep(&slot.directory, &[&current.state.repository, before]);
     let current = Arc::new(current);
-    *slot.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&current));
+    *slot.current.lock() = Some(Arc::clone(&current));
     Ok(current)
 }
 

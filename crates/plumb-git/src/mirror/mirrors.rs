@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use plumb_core::app::CommitId;
 
 use super::disk::{self, Current};
@@ -184,7 +185,7 @@ impl Mirrors {
 
     fn slot(&self, url: &RepoUrl) -> Arc<Slot> {
         let name = disk::directory_name(url);
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         let slot = slots.entry(name).or_insert_with_key(|name| {
             Arc::new(Slot {
                 directory: self.root.join(name),

@@ -1,9 +1,10 @@
 //! A state of one repository that can be read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use plumb_core::app::CommitId;
 use plumb_core::source::SourceError;
 
@@ -32,11 +33,11 @@ const MOST_RESOLVED: usize = 1024;
 
 impl Resolved {
     pub(super) fn get(&self, spec: &RevisionSpec) -> Option<CommitId> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(spec).cloned()
+        self.0.lock().get(spec).cloned()
     }
 
     pub(super) fn keep(&self, spec: &RevisionSpec, commit: &CommitId) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() < MOST_RESOLVED {
             known.insert(spec.clone(), commit.clone());
         }

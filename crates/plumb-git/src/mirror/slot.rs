@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::disk::{self, Current};
 use super::error::FetchError;
@@ -30,13 +32,13 @@ pub(super) struct Lane {
 
 impl Slot {
     pub(super) fn lane(&self, name: String) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.lock();
         Arc::clone(lanes.entry(name).or_default())
     }
 
     /// The last one who leaves takes the lane along: there may be any number of commits in the course of time.
     pub(super) fn leave_lane(&self, name: &str, lane: Arc<Lane>) {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.lock();
         drop(lane);
         if lanes.get(name).is_some_and(|lane| Arc::strong_count(lane) == 1) {
             lanes.remove(name);
@@ -45,7 +47,7 @@ impl Slot {
 
     /// What is readable now, read from the disk the first time.
     pub(super) fn current(&self) -> Option<Arc<Current>> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         if current.is_none() {
             *current = disk::load(&self.directory).map(Arc::new);
         }

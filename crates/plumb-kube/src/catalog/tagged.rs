@@ -1,9 +1,9 @@
 //! The last discovery answers with their entity tags.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 /// The last answers with their entity tags: an unchanged cluster answers `304` without a body.
 #[derive(Default)]
@@ -20,10 +20,10 @@ pub(crate) struct Tagged {
 
 impl DiscoveryCache {
     pub(crate) fn get(&self, path: &'static str) -> Option<Tagged> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+        self.answers.lock().get(path).cloned()
     }
 
     pub(crate) fn put(&self, path: &'static str, tagged: Tagged) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(path, tagged);
+        self.answers.lock().insert(path, tagged);
     }
 }

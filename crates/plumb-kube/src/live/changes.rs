@@ -2,8 +2,9 @@
 //! one: a follower that is slow, or busy, never has more waiting than there are objects.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use plumb_core::object::ObjectKey;
 use tokio::sync::Notify;
 
@@ -41,7 +42,7 @@ impl Waiting {
 
 impl Inbox {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the watches and the readers of one store share.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::{Notify, watch};
 
 use super::options::LiveOptions;
@@ -32,15 +33,15 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write()
     }
 
     pub(super) fn tell(&self, change: &Change) {
-        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = self.subscribers.lock();
         subscribers.retain(|told| told(change));
     }
 
@@ -63,7 +64,7 @@ impl Core {
             let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
             let changed = std::mem::replace(known, complete) != complete;
             if changed && complete {
-                let mut since = self.complete_since.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut since = self.complete_since.lock();
                 *since = Some(Instant::now());
             }
             changed

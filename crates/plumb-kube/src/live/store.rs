@@ -1,8 +1,9 @@
 //! The live state of one cluster, as the engine asks for it.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use plumb_core::object::{GroupKind, Manifest};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
@@ -64,7 +65,7 @@ impl LiveStore {
 
     /// How long ago the list ended that made it complete last; `None` if it never was.
     pub fn complete_for(&self) -> Option<Duration> {
-        let since = self.core.complete_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = self.core.complete_since.lock();
         since.map(|since| since.elapsed())
     }
 
@@ -113,7 +114,7 @@ impl LiveStore {
 
     /// Calls `told` with every single change from now on, on the spot, until it says `false`. It must be quick.
     pub fn each(&self, told: impl Fn(&Change) -> bool + Send + 'static) {
-        self.core.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(told));
+        self.core.subscribers.lock().push(Box::new(told));
     }
 
     /// Looks again at which kinds to follow: what the options leave out has changed.

@@ -1,6 +1,6 @@
 //! Which API serves a kind, asked once per kind.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use kube::{
@@ -8,6 +8,7 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind},
     discovery::{Scope, pinned_kind},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 pub(super) struct Kinds {
@@ -60,17 +61,14 @@ impl Kinds {
     }
 
     async fn resource(&self, gvk: &GroupVersionKind) -> Result<(ApiResource, Scope)> {
-        if let Ok(known) = self.known.lock()
-            && let Some(found) = known.get(gvk)
-        {
-            return Ok(found.clone());
+        let known = self.known.lock().get(gvk).cloned();
+        if let Some(found) = known {
+            return Ok(found);
         }
         let (resource, capabilities) =
             pinned_kind(&self.client, gvk).await.with_context(|| format!("find the API of {gvk:?}"))?;
         let found = (resource, capabilities.scope);
-        if let Ok(mut known) = self.known.lock() {
-            known.insert(gvk.clone(), found.clone());
-        }
+        self.known.lock().insert(gvk.clone(), found.clone());
         Ok(found)
     }
 }

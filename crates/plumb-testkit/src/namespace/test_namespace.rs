@@ -3,16 +3,14 @@
 use std::{
     path::Path,
     process,
-    sync::{
-        Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result};
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::access;
@@ -81,9 +79,7 @@ impl TestNamespace {
     }
 
     pub(super) fn remember_cluster_wide(&self, object: &Value) {
-        if let Ok(mut known) = self.cluster_wide.lock() {
-            known.push(object.clone());
-        }
+        self.cluster_wide.lock().push(object.clone());
     }
 }
 
@@ -91,7 +87,7 @@ impl Drop for TestNamespace {
     /// Asks for the deletion and does not wait for its end. The test's runtime may be gone or
     /// busy, so this uses one of its own.
     fn drop(&mut self) {
-        let objects = self.cluster_wide.get_mut().map(std::mem::take).unwrap_or_default();
+        let objects = std::mem::take(self.cluster_wide.get_mut());
         let kubeconfig = self.cluster.kubeconfig().to_path_buf();
         let deletion = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

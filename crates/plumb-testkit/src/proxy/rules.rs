@@ -1,11 +1,9 @@
 //! Which requests suffer which fault, and what came.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use http::Method;
+use parking_lot::{Mutex, MutexGuard};
 
 /// What happens to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +165,7 @@ impl Rules {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing in here can leave the lists half changed.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

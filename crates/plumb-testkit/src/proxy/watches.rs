@@ -1,10 +1,8 @@
 //! The watches that run through the proxy, and how they end.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::rules::{Recorded, Requests};
@@ -79,5 +77,5 @@ impl Drop for Registered {
 
 fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     // Nothing in here can leave the list half changed.
-    running.lock().unwrap_or_else(PoisonError::into_inner)
+    running.lock()
 }

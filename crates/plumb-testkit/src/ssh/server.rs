@@ -3,12 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 
 use super::transport::{Fields, KEY_TYPE, Message, Reader, Writer, handshake, key_blob};
 
@@ -53,7 +54,7 @@ impl SshServer {
 
     /// The commands that clients ran.
     pub fn commands(&self) -> Vec<String> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.commands.lock().clone()
     }
 }
 
@@ -66,7 +67,7 @@ fn serve(
     let (mut reader, mut writer, session) = handshake(stream, host_key)?;
     authenticate(&mut reader, &mut writer, &session, authorized)?;
     let (command, channel) = wait_for_command(&mut reader, &mut writer)?;
-    commands.lock().unwrap_or_else(PoisonError::into_inner).push(command.clone());
+    commands.lock().push(command.clone());
     run(&command, channel, reader, writer)
 }
 
