@@ -57,41 +57,9 @@ fn ssh(url: &RepoUrl, access: &RepoAccess, says: impl Fn(&[&str]) -> bool) -> Op
 }
 
 fn tls(url: &RepoUrl, access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Option<String> {
-    let (name, _) = host_and_port(url);
-    // What the server said comes first: it said it over a connection whose certificate was accepted. Some libraries
-    // tell only that it broke off.
-    let is_certain = says(&[
-        "certificate is required",
-        "certificate required",
-        "bad certificate",
-        "certificate_unknown",
-        "unknown ca",
-        "ca is unknown",
-    ]);
-    let is_likely = says(&["fatal alert", "handshake failure"]);
-    // It closes the connection with its last word, which is lost if we were just sending.
-    let is_possible = says(&[
-        "send failure",
-        "recv failure",
-        "broken pipe",
-        "connection reset",
-        "endpoint is not connected",
-        "unexpected eof",
-    ]);
-    if is_certain || is_likely || is_possible {
-        let doubt = match (is_certain, is_likely) {
-            (true, _) => "",
-            (false, true) => "broke off, and most likely ",
-            (false, false) => "broke off, and perhaps ",
-        };
-        let what = if access.tls.client_certificate.is_some() {
-            "does not accept the client certificate of the repository's Secret (`tlsClientCertData`): is it signed by the \
-             authority that the server asks for, and still valid?"
-        } else {
-            "wants a client certificate: put one into the repository's Secret as `tlsClientCertData` and \
-             `tlsClientCertKey`"
-        };
-        return Some(format!("the server {doubt}{what}"));
+    // The server's own message comes first: it was sent over a connection whose certificate was accepted.
+    if let Some(advice) = client_certificate(access, says) {
+        return Some(advice);
     }
     if says(&[
         "verification failed",
@@ -100,9 +68,10 @@ fn tls(url: &RepoUrl, access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Op
         "self signed",
         "no alternative",
     ]) {
+        let (name, _) = host_and_port(url);
         return Some(format!(
-            "the server's certificate is not trusted: put the certificate (PEM) of the authority that signed it into \
-             the ConfigMap argocd-tls-certs-cm under the key `{name}`"
+            "the server's certificate is not trusted: put the CA certificate (PEM) that signed it into the \
+             ConfigMap argocd-tls-certs-cm under the key `{name}`"
         ));
     }
     if says(&[
@@ -119,6 +88,42 @@ fn tls(url: &RepoUrl, access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Op
         );
     }
     None
+}
+
+/// What to do about a server that asks for a client certificate. Some TLS libraries report only that the server closed
+/// the connection, and its last message is lost if the client was sending at that moment.
+fn client_certificate(access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Option<String> {
+    let is_certain = says(&[
+        "certificate is required",
+        "certificate required",
+        "bad certificate",
+        "certificate_unknown",
+        "unknown ca",
+        "ca is unknown",
+    ]);
+    let is_likely = says(&["fatal alert", "handshake failure"]);
+    let is_possible = says(&[
+        "send failure",
+        "recv failure",
+        "broken pipe",
+        "connection reset",
+        "endpoint is not connected",
+        "unexpected eof",
+    ]);
+    let doubt = match (is_certain, is_likely, is_possible) {
+        (true, _, _) => "",
+        (false, true, _) => "closed the connection and most likely ",
+        (false, false, true) => "closed the connection and perhaps ",
+        (false, false, false) => return None,
+    };
+    let what = if access.tls.client_certificate.is_some() {
+        "does not accept the client certificate of the repository's Secret (`tlsClientCertData`): is it signed by the \
+         CA that the server asks for, and still valid?"
+    } else {
+        "wants a client certificate: put one into the repository's Secret as `tlsClientCertData` and \
+         `tlsClientCertKey`"
+    };
+    Some(format!("the server {doubt}{what}"))
 }
 
 fn http(access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Option<String> {

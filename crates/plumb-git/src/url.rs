@@ -105,6 +105,12 @@ impl RepoUrl {
         if transport == Transport::File {
             return if rest.starts_with('/') { Ok(Self::local(rest)) } else { Err(BadUrl::Host(shown())) };
         }
+        Self::with_authority(text, transport, rest)
+    }
+
+    /// `[user[:password]@]host[:port]/path`, the part of `text` after the scheme.
+    fn with_authority(text: &str, transport: Transport, rest: &str) -> Result<Self, BadUrl> {
+        let shown = || shown_repo_url(text);
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(user), host),

@@ -34,7 +34,7 @@ pub(super) fn has_references(kind: &GroupKind) -> bool {
     }
 }
 
-/// All that an object refers to.
+/// All objects that an object refers to. Long because it is a table: one arm per kind.
 pub(super) fn references(kind: &GroupKind, object: &Value) -> Vec<ObjectKey> {
     let mut found = Found { namespace: text(object, &["metadata", "namespace"]), keys: Vec::new() };
     let spec = &object["spec"];
