@@ -11,6 +11,7 @@
 //! It judges nothing: which objects are ours, what differs and what to do about it is decided elsewhere.
 
 mod backoff;
+mod packed;
 mod error;
 mod catalog;
 mod transport;
@@ -30,6 +31,7 @@ mod lease;
 mod gate;
 mod witness;
 
+pub use backoff::Backoff;
 pub use catalog::{Catalog, Resource, ServedKind, ServedVersion, ServerVersion, Verbs};
 pub use client::{ClusterClient, Impersonation};
 pub use connect::{Connection, ExecPlugins, RegisteredCluster};
@@ -45,6 +47,7 @@ pub use live::{
     AllListed, Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize,
     Touched, Uid, never_watched, owner_by,
 };
+pub use packed::PackedJson;
 pub use read::{LogOptions, LogStream, Selection};
 pub use request_log::{RequestObserver, RequestRecord};
 pub use table::{Table, TableRow};

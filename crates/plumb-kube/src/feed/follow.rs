@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::head::Head;
 use super::lines::Lines;
-use crate::backoff::jitter;
+use crate::backoff::{Backoff, jitter};
 use crate::catalog::Resource;
 use crate::client::{Call, ClusterClient, broken};
 use crate::error::{ApiError, Status};
@@ -86,14 +86,14 @@ pub(crate) async fn follow(
 ) -> ! {
     let mut position: Option<String> = None;
     let mut list_by = preferred_list(client);
-    let mut backoff = BACKOFF_FIRST;
+    let mut backoff = Backoff::new(BACKOFF_FIRST, BACKOFF_MOST);
     loop {
         let started = Instant::now();
         let had_position = position.is_some();
         let ended = round(client, source, &mut position, list_by, sink).await;
         let went_well = started.elapsed() >= GOOD_WATCH || (position.is_some() && !had_position);
         if went_well {
-            backoff = BACKOFF_FIRST;
+            backoff.reset();
         }
         match ended {
             Ended::InOrder if went_well => continue,
@@ -114,8 +114,7 @@ pub(crate) async fn follow(
                 sink(FeedEvent::Trouble(&error));
             }
         }
-        client.rest(backoff / 2 + jitter(backoff)).await;
-        backoff = (backoff * 2).min(BACKOFF_MOST);
+        client.rest(backoff.next_spread()).await;
     }
 }
 

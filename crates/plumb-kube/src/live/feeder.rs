@@ -6,12 +6,12 @@ use plumb_core::object::GroupKind;
 use serde_json::Value;
 
 use super::core::Core;
-use super::pack::pack;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
 use super::state::{Seen, State};
 use crate::error::ApiError;
 use crate::feed::{FeedEvent, Head};
+use crate::packed::pack;
 
 /// The receiving end of one watch.
 pub(super) struct Feeder {

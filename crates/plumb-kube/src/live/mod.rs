@@ -1,7 +1,6 @@
 //! What the cluster holds: one watch per kind, everything indexed, and only what an app tracks or wants (and
 //! pods, whose state explains the rest) kept whole.
 
-mod pack;
 mod record;
 mod refs;
 mod state;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plumb_core::object::{Manifest, ObjectKey};
 
-use super::pack::Packed;
+use crate::packed::PackedObject;
 
 /// `metadata.uid`. Nearly always a UUID, which fits in 16 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +101,7 @@ pub(super) struct Record {
     /// What it refers to.
     pub(super) refs: Box<[Address]>,
     pub(super) images: Box<[Arc<str>]>,
-    pub(super) body: Option<Packed>,
+    pub(super) body: Option<PackedObject>,
 }
 
 /// An object as the tree shows it.

@@ -10,11 +10,11 @@ use plumb_core::live::LiveSet;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::{DeletionProof, NoProof};
 
-use super::pack::Packed;
 use super::record::Origin;
 use super::state::Id;
 use super::store::LiveStore;
 use crate::error::ApiError;
+use crate::packed::PackedObject;
 
 /// The live objects of one app.
 #[derive(Debug, Default)]
@@ -173,6 +173,6 @@ impl LiveStore {
 
 #[derive(Default)]
 struct Gathered {
-    packed: Vec<(ObjectKey, Packed)>,
+    packed: Vec<(ObjectKey, PackedObject)>,
     to_fetch: Vec<ObjectKey>,
 }

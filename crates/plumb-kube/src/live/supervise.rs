@@ -12,7 +12,7 @@ use super::core::Core;
 use super::feeder::Feeder;
 use super::options::never_watched;
 use super::record::KindId;
-use crate::backoff::jitter;
+use crate::backoff::Backoff;
 use crate::catalog::{Catalog, Resource};
 use crate::feed::{FeedSource, follow};
 use crate::read::Selection;
@@ -82,11 +82,10 @@ async fn sleep_until(moment: Option<Instant>) {
 }
 
 async fn discover_first(core: &Core) {
-    let mut backoff = DISCOVERY_BACKOFF;
+    let mut backoff = Backoff::new(DISCOVERY_BACKOFF, DISCOVERY_BACKOFF_MOST);
     while let Err(error) = core.client.discover().await {
         tracing::warn!(%error, server = core.client.server(), "the cluster's kinds could not be read");
-        tokio::time::sleep(backoff / 2 + jitter(backoff)).await;
-        backoff = (backoff * 2).min(DISCOVERY_BACKOFF_MOST);
+        tokio::time::sleep(backoff.next_spread()).await;
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use plumb_core::object::{GroupKind, ObjectKey};
 
-use super::super::pack::{Packed, Samples};
 use super::super::record::{Address, KindId, Record, Uid};
 use crate::catalog::Resource;
+use crate::packed::{PackedObject, Samples};
 
 /// Position of a record. Free ones are used again.
 pub(in crate::live) type Id = u32;
@@ -63,7 +63,7 @@ pub(in crate::live) struct Seen {
     pub(in crate::live) parents: Box<[Uid]>,
     pub(in crate::live) refs: Box<[Address]>,
     pub(in crate::live) images: Box<[Arc<str>]>,
-    pub(in crate::live) body: Option<Packed>,
+    pub(in crate::live) body: Option<PackedObject>,
 }
 
 impl State {

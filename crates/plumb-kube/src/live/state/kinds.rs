@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use plumb_core::object::{GroupKind, ObjectKey};
 
-use super::super::pack::Samples;
 use super::super::record::{Change, KindId};
 use super::data::{Id, Scope, State, Table};
 use crate::catalog::Resource;
+use crate::packed::Samples;
 
 impl State {
     /// Makes room for a kind, or moves it to another version.

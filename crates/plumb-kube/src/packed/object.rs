@@ -1,30 +1,29 @@
-//! Objects kept whole, small.
+//! Whole objects in little memory.
 //!
 //! Two objects of one kind differ in a few values; their field names, their `managedFields` and most of their
-//! structure are the same. So each kind's objects are compressed against a sample of the kind, which makes
-//! a Deployment of five kilobytes a few hundred bytes.
+//! structure are the same. So the objects of a kind are compressed against a sample of the kind, which shrinks
+//! a Deployment of five kilobytes to a few hundred bytes.
+
+use std::sync::Arc;
 
 use plumb_core::object::Manifest;
-use std::cell::RefCell;
-use std::sync::Arc;
+
+use super::contexts::{Sample, compress_against, decompress};
 
 /// A compressed object.
 #[derive(Clone, Debug)]
-pub(super) enum Packed {
+pub(crate) enum PackedObject {
     /// Too small to gain, or before the kind has a sample.
     Plain(Arc<[u8]>),
     /// Against a sample of the kind; `size` is that of the text.
     Compressed { bytes: Arc<[u8]>, size: u32, sample: Sample },
 }
 
-/// A text that objects of a kind are compressed against. A thin pointer: every object has one.
-pub(super) type Sample = Arc<Box<[u8]>>;
-
 /// The samples of one kind. The first object of a kind may be unlike all that follow: a system's own, or one that was
 /// made a moment ago and has no status yet. So another one is taken where the present one helps little, less and less
 /// often. Objects keep the sample that they were packed with.
 #[derive(Debug, Default)]
-pub(super) struct Samples {
+pub(crate) struct Samples {
     newest: Option<Sample>,
     n_taken: u32,
     n_packed: u32,
@@ -38,7 +37,7 @@ const MOST_SAMPLES: u32 = 6;
 
 impl Samples {
     /// The sample to pack this object with; the object itself, if there is none.
-    pub(super) fn newest(&mut self, raw: &str) -> Option<Sample> {
+    pub(crate) fn newest(&mut self, raw: &str) -> Option<Sample> {
         if self.newest.is_none() {
             self.take(raw);
         }
@@ -46,8 +45,8 @@ impl Samples {
     }
 
     /// Notes how an object was packed, and learns from it.
-    pub(super) fn learn(&mut self, raw: &str, packed: &Packed) {
-        let Packed::Compressed { bytes, .. } = packed else { return };
+    pub(crate) fn learn(&mut self, raw: &str, packed: &PackedObject) {
+        let PackedObject::Compressed { bytes, .. } = packed else { return };
         self.n_packed = self.n_packed.saturating_add(1);
         let is_time = self.n_taken < MOST_SAMPLES && self.n_packed >= PATIENCE.saturating_pow(self.n_taken);
         if is_time && bytes.len() * HELPS > raw.len() {
@@ -64,82 +63,43 @@ impl Samples {
     }
 }
 
-/// Fast; the sample does most of the work.
-const LEVEL: i32 = 1;
 /// Below this the frame costs what the compression gains.
 const WORTH_IT: usize = 300;
 /// A sample larger than this costs more time than it saves space.
 const LARGEST_SAMPLE: usize = 32 * 1024;
 
-/// Contexts are large and slow to make: one of each per thread.
-#[derive(Default)]
-struct Contexts {
-    compressor: Option<zstd::bulk::Compressor<'static>>,
-    /// What the compressor has loaded; loading it again for each object would take longer than the object.
-    loaded: Option<Sample>,
-    decompressor: Option<zstd::bulk::Decompressor<'static>>,
+/// Compresses an object against the sample of its kind.
+pub(crate) fn pack(raw: &str, sample: Option<&Sample>) -> PackedObject {
+    let compressed = sample.filter(|_| raw.len() >= WORTH_IT).and_then(|sample| compress(raw, sample));
+    compressed.unwrap_or_else(|| PackedObject::Plain(raw.as_bytes().into()))
 }
 
-thread_local! {
-    static CONTEXTS: RefCell<Contexts> = RefCell::default();
+fn compress(raw: &str, sample: &Sample) -> Option<PackedObject> {
+    let size = u32::try_from(raw.len()).ok()?;
+    let bytes = compress_against(raw.as_bytes(), sample)?;
+    let sample = Arc::clone(sample);
+    (bytes.len() < raw.len()).then(|| PackedObject::Compressed { bytes: bytes.into(), size, sample })
 }
 
-/// Makes an object small, against the sample of its kind.
-pub(super) fn pack(raw: &str, sample: Option<&Sample>) -> Packed {
-    let compressed = sample
-        .filter(|_| raw.len() >= WORTH_IT)
-        .and_then(|sample| CONTEXTS.with_borrow_mut(|contexts| contexts.compress(raw, sample)));
-    compressed.unwrap_or_else(|| Packed::Plain(raw.as_bytes().into()))
-}
-
-impl Contexts {
-    fn compress(&mut self, raw: &str, sample: &Sample) -> Option<Packed> {
-        let size = u32::try_from(raw.len()).ok()?;
-        if self.compressor.is_none() {
-            self.compressor = zstd::bulk::Compressor::new(LEVEL).ok();
-            self.loaded = None;
-        }
-        let context = self.compressor.as_mut()?;
-        let is_loaded = self.loaded.as_ref().is_some_and(|loaded| Arc::ptr_eq(loaded, sample));
-        if !is_loaded {
-            self.loaded = None;
-            context.set_dictionary(LEVEL, sample).ok()?;
-            self.loaded = Some(Arc::clone(sample));
-        }
-        let bytes = context.compress(raw.as_bytes()).ok()?;
-        let sample = Arc::clone(sample);
-        (bytes.len() < raw.len()).then(|| Packed::Compressed { bytes: bytes.into(), size, sample })
-    }
-
-    fn decompress(&mut self, bytes: &[u8], size: usize, sample: &Sample) -> Option<Vec<u8>> {
-        if self.decompressor.is_none() {
-            self.decompressor = zstd::bulk::Decompressor::new().ok();
-        }
-        let context = self.decompressor.as_mut()?;
-        context.set_dictionary(sample).ok()?;
-        context.decompress(bytes, size).ok()
-    }
-}
-
-impl Packed {
+impl PackedObject {
     /// The text again. `None` would mean that memory is corrupt.
-    pub(super) fn unpack(&self) -> Option<Vec<u8>> {
+    fn unpack(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.to_vec()),
             Self::Compressed { bytes, size, sample } => {
                 let size = usize::try_from(*size).ok()?;
-                CONTEXTS.with_borrow_mut(|contexts| contexts.decompress(bytes, size, sample))
+                decompress(bytes, size, Some(sample))
             }
         }
     }
 
     /// The object inside.
-    pub(super) fn read(&self) -> Option<Manifest> {
+    pub(crate) fn read(&self) -> Option<Manifest> {
         Manifest::new(serde_json::from_slice(&self.unpack()?).ok()?).ok()
     }
 
     /// Bytes in memory.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
             Self::Plain(bytes) | Self::Compressed { bytes, .. } => bytes.len(),
         }
