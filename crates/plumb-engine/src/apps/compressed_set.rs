@@ -10,9 +10,8 @@ use plumb_core::desired::{
     Complete, DesiredHook, DesiredObject, DesiredProblem, DesiredSet, ObjectOptions, Origin,
 };
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_kube::PackedJson;
 use serde_json::Value;
-
-use crate::apps::compressed::Packed;
 
 /// A desired set on the shelf.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct Shelf {
     /// Sorted by key.
     entries: Box<[Entry]>,
     /// The manifests as a list, in the order of the entries.
-    manifests: Packed,
+    manifests: PackedJson,
     hooks: Box<[DesiredHook]>,
     problems: Box<[DesiredProblem]>,
     /// The set while somebody works with it.
@@ -47,7 +46,7 @@ impl Shelf {
         let manifests: Vec<&Value> = objects.values().map(|object| object.manifest.value()).collect();
         Self {
             entries: entries.collect(),
-            manifests: Packed::new(&manifests),
+            manifests: PackedJson::new(&manifests),
             hooks: set.get().hooks.clone().into(),
             problems: set.get().problems.clone().into(),
             awake: Mutex::new(Arc::downgrade(set)),
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn a_set_that_cannot_be_read_back_is_unknown_and_not_empty() {
         let set = Arc::new(Complete::rendered_without_error(set()));
-        let shelf = Shelf { manifests: Packed::default(), awake: Mutex::default(), ..Shelf::new(&set) };
+        let shelf = Shelf { manifests: PackedJson::default(), awake: Mutex::default(), ..Shelf::new(&set) };
         assert!(shelf.set().is_none());
     }
 }

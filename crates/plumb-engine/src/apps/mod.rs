@@ -1,7 +1,6 @@
 //! What plumb knows about each Application between two runs.
 
 pub(crate) mod claims;
-pub(crate) mod compressed;
 pub(crate) mod compressed_set;
 pub(crate) mod conditions;
 pub(crate) mod context;

@@ -7,18 +7,17 @@ use plumb_core::app::AppId;
 use plumb_core::drift::Finding;
 use plumb_core::object::Manifest;
 use plumb_crd::{DriftFinding, DriftReport, UnhealthyObject};
+use plumb_kube::PackedJson;
 use serde_json::Value;
-
-use crate::apps::compressed::Packed;
 
 /// Reports by app, those that were found packed. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reports(Arc<Mutex<HashMap<AppId, Option<Packed>>>>);
+pub(crate) struct Reports(Arc<Mutex<HashMap<AppId, Option<PackedJson>>>>);
 
 impl Reports {
     /// Notes a report that was found in the cluster.
     pub(crate) fn found(&self, app: AppId, report: &Manifest) {
-        self.lock().insert(app, Some(Packed::new(report.value())));
+        self.lock().insert(app, Some(PackedJson::new(report.value())));
     }
 
     /// Takes what was found at the start, once.
@@ -53,12 +52,12 @@ impl Reports {
         self.lock().remove(app);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AppId, Option<Packed>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AppId, Option<PackedJson>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// `None`: it is none that this plumb understands.
-fn read(packed: &Packed) -> Option<DriftReport> {
+fn read(packed: &PackedJson) -> Option<DriftReport> {
     DriftReport::from_json(&packed.read::<Value>()?).ok()
 }

@@ -10,10 +10,10 @@ use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
 use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
+use plumb_kube::PackedJson;
 use serde_json::Value;
 
 use super::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
-use crate::apps::compressed::Packed;
 use crate::queue::Look;
 
 /// One Application, whole.
@@ -51,7 +51,7 @@ pub(crate) struct RefreshRequest {
 pub(super) struct Resting {
     pub(super) brief: Arc<Brief>,
     /// What the head lacks, as a status of its own.
-    lists: Packed,
+    lists: PackedJson,
     seen_at: Instant,
     /// The whole while somebody works with it.
     awake: Mutex<Weak<Known>>,
@@ -78,7 +78,7 @@ impl Known {
         });
         let known = Arc::new(Self { brief: Arc::clone(&brief), wire });
         let awake = Mutex::new(Arc::downgrade(&known));
-        Some((known, Resting { brief, lists: Packed::new(&lists), seen_at: Instant::now(), awake }))
+        Some((known, Resting { brief, lists: PackedJson::new(&lists), seen_at: Instant::now(), awake }))
     }
 
     /// The change that makes the spec what Argo CD would store: a project always named, blocks that say nothing
@@ -251,7 +251,7 @@ mod tests {
     fn a_status_that_cannot_be_read_back_is_not_taken_for_an_empty_one() {
         let (known, resting) = known(|_| {});
         drop(known);
-        let lost = Resting { lists: Packed::default(), ..resting };
+        let lost = Resting { lists: PackedJson::default(), ..resting };
         assert!(lost.wake().wire.is_err());
     }
 }
