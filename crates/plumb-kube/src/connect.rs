@@ -1,5 +1,5 @@
-//! Where a cluster is and who we are there: from a kubeconfig, from inside a pod, or from Argo CD's cluster
-//! Secret.
+//! The address of a cluster and the credentials for it: from a kubeconfig, from inside a pod, or from Argo
+//! CD's cluster Secret.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::transport::{Protocol, Transport};
 /// May a cluster Secret start a program to get credentials?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecPlugins {
-    /// No: whoever may write a cluster Secret would otherwise run programs in the engine.
+    /// No: otherwise a user who can write a cluster Secret could run programs in the engine.
     #[default]
     Off,
     /// Yes, the operator switched it on.
@@ -38,7 +38,7 @@ impl fmt::Debug for RegisteredCluster {
     }
 }
 
-/// A way to a cluster, not yet used. It holds credentials and cannot be printed.
+/// The configuration of a connection to a cluster. It holds credentials and cannot be printed.
 pub struct Connection {
     config: kube::Config,
     protocol: Protocol,
@@ -68,7 +68,7 @@ impl Connection {
         Ok(Self { config, protocol: Protocol::default() })
     }
 
-    /// The same way with another HTTP.
+    /// The same connection with other HTTP versions.
     #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
@@ -79,14 +79,14 @@ impl Connection {
         self.config.cluster_url.to_string()
     }
 
-    /// Is the API server on this machine, as far as its address tells?
+    /// True if the address of the API server is a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.config.cluster_url.host().unwrap_or_default();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
         host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// The namespace that the kubeconfig's context or the pod names.
+    /// The namespace of the kubeconfig's context or of the pod.
     pub fn default_namespace(&self) -> &str {
         &self.config.default_namespace
     }
@@ -168,7 +168,7 @@ fn registered_config(cluster: &RegisteredCluster, exec: ExecPlugins) -> Result<k
     Ok(config)
 }
 
-/// Goes through the kubeconfig's own wire form, because its secret fields have no other constructor.
+/// Goes through the JSON form of a kubeconfig, because its secret fields have no other constructor.
 fn auth_info(server: &str, secret: &SecretConfig) -> Result<AuthInfo, ConnectError> {
     let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let exec = secret.exec_provider_config.as_ref().map(|provider| {

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::write::{Applied, ApplyOptions, Effect};
 
 impl ClusterClient {
-    /// What the server would make of an apply: with defaults, conversions and admission, and without effect.
+    /// The object that an apply would result in, after defaulting, conversion and admission.
     pub async fn dry_run_apply(
         &self,
         manifest: &Manifest,
@@ -16,7 +16,7 @@ impl ClusterClient {
         self.send_apply(manifest, options, Effect::DryRun).await
     }
 
-    /// What the server would make of a replacement (`PUT`), without effect.
+    /// The object that a replacement (`PUT`) would result in.
     pub async fn dry_run_replace(
         &self,
         manifest: &Manifest,
@@ -25,9 +25,8 @@ impl ClusterClient {
         self.send_replace(manifest, field_manager, None, Effect::DryRun).await
     }
 
-    /// What the server would make of a creation, without effect.
-    /// An object of this name that exists is refused last, after validation and admission: `AlreadyExists` means
-    /// that nothing else stands in the way.
+    /// The object that a creation would result in. The server checks the name last, after validation and
+    /// admission: `AlreadyExists` means that everything else passed.
     pub async fn dry_run_create(
         &self,
         manifest: &Manifest,

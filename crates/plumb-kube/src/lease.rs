@@ -1,8 +1,9 @@
-//! Who may write: one process at a time, by a `coordination.k8s.io` Lease, with a fence.
+//! Leader election with a `coordination.k8s.io` Lease and a fence: one process writes at a time.
 //!
-//! The holder renews the Lease; everyone else waits until it has seen the same state of it for the Lease's
-//! whole duration *by its own clock* (two machines' clocks need not agree). The fence closes at a deadline that
-//! lies well before that moment, so a holder that cannot renew stops writing before anyone else begins.
+//! The holder renews the Lease. Every other process waits until it has seen the same state of it for the
+//! Lease's whole duration *by its own clock* (the clocks of two machines need not agree). The fence closes at
+//! a deadline well before that moment, so a holder that cannot renew stops writing before another process
+//! starts.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,20 +21,20 @@ use crate::catalog::Resource;
 use crate::client::{Call, ClusterClient};
 use crate::error::ApiError;
 
-/// How to hold a Lease.
+/// Options of a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseOptions {
-    /// Where the Lease is.
+    /// Namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Lease.
     pub name: String,
-    /// Who we are: unique among all processes that ever compete for it at the same time.
+    /// Identity of this process, unique among the processes that compete for the Lease.
     pub identity: String,
-    /// How long others wait after the last renewal that they saw.
+    /// How long other processes wait after the last renewal that they saw.
     pub duration: Duration,
     /// The fence closes this long after the last renewal that the server confirmed. Less than `duration`.
     pub renew_deadline: Duration,
-    /// How often to renew, and how often to look whether the holder still does.
+    /// How often the holder renews, and how often the others check whether it does.
     pub renew_every: Duration,
 }
 
@@ -51,39 +52,39 @@ impl LeaseOptions {
     }
 }
 
-/// Where we stand.
+/// Whether this process holds the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// Somebody else holds the Lease, or nobody can tell.
+    /// Another process holds the Lease, or the holder is not known.
     Waiting {
-        /// Who, as far as is known.
+        /// The holder, if known.
         holder: Option<String>,
     },
-    /// We hold it; the fence is open until this moment unless it is renewed.
+    /// This process holds the Lease; the fence closes at this moment unless the Lease is renewed.
     Leading {
         /// When the fence closes.
         until: Instant,
     },
-    /// Given back on purpose.
+    /// This process released the Lease.
     Released,
 }
 
-/// The Lease is not held (any more): nothing may be written.
+/// The Lease is not held, or no longer held: this process must not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this process does not hold the lease; another one may be writing")]
 pub struct FenceLost;
 
-/// The right to write at all, shared by everything that writes.
+/// The right of this process to write, shared by everything that writes.
 #[derive(Clone, Debug)]
 pub struct Fence(Option<watch::Receiver<Leadership>>);
 
 impl Fence {
-    /// For a command that a person runs once: it competes with no other process.
+    /// For a command that a user runs once: it competes with no other process.
     pub fn of_command() -> Self {
         Self(None)
     }
 
-    /// Is it open at this moment?
+    /// An error if the fence is closed at this moment.
     pub fn check(&self) -> Result<(), FenceLost> {
         let Some(leadership) = &self.0 else { return Ok(()) };
         match *leadership.borrow() {
@@ -108,7 +109,7 @@ impl Fence {
                     }
                 }
                 changed = leadership.changed() => {
-                    // The keeper is gone: nobody renews any more.
+                    // The keeper ended: no renewal will come.
                     if changed.is_err() {
                         tokio::time::sleep_until(until).await;
                         return FenceLost;
@@ -134,8 +135,8 @@ impl LeaseKeeper {
         Self::start_with(client, options, |_| false)
     }
 
-    /// Starts to compete. `is_gone` says of a holder whether it is *proved* to have ended, so that nobody needs
-    /// to wait for its time to run out; if in doubt it says `false`.
+    /// Starts to compete. `is_gone` returns true for a holder that is *proven* to have ended, so that its
+    /// Lease need not expire first; in doubt it returns `false`.
     pub fn start_with(
         client: ClusterClient,
         options: LeaseOptions,
@@ -156,31 +157,31 @@ impl LeaseKeeper {
         Fence(Some(self.leadership.clone()))
     }
 
-    /// Where we stand, and its changes.
+    /// Whether this process holds the Lease, as a channel.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.leadership.clone()
     }
 
-    /// Waits until we lead.
+    /// Waits until this process holds the Lease.
     pub async fn leading(&self) {
         let mut leadership = self.leadership.clone();
-        // An error means that the task is gone, which only `release` brings about.
+        // An error means that the task has ended, which only `release` does.
         let _ = leadership.wait_for(|state| matches!(state, Leadership::Leading { .. })).await;
     }
 
-    /// When another holder last renewed the Lease before it first became ours, by that holder's clock; `None` if
-    /// nobody is known to have held it.
+    /// When another holder last renewed the Lease before this process first held it, by that holder's clock;
+    /// `None` if no other holder is known.
     pub fn last_renewed(&self) -> Option<Timestamp> {
         self.last_renewed.get().copied()
     }
 
-    /// Closes the fence and gives the Lease back, so that the next holder need not wait.
+    /// Closes the fence and releases the Lease, so that the next holder need not wait.
     pub async fn release(self) {
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
 
-    /// Stops without giving the Lease back, as a process that dies does.
+    /// Stops without releasing the Lease, as a process that is killed does.
     pub fn abandon(self) {
         self.task.abort();
     }
@@ -190,19 +191,19 @@ struct Keeper {
     client: ClusterClient,
     options: LeaseOptions,
     leadership: watch::Sender<Leadership>,
-    /// When the holder before us last renewed.
+    /// When the previous holder last renewed.
     last_renewed: Arc<OnceLock<Timestamp>>,
-    /// The state of the Lease that we saw last, and since when it is the same.
+    /// The last seen state of the Lease, and since when it is the same.
     seen: Option<(String, Instant)>,
-    /// Is a holder proved to have ended?
+    /// True for a holder that is proven to have ended.
     is_gone: Box<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-/// How one look at the Lease ended.
-enum Look {
-    /// Ours, as of the moment before the request was sent.
+/// The result of one check of the Lease.
+enum LeaseCheck {
+    /// Held by this process, as of the moment before the request was sent.
     Held { since: Instant },
-    /// Somebody else's.
+    /// Held by another process.
     Other { holder: Option<String> },
     /// Not known: another write came first.
     TooLate,
@@ -213,22 +214,23 @@ const TOO_LATE_PAUSE: Duration = Duration::from_millis(50);
 impl Keeper {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         loop {
-            match self.look().await {
-                Ok(Look::Held { since }) => {
+            match self.check().await {
+                Ok(LeaseCheck::Held { since }) => {
                     let until = since + self.options.renew_deadline;
                     self.leadership.send_replace(Leadership::Leading { until });
                 }
-                Ok(Look::Other { holder }) => {
+                Ok(LeaseCheck::Other { holder }) => {
                     self.leadership.send_replace(Leadership::Waiting { holder });
                 }
-                // Somebody wrote to the Lease between our look and our write. Who, the next look tells.
-                Ok(Look::TooLate) => {
+                // Another process wrote the Lease between the read and the write. The next check finds out
+                // which.
+                Ok(LeaseCheck::TooLate) => {
                     tokio::time::sleep(TOO_LATE_PAUSE).await;
                     self.close_when_due();
                     continue;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, lease = self.options.name, "the lease could not be renewed");
+                    tracing::warn!(%error, lease = self.options.name, "cannot renew the lease");
                     self.close_when_due();
                 }
             }
@@ -241,11 +243,11 @@ impl Keeper {
         let led = matches!(*self.leadership.borrow(), Leadership::Leading { .. });
         self.leadership.send_replace(Leadership::Released);
         if led && let Err(error) = self.give_back().await {
-            tracing::debug!(%error, "the lease was not given back; it will expire");
+            tracing::debug!(%error, "cannot release the lease; it will expire");
         }
     }
 
-    /// The fence closes by itself at its deadline; say so for those who watch.
+    /// The fence closes at its deadline; publish that.
     fn close_when_due(&self) {
         self.leadership.send_if_modified(|state| match state {
             Leadership::Leading { until } if *until <= Instant::now() => {
@@ -256,8 +258,8 @@ impl Keeper {
         });
     }
 
-    /// Takes the Lease if it is free, ours or expired; else remembers what it looked like.
-    async fn look(&mut self) -> Result<Look, ApiError> {
+    /// Takes the Lease if it is free, already held by this process, or expired; else remembers its state.
+    async fn check(&mut self) -> Result<LeaseCheck, ApiError> {
         let before = Instant::now();
         let Some(lease) = self.fetch().await? else {
             let fresh = self.next(None);
@@ -268,29 +270,29 @@ impl Keeper {
             None => true,
             Some(holder) if *holder == self.options.identity => true,
             Some(holder) if (self.is_gone)(holder) => {
-                tracing::info!(holder, "the holder of the lease has ended without giving it back");
+                tracing::info!(holder, "the lease holder ended without releasing the lease");
                 true
             }
             Some(_) => self.is_expired(&lease, before),
         };
         if !free {
-            return Ok(Look::Other { holder });
+            return Ok(LeaseCheck::Other { holder });
         }
         let renewed = lease.spec.renew_time.as_deref().and_then(|time| time.parse().ok());
         let next = self.next(Some(lease));
         let outcome = Self::outcome(self.replace(&next).await, before);
-        if let (Ok(Look::Held { .. }), Some(renewed)) = (&outcome, renewed) {
-            // The first time counts: what follows are renewals of our own.
+        if let (Ok(LeaseCheck::Held { .. }), Some(renewed)) = (&outcome, renewed) {
+            // Only the first value counts: later ones are renewals by this process.
             let _ = self.last_renewed.set(renewed);
         }
         outcome
     }
 
-    /// A write that came second is no failure: somebody else was faster.
-    fn outcome(written: Result<(), ApiError>, before: Instant) -> Result<Look, ApiError> {
+    /// A conflict is not an error: another process wrote first.
+    fn outcome(written: Result<(), ApiError>, before: Instant) -> Result<LeaseCheck, ApiError> {
         match written {
-            Ok(()) => Ok(Look::Held { since: before }),
-            Err(error) if error.code() == Some(409) => Ok(Look::TooLate),
+            Ok(()) => Ok(LeaseCheck::Held { since: before }),
+            Err(error) if error.code() == Some(409) => Ok(LeaseCheck::TooLate),
             Err(error) => Err(error),
         }
     }
@@ -310,7 +312,7 @@ impl Keeper {
         }
     }
 
-    /// The Lease as we want it next.
+    /// The next state of the Lease.
     fn next(&self, present: Option<Lease>) -> Lease {
         let now = format!("{:.6}", Timestamp::now());
         let mut lease = present.unwrap_or_default();
@@ -336,7 +338,7 @@ impl Keeper {
             return Ok(());
         }
         lease.spec.holder_identity = Some(String::new());
-        // Zero is not valid; one second lets the next holder in at once.
+        // Zero is not valid; with one second the next holder need not wait.
         lease.spec.lease_duration_seconds = Some(1);
         self.replace(&lease).await
     }
@@ -378,8 +380,10 @@ fn leases() -> Resource {
 }
 
 fn body(lease: &Lease) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(lease)
-        .map_err(|_| ApiError::Malformed { what: "the lease".to_owned(), why: "it is no JSON" })
+    serde_json::to_vec(lease).map_err(|_| ApiError::Malformed {
+        what: "the lease".to_owned(),
+        why: "it cannot be written as JSON",
+    })
 }
 
 /// A Lease, with the parts that we do not know kept as they are.

@@ -1,14 +1,31 @@
 //! The only crate that calls the API server.
 //!
-//! - [`Connection`] and [`ClusterClient`]: where a cluster is, who we are there, and requests that change
+//! - [`Connection`] and [`ClusterClient`]: the address of a cluster, the credentials, and requests that change
 //!   nothing: reads, lists, logs, dry runs, [`watch_objects`](ClusterClient::watch_objects).
 //! - [`Catalog`]: which kinds a cluster serves, and the hashes of their schemas.
-//! - [`LiveStore`]: what the cluster holds, always up to date, small.
+//! - [`LiveStore`]: the live objects of a cluster, kept up to date by watches, in little memory.
 //! - [`Gate`]: the only way to write. Requests that change something are private to this crate.
-//! - [`LeaseKeeper`]: who may write.
-//! - [`Witness`]: whom the API server tells who else wrote.
+//! - [`LeaseKeeper`]: leader election.
+//! - [`Witness`]: the admission webhook that records who changes tracked objects.
 //!
-//! It judges nothing: which objects are ours, what differs and what to do about it is decided elsewhere.
+//! This crate decides nothing about apps: which objects belong to an app, what differs and what to do about it is
+//! decided in `plumb-core`.
+//!
+//! # What of the `kube` crate is used
+//!
+//! Only the configuration: kubeconfig files, the service account of a pod, TLS, and credentials with their refresh and
+//! exec plugins (`kube::Config` and `kube::client::ConfigExt`). The rest is written here:
+//!
+//! - `kube::Client` has one HTTP client and no limit. Here watches have their own connections, so that watch data does
+//!   not delay an apply, and the number of requests in flight follows the response time of the server.
+//! - `kube::discovery` sends no entity tags. Here discovery runs again after every change of a CRD, and an unchanged
+//!   answer costs a `304`.
+//! - `kube::runtime` (`watcher`, `reflector`) keeps parsed objects in one store per kind. Here one store holds all
+//!   kinds, compressed, with owners, children and references indexed across them.
+//! - `kube::Api` can write. Here every write passes [`Gate`]. Objects are JSON, because their kinds are not known at
+//!   compile time.
+//!
+//! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 mod backoff;
 mod packed;

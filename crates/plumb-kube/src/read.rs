@@ -11,7 +11,7 @@ use crate::client::{Call, ClusterClient, broken};
 use crate::error::ApiError;
 use crate::transport::AnswerBody;
 
-/// Which objects of a kind.
+/// Selects objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// In one namespace, or in all.
@@ -22,27 +22,27 @@ pub struct Selection {
     pub fields: Option<String>,
 }
 
-/// Which part of a container's log.
+/// Selects a part of a container's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogOptions {
-    /// Needed where a pod has several.
+    /// Container name; needed if the pod has several.
     pub container: Option<String>,
     /// The last lines only.
     pub tail_lines: Option<u32>,
-    /// Of the container that ran before the present one.
+    /// The log of the container instance before the present one.
     pub previous: bool,
-    /// With the time before each line.
+    /// Prefix each line with its time.
     pub timestamps: bool,
-    /// Younger than this many seconds.
+    /// Only lines younger than this many seconds.
     pub since_seconds: Option<u32>,
-    /// No more bytes than this; 4 MiB if it is not said.
+    /// At most this many bytes; 4 MiB if not set.
     pub limit_bytes: Option<u32>,
 }
 
 const PAGE: &str = "200";
 const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// A log is read to be shown: more than this nobody reads.
+/// A log is read to be shown to a user.
 const LOG_LIMIT: u32 = 4 << 20;
 
 impl ClusterClient {
@@ -56,7 +56,7 @@ impl ClusterClient {
         self.get_as(&resource, key.namespace.as_deref(), &key.name).await
     }
 
-    /// One object in the version asked for; `None` if it does not exist.
+    /// One object in this version; `None` if it does not exist.
     pub async fn get_at(
         &self,
         gvk: &GroupVersionKind,
@@ -91,7 +91,7 @@ impl ClusterClient {
         self.list_as(&resource, selection, "application/json").await
     }
 
-    /// Hands over all objects of a kind one by one. No more than a page of them is in memory at a time.
+    /// Calls `take` for each object of a kind. At most one page of objects is in memory at a time.
     pub async fn for_each(
         &self,
         gvk: &GroupVersionKind,
@@ -170,7 +170,7 @@ impl ClusterClient {
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
-    /// The log of one container as it is written, until the container ends.
+    /// Streams the log of one container until the container ends.
     pub async fn follow_logs(
         &self,
         namespace: &str,
@@ -181,10 +181,11 @@ impl ClusterClient {
         Ok(LogStream { body: self.open(&call).await?, pending: Vec::new() })
     }
 
-    /// The events about one object, oldest first. Events are not watched: there are many and nobody asks often.
+    /// The events about one object, oldest first. plumb does not watch events: there are many, and they are
+    /// read seldom.
     pub async fn events_of(&self, uid: &str, namespace: Option<&str>) -> Result<Vec<Manifest>, ApiError> {
         let selection = Selection {
-            // Events about cluster-scoped objects are kept in `default`.
+            // Kubernetes keeps events about cluster-scoped objects in `default`.
             namespace: Some(namespace.unwrap_or("default").to_owned()),
             fields: Some(format!("involvedObject.uid={uid}")),
             labels: None,
@@ -268,10 +269,10 @@ impl Selection {
     }
 }
 
-/// The items of a list carry no kind of their own; the list's kind says it for all.
+/// The items of a list have no `apiVersion` and `kind`; those of the list hold for all.
 fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, ApiError> {
     if let Value::Object(map) = &mut item {
-        // Of metadata alone the server says that it is metadata; whose it is, is what we asked for.
+        // With metadata only, the server sets the kind `PartialObjectMetadata` in place of the object's own.
         if map.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadata") {
             map.remove("apiVersion");
             map.remove("kind");

@@ -1,15 +1,16 @@
-//! Refusals of Secrets without the values that the server quotes in them.
+//! Removes the values of Secrets from refusals.
 //!
-//! The server prints what it does not like: whole values in validation errors, pieces of the request where it
-//! cannot be decoded. Such words end in results, events and logs, so they are taken out where the answer comes in.
+//! The API server quotes what it refuses: whole values in validation errors, parts of the request if it
+//! cannot decode it. Such messages end up in results, events and logs, so they are removed as soon as the
+//! answer arrives.
 
 use plumb_core::object::GroupVersionKind;
 
 use crate::error::{ApiError, Cause, Status};
 
-const UNSAID: &str = "the server's words are not shown, they may quote the Secret's values";
+const HIDDEN: &str = "the API server's message is hidden because it may quote the Secret's values";
 
-/// The answer to a write of an object of this kind, fit to be shown.
+/// The answer to a write of an object of this kind, without Secret values.
 pub(crate) fn without_values<T>(gvk: &GroupVersionKind, answer: Result<T, ApiError>) -> Result<T, ApiError> {
     let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
     answer.map_err(|error| match error {
@@ -29,21 +30,22 @@ fn cleaned(status: Status) -> Status {
         lines.collect::<Vec<_>>().join("\n")
     } else {
         match status.code {
-            // About the object as a whole: it is not there, it changed, there are too many, nobody answers.
+            // About the whole object: it does not exist, it changed, there are too many requests, the server
+            // is unavailable.
             404 | 409 | 429 | 502..=504 => status.message.clone(),
-            // A right that is missing. What admission says may quote anything.
+            // A missing permission. A message of an admission webhook may quote anything.
             401 | 403 if is_about_rights(&status.message) => status.message.clone(),
-            _ if causes.is_empty() => UNSAID.to_owned(),
+            _ if causes.is_empty() => HIDDEN.to_owned(),
             _ => {
-                let told = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
-                told.collect::<Vec<_>>().join(", ")
+                let shown = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+                shown.collect::<Vec<_>>().join(", ")
             }
         }
     };
     Status { message, causes, ..status }
 }
 
-/// `secrets "a" is forbidden: User "b" cannot patch …`; the authorizer's own words, which name no value.
+/// `secrets "a" is forbidden: User "b" cannot patch …`: the authorizer's own message, which has no values.
 fn is_about_rights(message: &str) -> bool {
     let rest = message.split_once(" is forbidden: ").map(|(_, rest)| rest);
     rest.is_some_and(|rest| {
@@ -59,7 +61,7 @@ fn cleaned_cause(cause: Cause) -> Cause {
     });
     // An annotation may hold a copy of the whole Secret.
     let is_open = is_open && !cause.field.starts_with("metadata.annotations");
-    if names_value && !is_open { Cause { message: UNSAID.to_owned(), ..cause } } else { cause }
+    if names_value && !is_open { Cause { message: HIDDEN.to_owned(), ..cause } } else { cause }
 }
 
 #[cfg(test)]

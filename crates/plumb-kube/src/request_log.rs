@@ -1,4 +1,4 @@
-//! Requests as metrics see them: which verb on which resource, and how it ended. No names, no bodies.
+//! Requests for metrics: verb, resource and result. No names, no bodies.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::limit::Sort;
 pub struct RequestRecord<'a> {
     /// `Get`, `List`, `Create`, `Update`, `Patch`, `Delete`, as client-go's metrics call them.
     pub verb: &'static str,
-    /// The resource's plural name; empty for paths that name none, such as discovery.
+    /// The plural name of the resource; empty for paths without one, such as discovery.
     pub resource: &'a str,
-    /// The namespace; empty for requests that name none.
+    /// The namespace; empty for requests without one.
     pub namespace: &'a str,
     /// The answer's code; `None` if there was no answer.
     pub code: Option<u16>,
-    /// Was nothing to be changed?
+    /// True for a dry run.
     pub dry_run: bool,
     /// From the first byte sent to the last one read.
     pub took: Duration,
 }
 
-/// Is told of every request that has ended. It must be quick.
+/// Called for every request that has ended. It must be fast.
 pub type RequestObserver = Arc<dyn Fn(&RequestRecord<'_>) + Send + Sync>;
 
 impl<'a> RequestRecord<'a> {
     pub(crate) fn of(method: &Method, path: &'a str, query: &str, code: Option<u16>, took: Duration) -> Self {
-        let place = Place::of(path);
+        let place = RequestPath::of(path);
         let verb = match (method.as_str(), place.is_named) {
             ("GET", true) => "Get",
             ("GET", false) => "List",
@@ -50,7 +50,7 @@ impl<'a> RequestRecord<'a> {
         }
     }
 
-    /// Which requests are about as much work as this one; `None` for those whose work nobody can guess.
+    /// Requests of the same sort are about the same work. `None` if the work is not known, as for a list.
     pub(crate) fn sort(&self) -> Option<Sort> {
         if self.verb == "List" || self.resource.is_empty() {
             return None;
@@ -63,15 +63,15 @@ impl<'a> RequestRecord<'a> {
     }
 }
 
-/// What a path of the API server is about.
+/// The resource, namespace and name in a URL path of the API server.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Place<'a> {
+struct RequestPath<'a> {
     resource: &'a str,
     namespace: &'a str,
     is_named: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RequestPath<'a> {
     fn of(path: &'a str) -> Self {
         let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
         let rest = match steps.as_slice() {
@@ -83,7 +83,7 @@ impl<'a> Place<'a> {
                 Self { resource, namespace, is_named: !named.is_empty() }
             }
             [resource, named @ ..] => Self { resource, namespace: "", is_named: !named.is_empty() },
-            // Discovery and schemas are read by their address.
+            // Discovery and schema documents.
             [] => Self { is_named: true, ..Self::default() },
         }
     }

@@ -1,8 +1,7 @@
-//! Objects as the columns of their kind's definition, which is what `kubectl get` is answered.
+//! Objects as a table with the printer columns of their kind, as `kubectl get` reads them.
 //!
-//! The server takes the cells out of the objects that it holds in memory and sends nothing else. A thousand
-//! Applications with their status are thirty megabytes, which take the server a second to write; as a table they
-//! are half a megabyte.
+//! The server sends only the cells. A thousand Applications with their status are thirty megabytes, which
+//! take the server a second to write; as a table they are half a megabyte.
 
 use http::Method;
 use plumb_core::object::GroupVersionKind;
@@ -13,7 +12,7 @@ use crate::client::{Call, ClusterClient};
 use crate::error::ApiError;
 use crate::read::Selection;
 
-/// A kind's objects in columns.
+/// The objects of a kind as a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// The names of the columns.
@@ -22,14 +21,14 @@ pub struct Table {
     pub rows: Vec<TableRow>,
 }
 
-/// One object in columns.
+/// One object of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRow {
-    /// Namespace of the object; `None` for one that lives in none.
+    /// Namespace of the object; `None` if it is cluster-scoped.
     pub namespace: Option<String>,
     /// Name of the object.
     pub name: String,
-    /// What its columns hold; null where the object has nothing there.
+    /// One value per column; null where the object has none.
     pub cells: Vec<Value>,
 }
 
@@ -38,7 +37,7 @@ const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const NAME: &str = "Name";
 
 impl Table {
-    /// Where the column of this name is.
+    /// The position of the column of this name.
     pub fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|name| name == column)
     }
@@ -47,12 +46,14 @@ impl Table {
 impl ClusterClient {
     /// All objects of a kind as a table, in one answer.
     ///
-    /// No page size and no `resourceVersion=0`: the server then answers out of its memory once that is up to
-    /// date, so that whoever has just changed an object sees the change. A page size would have it ask its store.
+    /// There is no page size and no `resourceVersion=0`: the server then answers from its watch cache once
+    /// that is up to date, so that a user who has just changed an object sees the change. With a page size it
+    /// would read from etcd.
     pub async fn list_table(&self, gvk: &GroupVersionKind, selection: &Selection) -> Result<Table, ApiError> {
         let resource = self.catalog().find(gvk)?;
         let path = resource.collection_path(selection.namespace.as_deref())?;
-        // Within one namespace the name is all there is to know; a row's metadata is ten times its cells.
+        // Within one namespace the name identifies an object; its metadata would be ten times the size of the
+        // cells.
         let include = if selection.namespace.is_some() { "None" } else { "Metadata" };
         let call = Call::new(Method::GET, path.clone()).accepting(AS_TABLE).query("includeObject", include);
         let answer = self.call(selection.narrow(call)).await?;
@@ -98,7 +99,7 @@ struct Metadata {
 }
 
 impl Wire {
-    /// `None` if it is no table, or if a row does not say whose it is.
+    /// `None` if it is not a table, or if a row does not name its object.
     fn into_table(self, namespace: Option<&str>) -> Option<Table> {
         if self.kind != "Table" {
             return None;

@@ -1,8 +1,9 @@
-//! The way to one API server: TLS, credentials, and two HTTP lanes, one for requests and one for watches.
+//! The HTTP connection to one API server: TLS, credentials, and two lanes, one for requests and one for
+//! watches.
 //!
-//! Watches have a lane of their own so that a burst of watch data never delays an apply behind it. Both lanes
-//! speak HTTP/2 where the server offers it (every API server does): the watches of some sixty kinds are then
-//! streams of one connection, whose pings notice a dead peer.
+//! Watches have their own lane so that a burst of watch data never delays an apply. Both lanes use HTTP/2
+//! where the server offers it (every API server does): the watches of some sixty kinds are then streams of
+//! one connection, whose pings detect a dead peer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,11 +26,11 @@ use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use crate::error::ConnectError;
 
-/// Body of a request: always known in full before it is sent.
+/// Body of a request, complete before it is sent.
 pub type RequestBody = Full<Bytes>;
-/// Body of an answer: watches and logs stream it.
+/// Body of an answer. Watches and logs stream it.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
-/// One HTTP service. Tests put a scripted one in its place.
+/// One HTTP service. Tests replace it with a scripted one.
 pub type Lane = BoxCloneSyncService<Request<RequestBody>, Response<AnswerBody>, BoxError>;
 
 /// The two lanes to one API server.
@@ -37,21 +38,21 @@ pub type Lane = BoxCloneSyncService<Request<RequestBody>, Response<AnswerBody>, 
 pub struct Transport {
     /// Requests with a short answer.
     pub requests: Lane,
-    /// Watches and other answers that do not end.
+    /// Watches and other streaming answers.
     pub watches: Lane,
 }
 
-/// Which HTTP the lanes may speak.
+/// Which HTTP versions the lanes may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/2 where offered: few connections hold every watch, and pings notice a dead peer.
+    /// HTTP/2 where offered: few connections hold every watch, and pings detect a dead peer.
     #[default]
     Http2,
     /// HTTP/1.1 only, one connection per request in flight.
     Http1,
 }
 
-/// A dead peer is noticed within the sum of these two.
+/// A dead peer is detected within the sum of these two.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_ANSWER: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -66,11 +67,11 @@ impl Transport {
     }
 }
 
-/// Watches over as many connections as they need.
+/// Spreads watches over as many connections as they need.
 ///
-/// A server allows only so many streams on one HTTP/2 connection (Go's default is 250), and a watch never ends:
-/// on a cluster with a thousand kinds the 251st would wait for ever. So a connection is full long before that,
-/// and the next watch opens another one.
+/// A server limits the streams of one HTTP/2 connection (Go's default is 250), and a watch does not end: on a
+/// cluster with a thousand kinds the 251st would wait forever. So a connection counts as full long before
+/// that, and the next watch opens another one.
 #[derive(Clone)]
 struct Spread {
     lanes: Arc<Mutex<Vec<Counted>>>,
@@ -82,7 +83,7 @@ const WATCHES_PER_CONNECTION: usize = 100;
 #[derive(Clone)]
 struct Counted {
     lane: Lane,
-    /// Held by each open answer.
+    /// Each open answer holds a clone; the count is the number of open watches.
     open: Arc<()>,
 }
 
@@ -92,7 +93,7 @@ impl Spread {
         Self { lanes, another: Arc::new(another) }
     }
 
-    /// A connection with room, and the mark that takes a place on it.
+    /// A connection with room for one more watch.
     fn pick(&self) -> Option<Counted> {
         let mut lanes = self.lanes.lock();
         let has_room = |counted: &&Counted| Arc::strong_count(&counted.open) <= WATCHES_PER_CONNECTION;
@@ -129,7 +130,7 @@ impl Service<Request<RequestBody>> for Spread {
     }
 }
 
-/// An answer that holds its place on a connection until it is dropped.
+/// An answer that counts as open on its connection until it is dropped.
 struct Placed {
     body: AnswerBody,
     _place: Arc<()>,
@@ -169,14 +170,16 @@ fn lane(config: &kube::Config, protocol: Protocol) -> Result<Lane, ConnectError>
 type HttpsClient = HttpClient<hyper_rustls::HttpsConnector<HttpConnector>, RequestBody>;
 
 fn http_client(config: &kube::Config, protocol: Protocol) -> Result<HttpsClient, ConnectError> {
-    // Two providers in one binary would make rustls panic when it has to choose; the first choice stays.
+    // rustls panics if a binary has two providers and none is installed. A provider that is installed already
+    // stays.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let tls =
         config.rustls_client_config().map_err(|source| ConnectError::Tls { source: Box::new(source) })?;
 
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    // A PATCH is two small writes; without this the second waits for the acknowledgement of the first.
+    // A PATCH is two small writes; with Nagle's algorithm the second would wait for the acknowledgement of
+    // the first.
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(config.connect_timeout.or(Some(CONNECT_TIMEOUT)));
     tcp.set_keepalive(Some(PING_EVERY));

@@ -1,5 +1,4 @@
-//! The witness's ear: a small HTTPS server that the API server asks; what it answers is
-//! [`plumb_core::witness`].
+//! The HTTPS server of the witness, a mutating admission webhook. [`plumb_core::witness`] makes its answers.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,29 +21,29 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
-/// A review holds the old and the new object, and etcd takes 1.5 MiB of each.
+/// A review holds the old and the new object, and etcd accepts 1.5 MiB of each.
 const LARGEST_REVIEW: usize = 8 << 20;
-/// More than an API server opens; whoever comes beyond waits.
+/// More than an API server opens; further connections wait.
 const CONNECTIONS: usize = 64;
-/// Whoever says nothing for so long is not an API server that wants an answer.
+/// An API server finishes the TLS handshake well within this time.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Why there is no witness.
+/// Why the witness cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// The address cannot be listened on.
-    #[error("listen on {address}")]
+    /// plumb cannot listen on the address.
+    #[error("cannot listen on {address}")]
     Listen {
-        /// Which one.
+        /// The address.
         address: SocketAddr,
         /// Why not.
         #[source]
         source: std::io::Error,
     },
-    /// No certificate could be made.
-    #[error("make a certificate for {host}")]
+    /// plumb cannot create a certificate.
+    #[error("cannot create a certificate for {host}")]
     Certificate {
-        /// For whom.
+        /// The host of the certificate.
         host: String,
         /// Why not.
         #[source]
@@ -61,8 +60,8 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Listens on `address` (port 0: a free one) with a certificate of its own for `host`, made for this
-    /// process: nothing is stored, and nobody has to rotate it.
+    /// Listens on `address` (port 0: a free one) with a new self-signed certificate for `host`. It is valid
+    /// for this process only: it is not stored and needs no rotation.
     pub async fn listen(address: SocketAddr, host: &str) -> Result<Self, WitnessError> {
         let certificate = |source: Box<dyn std::error::Error + Send + Sync>| WitnessError::Certificate {
             host: host.to_owned(),
@@ -103,7 +102,7 @@ impl Witness {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Out of file descriptors, say: it passes, and a loop would not help it.
-                    debug!(%error, "the witness could not accept a connection");
+                    debug!(%error, "the witness cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -134,11 +133,11 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
         return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "POST an AdmissionReview"));
     }
     let Ok(body) = Limited::new(request.into_body(), LARGEST_REVIEW).collect().await else {
-        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the review could not be read whole"));
+        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "cannot read the whole review"));
     };
     // What exactly is wrong is not said: the review may hold a Secret.
     let Ok(review) = plumb_core::witness::answer(&body.to_bytes(), Timestamp::now()) else {
-        return Ok(plain(StatusCode::BAD_REQUEST, "this is no AdmissionReview"));
+        return Ok(plain(StatusCode::BAD_REQUEST, "not an AdmissionReview"));
     };
     let mut response = Response::new(Full::from(review.to_string()));
     let json = http::HeaderValue::from_static("application/json");

@@ -1,5 +1,5 @@
-//! The requests that change a cluster, as they go over the wire. Private to the crate: the way in is
-//! [`Gate`](crate::Gate).
+//! The requests that change a cluster. Private to the crate: [`Gate`](crate::Gate) is the public way to
+//! write.
 
 use http::Method;
 use plumb_core::desired::Propagation;
@@ -14,11 +14,11 @@ use crate::redact_refusals::without_values;
 /// How to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplyOptions {
-    /// Who will own the fields.
+    /// The manager that will own the fields.
     pub field_manager: String,
-    /// Take fields over from other managers.
+    /// Take ownership of fields from other managers.
     pub force: bool,
-    /// What to do about fields that the schema does not know.
+    /// How the server treats fields that the schema does not have.
     pub field_validation: FieldValidation,
     /// Such as `status`.
     pub subresource: Option<String>,
@@ -36,13 +36,13 @@ impl Default for ApplyOptions {
     }
 }
 
-/// What to do about fields that the schema does not know, and about duplicate ones.
+/// How the server treats fields that the schema does not have, and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Refuse the request.
     #[default]
     Strict,
-    /// Drop them and say so.
+    /// Drop them and return a warning.
     Warn,
     /// Drop them.
     Ignore,
@@ -58,14 +58,14 @@ impl FieldValidation {
     }
 }
 
-/// What a write made.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
     /// The object as the server has it now.
     pub manifest: Manifest,
     /// The server's warnings.
     pub warnings: Vec<String>,
-    /// Did it not exist before?
+    /// True if the object did not exist before.
     pub created: bool,
 }
 
@@ -78,19 +78,19 @@ pub enum Patch {
     Json(Value),
 }
 
-/// Which object a patch or deletion is about.
+/// The object that a patch or deletion changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Group, version and kind.
     pub gvk: GroupVersionKind,
-    /// Namespace, if the kind has them.
+    /// Namespace, if the kind is namespaced.
     pub namespace: Option<String>,
-    /// Name.
+    /// Name of the object.
     pub name: String,
 }
 
 impl Target {
-    /// The object that a manifest is about; `None` without a name.
+    /// The object that a manifest describes; `None` if it has no name.
     pub fn of(manifest: &Manifest) -> Option<Self> {
         Some(Self {
             gvk: manifest.gvk(),
@@ -103,7 +103,7 @@ impl Target {
 /// How to patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchOptions {
-    /// Who will own the fields.
+    /// The manager that will own the fields.
     pub field_manager: Option<String>,
     /// Such as `status`.
     pub subresource: Option<String>,
@@ -112,26 +112,26 @@ pub struct PatchOptions {
 /// How to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// What becomes of its children.
+    /// How the garbage collector treats the object's children.
     pub propagation: Propagation,
-    /// Only this state of it.
+    /// Delete only if the object has this resource version.
     pub resource_version: Option<String>,
-    /// Seconds that a pod gets to stop; its own setting unless given.
+    /// Seconds that a pod gets to stop; the pod's own setting if not given.
     pub grace_seconds: Option<u32>,
 }
 
-/// What a deletion did.
+/// The result of a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deleted {
-    /// It is gone.
+    /// The object is deleted.
     Gone,
-    /// It will go when its finalizers (or its children, or its pod's containers) are through.
+    /// The object is terminating: its finalizers, its children or its containers still have to finish.
     Going(Box<Manifest>),
-    /// It was gone before, or is another object of the same name.
+    /// The object did not exist any more, or another object has its name now.
     WasAbsent,
 }
 
-/// Does the server carry a request out, or only answer as if?
+/// Whether the server carries a request out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     DryRun,
@@ -170,7 +170,7 @@ impl ClusterClient {
     ) -> Result<Applied, ApiError> {
         let resource = self.find_or_discover(&manifest.gvk()).await?;
         if resource.namespaced && manifest.namespace().is_none() {
-            return Err(malformed(manifest, "objects of this kind live in a namespace and none is given"));
+            return Err(malformed(manifest, "objects of this kind need a namespace and none is given"));
         }
         let path = resource.collection_path(manifest.namespace())?;
         let call = Call::new(Method::POST, path.clone()).query("fieldManager", field_manager);
@@ -178,8 +178,8 @@ impl ClusterClient {
         applied(&path, &without_values(&manifest.gvk(), self.call(call).await)?)
     }
 
-    /// Replaces an object. The state that is replaced is that of the manifest's `resourceVersion`; without one
-    /// whatever is there is replaced.
+    /// Replaces an object: the state of the manifest's `resourceVersion`, or any state if the manifest has
+    /// none.
     pub(crate) async fn send_replace(
         &self,
         manifest: &Manifest,
@@ -220,7 +220,7 @@ impl ClusterClient {
         applied(&path, &without_values(&target.gvk, answer)?)
     }
 
-    /// Deletes the object with this uid and no other of the same name.
+    /// Deletes the object with this uid, not another object of the same name.
     pub(crate) async fn send_delete(
         &self,
         target: &Target,
@@ -248,8 +248,8 @@ impl ClusterClient {
         let answer = match self.call(Call::new(Method::DELETE, path.clone()).body(JSON, body(&wish)?)).await {
             Ok(answer) => answer,
             Err(error) if error.is_not_found() => return Ok(Deleted::WasAbsent),
-            // A uid that does not match says 409: the object that was to go is gone already. A resource
-            // version that does not match says the same, and there the caller must look again.
+            // A uid that does not match answers 409: the object to delete does not exist any more. A resource
+            // version that does not match answers the same, and then the caller has to read the object again.
             Err(error) if error.is_conflict() && options.resource_version.is_none() => {
                 return self.look_after_conflict(&resource, target, uid, error).await;
             }
@@ -278,7 +278,7 @@ impl ClusterClient {
         }
     }
 
-    /// A kind that came with a CRD a moment ago may not be in the catalog yet.
+    /// The kind of a CRD that was just created may not be in the catalog yet.
     async fn find_or_discover(&self, gvk: &GroupVersionKind) -> Result<Resource, ApiError> {
         match self.catalog().resource(gvk) {
             Some(resource) => Ok(resource),
@@ -310,6 +310,8 @@ fn malformed(manifest: &Manifest, why: &'static str) -> ApiError {
 }
 
 fn body(value: &Value) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(value)
-        .map_err(|_| ApiError::Malformed { what: "the object".to_owned(), why: "it is no JSON" })
+    serde_json::to_vec(value).map_err(|_| ApiError::Malformed {
+        what: "the object".to_owned(),
+        why: "it cannot be written as JSON",
+    })
 }

@@ -12,7 +12,7 @@ use crate::error::ApiError;
 pub struct Catalog {
     /// By group and kind.
     pub kinds: BTreeMap<GroupKind, ServedKind>,
-    /// Group versions whose server did not answer; what was known of them before is still in `kinds`.
+    /// Group versions whose (aggregated) API server did not answer. `kinds` keeps what it last answered.
     pub stale: BTreeSet<String>,
     /// The hash of each group version's schema document, by `apps/v1` or `v1`.
     pub schemas: BTreeMap<String, String>,
@@ -20,7 +20,7 @@ pub struct Catalog {
     pub server: ServerVersion,
 }
 
-/// What `/version` says.
+/// The answer of `/version`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerVersion {
     /// Such as `1`.
@@ -31,14 +31,14 @@ pub struct ServerVersion {
     pub git_version: String,
 }
 
-/// One kind.
+/// A kind that the cluster serves, in all its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedKind {
-    /// Name of its objects in paths, such as `deployments`.
+    /// Plural name in URL paths, such as `deployments`.
     pub plural: String,
-    /// Do its objects live in namespaces?
+    /// True if its objects are namespaced.
     pub namespaced: bool,
-    /// In the server's order of preference, never empty.
+    /// The versions in the server's order of preference, never empty.
     pub versions: Vec<ServedVersion>,
 }
 
@@ -47,15 +47,15 @@ pub struct ServedKind {
 pub struct ServedVersion {
     /// Such as `v1`.
     pub version: String,
-    /// Name of its objects in paths.
+    /// Plural name in URL paths.
     pub plural: String,
-    /// What can be done with it.
+    /// The verbs that the server allows.
     pub verbs: Verbs,
-    /// Such as `status` and `scale`.
+    /// Subresources such as `status` and `scale`.
     pub subresources: BTreeSet<String>,
 }
 
-/// What can be done with a kind.
+/// The verbs that a server allows for a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent verb")]
 pub struct Verbs {
@@ -94,12 +94,12 @@ impl ServedKind {
 }
 
 impl Catalog {
-    /// One kind.
+    /// The kind of this group and name, if it is served.
     pub fn kind(&self, kind: &GroupKind) -> Option<&ServedKind> {
         self.kinds.get(kind)
     }
 
-    /// Do the objects of this kind live in namespaces? `None` for a kind that is not served.
+    /// True if the objects of this kind are namespaced; `None` if the kind is not served.
     pub fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
         self.kinds.get(kind).map(|served| served.namespaced)
     }
@@ -124,7 +124,7 @@ impl Catalog {
         Some(resource(kind, served, served.watchable()?))
     }
 
-    /// Adds a kind that is said to be served, unless it is known already.
+    /// Adds a kind without discovery, unless it is in the catalog.
     pub(crate) fn assume(&mut self, resource: &Resource) {
         let verbs = Verbs {
             get: true,
@@ -176,8 +176,9 @@ impl Catalog {
         text.split(['-', '+']).next().unwrap_or(text).to_owned()
     }
 
-    /// This catalog, with what `previous` knew about group versions that gave no answer. An API server that
-    /// is down for a moment must not look as if its kinds, and so all their objects, were gone.
+    /// This catalog, with the kinds of `previous` for group versions that did not answer. An aggregated API
+    /// server that is down for a moment must not look as if its kinds, and with them all their objects, were
+    /// deleted.
     #[must_use]
     pub fn with_stale_from(mut self, previous: &Self) -> Self {
         for (kind, served) in &previous.kinds {

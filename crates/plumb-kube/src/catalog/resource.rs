@@ -4,14 +4,14 @@ use plumb_core::object::GroupVersionKind;
 
 use crate::error::ApiError;
 
-/// A kind in one version with what its paths need.
+/// A kind in one version, with what its URL paths need.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// Group, version and kind.
     pub gvk: GroupVersionKind,
-    /// Name of its objects in paths.
+    /// Plural name in URL paths.
     pub plural: String,
-    /// Do its objects live in namespaces?
+    /// True if its objects are namespaced.
     pub namespaced: bool,
 }
 
@@ -21,7 +21,7 @@ impl Resource {
         self.gvk.api_version()
     }
 
-    /// The path of this kind's objects, in one namespace or in all.
+    /// The URL path of this kind's objects, in one namespace or in all.
     pub(crate) fn collection_path(&self, namespace: Option<&str>) -> Result<String, ApiError> {
         let mut path = if self.gvk.group.is_empty() {
             format!("/api/{}", segment(&self.gvk.version)?)
@@ -37,7 +37,7 @@ impl Resource {
         Ok(path)
     }
 
-    /// The path of one object, or of one of its subresources.
+    /// The URL path of one object, or of one of its subresources.
     pub(crate) fn object_path(
         &self,
         namespace: Option<&str>,
@@ -47,7 +47,7 @@ impl Resource {
         if self.namespaced && namespace.is_none() {
             return Err(ApiError::Malformed {
                 what: format!("{} {name}", self.gvk.kind),
-                why: "objects of this kind live in a namespace and none is given",
+                why: "objects of this kind need a namespace and none is given",
             });
         }
         let mut path = self.collection_path(namespace)?;
@@ -61,16 +61,20 @@ impl Resource {
     }
 }
 
-/// One step of a path. Names come from Git and may hold anything: a `..` or a `/` must never lead to another
-/// object than the one that was judged.
+/// One segment of a URL path. Names come from Git and may contain anything: a `..` or a `/` must never lead
+/// to another object than the one that was checked.
 fn segment(text: &str) -> Result<String, ApiError> {
     if text.is_empty() || text == "." || text == ".." {
-        return Err(ApiError::Malformed { what: format!("the name `{text}`"), why: "it is no name" });
+        return Err(ApiError::Malformed {
+            what: format!("the name `{text}`"),
+            why: "it is not a valid name",
+        });
     }
     Ok(percent_encode(text))
 }
 
-/// Encodes all but the characters that RFC 3986 calls unreserved, and `:`, which RBAC names are full of.
+/// Encodes all characters except those that RFC 3986 calls unreserved, and `:`, which is common in RBAC
+/// names.
 pub(crate) fn percent_encode(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(text.len());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// The last answers with their entity tags: an unchanged cluster answers `304` without a body.
+/// The last answers with their entity tags. If nothing changed, the server answers `304` without a body.
 #[derive(Default)]
 pub(crate) struct DiscoveryCache {
     answers: Mutex<BTreeMap<&'static str, Tagged>>,

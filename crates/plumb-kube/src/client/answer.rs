@@ -12,7 +12,7 @@ use tower::BoxError;
 use crate::error::{ApiError, Status};
 use crate::transport::AnswerBody;
 
-/// One answer, whole.
+/// One complete answer.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
@@ -44,7 +44,7 @@ pub(super) async fn collect(mut body: AnswerBody, limit: usize) -> Result<Bytes,
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
             if whole.len() + data.len() > limit {
-                return Err("the answer is larger than any that was asked for".into());
+                return Err("the answer is too large".into());
             }
             whole.extend_from_slice(&data);
         }
@@ -57,7 +57,7 @@ pub(crate) fn broken(request: &str, source: BoxError) -> ApiError {
     ApiError::Unreachable { request: request.to_owned(), source }
 }
 
-/// The texts of `Warning` headers: `299 - "text"`, several to a header if the server likes.
+/// The texts of `Warning` headers. One header may hold several: `299 - "text", 299 - "text"`.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let mut texts = Vec::new();
     for value in headers.get_all(http::header::WARNING) {

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::catalog::percent_encode;
 
-/// Longer than the longest admission chain that the API server itself would wait for.
+/// Longer than the API server itself waits for its slowest admission chain.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One request before it is sent.
@@ -18,7 +18,7 @@ pub(crate) struct Call {
     pub(super) body: Bytes,
     pub(super) headers: HeaderMap,
     pub(super) timeout: Duration,
-    /// A lease renewal waits for nobody.
+    /// An urgent request, such as a lease renewal, takes no slot of the limiter.
     pub(super) urgent: bool,
 }
 

@@ -1,7 +1,5 @@
-//! One cluster's client: how a request is sent, limited, retried and its answer judged.
-//!
-//! What changes the cluster is not here but behind [`Gate`](crate::Gate); the functions that send writes are
-//! private to the crate.
+//! Sends requests to one cluster. Functions that send writes are private to the crate: [`Gate`](crate::Gate)
+//! is the public way to write.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -23,14 +21,14 @@ use crate::limit::{Limiter, Outcome};
 use crate::request_log::{RequestObserver, RequestRecord};
 use crate::transport::{AnswerBody, Transport};
 
-/// How often a request that the server did not look at is sent again.
+/// How often a throttled request (429) is sent.
 const THROTTLED_ATTEMPTS: u32 = 6;
-/// The server's own answer to "how long" is capped, so that nobody can stop us for a day.
+/// Upper limit for `Retry-After`, so that a wrong header cannot stop plumb for a day.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// No single answer is larger; a page of a list is far below it.
+/// Upper limit for one answer; a page of a list is far smaller.
 const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
 
-/// A cluster that can be asked. Cheap to clone; all clones share connections, limit and catalog.
+/// The client of one cluster. Cheap to clone; all clones share connections, limit and catalog.
 #[derive(Clone)]
 pub struct ClusterClient {
     shared: Arc<Shared>,
@@ -44,14 +42,14 @@ struct Shared {
     catalog: watch::Sender<Arc<Catalog>>,
     discovery: DiscoveryCache,
     observer: OnceLock<RequestObserver>,
-    /// The server answers again: whoever waits to try once more need not wait longer.
+    /// Notified when the server answers again, so that watches in backoff retry at once.
     came_back: Notify,
 }
 
-/// Whose permissions a request uses in place of ours.
+/// The user whose permissions a request uses instead of plumb's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impersonation {
-    /// Such as `system:serviceaccount:argocd:deployer`.
+    /// User name, such as `system:serviceaccount:argocd:deployer`.
     pub user: String,
     /// Groups of that user.
     pub groups: Vec<String>,
@@ -87,34 +85,35 @@ impl ClusterClient {
         &self.shared.server
     }
 
-    /// Tells somebody of every request from now on, whichever clone sends it. The first observer stays.
+    /// Calls `observer` for every request from now on, whichever clone sends it. Only the first observer is
+    /// kept.
     pub fn observe_requests(&self, observer: RequestObserver) {
         let _ = self.shared.observer.set(observer);
     }
 
-    /// The same client with somebody else's permissions.
+    /// The same client with the permissions of another user.
     #[must_use]
     pub fn impersonating(&self, impersonation: Impersonation) -> Self {
         Self { shared: Arc::clone(&self.shared), impersonation: Some(Arc::new(impersonation)) }
     }
 
-    /// What the cluster serves, as of the last [`discover`](Self::discover).
+    /// The kinds that the cluster served at the last [`discover`](Self::discover).
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.shared.catalog.borrow())
     }
 
-    /// Tells when the catalog changes: kinds that come and go, schemas that change.
+    /// Changes whenever the catalog does: a kind appears or disappears, a schema changes.
     pub fn catalog_changes(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.catalog.subscribe()
     }
 
-    /// How many requests may be in flight at present.
+    /// How many requests may be in flight now.
     pub fn concurrency(&self) -> usize {
         self.shared.limiter.limit()
     }
 
-    /// Takes the word of the caller that these kinds are served, in place of asking the server: for a command that
-    /// makes one request and knows which. A kind that is not served after all answers `404`.
+    /// Adds these kinds to the catalog without discovery, for a command that makes one request and knows
+    /// which. A request for a kind that is not served answers `404`.
     pub fn assume_kinds(&self, kinds: &[Resource]) {
         self.publish_catalog(|present| {
             let mut catalog = present.clone();
@@ -125,12 +124,12 @@ impl ClusterClient {
         });
     }
 
-    /// Tells the watches that wait before they try again that now is the time.
+    /// Makes watches that wait in backoff retry now.
     pub fn retry_watches(&self) {
         self.shared.came_back.notify_waiters();
     }
 
-    /// Waits before something is tried again, or until the server is known to answer.
+    /// Waits in backoff, or until [`retry_watches`](Self::retry_watches) is called.
     pub(crate) async fn rest(&self, wait: Duration) {
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -154,8 +153,8 @@ impl ClusterClient {
         &self.shared.discovery
     }
 
-    /// Sends a request and reads its answer. A request that the server turned away unseen (429) is sent again
-    /// when the server said so; anything else is the caller's to decide.
+    /// Sends a request and reads its answer. A throttled request (429) is sent again after the time that the
+    /// server names; other errors are returned.
     pub(crate) async fn call(&self, call: Call) -> Result<Answer, ApiError> {
         let mut attempt = 0;
         loop {
@@ -163,7 +162,7 @@ impl ClusterClient {
             let (result, wait) = self.attempt(&call).await;
             match (result, wait) {
                 (Err(error), Some(wait)) if attempt < THROTTLED_ATTEMPTS => {
-                    tracing::debug!(%error, ?wait, "the API server asks us to slow down");
+                    tracing::debug!(%error, ?wait, "the API server throttles requests");
                     tokio::time::sleep(wait + jitter(wait / 4)).await;
                 }
                 (result, _) => return result,
@@ -171,7 +170,7 @@ impl ClusterClient {
         }
     }
 
-    /// One attempt, and how long to wait before another one is worth it.
+    /// One attempt, and how long to wait before the next one if the server throttled it.
     async fn attempt(&self, call: &Call) -> (Result<Answer, ApiError>, Option<Duration>) {
         let slot = if call.urgent { None } else { Some(self.shared.limiter.slot().await) };
         let started = Instant::now();
@@ -225,7 +224,7 @@ impl ClusterClient {
         Err(refused(call.name(), parts.status.as_u16(), &parts.headers, &body))
     }
 
-    /// Opens an answer that does not end: a watch, or the log of a running container. It takes no slot.
+    /// Opens a streaming answer: a watch, or the log of a running container. It takes no slot of the limiter.
     pub(crate) async fn open(&self, call: &Call) -> Result<AnswerBody, ApiError> {
         const REFUSAL_LIMIT: usize = 1024 * 1024;
         let request = self.request(call)?;
@@ -249,12 +248,13 @@ impl ClusterClient {
             .method(call.method.clone())
             .uri(call.uri())
             .body(Full::new(call.body.clone()))
-            .map_err(|_| malformed("its path is not one"))?;
+            .map_err(|_| malformed("its path is not a valid URI"))?;
         *request.headers_mut() = call.headers.clone();
         request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         if let Some(impersonation) = &self.impersonation {
             let value = |text: &str| {
-                HeaderValue::from_str(text).map_err(|_| malformed("the name to impersonate is not one"))
+                HeaderValue::from_str(text)
+                    .map_err(|_| malformed("the user or group to impersonate is not a valid header"))
             };
             let headers = request.headers_mut();
             headers.insert(HeaderName::from_static("impersonate-user"), value(&impersonation.user)?);

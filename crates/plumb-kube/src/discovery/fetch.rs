@@ -1,4 +1,4 @@
-//! Asking the server what it serves, and noticing when the answer is still the same.
+//! Fetches the discovery documents. Entity tags save the body of an unchanged one.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ const ACCEPT_AGGREGATED: &str = "application/json;v=v2;g=apidiscovery.k8s.io;as=
      application/json;v=v2beta1;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList,application/json";
 
 impl ClusterClient {
-    /// Reads all that the cluster serves, and makes it the client's catalog. The catalog that was there
-    /// stays if the cluster did not change.
+    /// Reads all kinds that the cluster serves and makes them the client's catalog. If nothing changed, the
+    /// present catalog stays.
     pub async fn discover(&self) -> Result<Arc<Catalog>, ApiError> {
         let (server, core, groups, schemas) = futures::try_join!(
             self.version(),
@@ -39,7 +39,7 @@ impl ClusterClient {
         Ok(self.publish_catalog(|previous| catalog.with_stale_from(previous)))
     }
 
-    /// Asks the server for its version, to learn whether it answers and knows us.
+    /// Requests the server's version, to find out whether it answers and accepts the credentials.
     pub async fn probe(&self) -> Result<(), ApiError> {
         self.version().await.map(drop)
     }
@@ -55,9 +55,9 @@ impl ClusterClient {
                     let list: ResourceList = parse(&path, &answer.body, "APIResourceList")?;
                     list.add_to(catalog, &group, &version);
                 }
-                // One aggregated server that is down must not hide all the others.
+                // One aggregated API server that is down must not hide the others.
                 Err(error) if error.is_unavailable() || error.is_not_found() => {
-                    tracing::warn!(%error, "a group of kinds cannot be discovered");
+                    tracing::warn!(%error, "cannot discover a group version");
                     catalog.stale.insert(api_version(&group, &version));
                 }
                 Err(error) => return Err(error),
@@ -66,7 +66,7 @@ impl ClusterClient {
         Ok(())
     }
 
-    /// What the server says about itself.
+    /// The server's version.
     pub async fn version(&self) -> Result<ServerVersion, ApiError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
@@ -76,7 +76,7 @@ impl ClusterClient {
             git_version: String,
         }
         let answer = self.call(Call::new(Method::GET, "/version".to_owned())).await?;
-        let wire: Wire = parse("/version", &answer.body, "the server's version")?;
+        let wire: Wire = parse("/version", &answer.body, "a server version")?;
         Ok(ServerVersion { major: wire.major, minor: wire.minor, git_version: wire.git_version })
     }
 

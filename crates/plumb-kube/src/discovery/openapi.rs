@@ -1,7 +1,7 @@
 //! The `OpenAPI` v3 documents: one per group version, named by hash, fetched when first needed.
 //!
-//! A CRD that gains a default changes what its objects mean without giving them a new resource version; its
-//! group version's hash changes, so whoever keeps something derived from a schema keeps the hash with it.
+//! A CRD that gains a default changes what its objects mean without giving them a new resource version. The
+//! hash of its group version changes, so data derived from a schema is cached together with the hash.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::error::ApiError;
 /// One group version's schemas, as the server prints them.
 #[derive(Clone, Debug)]
 pub struct SchemaDocument {
-    /// The document is the same as long as this is.
+    /// Hash of the document.
     pub hash: String,
-    /// JSON. It is large (a megabyte for `apps/v1`): take out what is needed and drop it.
+    /// The document as JSON. It is large (a megabyte for `apps/v1`): callers keep only what they need.
     pub json: Bytes,
 }
 
@@ -58,13 +58,13 @@ pub(super) async fn fetch_index(client: &ClusterClient) -> Result<BTreeMap<Strin
 
 impl ClusterClient {
     /// The schemas of one group version (`apps/v1`, `v1`); `None` if the server publishes none. The answer is
-    /// not kept: the caller keeps what it takes out of it, by hash (see [`Catalog::schemas`](crate::Catalog)).
+    /// not cached: callers cache what they need, by hash (see [`Catalog::schemas`](crate::Catalog)).
     pub async fn fetch_schema(&self, api_version: &str) -> Result<Option<SchemaDocument>, ApiError> {
         let catalog = self.catalog();
         let Some(hash) = catalog.schemas.get(api_version) else { return Ok(None) };
         let group = if api_version.contains('/') { "apis" } else { "api" };
-        // Without `hash=` the server answers with the document of this moment instead of a redirect, and its
-        // entity tag is the hash.
+        // Without `hash=` the server answers with the present document instead of a redirect, and its entity
+        // tag is the hash.
         let path = format!("/openapi/v3/{group}/{api_version}");
         match self.call(Call::new(Method::GET, path)).await {
             Ok(answer) => {

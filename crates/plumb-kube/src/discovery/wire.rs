@@ -1,4 +1,4 @@
-//! The answers of the discovery endpoints, old and new, turned into kinds.
+//! Reads the answers of the discovery endpoints, aggregated and older ones.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct VersionDiscovery {
 #[serde(rename_all = "camelCase")]
 struct ResourceDiscovery {
     resource: String,
-    /// Missing where the server does not know its own answer's kind, as some aggregated servers do not.
+    /// Some aggregated API servers leave it out.
     response_kind: Option<ResponseKind>,
     #[serde(default)]
     scope: String,

@@ -1,4 +1,4 @@
-//! What the API server answered when it did not do what was asked, and whether asking again can help.
+//! Failed requests: what the API server answered, and whether the same request can succeed later.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// A request that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The server refused, with a `Status` object (or what could be made of its answer).
+    /// The server refused, with a `Status` object or another body.
     #[error("{request}: {status}")]
     Refused {
         /// Method and path of the request.
@@ -16,8 +16,8 @@ pub enum ApiError {
         /// The server's answer.
         status: Box<Status>,
     },
-    /// The request did not reach the server, or its answer did not reach us.
-    #[error("{request}: the API server could not be reached")]
+    /// The request did not reach the server, or its answer did not arrive.
+    #[error("{request}: cannot reach the API server")]
     Unreachable {
         /// Method and path of the request.
         request: String,
@@ -26,32 +26,32 @@ pub enum ApiError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// No answer in time.
-    #[error("{request}: no answer within {} s", after.as_secs())]
+    #[error("{request}: the API server did not answer within {} s", after.as_secs())]
     TimedOut {
         /// Method and path of the request.
         request: String,
-        /// How long we waited.
+        /// How long plumb waited.
         after: Duration,
     },
-    /// The answer is not what this request should give.
-    #[error("{request}: the answer is not what was asked for ({expected})")]
+    /// The answer has another form than this request should get.
+    #[error("{request}: cannot read the answer as {expected}")]
     Unreadable {
         /// Method and path of the request.
         request: String,
         /// What was expected.
         expected: &'static str,
-        /// Why it could not be read, if a parser said so.
+        /// The parser's error, if there was one.
         #[source]
         source: Option<serde_json::Error>,
     },
-    /// The cluster serves no such kind.
-    #[error("the cluster serves no kind {kind}")]
+    /// The cluster does not serve the kind.
+    #[error("the cluster does not serve the kind {kind}")]
     UnknownKind {
-        /// The kind asked for.
+        /// The kind that was requested.
         kind: String,
     },
-    /// The request cannot be put into words: a name with a line break, an object without a name.
-    #[error("{what} cannot be sent: {why}")]
+    /// The request cannot be written: a name with a line break, an object without a name.
+    #[error("cannot send {what}: {why}")]
     Malformed {
         /// What was to be sent.
         what: String,
@@ -60,16 +60,16 @@ pub enum ApiError {
     },
 }
 
-/// Whether asking again can help.
+/// Whether the same request can succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// The same request will be refused again for ever.
+    /// The same request will always be refused.
     Never,
-    /// The trouble is likely to pass: ask again with backoff.
+    /// The cause is likely to pass: retry with backoff.
     Soon,
-    /// The server said when.
+    /// The server named the time to wait.
     After(Duration),
-    /// Not before the object, the cluster's kinds or our permissions changed.
+    /// Not before the object, the cluster's kinds or plumb's permissions change.
     WhenChanged,
 }
 
@@ -80,11 +80,11 @@ pub struct Status {
     pub code: u16,
     /// The machine-readable reason.
     pub reason: Reason,
-    /// The server's words.
+    /// The server's message.
     pub message: String,
-    /// One entry per field or conflict that the server complained about.
+    /// One entry per field or conflict that the server reports.
     pub causes: Vec<Cause>,
-    /// How long the server asks us to wait.
+    /// How long the server asks the client to wait.
     pub retry_after: Option<Duration>,
 }
 
@@ -94,7 +94,7 @@ pub struct Cause {
     /// Such as `FieldValueInvalid` or `FieldManagerConflict`.
     #[serde(default, rename = "reason")]
     pub kind: String,
-    /// The server's words.
+    /// The server's message.
     #[serde(default)]
     pub message: String,
     /// Path of the field, as the server prints it.
@@ -165,7 +165,7 @@ impl Reason {
         }
     }
 
-    /// Proxies and load balancers answer without a `Status`; only the code tells.
+    /// Proxies and load balancers answer without a `Status`; only the code is known.
     fn of_code(code: u16) -> Self {
         match code {
             400 => Self::BadRequest,
@@ -199,7 +199,7 @@ impl fmt::Display for Status {
 }
 
 impl Status {
-    /// Reads a refused request's body. Anything can be in it; a body that is no `Status` becomes the message.
+    /// Reads the body of a refusal. A body that is not a `Status` becomes the message.
     pub(crate) fn from_answer(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
         #[derive(Default, Deserialize)]
         struct Wire {
@@ -276,27 +276,27 @@ impl ApiError {
         self.status().map(|status| &status.reason)
     }
 
-    /// Does the object not exist?
+    /// True if the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// Another write came first, or another manager owns a field.
+    /// True if another write came first, or another manager owns a field.
     pub fn is_conflict(&self) -> bool {
         self.reason() == Some(&Reason::Conflict)
     }
 
-    /// The resource version is too old for a watch or a list to go on from.
+    /// True if the resource version is too old for a watch or a list to continue from.
     pub fn is_expired(&self) -> bool {
         self.code() == Some(410)
     }
 
-    /// May we not do this?
+    /// True if plumb lacks the permission, or its credentials are not accepted.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.code(), Some(401 | 403))
     }
 
-    /// Is the API server, or the way to it, at fault rather than the request?
+    /// True if the API server or the network failed, not the request.
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => true,
@@ -305,7 +305,7 @@ impl ApiError {
         }
     }
 
-    /// Whether asking again can help.
+    /// Whether the same request can succeed later.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Refused { status, .. } => status.retry(),
@@ -315,7 +315,7 @@ impl ApiError {
         }
     }
 
-    /// A word for metrics.
+    /// Short name of the kind of failure, for metrics.
     pub fn category(&self) -> &'static str {
         match self {
             Self::Refused { status, .. } => match status.code {
@@ -337,17 +337,17 @@ impl ApiError {
     }
 }
 
-/// How Kubernetes answers an apply with a field that the schema does not have: as an internal error, code 500,
-/// whatever `fieldValidation` says. Only the text tells it from a webhook that is down for a moment.
+/// Kubernetes answers an apply with a field that the schema does not have as an internal error, code 500,
+/// whatever `fieldValidation` is. Only the text distinguishes it from a webhook that is down for a moment.
 const TYPED_PATCH: &str = "failed to create typed patch object";
 
 impl Status {
-    /// Does the object not fit the schema of its kind?
+    /// True if the object does not match the schema of its kind.
     pub fn is_schema_violation(&self) -> bool {
         self.code == 500 && self.message.starts_with(TYPED_PATCH)
     }
 
-    /// Whether asking again can help.
+    /// Whether the same request can succeed later.
     pub fn retry(&self) -> Retry {
         if let Some(after) = self.retry_after {
             return Retry::After(after);
@@ -356,7 +356,7 @@ impl Status {
             return Retry::Never;
         }
         match self.code {
-            // A namespace that is going away answers 403 to creations; a webhook that is down answers 500.
+            // A terminating namespace answers 403 to creations; a webhook that is down answers 500.
             409 | 410 | 429 | 500..=599 => Retry::Soon,
             401 | 403 | 404 | 405 => Retry::WhenChanged,
             _ => Retry::Never,

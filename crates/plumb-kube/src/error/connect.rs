@@ -1,10 +1,10 @@
 //! Why a connection to a cluster cannot be set up.
 
-/// Why no way to the cluster could be set up. None of these is about the network: nothing was sent yet.
+/// Why a connection to a cluster cannot be set up. No variant is about the network: nothing was sent yet.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be used.
-    #[error("read kubeconfig {path}")]
+    #[error("cannot read kubeconfig {path}")]
     Kubeconfig {
         /// Which file.
         path: String,
@@ -12,15 +12,15 @@ pub enum ConnectError {
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
-    /// No service account is mounted: this is no pod.
-    #[error("find the service account of this pod")]
+    /// No service account is mounted: this process does not run in a pod.
+    #[error("cannot find the service account of this pod")]
     InCluster {
         /// Why.
         #[source]
         source: Box<kube::config::InClusterError>,
     },
-    /// The cluster Secret's `server` is no URL.
-    #[error("the cluster's address `{server}` is not a URL")]
+    /// The cluster Secret's `server` is not a URL.
+    #[error("the cluster address `{server}` is not a URL")]
     Server {
         /// The text.
         server: String,
@@ -28,8 +28,8 @@ pub enum ConnectError {
         #[source]
         source: http::uri::InvalidUri,
     },
-    /// The cluster Secret's `config` is not the JSON that it should be.
-    #[error("the `config` of cluster {server} is not the JSON that a cluster Secret holds")]
+    /// The cluster Secret's `config` is not valid JSON, or not that of a cluster Secret.
+    #[error("cannot read the `config` of cluster {server} as the JSON of a cluster Secret")]
     ClusterSecret {
         /// The cluster's address.
         server: String,
@@ -37,25 +37,25 @@ pub enum ConnectError {
         #[source]
         source: serde_json::Error,
     },
-    /// The cluster Secret asks for something that is switched off or not supported.
-    #[error("cluster {server} asks for `{what}`, which is {why}")]
+    /// The cluster Secret uses a field that is switched off or not supported.
+    #[error("cluster {server} uses `{what}`, which is {why}")]
     NotAllowed {
         /// The cluster's address.
         server: String,
         /// The field of the cluster Secret.
         what: &'static str,
-        /// Why it is not done.
+        /// Why it is not allowed.
         why: &'static str,
     },
     /// Certificates or keys cannot be used.
-    #[error("set up TLS to the cluster")]
+    #[error("cannot set up TLS to the cluster")]
     Tls {
         /// Why.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The name to check the server's certificate against is no name.
-    #[error("`{name}` is no name that a server certificate can have")]
+    /// The name to check the server's certificate against is not a valid server name.
+    #[error("`{name}` is not a valid server name for TLS")]
     ServerName {
         /// The text.
         name: String,
@@ -64,7 +64,7 @@ pub enum ConnectError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Token, password or plugin cannot be used.
-    #[error("set up the credentials for the cluster")]
+    #[error("cannot set up the credentials for the cluster")]
     Credentials {
         /// Why.
         #[source]

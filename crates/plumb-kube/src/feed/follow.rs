@@ -1,9 +1,9 @@
-//! One kind followed for ever.
+//! Lists and watches one kind until the task ends.
 //!
-//! The first list is a stream where the server offers it (`sendInitialEvents`), pages where not. After it a
-//! watch goes on from the last position; a broken connection resumes there without listing again. Only when
-//! the server says that the position is too old (410) does a new list start. What was there before and is not
-//! in the new list is gone, but only once the list is complete: a list that breaks off says nothing.
+//! The first list is streamed where the server offers it (`sendInitialEvents`), else read in pages. Then a
+//! watch continues from the last position; after a broken connection it resumes there without a new list. A
+//! new list starts only when the server answers that the position is too old (410). An object that is not in
+//! the new list was deleted, but only once the list is complete: an incomplete list proves nothing.
 
 use std::time::Duration;
 
@@ -21,35 +21,35 @@ use crate::client::{Call, ClusterClient, broken};
 use crate::error::{ApiError, Status};
 use crate::read::Selection;
 
-/// What is followed.
+/// The objects to follow.
 #[derive(Clone, Debug)]
 pub(crate) struct FeedSource {
     pub(crate) resource: Resource,
     pub(crate) selection: Selection,
 }
 
-/// What the follower tells.
+/// What `follow` passes to its sink.
 pub(crate) enum FeedEvent<'a> {
-    /// A connection stands.
+    /// A watch connection is open.
     Opened,
-    /// A list begins: all objects will be seen, then `ListEnds` comes; or the list begins again.
+    /// A list begins. Every object of it follows as `Seen`, then `ListEnds`; or the list begins again.
     ListBegins,
-    /// An object as it is.
+    /// The present state of an object.
     Seen { raw: &'a str, head: &'a Head<'a> },
-    /// An object as it was when it was deleted.
+    /// The last state of an object that was deleted.
     Gone { head: &'a Head<'a> },
-    /// Everything up to here was told.
+    /// All changes up to this resource version were passed on.
     Position(&'a str),
-    /// The list is complete as of this position. Whatever was not seen and is not newer is gone.
+    /// The list is complete as of this position. An object that was not in it and is not newer was deleted.
     ListEnds(&'a str),
-    /// Something failed and will be tried again.
+    /// A request failed and will be retried.
     Trouble(&'a ApiError),
 }
 
-/// The server closes a watch after its own time; a long one makes an idle engine quiet.
+/// The server closes a watch after this time. A long one keeps an idle engine quiet.
 const WATCH_SECONDS: u64 = 3000;
 const WATCH_SPREAD: Duration = Duration::from_mins(10);
-/// Bookmarks come about once a minute; a watch that is silent for this long is dead.
+/// The server sends a bookmark about once a minute; a watch without any data for this long is dead.
 const SILENCE: Duration = Duration::from_mins(10);
 /// A streamed list that stalls for this long falls back to pages.
 const LIST_SILENCE: Duration = Duration::from_mins(1);
@@ -57,28 +57,28 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const PAGE: &str = "500";
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(30);
-/// A watch that lasted this long was a good one.
+/// A watch that lasted this long resets the backoff.
 const GOOD_WATCH: Duration = Duration::from_secs(5);
-/// The first release that knows `sendInitialEvents`, if only to refuse it; older ones ignore it and would
-/// never say that the list is complete.
+/// The first release that has `sendInitialEvents`, or refuses it. Older ones ignore it and never mark the end
+/// of the list.
 const STREAMING_SINCE_MINOR: u32 = 27;
 
-/// How the first list is made.
+/// How the first list is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListBy {
     Stream,
     Pages,
 }
 
-/// Why a round ended.
-enum Ended {
-    /// The server closed the watch in good order.
-    InOrder,
-    /// It failed.
+/// How a round of list and watch ended.
+enum RoundEnd {
+    /// The server closed the watch after its time.
+    Closed,
+    /// A request failed.
     Failed(ApiError),
 }
 
-/// Follows `source` for ever, telling `sink`.
+/// Follows `source` until the task is aborted, and passes every event to `sink`.
 pub(crate) async fn follow(
     client: &ClusterClient,
     source: &FeedSource,
@@ -96,13 +96,13 @@ pub(crate) async fn follow(
             backoff.reset();
         }
         match ended {
-            Ended::InOrder if went_well => continue,
-            Ended::InOrder => {}
-            Ended::Failed(error) => {
+            RoundEnd::Closed if went_well => continue,
+            RoundEnd::Closed => {}
+            RoundEnd::Failed(error) => {
                 if error.is_expired() && position.is_some() {
-                    tracing::debug!(kind = %source.resource.gvk, "the watch is too old, listing again");
+                    tracing::debug!(kind = %source.resource.gvk, "the watch position has expired, listing again");
                     position = None;
-                    // Only a list that expires on its own start needs to wait.
+                    // Only a new list that has expired already waits in backoff.
                     if had_position {
                         continue;
                     }
@@ -127,7 +127,7 @@ fn preferred_list(client: &ClusterClient) -> ListBy {
     }
 }
 
-/// 422 and 400: the feature is off. A stall: an aggregated server that ignores the option.
+/// 400 and 422: the feature is off. A timeout: an aggregated API server ignores the option.
 fn refuses_streaming(error: &ApiError) -> bool {
     matches!(error.code(), Some(400 | 422)) || matches!(error, ApiError::TimedOut { .. })
 }
@@ -139,7 +139,7 @@ async fn round(
     position: &mut Option<String>,
     list_by: ListBy,
     sink: &mut (impl FnMut(FeedEvent<'_>) + Send),
-) -> Ended {
+) -> RoundEnd {
     if position.is_none() && list_by == ListBy::Pages {
         sink(FeedEvent::ListBegins);
         match list_pages(client, source, sink).await {
@@ -147,12 +147,12 @@ async fn round(
                 sink(FeedEvent::ListEnds(&version));
                 *position = Some(version);
             }
-            Err(error) => return Ended::Failed(error),
+            Err(error) => return RoundEnd::Failed(error),
         }
     }
     match watch(client, source, position, sink).await {
-        Ok(()) => Ended::InOrder,
-        Err(error) => Ended::Failed(error),
+        Ok(()) => RoundEnd::Closed,
+        Err(error) => RoundEnd::Failed(error),
     }
 }
 
@@ -198,7 +198,7 @@ async fn list_pages(
     }
 }
 
-/// The items of a list carry no kind of their own; the list's kind says it for all.
+/// The items of a list have no `apiVersion` and `kind`; those of the list hold for all.
 fn with_type(raw: &str, resource: &Resource) -> String {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -230,7 +230,7 @@ struct Event<'a> {
 
 const LIST_END_MARK: &str = "k8s.io/initial-events-end";
 
-/// Watches from `position`, or lists by stream first, and keeps `position` at the last event told.
+/// Watches from `position`, or streams a list first. Moves `position` to the last event that was passed on.
 async fn watch(
     client: &ClusterClient,
     source: &FeedSource,
@@ -265,14 +265,14 @@ async fn watch(
             return if position.is_some() {
                 Ok(())
             } else {
-                Err(broken(&request, "the list broke off".into()))
+                Err(broken(&request, "the list ended before it was complete".into()))
             };
         };
-        tell(&request, &line, position, sink)?;
+        pass_on(&request, &line, position, sink)?;
     }
 }
 
-fn tell(
+fn pass_on(
     request: &str,
     line: &[u8],
     position: &mut Option<String>,
@@ -301,10 +301,11 @@ fn tell(
             }
             sink(FeedEvent::Position(version));
         }
-        // An event type that does not exist yet: its position is all that can be taken from it.
+        // Of an event type that is not known only the position counts.
         _ => {}
     }
-    // Inside a list the objects' versions are in no order: there is no position before the list's own.
+    // The objects of a list are in no order of resource version: there is no position before the end of the
+    // list.
     if let Some(position) = position
         && !version.is_empty()
     {

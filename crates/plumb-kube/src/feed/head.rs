@@ -1,15 +1,15 @@
-//! The part of an object that every object has, read without reading the rest.
+//! The metadata of an object, parsed without the rest of the object.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Text that borrows from the message it was read from, unless it held an escape.
+/// Text that borrows from the JSON it was read from, unless it contains an escape.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Kind and metadata.
+/// The metadata of an object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Head<'a> {
@@ -48,18 +48,18 @@ pub(crate) struct OwnerReference<'a> {
 }
 
 impl Head<'_> {
-    /// Namespace, if the object lives in one.
+    /// Namespace, if the object is namespaced.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.metadata.namespace.as_ref().map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
     }
 
-    /// The marks that tell whose the object is.
+    /// The labels and annotations that tracking reads.
     pub(crate) fn marks(&self) -> Marks<'_> {
         Marks { head: self }
     }
 }
 
-/// Labels and annotations of an object: what tells whose it is.
+/// The labels and annotations of an object, from which tracking finds its app.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks<'a> {
     head: &'a Head<'a>,
@@ -81,7 +81,7 @@ impl Marks<'_> {
         &self.head.metadata.name
     }
 
-    /// The object's namespace, if it lives in one.
+    /// The object's namespace, if it is namespaced.
     pub fn namespace(&self) -> Option<&str> {
         self.head.namespace()
     }

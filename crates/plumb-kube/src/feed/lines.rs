@@ -1,4 +1,4 @@
-//! A streamed answer as lines.
+//! Reads a streaming answer line by line.
 
 use bytes::{Buf, BytesMut};
 use http_body_util::BodyExt;
@@ -6,16 +6,16 @@ use tower::BoxError;
 
 use crate::transport::AnswerBody;
 
-/// An object in etcd has at most a few megabytes; a longer line is no object.
+/// An object in etcd has at most a few megabytes; a longer line cannot be an object.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
-/// A buffer that grew for one large object is given back.
+/// A buffer that grew beyond this for one large object is freed.
 const KEEP_BUFFER: usize = 256 * 1024;
 
 /// Lines of a body that is still being received.
 pub(crate) struct Lines {
     body: AnswerBody,
     buffer: BytesMut,
-    /// How far the buffer was searched for a line's end.
+    /// How far the buffer was searched for a line break.
     searched: usize,
 }
 
@@ -24,8 +24,8 @@ impl Lines {
         Self { body, buffer: BytesMut::new(), searched: 0 }
     }
 
-    /// The next line without its end; `None` when the body ended. A last line without end is dropped: it is
-    /// half an event of a connection that broke.
+    /// The next line without its line break; `None` when the body ended. A last line without line break is
+    /// dropped: it is half an event of a broken connection.
     pub(crate) async fn next(&mut self) -> Result<Option<BytesMut>, BoxError> {
         loop {
             if let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -42,7 +42,7 @@ impl Lines {
                 self.buffer = BytesMut::new();
             }
             if self.buffer.len() > LONGEST_LINE {
-                return Err("an event is longer than any object can be".into());
+                return Err("a watch event is too large".into());
             }
             match self.body.frame().await {
                 Some(frame) => {

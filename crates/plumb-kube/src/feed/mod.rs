@@ -1,5 +1,4 @@
-//! Following the objects of one kind: a list that streams, a watch that resumes, and the rules of when to
-//! start over.
+//! Lists and watches the objects of one kind: a streamed list, a watch that resumes, and when to list again.
 
 mod follow;
 mod head;

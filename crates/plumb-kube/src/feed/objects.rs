@@ -1,4 +1,4 @@
-//! The objects of one kind as a stream, for those who want few of them and want them whole.
+//! The objects of one kind as a stream of whole objects. For kinds with few objects: nothing is compressed.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -18,22 +18,22 @@ use crate::read::Selection;
 /// What happened to the objects of a stream.
 #[derive(Clone, Debug)]
 pub enum ObjectEvent {
-    /// There it is, new or changed.
+    /// The object is new or has changed.
     Seen(Manifest),
-    /// It is gone.
+    /// The object was deleted.
     Gone {
-        /// Which.
+        /// The object.
         key: ObjectKey,
-        /// Its uid: another object of the same name is another object.
+        /// Its uid, which tells it from a later object of the same name.
         uid: String,
     },
-    /// The first list is complete: all that exists was seen.
+    /// The first list is complete: every object that exists was passed on.
     Listed,
-    /// The watch has trouble and is tried again; the objects that were seen may be out of date.
+    /// The watch failed and is retried; the objects that were passed on may be out of date.
     Trouble(String),
 }
 
-/// A stream that never ends. Dropping it ends the watch.
+/// A stream without an end. Dropping it ends the watch.
 pub struct ObjectStream {
     events: mpsc::UnboundedReceiver<ObjectEvent>,
     task: AbortHandle,
@@ -61,7 +61,7 @@ impl Drop for ObjectStream {
 }
 
 impl ClusterClient {
-    /// Follows the objects of a kind. The kind has to be in the catalog.
+    /// Watches the objects of a kind, which must be in the catalog.
     pub fn watch_objects(
         &self,
         gvk: &GroupVersionKind,
@@ -72,80 +72,80 @@ impl ClusterClient {
         let (sender, events) = mpsc::unbounded_channel();
         let client = self.clone();
         let task = tokio::spawn(async move {
-            let mut known = Known::new(source.resource.gvk.clone());
+            let mut known = SeenObjects::new(source.resource.gvk.clone());
             follow(&client, &source, &mut |event| known.note(&event, &sender)).await;
         });
         Ok(ObjectStream { events, task: task.abort_handle() })
     }
 }
 
-/// What was told, so that a new list can be told as changes.
-struct Known {
+/// The objects that were passed on, so that a new list can be turned into changes.
+struct SeenObjects {
     gvk: GroupVersionKind,
-    objects: HashMap<(Option<String>, String), Told>,
+    objects: HashMap<(Option<String>, String), SeenObject>,
     round: u64,
     listed: bool,
 }
 
-struct Told {
+struct SeenObject {
     uid: String,
     version: String,
     round: u64,
 }
 
-impl Known {
+impl SeenObjects {
     fn new(gvk: GroupVersionKind) -> Self {
         Self { gvk, objects: HashMap::new(), round: 0, listed: false }
     }
 
     fn note(&mut self, event: &FeedEvent<'_>, sender: &mpsc::UnboundedSender<ObjectEvent>) {
-        // A receiver that is gone is about to abort this task.
-        let tell = |event| drop(sender.send(event));
+        // If the receiver was dropped, this task is about to be aborted.
+        let send = |event| drop(sender.send(event));
         match event {
             FeedEvent::Opened | FeedEvent::Position(_) => {}
             FeedEvent::ListBegins => self.round += 1,
             FeedEvent::Seen { raw, head } => {
                 if let Some(object) = self.seen(raw, head) {
-                    tell(ObjectEvent::Seen(object));
+                    send(ObjectEvent::Seen(object));
                 }
             }
             FeedEvent::Gone { head } => {
                 let name = (head.namespace().map(str::to_owned), head.metadata.name.to_string());
-                if let Some(told) = self.objects.remove(&name) {
-                    tell(ObjectEvent::Gone { key: self.key(name), uid: told.uid });
+                if let Some(seen) = self.objects.remove(&name) {
+                    send(ObjectEvent::Gone { key: self.key(name), uid: seen.uid });
                 }
             }
             FeedEvent::ListEnds(_) => {
                 let round = self.round;
-                let missing: Vec<_> = self.objects.extract_if(|_, told| told.round != round).collect();
-                for (name, told) in missing {
-                    tell(ObjectEvent::Gone { key: self.key(name), uid: told.uid });
+                let missing: Vec<_> = self.objects.extract_if(|_, seen| seen.round != round).collect();
+                for (name, seen) in missing {
+                    send(ObjectEvent::Gone { key: self.key(name), uid: seen.uid });
                 }
                 if !self.listed {
                     self.listed = true;
-                    tell(ObjectEvent::Listed);
+                    send(ObjectEvent::Listed);
                 }
             }
-            FeedEvent::Trouble(error) => tell(ObjectEvent::Trouble(error.to_string())),
+            FeedEvent::Trouble(error) => send(ObjectEvent::Trouble(error.to_string())),
         }
     }
 
-    /// The object, unless this very state of it was told already.
+    /// The object, unless this state of it was passed on before.
     fn seen(&mut self, raw: &str, head: &Head<'_>) -> Option<Manifest> {
         let name = (head.namespace().map(str::to_owned), head.metadata.name.to_string());
-        let told = Told {
+        let seen = SeenObject {
             uid: head.metadata.uid.to_string(),
             version: head.metadata.resource_version.to_string(),
             round: self.round,
         };
-        let before = self.objects.insert(name, told);
+        let before = self.objects.insert(name, seen);
         let same = before.is_some_and(|before| before.version == head.metadata.resource_version);
         if same {
             return None;
         }
         let object = serde_json::from_str(raw).ok().and_then(|value| Manifest::new(value).ok());
         if object.is_none() {
-            tracing::warn!(kind = %self.gvk, name = %head.metadata.name, "an object cannot be read");
+            tracing::warn!(kind = %self.gvk, name = %head.metadata.name, "cannot parse an object");
         }
         object
     }

@@ -1,9 +1,10 @@
 //! The one gate: every write passes it, and there is no other way to write.
 //!
-//! A write needs a permit, and a permit is the result of a judgement over facts that the engine states: is the
-//! app paused, does its project allow the object, is the object ours. A deletion needs a proof on top. The
-//! gate itself adds what only the moment of sending can tell: that the lease is still held, and that what is
-//! sent is what was judged. A request that is in flight when the lease is lost is dropped.
+//! A write needs a permit. A permit comes from a check of facts that the engine states: whether the app is
+//! paused, whether its project permits the object, which app the object belongs to. A deletion also needs a
+//! ground with its proof, and a tombstone where Git could not restore the object. When it sends, the gate
+//! checks that the lease is still held and that the object is the one of the permit. A request that is in
+//! flight when the lease is lost is dropped.
 
 mod refusal;
 mod permit;

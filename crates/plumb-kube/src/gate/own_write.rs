@@ -1,4 +1,4 @@
-//! What plumb writes for its own bookkeeping.
+//! Writes of plumb's own objects.
 
 use plumb_core::object::{GroupVersionKind, Manifest};
 
@@ -6,21 +6,21 @@ use super::refusal::Refusal;
 use super::target::describe;
 use crate::write::{ApplyOptions, Patch, PatchOptions, Target};
 
-/// A write of plumb's own bookkeeping: statuses, reports, events, tombstones. It needs the lease, no permit.
+/// A write of plumb's own objects: status, reports, events, tombstones. It needs the lease, but no permit.
 #[derive(Clone, Debug)]
 pub enum OwnWrite {
     /// A report or another `plumb.dev` object.
     Apply {
         /// The object.
         manifest: Manifest,
-        /// How.
+        /// How to apply it.
         options: ApplyOptions,
     },
     /// An event, a tombstone, a report, the project `default`.
     Create {
         /// The object.
         manifest: Manifest,
-        /// Who will own the fields.
+        /// The manager that will own the fields.
         field_manager: String,
     },
     /// The status, an annotation or a finalizer of an `argoproj.io` or `plumb.dev` object.
@@ -29,7 +29,7 @@ pub enum OwnWrite {
         target: Target,
         /// The change.
         patch: Patch,
-        /// How.
+        /// How to patch it.
         options: PatchOptions,
     },
     /// An old report or tombstone.
@@ -43,7 +43,7 @@ pub enum OwnWrite {
 
 /// The `type` of the Secrets that hold deleted objects.
 pub const TOMBSTONE_TYPE: &str = "plumb.dev/tombstone";
-/// How their names begin.
+/// The prefix of their names.
 pub const TOMBSTONE_PREFIX: &str = "plumb-tombstone-";
 
 /// The registration of plumb's own witness.
@@ -62,7 +62,7 @@ pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
                 && manifest.kind() == "Secret"
                 && manifest.value().get("type").and_then(serde_json::Value::as_str) == Some(TOMBSTONE_TYPE)
                 && manifest.name().is_some_and(|name| name.starts_with(TOMBSTONE_PREFIX));
-            // Made where there is none; never written over.
+            // Created if it does not exist; never overwritten.
             let is_default_project = matches!(write, OwnWrite::Create { .. })
                 && (manifest.group(), manifest.kind()) == ("argoproj.io", "AppProject")
                 && manifest.name() == Some("default");

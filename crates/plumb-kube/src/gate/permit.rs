@@ -6,52 +6,53 @@ use plumb_core::object::ObjectKey;
 use super::refusal::Refusal;
 use crate::client::Impersonation;
 
-/// What the right to write one object rests on. The engine states it, [`WritePermit::judge`] decides.
+/// The facts on which a write permit depends. The engine states them, [`WritePermit::judge`] decides.
 #[derive(Clone, Debug)]
 pub struct WriteFacts {
-    /// The app on whose behalf.
+    /// The app that the write is for.
     pub app: AppId,
     /// The object.
     pub key: ObjectKey,
-    /// Is the app (or the object) held by a person, and with which reason?
+    /// The reason if a user has paused the app or the object.
     pub paused: Option<String>,
-    /// What the app's project says about this object in this place.
+    /// Whether the app's project permits the object.
     pub project: ProjectAnswer,
-    /// Whose the live object is.
+    /// Which app the live object belongs to.
     pub ownership: Ownership,
-    /// Whose permissions to use, where the project names a service account.
+    /// The user to impersonate, if the project names a service account.
     pub impersonation: Option<Impersonation>,
 }
 
-/// What a project says about an object.
+/// Whether a project permits an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProjectAnswer {
-    /// It may be there.
+    /// The object is permitted.
     Allows,
-    /// It may not.
+    /// The object is not permitted.
     Denies {
-        /// Which rule.
+        /// The rule that forbids it.
         why: String,
     },
 }
 
-/// Whose a live object is.
+/// Which app a live object belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// There is none yet.
+    /// The object does not exist yet.
     Absent,
-    /// It carries our app's mark.
+    /// It has the app's tracking mark.
     Ours,
-    /// It carries no mark, or another one, and taking it over is what Git and the settings ask.
+    /// It has no tracking mark or that of another app, and Git and the settings ask the app to take it over.
     Adopted,
-    /// It belongs to somebody else and is not to be taken.
+    /// It belongs to another app and must not be taken over.
     Foreign {
-        /// Who.
+        /// The other app.
         owner: String,
     },
 }
 
-/// The right to create or change one object. It can only come out of a judgement.
+/// The right to create or change one object. [`WritePermit::judge`] checks it; a user's command needs no
+/// check.
 #[derive(Clone, Debug)]
 pub struct WritePermit {
     pub(super) key: ObjectKey,
@@ -59,7 +60,7 @@ pub struct WritePermit {
 }
 
 impl WritePermit {
-    /// Decides.
+    /// Checks every fact.
     pub fn judge(facts: WriteFacts) -> Result<Self, Refusal> {
         if let Some(reason) = facts.paused {
             return Err(Refusal::Paused { app: facts.app.to_string(), reason });
@@ -73,7 +74,8 @@ impl WritePermit {
         Ok(Self { key: facts.key, impersonation: facts.impersonation })
     }
 
-    /// The permit of a person at the command line, who asked for this very object by name.
+    /// The permit of a user at the command line who named this object. The user's own RBAC permissions
+    /// decide.
     pub fn requested_by_user(key: ObjectKey) -> Self {
         Self { key, impersonation: None }
     }

@@ -6,23 +6,23 @@ use plumb_core::plan::NoProof;
 use crate::error::ApiError;
 use crate::lease::FenceLost;
 
-/// Why a write was not let through.
+/// Why the gate refused a write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Held by a person.
+    /// A user paused the app.
     #[error("{app} is paused: {reason}")]
     Paused {
-        /// Which app.
+        /// The app.
         app: String,
-        /// Why.
+        /// The user's reason.
         reason: String,
     },
-    /// The project's rules.
+    /// The project does not permit the object.
     #[error("{key} is not permitted: {why}")]
     Project {
         /// Which object.
         key: ObjectKey,
-        /// Which rule.
+        /// The rule that forbids it.
         why: String,
     },
     /// The object belongs to another app.
@@ -55,18 +55,18 @@ pub enum Refusal {
         /// The fact.
         why: &'static str,
     },
-    /// What is to be sent is not what was judged.
-    #[error("the permit is for {permitted}, not for {sent}")]
+    /// The object to send is not the one of the permit.
+    #[error("cannot write {sent}: the permit is for {permitted}")]
     OtherObject {
         /// The permit's object.
         permitted: ObjectKey,
-        /// What was to be sent.
+        /// The object that was to be sent.
         sent: String,
     },
-    /// Only plumb's own objects are written without a permit.
-    #[error("{what} is not one of plumb's own objects")]
+    /// Only plumb's own objects may be written without a permit.
+    #[error("cannot write {what} without a permit: it is not one of plumb's own objects")]
     NotOwn {
-        /// What was to be sent.
+        /// The object that was to be sent.
         what: String,
     },
 }
@@ -74,13 +74,13 @@ pub enum Refusal {
 /// Why a write did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The gate did not let it through.
+    /// The gate refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// We are not the leader (any more). The outcome of a request that was in flight is not known.
+    /// This process does not hold the lease, or lost it. The outcome of a request in flight is not known.
     #[error(transparent)]
     NotLeader(#[from] FenceLost),
-    /// The API server did not do it.
+    /// The API server refused it or could not be reached.
     #[error(transparent)]
     Api(#[from] ApiError),
 }

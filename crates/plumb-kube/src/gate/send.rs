@@ -1,4 +1,4 @@
-//! Sends what has a permit, while the lease is held.
+//! Sends writes that have a permit, while the lease is held.
 
 use plumb_core::desired::Propagation;
 use plumb_core::object::Manifest;
@@ -19,13 +19,13 @@ use crate::write::{Applied, ApplyOptions, DeleteOptions, Deleted, Effect, Patch,
 pub struct Gate {
     client: ClusterClient,
     fence: Fence,
-    /// What is written is known at once, before the watch brings it.
+    /// Written objects are put here at once, before the watch event arrives.
     store: Option<LiveStore>,
 }
 
 impl Gate {
-    /// A gate to the cluster of `client`, open while `fence` is held. Objects that were written are put into
-    /// `store` at once.
+    /// A gate to the cluster of `client`, open while `fence` is. Written objects are put into `store` at
+    /// once.
     pub fn new(client: ClusterClient, fence: Fence, store: Option<LiveStore>) -> Self {
         Self { client, fence, store }
     }
@@ -43,7 +43,7 @@ impl Gate {
         Ok(self.observed(applied))
     }
 
-    /// Create. A manifest with `generateName` is let through if kind and namespace are the permit's.
+    /// Create. A manifest with `generateName` passes if kind and namespace are those of the permit.
     pub async fn create(
         &self,
         permit: &WritePermit,
@@ -83,7 +83,7 @@ impl Gate {
         Ok(self.observed(applied))
     }
 
-    /// Delete the very object that was judged.
+    /// Delete the object of the permit, by its uid.
     pub async fn delete(
         &self,
         permit: &DeletePermit,
@@ -119,7 +119,7 @@ impl Gate {
         Ok(TombstoneKept { uid: live.uid().unwrap_or_default().to_owned() })
     }
 
-    /// Writes plumb's own bookkeeping. `None` after a deletion.
+    /// Writes one of plumb's own objects. `None` after a deletion.
     pub async fn write_own(&self, write: &OwnWrite) -> Result<Option<Applied>, WriteError> {
         own(write)?;
         let client = &self.client;
@@ -137,7 +137,7 @@ impl Gate {
                 Ok(Some(self.observed(applied)))
             }
             OwnWrite::Delete { target, uid } => {
-                // These own nothing that the garbage collector would have to look for first.
+                // These objects have no children that the garbage collector would have to delete first.
                 let options =
                     DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() };
                 self.fenced(client.send_delete(target, uid, &options)).await?;
@@ -153,7 +153,7 @@ impl Gate {
         }
     }
 
-    /// Lets a request run only while the lease is held, and drops it the moment it is lost.
+    /// Runs a request only while the lease is held, and drops it when the lease is lost.
     async fn fenced<T>(&self, request: impl Future<Output = Result<T, ApiError>>) -> Result<T, WriteError> {
         self.fence.check()?;
         tokio::select! {

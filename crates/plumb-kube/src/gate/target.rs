@@ -1,4 +1,4 @@
-//! That what is sent is what was judged.
+//! Checks that the object to send is the one of the permit.
 
 use plumb_core::object::{Manifest, ObjectKey};
 

@@ -12,50 +12,52 @@ use super::pace::{Paces, Sort};
 const START: usize = 16;
 const LEAST: usize = 2;
 const MOST: usize = 256;
-/// Late answers alone never shrink the limit below this: with so few in flight nobody is in anybody's way.
+/// Slow answers alone never shrink the limit below this: so few requests do not slow each other down.
 const LEAST_FOR_LATENESS: usize = 6;
-/// A cut is felt only after the requests in flight came back; a second one before that would count them twice.
+/// A smaller limit has an effect only after the requests in flight are answered; a second cut before that
+/// would count them twice.
 const CUT_PAUSE: Duration = Duration::from_millis(500);
-/// Answers may take so many times the fastest one before they are late. Requests of one sort are not all the same
-/// work, and a server is used best when a few requests always wait for it.
+/// Answers may take this many times the fastest one before they count as slow. Requests of one sort are not
+/// all the same work, and a server is best used when a few requests always wait for it.
 const TOLERANCE: f64 = 2.0;
 
 /// Shared by all requests to one cluster.
 pub(crate) struct Limiter {
     slots: Arc<Semaphore>,
-    state: Mutex<State>,
+    state: Mutex<LimitState>,
 }
 
-struct State {
+struct LimitState {
     /// How many slots there should be.
     limit: usize,
     /// How many there are; above `limit` while requests that were in flight at a cut still run.
     slots: usize,
-    /// Answers since the last look at the limit.
+    /// Answers since the limit was last adjusted.
     round: Round,
     paces: Paces,
     last_cut: Option<Instant>,
-    /// No new request before this moment: the server asked us to wait.
+    /// No new request before this moment: the server asked for a pause.
     hold_until: Option<Instant>,
 }
 
-/// What is seen between two looks at the limit.
+/// What happened between two adjustments of the limit.
 #[derive(Clone, Copy, Default)]
 struct Round {
     answers: usize,
-    /// Those that can be held against others of their sort, and the sum of how fast they were (1: as fast as ever).
+    /// Answers that can be compared with others of their sort, and the sum of their speeds (1: as fast as the
+    /// fastest).
     timed: u32,
     speed: f64,
-    /// Was there a moment when all slots were in use?
+    /// True if all slots were in use at some moment.
     was_full: bool,
 }
 
-/// How a request went, as far as the limit is concerned.
+/// How a request ended, for the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Done. `None`: work whose time says nothing, such as a list.
+    /// Done. `sort` is `None` if its time cannot be compared, as for a list.
     Done { sort: Option<Sort>, after: Duration },
-    /// Answered, but not done: a refusal is quicker than the work.
+    /// Refused. Its time is not compared: a refusal is faster than the work.
     Refused,
     /// 429, or 503 of an overloaded server, with the wait it asked for.
     Overloaded { wait: Option<Duration> },
@@ -73,7 +75,7 @@ impl Limiter {
     pub(crate) fn new() -> Self {
         Self {
             slots: Arc::new(Semaphore::new(START)),
-            state: Mutex::new(State {
+            state: Mutex::new(LimitState {
                 limit: START,
                 slots: START,
                 round: Round::default(),
@@ -84,7 +86,7 @@ impl Limiter {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LimitState> {
         self.state.lock()
     }
 
@@ -93,7 +95,7 @@ impl Limiter {
         self.state().limit
     }
 
-    /// Waits for a slot, and for the end of a pause that the server asked for.
+    /// Waits for a slot, and for the end of a pause that the server requested.
     pub(crate) async fn slot(&self) -> Slot<'_> {
         let permit = Arc::clone(&self.slots).acquire_owned().await.ok();
         loop {
@@ -131,8 +133,8 @@ impl Limiter {
         }
     }
 
-    /// One more answer; looks at the limit when there were as many as there are slots.
-    fn answered(&self, state: &mut State, all_in_use: bool) {
+    /// Counts an answer; adjusts the limit when there were as many answers as slots.
+    fn answered(&self, state: &mut LimitState, all_in_use: bool) {
         state.round.answers += 1;
         state.round.was_full |= all_in_use;
         if state.round.answers < state.limit {
@@ -147,7 +149,8 @@ impl Limiter {
     }
 }
 
-/// The limit after a round. Its square root is the room for growth, and the queue that a busy server keeps.
+/// The limit after a round. Its square root is added as room for growth, which is also the queue of a busy
+/// server.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -155,7 +158,7 @@ impl Limiter {
     reason = "limits are small positive numbers"
 )]
 fn next_limit(limit: usize, round: &Round) -> usize {
-    // A limit that was not reached says nothing about itself.
+    // If the limit was not reached, the answers say nothing about it.
     if !round.was_full {
         return limit;
     }
@@ -166,7 +169,7 @@ fn next_limit(limit: usize, round: &Round) -> usize {
     next.clamp(least, MOST)
 }
 
-impl State {
+impl LimitState {
     fn cut(&mut self, now: Instant, smaller: impl FnOnce(usize) -> usize) {
         if self.last_cut.is_some_and(|last| now.duration_since(last) < CUT_PAUSE) {
             return;
@@ -178,7 +181,7 @@ impl State {
 }
 
 impl Slot<'_> {
-    /// Gives the slot back with what was learnt.
+    /// Returns the slot and records how the request ended.
     pub(crate) fn done(self, outcome: Outcome) {
         self.limiter.note(outcome, Instant::now());
     }
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(limiter.limit(), MOST, "a server that answers as fast as ever can take more");
     }
 
-    /// A server with `hands` that takes `work` for a request: what it has on top waits.
+    /// A server that works on `hands` requests at once, each for `work` milliseconds, and queues the rest.
     async fn settle(hands: usize, work: u64) -> usize {
         let limiter = Limiter::new();
         limiter.slot().await.done(done(work));
@@ -248,7 +251,7 @@ mod tests {
         assert!((LEAST_FOR_LATENESS..=12).contains(&few), "{few} requests for two hands");
         let many = settle(32, 4).await;
         assert!((32..=140).contains(&many), "{many} requests for thirty-two hands");
-        // Far away is not busy: the way there takes the same time for each.
+        // A distant server is not a busy one: its network latency is the same for each request.
         assert_eq!(settle(1000, 80).await, MOST);
     }
 

@@ -1,10 +1,11 @@
-//! How many requests to one cluster may be in flight: as many as it works on at once, and few that only wait there.
+//! How many requests to one cluster may be in flight: as many as the API server works on at once, plus a
+//! short queue.
 //!
-//! There is no number of requests a second. A server that has all its hands full answers nothing sooner for being
-//! asked more; what it gets on top queues up inside it, and everybody else's requests queue behind ours. So the limit
-//! follows the time that answers take, measured against the fastest answer to a request of the same sort: it grows
-//! while all slots are in use and answers come as fast as ever, and shrinks to what keeps the server busy when they
-//! come late. It halves when the server says 429 or gives no answer.
+//! There is no fixed number of requests per second. An API server at capacity does not answer faster if it
+//! gets more requests: they queue inside it, and the requests of other clients queue behind them. So the
+//! limit follows the response time, compared with the fastest answer to a request of the same sort. It grows
+//! while all slots are in use and answers are fast, and shrinks when they are slow. It halves on 429 and on
+//! timeouts.
 
 mod pace;
 mod limiter;

@@ -1,33 +1,33 @@
-//! How long each sort of request takes when nothing is in its way.
+//! How long each sort of request takes at best.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Which requests are the same sort of work: the same verb on the same resource.
+/// Requests of one sort are comparable work: the same verb on the same resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sort(pub(crate) u64);
 
-/// A fastest answer counts for one to two of these. A way to the server that became longer for good is then no
-/// longer taken for a busy server.
+/// A fastest answer counts for one to two windows. After that, a permanently higher network latency no longer
+/// looks like a busy server.
 const WINDOW: Duration = Duration::from_mins(5);
 
-/// The fastest answers of late, by sort of request.
+/// The fastest recent answers, by sort of request.
 #[derive(Default)]
 pub(super) struct Paces(HashMap<Sort, Fastest>);
 
 struct Fastest {
     window_began: Instant,
     in_window: Duration,
-    /// Of the window before, if there was one.
+    /// The fastest answer of the window before, if there was one.
     before: Duration,
 }
 
 impl Paces {
-    /// How fast this answer was: 1 as fast as the fastest of its sort, 0.5 took twice as long.
+    /// The speed of this answer: 1 is as fast as the fastest of its sort, 0.5 took twice as long.
     pub(super) fn speed(&mut self, sort: Sort, after: Duration, now: Instant) -> f64 {
-        // A clock that does not move during a request says that it was fast.
+        // The clock may not advance during a fast request.
         let after = after.max(Duration::from_micros(1));
         let fastest = self.0.entry(sort).or_insert(Fastest {
             window_began: now,
@@ -59,7 +59,7 @@ mod tests {
         check(2, 40, 1.0);
         check(1, 5, 1.0);
         check(1, 10, 0.5);
-        // The way to the server became longer: known after two windows at the latest.
+        // The network latency grew: known after two windows at the latest.
         tokio::time::advance(WINDOW + millis(1)).await;
         check(1, 20, 0.25);
         tokio::time::advance(WINDOW + millis(1)).await;

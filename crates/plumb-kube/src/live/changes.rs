@@ -1,5 +1,5 @@
-//! Changes on their way to whoever follows them. Several changes of one object that nobody has taken yet become
-//! one: a follower that is slow, or busy, never has more waiting than there are objects.
+//! The channel from the store to its subscribers. Pending changes of one object are merged into one, so a
+//! slow subscriber never has more pending changes than there are objects.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::record::{Change, Origin};
 
-/// The changes that one follower has not taken yet.
+/// The changes that one subscriber has not received yet.
 #[derive(Default)]
 struct Inbox {
     waiting: Mutex<Waiting>,
@@ -22,11 +22,11 @@ struct Waiting {
     /// In the order of their first change. Every key in here has an entry in `changes`.
     order: VecDeque<ObjectKey>,
     changes: HashMap<ObjectKey, Change>,
-    /// Nobody will send any more.
+    /// The sender was dropped.
     closed: bool,
 }
 
-/// Room for so many changes is kept; that of a burst is given back when it is over.
+/// Capacity that is kept. The capacity of a burst is freed when it is over.
 const ROOM: usize = 256;
 
 impl Waiting {
@@ -50,7 +50,7 @@ impl Inbox {
 pub(super) struct Outlet(Weak<Inbox>);
 
 impl Outlet {
-    /// Hands a change over; `false` if nobody follows any more.
+    /// Queues a change; `false` if the receiver was dropped.
     pub(super) fn send(&self, change: Change) -> bool {
         let Some(inbox) = self.0.upgrade() else { return false };
         {
@@ -76,7 +76,7 @@ impl Drop for Outlet {
     }
 }
 
-/// The last state counts; whoever was concerned by any of them is told.
+/// The later state counts; the apps of both changes are kept.
 fn merge(earlier: &mut Change, later: Change) {
     let mut touched = std::mem::take(&mut earlier.touched);
     touched.extend(later.touched.iter().cloned());
@@ -90,7 +90,8 @@ fn merge(earlier: &mut Change, later: Change) {
     *earlier = Change { origin, touched, last, ..later };
 }
 
-/// Every change from a moment on, in the order of the first change of each object.
+/// The receiving end: every change since the subscription, in the order of each object's first pending
+/// change.
 pub struct Changes(Arc<Inbox>);
 
 pub(super) fn channel() -> (Outlet, Changes) {
@@ -99,7 +100,7 @@ pub(super) fn channel() -> (Outlet, Changes) {
 }
 
 impl Changes {
-    /// The next change; `None` once the store is gone.
+    /// The next change; `None` once the store was dropped.
     pub async fn recv(&mut self) -> Option<Change> {
         loop {
             {
@@ -111,17 +112,18 @@ impl Changes {
                     return None;
                 }
             }
-            // There is one follower, so a wake-up that comes before this line is kept for it.
+            // There is one receiver, so `Notify` keeps a notification that comes before this line.
             self.0.arrived.notified().await;
         }
     }
 
-    /// The next change, if there is one already.
+    /// The next change, if one is pending.
     pub fn try_recv(&mut self) -> Option<Change> {
         self.0.waiting().take()
     }
 
-    /// Waits for a change and takes all that wait, at most `most`; how many they are, 0 once the store is gone.
+    /// Waits for a change and receives all pending ones, at most `most`. Returns their number, 0 once the
+    /// store was dropped.
     pub async fn recv_many(&mut self, batch: &mut Vec<Change>, most: usize) -> usize {
         let Some(first) = self.recv().await else { return 0 };
         batch.push(first);

@@ -1,4 +1,4 @@
-//! What the watches and the readers of one store share.
+//! The state that the watches and the readers of one store share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,23 +11,23 @@ use super::record::Change;
 use super::state::State;
 use crate::client::ClusterClient;
 
-/// Is told of a change; `false`: it does not want to hear more.
-pub(super) type Follower = Box<dyn Fn(&Change) -> bool + Send>;
+/// Called for each change; returns `false` to unsubscribe.
+pub(super) type Subscriber = Box<dyn Fn(&Change) -> bool + Send>;
 
 pub(super) struct Core {
     pub(super) client: ClusterClient,
     pub(super) options: LiveOptions,
     pub(super) state: RwLock<State>,
-    pub(super) subscribers: Mutex<Vec<Follower>>,
+    pub(super) subscribers: Mutex<Vec<Subscriber>>,
     /// The kinds may have changed.
     pub(super) look_again: Notify,
-    /// What is left out may have changed.
+    /// The kinds that are excluded may have changed.
     pub(super) reconsider: Notify,
-    /// Did the first discovery succeed, and every watch finish its first list?
+    /// True once discovery succeeded and every watch finished its first list.
     pub(super) complete: watch::Sender<bool>,
     pub(super) complete_since: Mutex<Option<Instant>>,
     pub(super) discovered: watch::Sender<bool>,
-    /// What keeps a watch from the server.
+    /// The error of a watch that cannot reach the server.
     pub(super) lost: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -40,15 +40,15 @@ impl Core {
         self.state.write()
     }
 
-    pub(super) fn tell(&self, change: &Change) {
+    pub(super) fn publish(&self, change: &Change) {
         let mut subscribers = self.subscribers.lock();
-        subscribers.retain(|told| told(change));
+        subscribers.retain(|subscriber| subscriber(change));
     }
 
-    /// A watch lost the server, or found it again.
-    pub(super) fn tell_lost(&self) {
-        // Read under the channel's lock: two watches may tell at the same moment, and the later word must not be
-        // the older one.
+    /// Publishes whether a watch cannot reach the server.
+    pub(super) fn publish_lost(&self) {
+        // Read under the channel's lock: two watches may publish at the same moment, and the later value must
+        // not be the older one.
         self.lost.send_if_modified(|known| {
             let lost: Option<Arc<str>> = self.state().lost().map(Into::into);
             let changed = *known != lost;
@@ -57,9 +57,9 @@ impl Core {
         });
     }
 
-    /// Something about completeness may have changed.
-    pub(super) fn progressed(&self) {
-        // Read under the channel's lock, as in `tell_lost`.
+    /// Publishes whether the store is complete.
+    pub(super) fn publish_complete(&self) {
+        // Read under the channel's lock, as in `publish_lost`.
         self.complete.send_if_modified(|known| {
             let complete = *self.discovered.borrow() && self.state().unlisted().is_empty();
             let changed = std::mem::replace(known, complete) != complete;

@@ -1,4 +1,4 @@
-//! From what a watch tells to what the store holds.
+//! Puts the events of watches into the store.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Feeder {
     scope: usize,
     round: u32,
     listing: bool,
-    /// The server was away: it may come back as another version, with other kinds.
+    /// The server was unreachable: it may return as another version, with other kinds.
     was_unreachable: bool,
 }
 
@@ -45,7 +45,7 @@ impl Feeder {
     fn opened(&mut self) {
         if std::mem::take(&mut self.was_unreachable) {
             self.core.look_again.notify_one();
-            // Where one watch gets through, the others do.
+            // If one watch reaches the server, the others can too.
             self.core.client.retry_watches();
         }
         let was_lost = {
@@ -58,7 +58,7 @@ impl Feeder {
             })
         };
         if was_lost {
-            self.core.tell_lost();
+            self.core.publish_lost();
         }
     }
 
@@ -83,7 +83,7 @@ impl Feeder {
             change
         });
         if let Some(change) = change {
-            self.core.tell(&change);
+            self.core.publish(&change);
             self.look_again_if_kinds_changed();
         }
     }
@@ -97,7 +97,7 @@ impl Feeder {
             }
             let address = address_of(&mut state, self.id, head);
             let uid = Uid::new(&head.metadata.uid);
-            // A deletion of an object that was made anew since is late.
+            // Ignore the deletion of an object that was recreated since.
             let id = state.find(&address).filter(|id| {
                 let record = state.record(*id);
                 record.is_some_and(|record| record.uid == uid || record.version <= version)
@@ -105,7 +105,7 @@ impl Feeder {
             id.and_then(|id| state.remove(id))
         };
         if let Some(change) = change {
-            self.core.tell(&change);
+            self.core.publish(&change);
             self.look_again_if_kinds_changed();
         }
     }
@@ -117,8 +117,8 @@ impl Feeder {
         }
     }
 
-    /// Whatever the list did not show is gone, unless it is newer than the list: then we wrote it a moment ago
-    /// and the watch is about to tell it.
+    /// An object that is not in the list was deleted, unless it is newer than the list: then plumb wrote it a
+    /// moment ago and the watch event is about to come.
     fn end_list(&mut self, version: u64) {
         self.listing = false;
         let round = self.round;
@@ -149,22 +149,23 @@ impl Feeder {
             (changes, first)
         };
         for change in changes {
-            self.core.tell(&change);
+            self.core.publish(&change);
         }
         if first {
-            self.core.progressed();
+            self.core.publish_complete();
         }
-        // The first list too may have kinds that came after the catalog was read, or whose schema is still to come.
+        // The first list may also contain CRDs that are newer than the catalog, or whose schema is not
+        // published yet.
         self.look_again_if_kinds_changed();
     }
 
     fn trouble(&mut self, error: &ApiError) {
-        tracing::debug!(kind = %self.kind, %error, "a watch has trouble");
+        tracing::debug!(kind = %self.kind, %error, "a watch failed; it will be retried");
         if error.is_unavailable() {
             self.was_unreachable = true;
         }
         if error.is_not_found() {
-            // The kind may have gone with its CRD.
+            // The CRD of the kind may have been deleted.
             self.core.look_again.notify_one();
         }
         {
@@ -175,11 +176,11 @@ impl Feeder {
                 scope.skipped = error.is_forbidden() && self.core.options.skip_forbidden;
             }
         }
-        self.core.tell_lost();
-        self.core.progressed();
+        self.core.publish_lost();
+        self.core.publish_complete();
     }
 
-    /// New kinds come with CRDs and API services.
+    /// CRDs and API services bring new kinds.
     fn look_again_if_kinds_changed(&self) {
         let is_source_of_kinds = matches!(
             (self.kind.group.as_str(), self.kind.kind.as_str()),
@@ -191,7 +192,7 @@ impl Feeder {
     }
 }
 
-/// Reads an object, packs it if it is to be kept whole, and hands it to `put` under the store's lock.
+/// Reads an object, packs it if it is to be kept whole, and passes it to `put` under the store's lock.
 pub(super) fn ingest<T>(
     core: &Core,
     kind: &GroupKind,
@@ -210,7 +211,7 @@ pub(super) fn ingest<T>(
         Some(_) | None => Vec::new(),
     };
 
-    // Packing takes longer than everything else here and is done outside of the lock.
+    // Packing takes longer than everything else here, so it is done outside of the lock.
     let keep = (mark.is_some() && !has_parents) || core.options.keep_whole.contains(kind);
     let (keep, sample) = {
         let mut state = core.state_mut();
@@ -251,7 +252,7 @@ fn address_of(state: &mut State, kind: KindId, head: &Head<'_>) -> Address {
     Address { kind, namespace, name: head.metadata.name.as_ref().into() }
 }
 
-/// A resource version as the number that it is; 0 for a server whose versions are none.
+/// A resource version as a number; 0 for a server whose versions are not numbers.
 pub(super) fn number(version: &str) -> u64 {
     version.parse().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The tracking rules of the core, applied to what a watch reads of an object.
+//! The tracking rules of the core, applied to the metadata that a watch parses.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::options::OwnerOf;
 use crate::feed::Marks;
 
-/// Tells an object's app by `settings`. Most objects carry no mark, and cost a lookup.
+/// Finds an object's app by `settings`. Most objects have no tracking mark and cost one lookup.
 pub fn owner_by(settings: TrackingSettings) -> Arc<OwnerOf> {
     Arc::new(move |marks: &Marks<'_>| {
         let label = marks.label(&settings.label_key);

@@ -1,5 +1,5 @@
-//! What the cluster holds: one watch per kind, everything indexed, and only what an app tracks or wants (and
-//! pods, whose state explains the rest) kept whole.
+//! The live objects of a cluster: one watch per kind and an index of all objects. Objects that an app tracks
+//! or wants, and pods, whose state explains that of the workloads, are kept whole.
 
 mod record;
 mod refs;

@@ -1,4 +1,4 @@
-//! What a store follows and keeps.
+//! Which kinds a store watches, and which objects it keeps whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use plumb_core::object::GroupKind;
 
 use crate::feed::Marks;
 
-/// The app that an object's marks name, by instance name.
+/// Returns the instance name of the app that tracks an object, from its labels and annotations.
 pub type OwnerOf = dyn Fn(&Marks<'_>) -> Option<String> + Send + Sync;
 
-/// What to follow, and what to keep.
+/// Which kinds to watch, and which objects to keep whole.
 #[derive(Clone)]
 pub struct LiveOptions {
-    /// Whose an object is by its marks (`plumb_core::tracking`). A new rule needs a new store.
+    /// Which app tracks an object (`plumb_core::tracking`). Another rule needs a new store.
     pub owner_of: Arc<OwnerOf>,
-    /// Kinds to leave out, besides those of [`never_watched`].
+    /// Kinds that are not watched, besides those of [`never_watched`].
     pub excluded: Arc<dyn Fn(&GroupKind) -> bool + Send + Sync>,
-    /// Kinds whose objects are kept whole whoever owns them.
+    /// Kinds whose objects are always kept whole.
     pub keep_whole: BTreeSet<GroupKind>,
     /// Only these namespaces; all of them if empty.
     pub namespaces: Vec<String>,
     /// With `namespaces`: cluster-scoped kinds as well?
     pub cluster_scoped: bool,
-    /// Do without kinds that we may not list, instead of waiting for the permission
+    /// Skip kinds that plumb has no permission to list, instead of waiting for the permission
     /// (`resource.respectRBAC`).
     pub skip_forbidden: bool,
 }
 
 impl LiveOptions {
-    /// All of a cluster. Pods, what stands between them and a workload, and the Services that webhooks call are kept
+    /// The whole cluster. Pods, ReplicaSets and Jobs, and the Services that webhooks call are always kept
     /// whole: their state explains why an app is not healthy.
     pub fn new(owner_of: Arc<OwnerOf>) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl LiveOptions {
     }
 }
 
-/// Kinds that are many, change all the time, and tell nothing about what Git asks for.
+/// Kinds with many objects that change all the time and that no app has in Git.
 pub fn never_watched(kind: &GroupKind) -> bool {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("" | "events.k8s.io", "Event")

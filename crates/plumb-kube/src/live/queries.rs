@@ -1,4 +1,4 @@
-//! Questions about the objects of a cluster, answered from memory.
+//! Queries about the objects of a cluster, answered from memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use super::record::{Node, Uid};
 use super::state::{Id, State};
 use super::store::LiveStore;
 
-/// How much there is.
+/// Size of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreSize {
-    /// Objects.
+    /// Number of objects.
     pub n_objects: usize,
-    /// Of these, kept whole.
+    /// Number of objects that are kept whole.
     pub n_whole: usize,
-    /// Bytes of those that are kept whole.
+    /// Compressed bytes of the objects that are kept whole.
     pub whole_bytes: usize,
 }
 
 impl LiveStore {
-    /// Is the store as new as the state that a write returned (`metadata.resourceVersion`)? What it shows of
-    /// the object may be from before that write otherwise. A kind that is not followed is read from the server,
-    /// which is always as new.
+    /// True if the store has reached the resource version that a write returned. Before that, the store may
+    /// show the object's state from before the write. A kind that is not watched is read from the server,
+    /// which is always up to date.
     pub fn has_caught_up(&self, key: &ObjectKey, resource_version: &str) -> bool {
         let version = number(resource_version);
         let state = self.core.state();
@@ -36,7 +36,7 @@ impl LiveStore {
         table.scopes.iter().any(|scope| covers(&scope.namespace) && scope.position >= version)
     }
 
-    /// Does an object of this key exist, as far as is known?
+    /// True if the store has an object of this key.
     pub fn contains(&self, key: &ObjectKey) -> bool {
         self.core.state().find_key(key).is_some()
     }
@@ -59,21 +59,21 @@ impl LiveStore {
         nodes(&state, state.children(uid))
     }
 
-    /// What an app tracks, and all that descends from it.
+    /// The objects that an app tracks, and all their descendants.
     pub fn tree(&self, instance: &str) -> Vec<Node> {
         let state = self.core.state();
         let roots = state.tracked(instance);
         nodes(&state, state.tree(&roots))
     }
 
-    /// What an app tracks, without descendants.
+    /// The objects that an app tracks, without descendants.
     pub fn tracked(&self, instance: &str) -> Vec<Node> {
         let state = self.core.state();
         let ids = state.tracked(instance);
         nodes(&state, ids)
     }
 
-    /// The instance names that any mark in the cluster carries.
+    /// The app instance names in the tracking marks of all objects.
     pub fn instances(&self) -> BTreeSet<Arc<str>> {
         self.core.state().instances()
     }
@@ -89,7 +89,7 @@ impl LiveStore {
         nodes(&state, ids)
     }
 
-    /// How many objects of a kind there are; `None` if the kind is not followed.
+    /// How many objects of a kind there are; `None` if the kind is not watched.
     pub fn count(&self, kind: &GroupKind) -> Option<usize> {
         let state = self.core.state();
         state.table_of(kind).map(|(_, table)| table.names.len())
@@ -123,12 +123,12 @@ impl LiveStore {
         named.collect()
     }
 
-    /// How many kinds are followed.
+    /// How many kinds are watched.
     pub fn n_kinds(&self) -> usize {
         self.core.state().tables().count()
     }
 
-    /// How much there is.
+    /// Size of the store.
     pub fn size(&self) -> StoreSize {
         let (n_objects, n_whole, whole_bytes) = self.core.state().size();
         StoreSize { n_objects, n_whole, whole_bytes }
@@ -141,7 +141,7 @@ fn nodes(state: &State, ids: Vec<Id>) -> Vec<Node> {
     nodes
 }
 
-/// A CRD is called `<plural>.<group>`.
+/// The name of a CRD is `<plural>.<group>`.
 fn instances_of_crd(state: &State, name: &str) -> Vec<Id> {
     let Some((plural, group)) = name.split_once('.') else { return Vec::new() };
     let tables =

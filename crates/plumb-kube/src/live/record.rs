@@ -1,4 +1,4 @@
-//! One object in the store, small.
+//! One object in the store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ enum Form {
 }
 
 impl Uid {
-    /// Reads a uid. Anything is one.
+    /// Reads a uid; any text is valid.
     pub fn new(text: &str) -> Self {
         match uuid(text) {
             Some(number) => Self(Form::Uuid(number.to_be_bytes())),
@@ -27,7 +27,7 @@ impl Uid {
     }
 }
 
-/// Lowercase UUIDs in their usual form only, so that printing gives back what was read.
+/// Accepts only lowercase UUIDs with dashes, so that printing returns the same text.
 fn uuid(text: &str) -> Option<u128> {
     const DASHES: [usize; 4] = [8, 13, 18, 23];
     if text.len() != 36 {
@@ -84,21 +84,21 @@ pub(super) struct Address {
     pub(super) name: Arc<str>,
 }
 
-/// One object. What is not here is in the packed body, if it is kept, or has to be fetched.
+/// One object. Other fields are in the packed body, if the object is kept whole, or have to be fetched.
 pub(super) struct Record {
     pub(super) address: Address,
     pub(super) uid: Uid,
-    /// Kubernetes' resource versions are numbers that grow; zero for servers whose are none.
+    /// The resource version, a growing number; zero for servers whose versions are not numbers.
     pub(super) version: u64,
     /// The list or watch in which it was last seen.
     pub(super) round: u32,
     /// Seconds since 1970.
     pub(super) created: i64,
     pub(super) terminating: bool,
-    /// The app that its mark names.
+    /// The app that its tracking mark names.
     pub(super) mark: Option<Arc<str>>,
     pub(super) parents: Box<[Uid]>,
-    /// What it refers to.
+    /// The objects that it refers to by name.
     pub(super) refs: Box<[Address]>,
     pub(super) images: Box<[Arc<str>]>,
     pub(super) body: Option<PackedObject>,
@@ -117,9 +117,9 @@ pub struct Node {
     pub resource_version: String,
     /// The uids of its owners, real or inferred.
     pub parents: Vec<Uid>,
-    /// When it was made, in seconds since 1970; 0 if it does not say.
+    /// Creation time in seconds since 1970; 0 if unknown.
     pub created: i64,
-    /// Is it on its way out?
+    /// True if it has a deletion timestamp.
     pub terminating: bool,
     /// The app that tracks it, by instance name; only objects without owner are tracked.
     pub owner: Option<Arc<str>>,
@@ -127,32 +127,32 @@ pub struct Node {
     pub images: Vec<Arc<str>>,
 }
 
-/// An object changed.
+/// A change of one object.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Which.
+    /// The object.
     pub key: ObjectKey,
     /// Its uid.
     pub uid: Uid,
     /// Its resource version.
     pub resource_version: u64,
-    /// Was it deleted?
+    /// True if it was deleted.
     pub gone: bool,
-    /// How we know.
+    /// How plumb learnt of it.
     pub origin: Origin,
-    /// The apps that this concerns; empty for objects of nobody.
+    /// The apps that this concerns; empty for objects without an app.
     pub touched: Vec<Touched>,
-    /// Its last state, if it was deleted, kept whole and concerns somebody: a Job that ran and was collected
-    /// says here how it ended.
+    /// Its last state, if it was deleted, was kept whole and concerns an app: how a Job ended that was
+    /// deleted after its TTL.
     pub last: Option<Arc<Manifest>>,
 }
 
 /// How a change became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A watch told it.
+    /// From a watch event.
     Watched,
-    /// We wrote it; the watch will not tell it again.
+    /// From the answer to a write of plumb; the watch event that follows is not reported again.
     Written,
 }
 
@@ -161,18 +161,18 @@ pub enum Origin {
 pub struct Touched {
     /// Its instance name.
     pub instance: Arc<str>,
-    /// What the object is to it.
+    /// How the object relates to the app.
     pub role: Role,
 }
 
-/// What an object is to an app.
+/// How an object relates to an app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// It carries the app's mark, or did until now.
+    /// It has, or had until this change, the app's tracking mark.
     Tracked,
-    /// The app wants an object of this name.
+    /// The app's desired set has this key.
     Wanted,
-    /// It descends from an object that carries the app's mark.
+    /// It descends from an object with the app's tracking mark.
     Child,
 }
 

@@ -1,13 +1,14 @@
-//! What an object refers to by name: the answers to "who uses this?".
+//! Which objects an object refers to by name.
 
 use plumb_core::object::{GroupKind, ObjectKey};
 use serde_json::Value;
 
-/// The pseudo kind under which a `StatefulSet` refers to all claims that it makes: the claim `data-db-3` was
-/// made from the template `data` of the set `db`, and Kubernetes does not always say so in the claim.
+/// The pseudo kind under which a `StatefulSet` refers to all claims that it creates. The claim `data-db-3`
+/// was created from the template `data` of the set `db`, and Kubernetes does not always set an owner
+/// reference in the claim.
 pub(super) const CLAIMS_OF_SET: &str = "plumb.dev/ClaimsOfStatefulSet";
 
-/// Which kinds refer to others in a way that is known here.
+/// True for kinds whose references [`references`] finds.
 pub(super) fn has_references(kind: &GroupKind) -> bool {
     let group = kind.group.as_str();
     match kind.kind.as_str() {
@@ -119,7 +120,7 @@ pub(super) fn images(pod: &Value) -> Vec<&str> {
     images
 }
 
-/// The set of claims that a claim's name says it belongs to: `data-db` for `data-db-3`.
+/// The set of claims that a claim belongs to by its name: `data-db` for `data-db-3`.
 pub(super) fn claim_set(claim: &str) -> Option<&str> {
     let (set, ordinal) = claim.rsplit_once('-')?;
     let is_number = !ordinal.is_empty() && ordinal.bytes().all(|byte| byte.is_ascii_digit());

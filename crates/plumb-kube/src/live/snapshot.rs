@@ -19,9 +19,9 @@ use crate::packed::PackedObject;
 /// The live objects of one app.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// What it tracks, and what has the key of something it wants.
+    /// The objects that it tracks, and those whose key is in its desired set.
     pub live: LiveSet,
-    /// Objects that exist and could not be read. They are in no way absent.
+    /// Objects that exist and could not be read. They must not be treated as missing.
     pub unreadable: Vec<(ObjectKey, ApiError)>,
 }
 
@@ -29,7 +29,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct AllListed(());
 
-/// How many objects are fetched at once that are not kept whole.
+/// How many objects that are not kept whole are fetched at once.
 const FETCH_AT_ONCE: usize = 16;
 
 impl LiveStore {
@@ -49,13 +49,13 @@ impl LiveStore {
         DeletionProof::new(desired, &LiveSet { complete, ..LiveSet::default() })
     }
 
-    /// The live objects that matter to one app: those it tracks, and those that have the key of something it
-    /// wants. The wanted keys are remembered: their objects are kept whole from now on, and their changes
-    /// touch the app, until the next snapshot names others or [`forget`](Self::forget) is called. The same goes for
-    /// `beside`, objects that the app depends on without wanting them; they are not part of the snapshot.
+    /// The live objects of one app: those it tracks, and those whose key is `wanted`. The store remembers the
+    /// wanted keys: their objects are kept whole from now on, and their changes concern the app, until the
+    /// next snapshot or [`forget`](Self::forget). The same holds for `beside`, objects that the app depends
+    /// on; they are not part of the snapshot.
     pub async fn snapshot(&self, instance: &str, wanted: &[ObjectKey], beside: &[ObjectKey]) -> Snapshot {
         let complete = self.is_complete();
-        let Gathered { packed, to_fetch } = self.gather(instance, wanted, beside);
+        let StoreRead { packed, to_fetch } = self.read_store(instance, wanted, beside);
         let mut snapshot =
             Snapshot { live: LiveSet { complete, ..LiveSet::default() }, ..Snapshot::default() };
         let mut to_fetch = to_fetch;
@@ -79,7 +79,7 @@ impl LiveStore {
                 Ok(Some(object)) => {
                     snapshot.live.objects.insert(key, Arc::new(object));
                 }
-                // A kind that the cluster does not serve has no objects.
+                // A kind that is not served has no objects.
                 Ok(None) | Err(ApiError::UnknownKind { .. }) => {}
                 Err(error) => snapshot.unreadable.push((key, error)),
             }
@@ -87,18 +87,18 @@ impl LiveStore {
         snapshot
     }
 
-    fn gather(&self, instance: &str, wanted: &[ObjectKey], beside: &[ObjectKey]) -> Gathered {
+    fn read_store(&self, instance: &str, wanted: &[ObjectKey], beside: &[ObjectKey]) -> StoreRead {
         let mut state = self.core.state_mut();
         let instance = state.intern(instance);
         let tracked = state.tracked(&instance);
         let mut ids: BTreeSet<Id> = tracked.iter().copied().collect();
         let mut to_remember = Vec::new();
-        let mut gathered = Gathered::default();
+        let mut read = StoreRead::default();
         for key in wanted {
             let found = state.find_key(key);
             if found.is_none() && !state.covers(key) {
-                // No list would show it: the kind is not followed, not in this namespace, or not listed yet.
-                gathered.to_fetch.push(key.clone());
+                // No list covers it: the kind is not watched, not in this namespace, or not listed yet.
+                read.to_fetch.push(key.clone());
             }
             let is_tracked = found.is_some_and(|id| !ids.insert(id));
             if is_tracked {
@@ -114,11 +114,11 @@ impl LiveStore {
             let Some(record) = state.record(id) else { continue };
             let key = state.key(&record.address);
             match &record.body {
-                Some(body) => gathered.packed.push((key, body.clone())),
-                None => gathered.to_fetch.push(key),
+                Some(body) => read.packed.push((key, body.clone())),
+                None => read.to_fetch.push(key),
             }
         }
-        gathered
+        read
     }
 
     /// One object, whole: from the store if it is kept there, else from the server. `None` if it does not
@@ -172,7 +172,7 @@ impl LiveStore {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct StoreRead {
     packed: Vec<(ObjectKey, PackedObject)>,
     to_fetch: Vec<ObjectKey>,
 }

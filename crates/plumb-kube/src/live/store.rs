@@ -1,4 +1,4 @@
-//! The live state of one cluster, as the engine asks for it.
+//! The live objects of one cluster: starting the watches, completeness, changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::supervise::supervise;
 use crate::client::ClusterClient;
 use crate::feed::Head;
 
-/// The live state of one cluster. Cheap to clone; the watches end when the last clone is dropped.
+/// The live objects of one cluster. Cheap to clone; the watches end when the last clone is dropped.
 #[derive(Clone)]
 pub struct LiveStore {
     pub(super) core: Arc<Core>,
@@ -33,7 +33,7 @@ impl Drop for Watches {
 }
 
 impl LiveStore {
-    /// Starts to follow a cluster.
+    /// Starts to watch a cluster.
     pub fn start(client: ClusterClient, options: LiveOptions) -> Self {
         let core = Arc::new(Core {
             client,
@@ -58,12 +58,13 @@ impl LiveStore {
 
     // --- completeness ------------------------------------------------------------------------------------
 
-    /// Did every watch finish its first list? Only then is what is not here absent.
+    /// True once every watch finished its first list. Only then is an object that is not in the store known
+    /// to be missing.
     pub fn is_complete(&self) -> bool {
         *self.core.complete.borrow()
     }
 
-    /// How long ago the list ended that made it complete last; `None` if it never was.
+    /// How long ago the store last became complete; `None` if it never was.
     pub fn complete_for(&self) -> Option<Duration> {
         let since = self.core.complete_since.lock();
         since.map(|since| since.elapsed())
@@ -76,54 +77,54 @@ impl LiveStore {
         let _ = complete.wait_for(|complete| *complete).await;
     }
 
-    /// Is it complete, now or within this time? A kind that came a moment ago is listed in no time.
+    /// True if the store is complete now or within this time. The kind of a new CRD is listed within moments.
     pub async fn is_complete_within(&self, time: Duration) -> bool {
         tokio::time::timeout(time, self.wait_complete()).await.is_ok()
     }
 
-    /// Is it complete? Changes whenever that does.
+    /// Whether the store is complete, as a channel.
     pub fn completeness(&self) -> watch::Receiver<bool> {
         self.core.complete.subscribe()
     }
 
-    /// The kinds whose objects are not all known yet, with what is in the way.
+    /// The kinds whose first list is not complete, with the last error if there was one.
     pub fn unlisted(&self) -> Vec<(GroupKind, Option<String>)> {
         self.core.state().unlisted()
     }
 
-    /// Is this kind followed, and are all its objects known?
+    /// True if this kind is watched and its first list is complete.
     pub fn is_listed(&self, kind: &GroupKind) -> bool {
         let state = self.core.state();
         state.table_of(kind).is_some_and(|(_, table)| table.scopes.iter().all(|scope| scope.listed))
     }
 
-    /// What keeps watches from the server, while something does: what is here may then be old. A single
-    /// connection that breaks shows here for a moment.
+    /// The error while a watch cannot reach the server: the store may then be out of date. A single broken
+    /// connection shows here for a moment.
     pub fn lost(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.core.lost.subscribe()
     }
 
     // --- changes -----------------------------------------------------------------------------------------
 
-    /// Every change from now on. Changes of one object that were not taken in between come as one.
+    /// Every change from now on. Pending changes of one object are merged.
     pub fn subscribe(&self) -> Changes {
         let (outlet, changes) = channel();
         self.each(move |change| outlet.send(change.clone()));
         changes
     }
 
-    /// Calls `told` with every single change from now on, on the spot, until it says `false`. It must be quick.
-    pub fn each(&self, told: impl Fn(&Change) -> bool + Send + 'static) {
-        self.core.subscribers.lock().push(Box::new(told));
+    /// Calls `subscriber` for every single change from now on, until it returns `false`. It must be fast.
+    pub fn each(&self, subscriber: impl Fn(&Change) -> bool + Send + 'static) {
+        self.core.subscribers.lock().push(Box::new(subscriber));
     }
 
-    /// Looks again at which kinds to follow: what the options leave out has changed.
+    /// Checks again which kinds to watch, after the options' `excluded` changed.
     pub fn reconsider(&self) {
         self.core.reconsider.notify_one();
     }
 
-    /// Takes in an object that the server returned from a write, so that the next comparison sees it. A later
-    /// state that is already known stays.
+    /// Puts an object that the server returned from a write into the store, so that the next comparison sees
+    /// it. A later state that is in the store stays.
     pub fn observe_written(&self, object: &Manifest) {
         self.observe(object, Origin::Written);
     }
@@ -131,7 +132,7 @@ impl LiveStore {
     pub(super) fn observe(&self, object: &Manifest, origin: Origin) {
         let gvk = object.gvk();
         let kind = gvk.group_kind();
-        // Nothing is worked out for an object that nobody follows.
+        // Skip the work for a kind that is not watched.
         if self.core.state().table_of(&kind).is_none() {
             return;
         }
@@ -141,11 +142,11 @@ impl LiveStore {
             state.put_answer(seen, &gvk.version, origin)
         });
         if let Some(change) = change {
-            self.core.tell(&change);
+            self.core.publish(&change);
         }
     }
 
-    /// Forgets what an app wanted.
+    /// Forgets the keys that an app wanted.
     pub fn forget(&self, instance: &str) {
         let mut state = self.core.state_mut();
         let instance = state.intern(instance);

@@ -1,4 +1,4 @@
-//! Which kinds are followed: those that the cluster serves, at every moment.
+//! Starts and ends watches, so that every kind that the cluster serves is watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::catalog::{Catalog, Resource};
 use crate::feed::{FeedSource, follow};
 use crate::read::Selection;
 
-/// A CRD is announced before the server serves its kind, and its schema is published later still. So after
-/// each such event discovery looks again at these moments; unchanged answers cost a `304`.
+/// A CRD is visible before the server serves its kind, and its schema is published later still. So after each
+/// change of a CRD discovery runs again at these moments; an unchanged answer costs a `304`.
 const LOOK_AGAIN_AFTER: [Duration; 6] = [
     Duration::from_millis(10),
     Duration::from_millis(120),
@@ -30,14 +30,14 @@ const LOOK_AGAIN_AFTER: [Duration; 6] = [
 const DISCOVERY_BACKOFF: Duration = Duration::from_secs(1);
 const DISCOVERY_BACKOFF_MOST: Duration = Duration::from_secs(30);
 
-/// One followed kind; its watches end when this is dropped.
+/// One watched kind; its watches end when this is dropped.
 struct Followed {
     resource: Resource,
     id: KindId,
     _watches: JoinSet<()>,
 }
 
-/// Discovers, starts and ends watches, for ever.
+/// Discovers kinds, starts and ends their watches, until the task is aborted.
 pub(super) async fn supervise(core: Arc<Core>) {
     let mut catalogs = core.client.catalog_changes();
     discover_first(&core).await;
@@ -47,8 +47,8 @@ pub(super) async fn supervise(core: Arc<Core>) {
         let catalog = Arc::clone(&catalogs.borrow_and_update());
         adjust(&core, &catalog, &mut followed);
         core.discovered.send_replace(true);
-        core.progressed();
-        // Until the catalog changes, by our own looks or by somebody else's.
+        core.publish_complete();
+        // Until the catalog changes, by this discovery or by another caller's.
         loop {
             tokio::select! {
                 changed = catalogs.changed() => {
@@ -65,7 +65,7 @@ pub(super) async fn supervise(core: Arc<Core>) {
                 () = sleep_until(looks.last().copied()) => {
                     looks.pop();
                     if let Err(error) = core.client.discover().await {
-                        tracing::warn!(%error, "the cluster's kinds could not be read again");
+                        tracing::warn!(%error, "cannot discover the cluster's kinds again");
                         looks.insert(0, Instant::now() + DISCOVERY_BACKOFF_MOST);
                     }
                 }
@@ -84,7 +84,7 @@ async fn sleep_until(moment: Option<Instant>) {
 async fn discover_first(core: &Core) {
     let mut backoff = Backoff::new(DISCOVERY_BACKOFF, DISCOVERY_BACKOFF_MOST);
     while let Err(error) = core.client.discover().await {
-        tracing::warn!(%error, server = core.client.server(), "the cluster's kinds could not be read");
+        tracing::warn!(%error, server = core.client.server(), "cannot discover the cluster's kinds");
         tokio::time::sleep(backoff.next_spread()).await;
     }
 }
@@ -104,10 +104,10 @@ fn adjust(core: &Arc<Core>, catalog: &Catalog, followed: &mut BTreeMap<GroupKind
         let Some(old) = followed.remove(&kind) else { continue };
         let id = old.id;
         drop(old);
-        tracing::info!(%kind, "this kind is followed no more");
+        tracing::info!(%kind, "kind is no longer watched");
         let changes = core.state_mut().close_table(id);
         for change in changes {
-            core.tell(&change);
+            core.publish(&change);
         }
     }
     for (kind, resource) in wanted {
@@ -121,7 +121,7 @@ fn adjust(core: &Arc<Core>, catalog: &Catalog, followed: &mut BTreeMap<GroupKind
     }
 }
 
-/// The namespaces to watch a kind in; `None` is all of them at once.
+/// The namespaces to watch a kind in; `None` is one watch for all of them.
 fn scopes(core: &Core, resource: &Resource) -> Vec<Option<String>> {
     let options = &core.options;
     if options.namespaces.is_empty() {

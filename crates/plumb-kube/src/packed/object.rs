@@ -13,15 +13,15 @@ use super::contexts::{Sample, compress_against, decompress};
 /// A compressed object.
 #[derive(Clone, Debug)]
 pub(crate) enum PackedObject {
-    /// Too small to gain, or before the kind has a sample.
+    /// Uncompressed: the object is small, or its kind has no sample yet.
     Plain(Arc<[u8]>),
-    /// Against a sample of the kind; `size` is that of the text.
+    /// Compressed against a sample of the kind; `size` is the length of the JSON text.
     Compressed { bytes: Arc<[u8]>, size: u32, sample: Sample },
 }
 
-/// The samples of one kind. The first object of a kind may be unlike all that follow: a system's own, or one that was
-/// made a moment ago and has no status yet. So another one is taken where the present one helps little, less and less
-/// often. Objects keep the sample that they were packed with.
+/// The samples of one kind. The first object of a kind may be unlike the others: an object of Kubernetes
+/// itself, or one without a status yet. So another sample is taken where the present one helps little, less
+/// and less often. Objects keep the sample that they were packed with.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     newest: Option<Sample>,
@@ -29,14 +29,14 @@ pub(crate) struct Samples {
     n_packed: u32,
 }
 
-/// A sample helps if it makes objects smaller than one part in this many.
+/// A sample helps if it shrinks objects to less than one part in this many.
 const HELPS: usize = 4;
-/// So many times as many objects have to be packed before the next sample than before the last.
-const PATIENCE: u32 = 4;
+/// This many times as many objects have to be packed before the next sample as before the last.
+const GROWTH: u32 = 4;
 const MOST_SAMPLES: u32 = 6;
 
 impl Samples {
-    /// The sample to pack this object with; the object itself, if there is none.
+    /// The sample to pack this object with; the object itself becomes the first sample.
     pub(crate) fn newest(&mut self, raw: &str) -> Option<Sample> {
         if self.newest.is_none() {
             self.take(raw);
@@ -44,11 +44,11 @@ impl Samples {
         self.newest.clone()
     }
 
-    /// Notes how an object was packed, and learns from it.
+    /// Records how well an object was packed; takes it as a new sample if the present one helps little.
     pub(crate) fn learn(&mut self, raw: &str, packed: &PackedObject) {
         let PackedObject::Compressed { bytes, .. } = packed else { return };
         self.n_packed = self.n_packed.saturating_add(1);
-        let is_time = self.n_taken < MOST_SAMPLES && self.n_packed >= PATIENCE.saturating_pow(self.n_taken);
+        let is_time = self.n_taken < MOST_SAMPLES && self.n_packed >= GROWTH.saturating_pow(self.n_taken);
         if is_time && bytes.len() * HELPS > raw.len() {
             self.take(raw);
         }
@@ -63,7 +63,7 @@ impl Samples {
     }
 }
 
-/// Below this the frame costs what the compression gains.
+/// Below this length compression gains nothing.
 const WORTH_IT: usize = 300;
 /// A sample larger than this costs more time than it saves space.
 const LARGEST_SAMPLE: usize = 32 * 1024;
@@ -82,7 +82,7 @@ fn compress(raw: &str, sample: &Sample) -> Option<PackedObject> {
 }
 
 impl PackedObject {
-    /// The text again. `None` would mean that memory is corrupt.
+    /// The JSON text. `None` only if memory is corrupt.
     fn unpack(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.to_vec()),
@@ -93,7 +93,7 @@ impl PackedObject {
         }
     }
 
-    /// The object inside.
+    /// The object.
     pub(crate) fn read(&self) -> Option<Manifest> {
         Manifest::new(serde_json::from_slice(&self.unpack()?).ok()?).ok()
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(packed.unpack().unwrap(), object(77).as_bytes());
     }
 
-    /// A text that is like no other.
+    /// A text unlike any other.
     fn unique(seed: usize, length: usize) -> String {
         let mut state = u64::try_from(seed).unwrap().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut digit = || {

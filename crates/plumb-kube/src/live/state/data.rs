@@ -1,4 +1,4 @@
-//! The records and their indices, and how names become numbers.
+//! The records with their indices, and the interning of names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::super::record::{Address, KindId, Record, Uid};
 use crate::catalog::Resource;
 use crate::packed::{PackedObject, Samples};
 
-/// Position of a record. Free ones are used again.
+/// Position of a record. Free positions are reused.
 pub(in crate::live) type Id = u32;
 
 #[derive(Default)]
@@ -40,19 +40,19 @@ pub(in crate::live) struct Table {
 #[derive(Debug, Default)]
 pub(in crate::live) struct Scope {
     pub(in crate::live) namespace: Option<String>,
-    /// All changes up to here are in the store.
+    /// All changes up to this resource version are in the store.
     pub(in crate::live) position: u64,
     pub(in crate::live) round: u32,
     pub(in crate::live) listed: bool,
-    /// Why it does not get on, if it does not.
+    /// The last error, if the watch failed.
     pub(in crate::live) trouble: Option<String>,
-    /// The server is away, or does not know us any more: what is here may be old.
+    /// The server is unreachable or rejects the credentials: the objects may be out of date.
     pub(in crate::live) lost: bool,
-    /// We may not list it, and the settings say to do without.
+    /// plumb has no permission to list it, and the settings say to skip it.
     pub(in crate::live) skipped: bool,
 }
 
-/// What a watch or a write says about an object.
+/// The state of an object from a watch event or a write.
 pub(in crate::live) struct Seen {
     pub(in crate::live) address: Address,
     pub(in crate::live) uid: Uid,
@@ -72,8 +72,8 @@ impl State {
         if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);
         }
-        // Texts that nobody uses any more go when the set would have to grow. If few went, it grows now, or
-        // the next texts would all pay for another search.
+        // Unused texts are removed when the set would have to grow. If few were removed, it grows now;
+        // otherwise each further text would cost another search.
         if self.texts.len() == self.texts.capacity() {
             self.texts.retain(|text| Arc::strong_count(text) > 1);
             self.texts.reserve(self.texts.len() / 2);
@@ -93,14 +93,14 @@ impl State {
         id
     }
 
-    /// The address of a key, for putting it somewhere.
+    /// The address of a key, interned, to store it.
     pub(in crate::live) fn address(&mut self, key: &ObjectKey) -> Address {
         let kind = self.kind_id(&key.group_kind());
         let namespace = key.namespace.as_deref().map(|namespace| self.intern(namespace));
         Address { kind, namespace, name: self.intern(&key.name) }
     }
 
-    /// The address of a key, for looking it up.
+    /// The address of a key, for a lookup.
     pub(super) fn find_address(&self, key: &ObjectKey) -> Option<Address> {
         let kind = *self.kind_ids.get(&key.group_kind())?;
         Some(Address {

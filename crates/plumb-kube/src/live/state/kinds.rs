@@ -1,4 +1,4 @@
-//! Which kinds are watched, and how far each watch has come.
+//! Which kinds are watched, and the position of each watch.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::catalog::Resource;
 use crate::packed::Samples;
 
 impl State {
-    /// Makes room for a kind, or moves it to another version.
+    /// Adds the table of a kind, or changes its version.
     pub(in crate::live) fn open_table(
         &mut self,
         resource: &Resource,
@@ -23,7 +23,7 @@ impl State {
             namespaces.iter().map(scope).collect()
         };
         if let Some(table) = self.tables.get_mut(&id) {
-            // In another version the same state of an object looks different: all of them are taken anew.
+            // In another version the same state of an object looks different: all of them are read again.
             table.resource = resource.clone();
             table.scopes = scopes();
             table.samples = Samples::default();
@@ -46,7 +46,7 @@ impl State {
         id
     }
 
-    /// Forgets a kind that is not served any more, with its objects.
+    /// Removes a kind that is no longer served, with its objects.
     pub(in crate::live) fn close_table(&mut self, kind: KindId) -> Vec<Change> {
         let Some(table) = self.tables.get(&kind) else { return Vec::new() };
         let ids: Vec<Id> = table.names.values().copied().collect();
@@ -76,7 +76,7 @@ impl State {
         self.tables.get_mut(&kind)?.scopes.get_mut(scope)
     }
 
-    /// The kinds whose objects are not all known, with what is in the way.
+    /// The kinds whose first list is not complete, with the last error if there was one.
     pub(in crate::live) fn unlisted(&self) -> Vec<(GroupKind, Option<String>)> {
         let waiting = |table: &Table| {
             let scope = table.scopes.iter().find(|scope| !scope.listed && !scope.skipped)?;
@@ -85,13 +85,14 @@ impl State {
         self.tables.values().filter_map(waiting).collect()
     }
 
-    /// What keeps a watch from the server, if one is kept from it.
+    /// The error of a watch that cannot reach the server, if there is one.
     pub(in crate::live) fn lost(&self) -> Option<&str> {
         let scopes = self.tables.values().flat_map(|table| &table.scopes);
         scopes.filter(|scope| scope.lost).map(|scope| scope.trouble.as_deref().unwrap_or_default()).next()
     }
 
-    /// Is an object of this key, if it is not here, known to be absent?
+    /// True if a complete list covers this key: an object that is not in the store is then known to be
+    /// missing.
     pub(in crate::live) fn covers(&self, key: &ObjectKey) -> bool {
         let Some((_, table)) = self.table_of(&key.group_kind()) else { return false };
         table

@@ -1,5 +1,5 @@
 //! All objects with their indices. Every change goes through [`State::put`] and [`State::remove`], which keep
-//! the indices whole and return what changed. There is no I/O here.
+//! the indices consistent and return the change. There is no I/O here.
 
 mod data;
 mod kinds;

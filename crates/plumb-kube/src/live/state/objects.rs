@@ -1,4 +1,5 @@
-//! Putting objects in and taking them out. Every change of a record goes through here, which keeps the indices whole.
+//! Inserts and removes objects. Every change of a record goes through here, which keeps the indices
+//! consistent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,17 +9,17 @@ use plumb_core::object::Manifest;
 use super::super::record::{Address, Change, KindId, Origin, Record, Touched, Uid};
 use super::data::{Id, Scope, Seen, State};
 
-/// The round of objects that no list has shown. Rounds are counted from one.
+/// The round of objects that no list contained. Rounds are counted from one.
 const NO_ROUND: u32 = 0;
 
 impl State {
-    /// Takes in what a watch or a write says about an object. `None` if it is no news.
+    /// Stores the state of an object from a watch event or a write. `None` if nothing changed.
     ///
-    /// Resource versions of one kind are numbers that grow with every write (Kubernetes 1.35 promises it, and
-    /// every release on etcd did it), so what is older than what is known is late, not new.
+    /// Resource versions of one kind are numbers that grow with every write (Kubernetes 1.35 guarantees it,
+    /// and every release on etcd did it), so a state older than the stored one is late, not new.
     ///
-    /// `round` is that of the list that shows the object. What no list showed (a write's answer) has none: if
-    /// the list in progress ends without it and is newer, it is gone again.
+    /// `round` is that of the list that contains the object. The answer to a write has none: if the present
+    /// list ends without the object and is newer, the object was deleted.
     pub(in crate::live) fn put(&mut self, seen: Seen, round: Option<u32>, origin: Origin) -> Option<Change> {
         let Some(id) = self.find(&seen.address) else {
             return Some(self.insert(seen, round.unwrap_or(NO_ROUND), origin));
@@ -53,11 +54,11 @@ impl State {
         Some(self.change(id, false, origin, touched))
     }
 
-    /// Takes in the server's answer to a request of ours, in the version that was asked for. `None` if it is no
-    /// news, or not for the store.
+    /// Stores the server's answer to a request of plumb, in the version of the request. `None` if nothing
+    /// changed, or if the store does not hold the object.
     ///
-    /// All of it under one lock: an answer that was found to be new and put in later would bring back what the
-    /// watch has seen deleted in between, and no event would ever take it out again.
+    /// The check and the write happen under one lock: otherwise an answer could bring back an object that the
+    /// watch has reported as deleted in between, and no event would ever remove it again.
     pub(in crate::live) fn put_answer(
         &mut self,
         seen: Seen,
@@ -73,7 +74,7 @@ impl State {
         let is_covered =
             |scope: &&Scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace;
         let scope = table.scopes.iter().find(is_covered)?;
-        // The watch has passed this state: if the object is not there, it was deleted since.
+        // The watch has passed this state: if the store does not have the object, it was deleted since.
         if seen.version <= scope.position && self.find(&seen.address).is_none() {
             return None;
         }
@@ -111,7 +112,7 @@ impl State {
         self.change(id, false, origin, touched)
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(in crate::live) fn remove(&mut self, id: Id) -> Option<Change> {
         let touched = self.touched(id);
         let change = self.record(id).map(|_| self.change(id, true, Origin::Watched, touched))?;

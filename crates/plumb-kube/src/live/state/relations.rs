@@ -1,4 +1,4 @@
-//! Who owns an object, who wants it, what it owns and who refers to it.
+//! Relations of objects: owners, children, references, and the apps that track or want them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::super::record::{Address, Node, Record, Role, Touched, Uid};
 use super::super::refs::{CLAIMS_OF_SET, claim_set};
 use super::data::{Id, State};
 
-/// How far up a chain of owners is followed. Chains in use have four steps; a circle has no end.
+/// How far up a chain of owners is followed. Real chains have four steps; a cycle has no end.
 const DEEPEST: usize = 16;
 
 impl State {
-    /// Does an app want an object of this address kept whole?
+    /// True if an app wants an object of this address kept whole.
     pub(in crate::live) fn is_wanted(&self, address: &Address) -> bool {
         self.wanted.contains_key(address)
     }
 
-    /// Replaces what an app wants beyond what it tracks.
+    /// Replaces the addresses that an app wants besides those it tracks.
     pub(in crate::live) fn want(&mut self, instance: &Arc<str>, addresses: Vec<Address>) {
         for old in self.wanted_by.remove(instance).unwrap_or_default() {
             if let Some(instances) = self.wanted.get_mut(&old) {
@@ -45,7 +45,8 @@ impl State {
         self.inferred_parent(record).into_iter().collect()
     }
 
-    /// Kubernetes does not say whose a token Secret, a claim of a `StatefulSet` or an `Endpoints` object is.
+    /// Kubernetes sets no owner reference in a token Secret, a claim of a `StatefulSet` or an `Endpoints`
+    /// object.
     fn inferred_parent(&self, record: &Record) -> Option<Uid> {
         let kind = self.kinds.get(Self::at(record.address.kind))?;
         match (kind.group.as_str(), kind.kind.as_str()) {
@@ -73,7 +74,7 @@ impl State {
         }
     }
 
-    /// The app that tracks an object: it carries the app's mark and has no owner that copied it there.
+    /// The app that tracks an object: the object has the app's mark and no owner that copied the mark to it.
     pub(in crate::live) fn owner(&self, record: &Record) -> Option<Arc<str>> {
         let mark = record.mark.as_ref()?;
         (record.parents.is_empty() && self.inferred_parent(record).is_none()).then(|| Arc::clone(mark))
@@ -109,7 +110,7 @@ impl State {
         ids.iter().copied().filter(is_owner).collect()
     }
 
-    /// The apps that track anything.
+    /// The apps that track an object.
     pub(in crate::live) fn instances(&self) -> BTreeSet<Arc<str>> {
         self.marked.keys().cloned().collect()
     }
@@ -148,7 +149,7 @@ impl State {
         candidates.into_iter().filter(is_child).collect()
     }
 
-    /// Everything that descends from these objects, themselves first, each once.
+    /// These objects and all their descendants, each once.
     pub(in crate::live) fn tree(&self, roots: &[Id]) -> Vec<Id> {
         let mut found: Vec<Id> = Vec::new();
         let mut known: HashSet<Id> = HashSet::new();

@@ -34,7 +34,7 @@ fn key(kind: usize, name: u8) -> ObjectKey {
     ObjectKey::new(group, kind, Some("a".to_owned()), format!("n{name}"))
 }
 
-/// What a random history says about one object.
+/// One step of a random history.
 #[derive(Clone, Debug)]
 struct Said {
     kind: usize,
@@ -82,7 +82,7 @@ fn uid(kind: usize, n: u8) -> Uid {
     Uid::new(&format!("uid-{kind}-{n}"))
 }
 
-/// Every index says exactly what the records say.
+/// Every index matches the records.
 fn check_indices(state: &State) {
     let mut children: HashMap<Uid, BTreeSet<Id>> = HashMap::new();
     let mut marked: HashMap<Arc<str>, BTreeSet<Id>> = HashMap::new();
@@ -135,7 +135,7 @@ proptest! {
             }
             check_indices(&state);
         }
-        // Circles of owners end.
+        // Cycles of owners end.
         for app in 0..3 {
             let roots = state.tracked(&format!("app-{app}"));
             prop_assert!(state.tree(&roots).len() <= state.all().count());
@@ -149,7 +149,7 @@ proptest! {
         prop_assert!(state.by_uid.is_empty());
     }
 
-    /// In whatever order the states of one object arrive, the newest one stays.
+    /// The newest state of an object stays, in whatever order its states arrive.
     #[test]
     fn the_newest_state_wins(versions in prop::collection::vec(1u64..1000, 1..30)) {
         let mut state = state();
@@ -229,7 +229,7 @@ fn an_answer_does_not_bring_back_what_the_watch_saw_deleted() {
     };
     let kind = state.address(&key(0, 1)).kind;
     assert!(answer(&mut state, 20), "the watch has not reached it");
-    // The answer to a deletion is worked out while the watch tells that the object is gone.
+    // The answer to a deletion is processed after the watch event of the same deletion.
     let late = seen(&mut state, &written(25));
     let id = state.find_key(&key(0, 1)).unwrap();
     state.scope_mut(kind, 0).unwrap().position = 30;
