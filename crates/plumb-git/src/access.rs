@@ -1,4 +1,4 @@
-//! Credentials, and how they reach the git program: by its environment and private files, never by arguments.
+//! Credentials. The git program gets them through its environment and private files, never through arguments.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -21,11 +21,11 @@ pub struct RepoAccess {
     pub password: Option<Secret>,
     /// Token sent as `Authorization: Bearer`; wins over the password.
     pub bearer_token: Option<Secret>,
-    /// Send basic credentials with the first request instead of waiting to be asked.
+    /// Send basic credentials with the first request instead of after a 401.
     pub force_basic_auth: bool,
-    /// For ssh.
+    /// Options for ssh.
     pub ssh: SshAccess,
-    /// For https.
+    /// Options for https.
     pub tls: TlsAccess,
     /// Proxy for http(s).
     pub proxy: Option<Secret>,
@@ -60,8 +60,8 @@ pub struct TlsAccess {
 }
 
 impl RepoAccess {
-    /// A hash that tells one set of credentials from another. Who shows other credentials than those that
-    /// fetched a mirror has to prove that they work before reading it.
+    /// A hash that distinguishes sets of credentials. A mirror can be read only with credentials that have
+    /// fetched it.
     pub fn identity(&self) -> String {
         let mut hasher = Sha256::new();
         let mut part = |text: Option<&str>| {
@@ -78,7 +78,7 @@ impl RepoAccess {
         hex(&hasher.finalize())
     }
 
-    /// Everything that must not be in a message.
+    /// All texts that must not be in a message.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         [&self.password, &self.bearer_token, &self.ssh.private_key, &self.tls.client_key, &self.proxy]
             .into_iter()
@@ -87,8 +87,8 @@ impl RepoAccess {
             .filter(|text| !text.is_empty())
     }
 
-    /// What git needs to use these credentials for this address. Private files are written below `scratch`,
-    /// which the caller removes when the command has ended.
+    /// The environment with which git uses these credentials for this address. Private files are written
+    /// below `scratch`, which the caller removes when the command has ended.
     pub(crate) fn environment(&self, url: &RepoUrl, scratch: &Path) -> std::io::Result<Environment> {
         let mut environment = Environment::default();
         match url.transport() {
@@ -111,15 +111,15 @@ impl RepoAccess {
             let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
             environment.header(&format!("Authorization: Basic {encoded}"));
         } else if username.is_some() || password.is_some() {
-            // A helper that answers for this host only: git asks again, with the other host's name, when it was
-            // redirected, and then gets nothing.
+            // The credential helper answers for this host only. After a redirect git requests the credentials
+            // of the other host, and gets none.
             let scope = format!("credential.{}://{}.helper", url.transport().scheme(), url.host());
             environment.config(
                 &scope,
                 "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
                  \"$PLUMB_GIT_USERNAME\" \"$PLUMB_GIT_PASSWORD\"; }; f",
             );
-            // As GitHub, GitLab and others do with tokens: any name will do, but there must be one.
+            // With a token, GitHub, GitLab and others accept any user name, but it must not be empty.
             environment.set("PLUMB_GIT_USERNAME", username.unwrap_or("x-access-token"));
             environment.set("PLUMB_GIT_PASSWORD", password.map(Secret::expose).unwrap_or_default());
         }
@@ -155,7 +155,7 @@ impl RepoAccess {
             );
             command.push_str(&quoted(&known_hosts));
         }
-        // The keys of the account that plumb runs under are nobody's credentials, wherever ssh would find them.
+        // The ssh keys and the agent of the account that plumb runs as must not be used.
         command.push_str(" -o IdentityAgent=none");
         match &self.ssh.private_key {
             Some(key) => {
@@ -184,7 +184,7 @@ impl Environment {
         self.variables.push((name.into(), value.into()));
     }
 
-    /// One entry of git's configuration, which has the last word over every file.
+    /// One entry of git's configuration, which overrides every file.
     pub(crate) fn config(&mut self, key: &str, value: &str) {
         self.config.push((key.to_owned(), value.into()));
     }
@@ -193,7 +193,7 @@ impl Environment {
         self.config.push((key.to_owned(), path.into()));
     }
 
-    /// An extra header goes along to wherever git is redirected, so redirects are off with it.
+    /// git sends an extra header to redirect targets too, so redirects are off with it.
     fn header(&mut self, header: &str) {
         self.config("http.extraHeader", header);
         self.config("http.followRedirects", "false");

@@ -1,12 +1,12 @@
-//! What to do about a server that says no, from what git, ssh and the TLS library said about it.
+//! What a user can do about a failed connection, from the messages of git, ssh and the TLS library.
 //!
-//! Text is all that they give. Nothing is decided by it: it only chooses the words for the person who has to act.
+//! These give only text. plumb does not decide by it: it only chooses the advice.
 
 use crate::access::RepoAccess;
 use crate::command::CommandError;
 use crate::url::{RepoUrl, Transport};
 
-/// What a person can do about this. Names settings by the names that Argo CD gives them.
+/// The advice for this error, with Argo CD's names of the settings.
 pub(crate) fn advice(url: &RepoUrl, access: &RepoAccess, error: &CommandError) -> String {
     const GENERAL: &str = "check its address, the network and the credentials";
     let CommandError::Failed { message, .. } = error else { return GENERAL.to_owned() };
@@ -25,13 +25,13 @@ fn ssh(url: &RepoUrl, access: &RepoAccess, says: impl Fn(&[&str]) -> bool) -> Op
     let (name, port) = host_and_port(url);
     let port = port.map_or_else(String::new, |port| format!("-p {port} "));
     let line = format!(
-        "the line that `ssh-keyscan {port}{name}` prints, once whoever runs the server has confirmed it, to \
+        "the line that `ssh-keyscan {port}{name}` prints, once the server's administrator has confirmed it, to \
          `ssh_known_hosts` in the ConfigMap argocd-ssh-known-hosts-cm"
     );
     if says(&["identification has changed", "host key for"]) {
         return Some(format!(
-            "the server shows another host key than the known one: somebody may be in between; if the key was \
-             changed on purpose, add {line} in place of the old one"
+            "the server's host key differs from the known one, which may be an attack; if the key was changed on \
+             purpose, replace the old one with {line}"
         ));
     }
     if says(&["host key verification failed", "host key is known"]) {
@@ -39,8 +39,8 @@ fn ssh(url: &RepoUrl, access: &RepoAccess, says: impl Fn(&[&str]) -> bool) -> Op
     }
     if says(&["load key", "invalid format", "error in libcrypto", "incorrect passphrase"]) {
         return Some(
-            "`sshPrivateKey` in the repository's Secret is no private key that ssh can use: it must be whole, in PEM \
-             or OpenSSH form, and without passphrase"
+            "`sshPrivateKey` in the repository's Secret is not a private key that ssh can use: it must be complete, in \
+             PEM or OpenSSH form, and without passphrase"
                 .to_owned(),
         );
     }

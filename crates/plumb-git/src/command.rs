@@ -10,19 +10,19 @@ use tokio::io::AsyncReadExt as _;
 use crate::access::Environment;
 use crate::retry::Retry;
 
-/// What a run of git may cost.
+/// Limits of one run of git.
 #[derive(Clone, Debug)]
 pub struct GitLimits {
     /// Longest time for one command.
     pub timeout: Duration,
-    /// Longest time for fetching objects: a large repository takes its time, and a server that only stalls is
-    /// noticed earlier.
+    /// Longest time for fetching objects. It is long because large repositories need it; a server that stalls
+    /// is detected earlier.
     pub fetch_timeout: Duration,
     /// Most bytes that are read from its output (a list of refs).
     pub max_output: usize,
     /// Largest file that it may write (a pack).
     pub max_file: u64,
-    /// Largest file that is read out of a repository.
+    /// Largest file that is read from a repository.
     pub max_blob: u64,
 }
 
@@ -38,7 +38,7 @@ impl Default for GitLimits {
     }
 }
 
-/// Why a run of git ended badly.
+/// Why a run of git failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CommandError {
     /// The program is not installed.
@@ -52,10 +52,10 @@ pub enum CommandError {
     Start {
         /// Which program.
         program: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: String,
     },
-    /// It ran for too long and was ended.
+    /// git ran longer than the limit and was killed.
     #[error("git {command} did not finish within {} s", .timeout.as_secs())]
     Timeout {
         /// The sub-command.
@@ -63,7 +63,7 @@ pub enum CommandError {
         /// The limit.
         timeout: Duration,
     },
-    /// It printed more than anyone should.
+    /// git printed more than the limit and was killed.
     #[error("git {command} printed more than {limit} bytes")]
     Output {
         /// The sub-command.
@@ -71,29 +71,29 @@ pub enum CommandError {
         /// The limit.
         limit: usize,
     },
-    /// It said no.
+    /// git exited with an error.
     #[error("git {command}: {message}")]
     Failed {
         /// The sub-command.
         command: String,
         /// The exit code, if it was not ended by a signal.
         code: Option<i32>,
-        /// The last lines it said, without secrets.
+        /// The last lines of its output, without secrets.
         message: String,
     },
-    /// A pipe or a private file failed.
+    /// Reading a pipe or writing a private file failed.
     #[error("git {command}: {reason}")]
     Io {
         /// The sub-command.
         command: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: String,
     },
 }
 
 impl CommandError {
-    /// Can the same command succeed later? A program that ran and failed may have met a server that was down: only its
-    /// text would tell, and text decides nothing.
+    /// Can the same command succeed later? A program that ran and failed counts as transient: only its text
+    /// would show whether the server was down, and plumb does not decide by text.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Missing { .. } | Self::Output { .. } => Retry::Permanent,
@@ -125,14 +125,14 @@ pub(crate) struct Git<'a> {
     /// Empty directory, used as home.
     pub(crate) home: PathBuf,
     pub(crate) environment: Environment,
-    /// Which protocols may be used, as `GIT_ALLOW_PROTOCOL` wants it.
+    /// The protocols that git may use, for `GIT_ALLOW_PROTOCOL`.
     pub(crate) protocols: &'static str,
     /// Texts that must not be in messages.
     pub(crate) secrets: Vec<String>,
 }
 
 impl Git<'_> {
-    /// Runs one command and gives back what it printed, if it succeeded.
+    /// Runs one command and returns its output, if it succeeded.
     pub(crate) async fn run<S: AsRef<OsStr>>(
         self,
         directory: &Path,
@@ -143,11 +143,11 @@ impl Git<'_> {
         if finished.code == Some(0) {
             return Ok(finished.output);
         }
-        let message = last_words(&String::from_utf8_lossy(&finished.errors), &home, &secrets);
+        let message = last_lines(&String::from_utf8_lossy(&finished.errors), &home, &secrets);
         Err(CommandError::Failed { command: name_of(arguments), code: finished.code, message })
     }
 
-    /// Runs one command to its end, whatever that is.
+    /// Runs one command until it exits, with whatever code.
     pub(crate) async fn finish<S: AsRef<OsStr>>(
         self,
         directory: &Path,
@@ -156,7 +156,8 @@ impl Git<'_> {
         let command = name_of(arguments);
         let io =
             |error: std::io::Error| CommandError::Io { command: command.clone(), reason: error.to_string() };
-        // A shell sets the limit on file sizes and is then replaced by git: no moment without the limit.
+        // A shell sets the limit on file sizes and then executes git in its place, so git never runs without
+        // the limit.
         let blocks = (self.limits.max_file / 512).to_string();
         let mut process = tokio::process::Command::new("/bin/sh");
         process
@@ -215,7 +216,7 @@ fn name_of<S: AsRef<OsStr>>(arguments: &[S]) -> String {
     arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Ends the whole group (ssh, helpers) when it goes out of scope, whatever happened.
+/// Kills the whole process group (git, ssh, helpers) when dropped.
 struct ProcessGroup(Option<rustix::process::Pid>);
 
 impl ProcessGroup {
@@ -227,7 +228,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Already gone is fine.
+            // It may have ended already.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
@@ -267,9 +268,9 @@ async fn read_limited<R: tokio::io::AsyncRead + Unpin>(
     Ok((bytes, over))
 }
 
-/// The end of what git said, in one line, with secrets starred out and without the paths of private files, which
-/// are gone by then.
-fn last_words(text: &str, home: &Path, secrets: &[String]) -> String {
+/// The end of git's output in one line, without secrets and without the paths of private files, which no
+/// longer exist.
+fn last_lines(text: &str, home: &Path, secrets: &[String]) -> String {
     let private = home.parent().map(|directory| format!("{}/", directory.display()));
     let text = private.map_or_else(|| text.to_owned(), |directory| text.replace(&directory, ""));
     let mut lines: Vec<&str> =

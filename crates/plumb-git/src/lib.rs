@@ -1,8 +1,12 @@
 //! Git for plumb: one bare mirror per repository, fetched once however many apps use it.
 //!
-//! The git program does what needs the network; reading is done in process from the object database, so that
-//! there is no work tree, no lock and no symbolic link that the operating system would follow.
-//! URLs, revisions and everything inside a repository are hostile input.
+//! The git program does what needs the network. Reading is done in process from the object database: there is
+//! no work tree, no lock and no symbolic link that the operating system would follow. URLs, revisions and
+//! everything inside a repository are hostile input.
+//!
+//! Every error has `retry()`, which classifies it as transient or permanent, and `category()` for metrics.
+//!
+//! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 mod retry;
 mod secret;

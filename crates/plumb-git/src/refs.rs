@@ -1,4 +1,4 @@
-//! From what people write (`main`, `v1.*`, `3f2c1a9`) to a commit.
+//! Resolves what users write (`main`, `v1.*`, `3f2c1a9`) to a commit.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use plumb_core::version::{Constraint, Version};
 
 use crate::retry::Retry;
 
-/// Which state of a repository is wanted.
+/// The revision that a source asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RevisionSpec {
     /// Branch, tag, hash, `refs/…`, constraint; empty is `HEAD`.
     pub revision: String,
-    /// Only tags with this prefix are looked at, and the rest of their name is the version.
+    /// Only tags with this prefix count, and the rest of their name is the version.
     pub tag_prefix: Option<String>,
 }
 
 impl RevisionSpec {
-    /// What an Application's source asks for.
+    /// The revision of an Application's source.
     pub fn of(source: &Source) -> Self {
         Self {
             revision: source.target_revision.clone().unwrap_or_default(),
@@ -31,23 +31,23 @@ impl RevisionSpec {
     }
 }
 
-/// Why a revision is no commit.
+/// Why a revision cannot be resolved to a commit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// It could be taken for an option, or has characters that no ref has.
+    /// It could be read as an option, or has characters that a ref cannot have.
     #[error("revision {revision:?} is not a valid name of a branch, tag or commit")]
     Invalid {
         /// What was asked for.
         revision: String,
     },
     /// No branch, tag or commit of this name.
-    #[error("revision `{revision}` is no branch, tag or commit of {repository}{hint}")]
+    #[error("revision `{revision}` is not a branch, tag or commit of {repository}{hint}")]
     NotFound {
         /// What was asked for.
         revision: String,
         /// Where.
         repository: String,
-        /// Names like it.
+        /// Similar names.
         hint: String,
     },
     /// No tag satisfies the constraint.
@@ -62,7 +62,7 @@ pub enum ResolveError {
         /// The newest one.
         hint: String,
     },
-    /// With a tag prefix only versions make sense.
+    /// A tag prefix needs a version or a constraint.
     #[error("revision `{revision}`: with tag prefix `{prefix}` it must be a version or a constraint")]
     PrefixWithoutVersion {
         /// What was asked for.
@@ -70,8 +70,8 @@ pub enum ResolveError {
         /// The prefix.
         prefix: String,
     },
-    /// More than one commit starts like this.
-    #[error("revision `{revision}` is the start of more than one commit of {repository}; use more digits")]
+    /// It is the prefix of more than one commit.
+    #[error("revision `{revision}` is the prefix of more than one commit of {repository}; use more digits")]
     Ambiguous {
         /// What was asked for.
         revision: String,
@@ -104,22 +104,22 @@ impl ResolveError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefTable {
     pub(crate) refs: BTreeMap<String, String>,
-    /// Full name of the branch that `HEAD` is.
+    /// Full name of the branch that `HEAD` points to.
     pub(crate) head: Option<String>,
 }
 
-/// What a revision turned out to be.
+/// The result of looking up a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A commit, by a ref or its full hash.
     Commit(CommitId),
-    /// The start of a hash; the object database has to say which.
+    /// The prefix of a hash, to be looked up in the object database.
     Prefix(String),
 }
 
 impl RefTable {
-    /// The rules of the contract: a full hash as it is; then versions and constraints over tags; then names,
-    /// short or full; then the start of a hash.
+    /// The rules of Argo CD: a full hash as it is; then versions and constraints over tags; then names, short
+    /// or full; then the prefix of a hash.
     pub(crate) fn resolve(&self, spec: &RevisionSpec, repository: &str) -> Result<Found, ResolveError> {
         let revision = spec.revision.trim();
         let revision = if revision.is_empty() { "HEAD" } else { revision };
@@ -143,7 +143,7 @@ impl RefTable {
         })
     }
 
-    /// Full name of the tag that a revision names, if that is what it names.
+    /// Full name of the tag that a revision names, if it names a tag.
     pub(crate) fn tag_of(&self, spec: &RevisionSpec, repository: &str) -> Option<String> {
         let revision = spec.revision.trim();
         if revision.is_empty() || !is_sane(revision) || revision.parse::<CommitId>().is_ok() {
@@ -178,7 +178,8 @@ impl RefTable {
         if let Some(tag) = constraint.newest(tags()) {
             return Ok(Some(format!("refs/tags/{prefix}{tag}")));
         }
-        // Branches are called `1.x`, too. As in Argo CD a tag that satisfies the constraint comes first.
+        // A branch can also have the name `1.x`. As in Argo CD, a tag that satisfies the constraint comes
+        // first.
         if self.by_name(revision).is_some() && spec.tag_prefix.is_none() {
             return Ok(None);
         }
@@ -223,7 +224,7 @@ impl RefTable {
     }
 }
 
-/// What git allows in ref names, plus what constraints need. Never an option.
+/// True for characters that git allows in ref names or constraints need, and not for an option.
 fn is_sane(revision: &str) -> bool {
     revision.len() <= 1024
         && !revision.starts_with('-')
@@ -292,8 +293,8 @@ mod tests {
             ("1.x", "4"),
             ("4.x", "c"),
             ("3.x", "none of the 3 version tags of repo satisfies `3.x`; the newest is `v2.0.0-rc.1`"),
-            ("v9.9.9", "revision `v9.9.9` is no branch, tag or commit of repo"),
-            ("master", "revision `master` is no branch, tag or commit of repo; did you mean main?"),
+            ("v9.9.9", "revision `v9.9.9` is not a branch, tag or commit of repo"),
+            ("master", "revision `master` is not a branch, tag or commit of repo; did you mean main?"),
         ] {
             assert_eq!(resolve(revision, None), expected, "{revision}");
         }

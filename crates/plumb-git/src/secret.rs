@@ -7,12 +7,12 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the text in.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for those who send it.
+    /// The text, to send it.
     pub fn expose(&self) -> &str {
         &self.0
     }

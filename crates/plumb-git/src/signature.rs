@@ -1,6 +1,6 @@
 //! What gpg's status lines say about a signature.
 
-/// What the signature of a commit (or of the tag that was asked for) is worth.
+/// The result of checking the signature of a commit, or of an annotated tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signature {
     /// Signed by a known key.
@@ -9,7 +9,7 @@ pub enum Signature {
         key: String,
         /// The whole fingerprint.
         fingerprint: String,
-        /// The fingerprint of the key that it is a part of; often its own.
+        /// The fingerprint of its primary key; often its own.
         primary: String,
     },
     /// Signed by a key that is not in the keyring.
@@ -17,9 +17,9 @@ pub enum Signature {
         /// The key's id.
         key: String,
     },
-    /// Signed, and not by whom it says, or by a key that is expired or revoked.
+    /// The signature does not match, or its key is expired or revoked.
     Bad {
-        /// gpg's word for it.
+        /// What gpg reports.
         reason: &'static str,
     },
     /// Not signed.
@@ -41,7 +41,7 @@ pub(crate) fn parse_status(text: &str) -> Signature {
                 }
             }
             ("ERRSIG" | "NO_PUBKEY", key) => signature = Signature::UnknownKey { key: key.to_owned() },
-            ("BADSIG", _) => return Signature::Bad { reason: "it does not fit the commit" },
+            ("BADSIG", _) => return Signature::Bad { reason: "it does not match the commit" },
             ("EXPSIG", _) => return Signature::Bad { reason: "it has expired" },
             ("EXPKEYSIG", _) => return Signature::Bad { reason: "its key has expired" },
             ("REVKEYSIG", _) => return Signature::Bad { reason: "its key was revoked" },
@@ -71,7 +71,7 @@ mod tests {
             Signature::UnknownKey { key: "ABC".to_owned() }
         );
         assert!(matches!(parse_status("[GNUPG:] GOODSIG A x\n[GNUPG:] BADSIG A x\n"), Signature::Bad { .. }));
-        // A good signature needs both lines: the first alone says nothing about trust in the data.
+        // A good signature needs both lines: the first alone does not prove that the data is valid.
         assert_eq!(parse_status("[GNUPG:] GOODSIG A x\n"), Signature::None);
     }
 }

@@ -12,10 +12,10 @@ use crate::retry::Retry;
 use crate::tree::SourceTree;
 use crate::url::{BadUrl, RepoUrl, Transport};
 
-/// So many submodules, and so deep, may one commit have.
+/// Most submodules of one commit, and how deep they may nest.
 const MAX_SUBMODULES: usize = 100;
 const MAX_DEPTH: usize = 8;
-/// So deep may directories nest.
+/// How deep directories may nest.
 const MAX_DIRECTORIES: usize = 256;
 
 /// A commit together with the submodules it points to, which look like directories.
@@ -25,20 +25,20 @@ pub struct TreeWithSubmodules {
     submodules: BTreeMap<RepoPath, SourceTree>,
 }
 
-/// Why a submodule could not be had.
+/// Why a submodule cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmoduleError {
-    /// The commit itself could not be read.
-    #[error("read submodules")]
+    /// A commit cannot be read.
+    #[error("cannot read the submodules")]
     Read(#[source] SourceError),
     /// Its address is missing from `.gitmodules`.
-    #[error("submodule `{path}` has no address in .gitmodules")]
+    #[error("submodule `{path}` has no URL in .gitmodules")]
     NoAddress {
         /// Which one.
         path: RepoPath,
     },
-    /// Its address is not one that may be used.
-    #[error("submodule `{path}`")]
+    /// Its address is refused.
+    #[error("cannot use submodule `{path}`")]
     Address {
         /// Which one.
         path: RepoPath,
@@ -46,22 +46,22 @@ pub enum SubmoduleError {
         #[source]
         source: BadUrl,
     },
-    /// A repository on the network points into this machine's disk.
-    #[error("submodule `{path}` is a path on the local disk, its repository is not")]
+    /// A repository on the network points to the local disk.
+    #[error("cannot use submodule `{path}`: it is on the local disk and its repository is not")]
     Local {
         /// Which one.
         path: RepoPath,
     },
-    /// Whoever gives the credentials refuses its address.
-    #[error("submodule `{path}`: {reason}")]
+    /// The project does not permit its address.
+    #[error("cannot use submodule `{path}`: {reason}")]
     Refused {
         /// Which one.
         path: RepoPath,
         /// Why.
         reason: String,
     },
-    /// It could not be fetched.
-    #[error("submodule `{path}`")]
+    /// It cannot be fetched.
+    #[error("cannot fetch submodule `{path}`")]
     Fetch {
         /// Which one.
         path: RepoPath,
@@ -94,12 +94,13 @@ impl SubmoduleError {
     }
 }
 
-/// The credentials for an address, or why it may not be used.
+/// Returns the credentials for an address, or why the address is not permitted.
 pub type SubmoduleAccess<'a> = dyn Fn(&RepoUrl) -> Result<RepoAccess, String> + Send + Sync + 'a;
 
 impl Mirrors {
-    /// The files of a commit with all its submodules. `access` gives the credentials for each address, or refuses
-    /// it: those of the main repository are not shown to other servers unless it says so.
+    /// The files of a commit with all its submodules. `access` returns the credentials for each address or
+    /// refuses it: other servers do not get the credentials of the main repository unless `access` returns
+    /// them.
     pub async fn tree_with_submodules(
         &self,
         mirror: &Mirror,
@@ -148,8 +149,8 @@ fn gitlinks(tree: &SourceTree) -> Result<Vec<(RepoPath, String)>, SubmoduleError
     Ok(search.found)
 }
 
-/// A search for submodules. The same tree may stand in a billion places and take no room, so one that holds none is
-/// looked at once.
+/// A search for submodules. A hostile repository can contain the same tree in a billion places, so a tree
+/// without submodules is searched once.
 struct Search<'a> {
     tree: &'a SourceTree,
     without: HashSet<String>,
@@ -180,8 +181,8 @@ impl Search<'_> {
     }
 }
 
-/// The address that `.gitmodules` gives for a path. Only `path` and `url` are read: whatever else stands there
-/// (`update = !command`) has no effect.
+/// The address of a path in `.gitmodules`. Only `path` and `url` are read: other keys (`update = !command`)
+/// have no effect.
 fn address(tree: &SourceTree, path: &RepoPath) -> Result<Option<String>, SubmoduleError> {
     let bytes = tree.read(&RepoPath::root().child(".gitmodules")).map_err(SubmoduleError::Read)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -206,7 +207,7 @@ fn address(tree: &SourceTree, path: &RepoPath) -> Result<Option<String>, Submodu
 }
 
 impl TreeWithSubmodules {
-    /// The tree that holds a path, and the path as that tree knows it.
+    /// The tree that contains a path, and the path inside it.
     fn holder(&self, path: &RepoPath) -> (&SourceTree, RepoPath) {
         let inner = self.submodules.iter().rev().find_map(|(at, tree)| {
             let below = path.below(at)?;
@@ -231,8 +232,8 @@ impl SourceFiles for TreeWithSubmodules {
     fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
         let (tree, inner) = self.holder(directory);
         let entries = tree.list(&inner)?;
-        // A directory's own hash covers the commits its submodules stand at, so their content needs no hash of
-        // its own there.
+        // The hash of a directory covers the commits of its submodules, so their content needs no hash of its
+        // own.
         Ok(entries
             .into_iter()
             .map(|entry| {

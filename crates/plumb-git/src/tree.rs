@@ -1,4 +1,4 @@
-//! Reading one commit: no work tree, straight from the object database.
+//! Reads the files of one commit from the object database, without a work tree.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct SourceTree {
     commit: CommitId,
     root: gix::ObjectId,
     max_blob: u64,
-    /// Raised when an object cannot be read, so that the next fetch looks after the mirror.
+    /// Set when an object cannot be read, so that the next fetch rebuilds the mirror.
     damaged: Arc<AtomicBool>,
 }
 
@@ -40,7 +40,7 @@ impl SourceTree {
         Ok(Self { repository, commit, root, max_blob, damaged })
     }
 
-    /// Which commit it is.
+    /// The commit.
     pub fn commit(&self) -> &CommitId {
         &self.commit
     }
@@ -114,7 +114,7 @@ impl SourceFiles for SourceTree {
             EntryKind::Directory => return Err(SourceError::NotAFile { path: path.clone() }),
             EntryKind::Submodule => return Err(SourceError::Submodule { path: path.clone() }),
         }
-        // The size is asked first: a blob that unpacks to gigabytes must not be unpacked.
+        // The size is checked first: a blob of gigabytes must not be unpacked.
         let size = local.find_header(id).map_err(|error| self.failed(path, error))?.size();
         if size > self.max_blob {
             return Err(SourceError::TooLarge { path: path.clone(), size, limit: self.max_blob });
@@ -124,7 +124,7 @@ impl SourceFiles for SourceTree {
     }
 }
 
-/// The commit that a checkout on this machine's disk stands at; `None` if it is no repository, or has none.
+/// The commit of `HEAD` of a checkout on the local disk; `None` if it is not a repository, or has no commit.
 pub fn checked_out(directory: &Path) -> Option<String> {
     let repository = gix::discover(directory).ok()?;
     Some(repository.head_id().ok()?.to_string())
@@ -140,8 +140,8 @@ fn kind(kind: GitKind) -> EntryKind {
     }
 }
 
-/// A tree may be made by hand: names that climb, or that would be a repository of its own once written to a
-/// disk, are refused.
+/// A hostile tree can contain any names. Names that lead out of the directory, or that would be a repository
+/// on disk, are refused.
 fn usable_name(directory: &RepoPath, name: &[u8]) -> Result<String, SourceError> {
     let bad = || SourceError::BadName {
         directory: directory.clone(),

@@ -7,13 +7,13 @@ use plumb_core::project::shown_repo_url;
 use crate::retry::Retry;
 use crate::secret::Secret;
 
-/// The address of a repository. Invariant: one of the accepted forms, no part of it can be taken for an option or
-/// for a remote helper, and user and password, if the address had them, are kept apart and never shown (but the user
-/// of ssh, who is part of the address).
+/// The address of a repository. Invariant: it has one of the accepted forms, and no part of it can be read as
+/// an option or a remote helper. User and password of the address are kept apart and never shown, except the
+/// user of ssh, who is part of the address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepoUrl {
     transport: Transport,
-    /// The address as git gets it and as it is shown.
+    /// The address for git and for messages.
     text: String,
     /// `host[:port]` in lower case; empty for local paths.
     host: String,
@@ -39,7 +39,7 @@ pub enum Transport {
 /// Why an address is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// Nothing there.
+    /// The address is empty.
     #[error("the repository address is empty")]
     Empty,
     /// A leading dash would be read as an option by git or ssh.
@@ -51,12 +51,12 @@ pub enum BadUrl {
     /// `ext::…` and the like would run programs.
     #[error("repository address {0:?}: remote helpers (`name::address`) are not allowed")]
     Helper(String),
-    /// Not one of ours.
+    /// The scheme is not supported.
     #[error(
         "repository address {0:?}: use https, http, ssh, git, file, `user@host:path` or an absolute path"
     )]
     Scheme(String),
-    /// No host.
+    /// The host is missing or not valid.
     #[error("repository address {0:?} has no usable host")]
     Host(String),
 }
@@ -123,7 +123,7 @@ impl RepoUrl {
                 }
                 None => (None, None),
             };
-        // A line break would add lines to what git is told about the credentials.
+        // A line break would add lines to git's credential protocol.
         let parts = username.as_deref().map(percent_decoded).into_iter();
         let mut parts = parts.chain(password.as_ref().map(|secret| secret.expose().to_owned()));
         if parts.any(|part| part.contains(char::is_control)) {
@@ -139,7 +139,7 @@ impl RepoUrl {
             return Err(BadUrl::Host(shown()));
         }
         let host = host.to_ascii_lowercase();
-        // With http it may be a token. It reaches git beside the address.
+        // With http the user may be a token, which git gets through the environment.
         let is_shown = |name: &&str| transport == Transport::Ssh && !name.is_empty();
         let at = username.as_deref().filter(is_shown).map_or_else(String::new, |name| format!("{name}@"));
         let text = format!("{}://{at}{host}/{path}", transport.scheme());
@@ -215,18 +215,18 @@ impl RepoUrl {
         &self.host
     }
 
-    /// The user named in the address.
+    /// The user in the address.
     pub fn username(&self) -> Option<&str> {
         self.username.as_deref()
     }
 
-    /// The password that stood in the address.
+    /// The password in the address.
     pub fn password(&self) -> Option<&Secret> {
         self.password.as_ref()
     }
 
-    /// One text for all spellings of one repository: no user, no trailing `.git` or slash, ssh in one form. The
-    /// case of the path is kept, since servers may tell it apart.
+    /// The same text for all spellings of one repository: no user, no trailing `.git` or slash, ssh in one
+    /// form. The case of the path is kept, since servers may distinguish it.
     pub fn identity(&self) -> String {
         let path = match self.transport {
             Transport::File => self.text.as_str(),
@@ -240,8 +240,8 @@ impl RepoUrl {
         format!("{}://{}/{path}", self.transport.scheme(), self.host)
     }
 
-    /// The repository that a submodule address means, seen from this one: relative addresses (`../lib.git`)
-    /// are resolved against this address as git does.
+    /// The repository of a submodule address in this repository. Relative addresses (`../lib.git`) are
+    /// resolved against this address, as git does.
     pub fn submodule(&self, address: &str) -> Result<Self, BadUrl> {
         if !address.starts_with("./") && !address.starts_with("../") {
             return Self::parse(address);

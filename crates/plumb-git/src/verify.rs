@@ -1,4 +1,4 @@
-//! Who signed a commit: `git verify-commit` with the keys that the settings hold, and no others.
+//! Checks signatures with `git verify-commit` and the keys of the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -22,20 +22,20 @@ pub struct Keyring {
     pub home: PathBuf,
 }
 
-/// What must be signed, and by whom.
+/// What must be signed, and by which keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignaturePolicy {
     /// Ids or fingerprints of the keys that are trusted.
     pub keys: Vec<String>,
-    /// All commits before the one that is asked for, too, back to those that seal what came before them.
+    /// Also check all ancestors of the commit, back to commits with a seal.
     pub whole_history: bool,
 }
 
 /// Why a commit is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
-    /// A signature is missing, bad, or by somebody else.
-    #[error("{what} of {repository} {why}; the project asks for a signature by one of its keys")]
+    /// A signature is missing, bad, or by another key.
+    #[error("{what} of {repository} {why}; the project requires a signature by one of its keys")]
     Untrusted {
         /// The commit or tag.
         what: String,
@@ -52,11 +52,11 @@ pub enum SignatureError {
     TooLong {
         /// Where.
         repository: String,
-        /// Where it began.
+        /// The commit at which the check stopped.
         commit: String,
     },
-    /// git or gpg could not be run.
-    #[error("check the signature of {what}")]
+    /// git or gpg failed.
+    #[error("cannot check the signature of {what}")]
     Command {
         /// The commit or tag.
         what: String,
@@ -64,8 +64,8 @@ pub enum SignatureError {
         #[source]
         source: CommandError,
     },
-    /// The keys could not be made usable.
-    #[error("make a keyring of the keys in argocd-gpg-keys-cm")]
+    /// gpg cannot import the keys.
+    #[error("cannot build a keyring from argocd-gpg-keys-cm")]
     Keyring(#[source] CommandError),
 }
 
@@ -84,10 +84,10 @@ impl SignatureError {
     }
 }
 
-/// So many commits are checked for one revision.
+/// Most commits that are checked for one revision.
 const MAX_HISTORY: usize = 5_000;
 
-/// The trailer of a commit that vouches for everything before it.
+/// The trailer of a commit that vouches for all its ancestors.
 const SEAL: &str = "Argocd-gpg-seal";
 
 impl Mirrors {
@@ -98,7 +98,7 @@ impl Mirrors {
             hasher.update(format!("{id}\0{key}\0"));
         }
         let name = hex(&hasher.finalize());
-        // Sockets of gpg lie in it, whose paths must be short.
+        // gpg creates sockets in it, whose paths must be short.
         let home = self.root().join(format!("gpg-{}", name.get(..16).unwrap_or(&name)));
         let _one_at_a_time = self.keyrings.lock().await;
         let io = |error: std::io::Error| {
@@ -107,13 +107,13 @@ impl Mirrors {
         if home.join("ready").exists() {
             return Ok(Keyring { home });
         }
-        // What a stopped process left half made.
+        // A killed process may have left an incomplete one.
         let _ = std::fs::remove_dir_all(&home);
         crate::mirror::make_private(&home).map_err(io)?;
         for (index, key) in keys.values().enumerate() {
             let file = home.join(format!("key-{index}.asc"));
             std::fs::File::create(&file).and_then(|mut file| file.write_all(key.as_bytes())).map_err(io)?;
-            // One that cannot be read leaves the others; commits that it signed stay unknown.
+            // A key that gpg cannot read is skipped; its signatures are then by an unknown key.
             if let Err(error) = self.import_keys(&home, &file).await
                 && !matches!(error, CommandError::Failed { .. })
             {
@@ -124,8 +124,8 @@ impl Mirrors {
         Ok(Keyring { home })
     }
 
-    /// Is the commit, which `spec` was resolved to, signed as the policy asks? For an annotated tag it is the tag
-    /// that must be.
+    /// Checks that the commit, to which `spec` was resolved, is signed as the policy requires. Of an
+    /// annotated tag the tag must be signed.
     pub async fn check_signatures(
         &self,
         mirror: &Mirror,
@@ -197,9 +197,7 @@ impl Mirrors {
             Signature::UnknownKey { key } => {
                 Err(untrusted(format!("is signed by key {key}, which is not in argocd-gpg-keys-cm")))
             }
-            Signature::Bad { reason } => {
-                Err(untrusted(format!("has a signature that does not count: {reason}")))
-            }
+            Signature::Bad { reason } => Err(untrusted(format!("has an invalid signature: {reason}"))),
             Signature::None => Err(untrusted("is not signed".to_owned())),
         }
     }
@@ -211,7 +209,7 @@ impl Mirrors {
         (command, object): (&'static str, &str),
         keyring: &Keyring,
     ) -> Result<Signature, CommandError> {
-        // By hash, so it never changes.
+        // An object of this hash never changes.
         let key = (keyring.home.clone(), object.to_owned());
         if let Some(known) = self.checked.lock().get(&key) {
             return Ok(known.clone());
@@ -220,7 +218,7 @@ impl Mirrors {
         let directory = self.repository_path(mirror.url(), access).ok_or_else(missing)?;
         let output = self.verify_object(&directory, command, object, &keyring.home).await?;
         let signature = parse_status(&output);
-        // A key may be imported or expire: only good signatures are remembered.
+        // A key may be imported later: only good signatures are cached.
         if matches!(signature, Signature::Good { .. }) {
             self.checked.lock().insert(key, signature.clone());
         }
@@ -239,13 +237,14 @@ impl Mirrors {
     }
 }
 
-/// Does an id, or a fingerprint, mean one of these keys? Short ids can be made to collide, so 16 digits at least.
+/// True if an id or a fingerprint names one of these keys. Short ids can be forged, so it needs at least 16
+/// digits.
 fn is_key(id: &str, keys: &[&str]) -> bool {
     let id = id.trim().trim_start_matches("0x").to_ascii_uppercase();
     id.len() >= 16 && keys.iter().any(|key| key.ends_with(&id))
 }
 
-/// Is the trailer in the last paragraph of the message?
+/// True if the last paragraph of the message has the trailer.
 fn is_seal(message: &str) -> bool {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     let mut lines = last.lines().filter_map(|line| line.split_once(':'));

@@ -1,4 +1,4 @@
-//! What a server says about its refs.
+//! The refs that a server advertises.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::secret::hex;
 
-/// Where the commit of a `HEAD` is kept that is no branch.
+/// The local ref for the commit of a detached `HEAD`.
 const DETACHED: &str = "refs/plumb/HEAD";
 
-/// What a server said about its refs.
+/// The answer to `ls-remote`.
 pub(super) struct Advertised {
     pub(super) head: Option<String>,
     pub(super) refs: BTreeMap<String, String>,
@@ -29,8 +29,8 @@ impl Advertised {
                 }
             }
         }
-        // A detached `HEAD`, or a server too old to say: any branch that stands at the same commit will do, else the
-        // commit alone.
+        // A detached `HEAD`, or a server too old to name its branch: any branch at the same commit will do,
+        // else the commit alone.
         if advertised.head.is_none() {
             advertised.head = advertised.refs.get("HEAD").map(|commit| {
                 let mut branches = advertised.refs.iter().filter(|(name, _)| name.starts_with("refs/heads/"));
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// `known` are the extra refs that are asked for every time, `extra` is the ref or commit of this request.
+    /// `known` are the extra refs that every fetch includes, `extra` is the ref or commit of this request.
     pub(super) fn new(advertised: &Advertised, known: &[String], extra: Option<&str>) -> Self {
         let mut refs = wanted_refs(advertised, known);
         let digest = digest(advertised, &refs);

@@ -1,7 +1,7 @@
-//! What a mirror looks like on disk: `<root>/<hash of the address>/{state.json, repo-<n>.git}`.
+//! The layout of a mirror on disk: `<root>/<hash of the address>/{state.json, repo-<n>.git}`.
 //!
-//! `state.json` names the repository that counts and is replaced in one step, so that a rebuilt mirror takes the
-//! old one's place at once and a crash leaves the old one.
+//! `state.json` names the current repository and is replaced atomically: a rebuilt mirror replaces the old
+//! one in one step, and after a crash the old one is still there.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -17,16 +17,16 @@ use crate::refs::RefTable;
 use crate::secret::hex;
 use crate::url::RepoUrl;
 
-/// What is known about a mirror besides its objects.
+/// What `state.json` holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// For people who look into the cache.
+    /// The address, for users who inspect the cache.
     pub(super) url: String,
-    /// Directory of the repository that counts.
+    /// Directory of the current repository.
     pub(super) repository: String,
     /// Hash of what the server advertised when it was fetched.
     pub(super) advertised: String,
-    /// Full name of the branch that `HEAD` is.
+    /// Full name of the branch that `HEAD` points to.
     pub(super) head: Option<String>,
     /// Refs and commits that are fetched besides branches and tags.
     pub(super) extra: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) proven: Vec<String>,
 }
 
-/// What is readable now.
+/// The state that readers see.
 pub(super) struct Current {
     pub(super) repository: Arc<gix::ThreadSafeRepository>,
     pub(super) refs: Arc<RefTable>,
@@ -42,10 +42,10 @@ pub(super) struct Current {
     pub(super) state: State,
 }
 
-/// How the names of directories with private files begin.
+/// Prefix of the names of directories with private files.
 pub(super) const SCRATCH: &str = "git-";
 
-/// So many sets of credentials are remembered per mirror.
+/// Most sets of credentials that are remembered per mirror.
 const MAX_PROVEN: usize = 16;
 
 impl State {
@@ -74,8 +74,8 @@ pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
 }
 
-/// Marks the root as in use for as long as the file is open. Whoever finds it unused removes the private files
-/// (keys, known hosts) that a process left there which was killed.
+/// Marks the root as in use while the file is open. A process that finds it unused removes the private files
+/// (keys, known hosts) of processes that were killed.
 pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
     let directory = std::fs::File::open(root)?;
     if directory.try_lock().is_ok() {
@@ -84,14 +84,14 @@ pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
                 std::fs::remove_dir_all(entry.path())?;
             }
         }
-        // Whoever comes in between sweeps as well, before anything was made here.
+        // A process that locks it in between removes them as well, before this one has written anything.
         directory.unlock()?;
     }
     directory.lock_shared()?;
     Ok(directory)
 }
 
-/// Reads what is there; `None` if it is not usable.
+/// Reads the state and opens its repository; `None` if they are not usable.
 pub(super) fn load(directory: &Path) -> Option<Current> {
     let text = std::fs::read(directory.join("state.json")).ok()?;
     let state: State = serde_json::from_slice(&text).ok()?;
@@ -114,7 +114,7 @@ pub(super) fn open(directory: &Path, state: State) -> Result<Current, gix::Error
 fn read_refs(repository: &gix::Repository, head: Option<String>) -> Result<RefTable, gix::Error> {
     let mut table = RefTable { head, ..RefTable::default() };
     for reference in repository.references()?.all()? {
-        // A ref that cannot be read is not there; the others are.
+        // A ref that cannot be read is skipped.
         let Ok(mut reference) = reference else { continue };
         let Ok(name) = String::from_utf8(reference.name().as_bstr().to_vec()) else { continue };
         if let Ok(id) = reference.peel_to_id() {
@@ -124,7 +124,7 @@ fn read_refs(repository: &gix::Repository, head: Option<String>) -> Result<RefTa
     Ok(table)
 }
 
-/// Replaces the state in one step.
+/// Replaces the state atomically.
 pub(super) fn save(directory: &Path, state: &State) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(&serde_json::to_vec(state)?)?;
@@ -132,15 +132,15 @@ pub(super) fn save(directory: &Path, state: &State) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A name for a new repository beside the one that counts.
+/// A name for a new repository beside the current one.
 pub(super) fn next_name(state: &State) -> String {
     let present = state.repository.strip_prefix("repo-").and_then(|name| name.strip_suffix(".git"));
     let number = present.and_then(|number| number.parse::<u64>().ok()).map_or(0, |number| number + 1);
     format!("repo-{number}.git")
 }
 
-/// Removes repositories that neither count now nor did before the last change: readers may still be at work in
-/// the one before.
+/// Removes all repositories except those to keep: the current one, and the one before it, which readers may
+/// still use.
 pub(super) fn sweep(directory: &Path, keep: &[&str]) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {

@@ -4,45 +4,45 @@ use crate::command::CommandError;
 use crate::refs::ResolveError;
 use crate::retry::Retry;
 
-/// Why a repository could not be brought up to date.
+/// Why a repository cannot be brought up to date.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FetchError {
-    /// A repository on this machine's disk that may not be read.
-    #[error("repository {repository}: {reason}")]
+    /// A repository on the local disk that may not be read.
+    #[error("cannot read local repository {repository}: {reason}")]
     Local {
         /// Which one.
         repository: String,
         /// Why not.
         reason: &'static str,
     },
-    /// The server could not be asked for its refs.
-    #[error("ask {repository} for its refs; {advice}")]
+    /// The refs cannot be read from the server.
+    #[error("cannot list the refs of {repository}; {advice}")]
     Refs {
         /// Which one.
         repository: String,
         /// What to do about it.
         advice: String,
-        /// What git said.
+        /// git's error.
         #[source]
         source: Box<CommandError>,
     },
-    /// The objects could not be fetched.
-    #[error("fetch {repository}")]
+    /// The objects cannot be fetched.
+    #[error("cannot fetch {repository}")]
     Objects {
         /// Which one.
         repository: String,
-        /// What git said.
+        /// git's error.
         #[source]
         source: CommandError,
     },
-    /// A repository that had branches has none: more likely the server's mistake than anyone's wish.
-    #[error("{repository} has no branches and tags any more; the last good state is kept")]
+    /// A repository that had branches has none: more likely a fault of the server than intended.
+    #[error("{repository} has lost all branches and tags; plumb keeps the last good state")]
     Empty {
         /// Which one.
         repository: String,
     },
     /// The ref or commit does not exist on the server.
-    #[error("{repository} has no `{revision}`, or does not give it out")]
+    #[error("{repository} has no `{revision}`, or does not allow fetching it")]
     Missing {
         /// Which one.
         repository: String,
@@ -50,13 +50,13 @@ pub enum FetchError {
         revision: String,
     },
     /// The cache directory is not usable.
-    #[error("keep a mirror of {repository} in {directory}: {reason}; check its free space and owner")]
+    #[error("cannot keep a mirror of {repository} in {directory}: {reason}; check its free space and owner")]
     Cache {
         /// Which one.
         repository: String,
         /// Where.
         directory: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: String,
     },
 }
@@ -74,8 +74,8 @@ impl FetchError {
         }
     }
 
-    /// Can damaged objects of the mirror be the reason? Looking for damage takes long in a large repository, and
-    /// nobody else can fetch it meanwhile.
+    /// True if damaged objects of the mirror can be the cause. A check for damage takes long in a large
+    /// repository, and blocks other fetches of it.
     pub(super) fn may_be_damage(&self) -> bool {
         let Self::Objects { source: CommandError::Failed { message, .. }, .. } = self else { return false };
         let message = message.to_ascii_lowercase();
@@ -93,8 +93,8 @@ impl FetchError {
     }
 }
 
-/// What git says about objects, packs and refs on disk that it cannot use, in lower case. Servers that are away, or
-/// have no such ref, are told of in other words.
+/// Parts of git's messages about objects, packs and refs on disk that it cannot use, in lower case. Its
+/// messages about unreachable servers and missing refs contain none of them.
 const DAMAGE: [&str; 17] = [
     "corrupt",
     "bad object",

@@ -1,4 +1,4 @@
-//! One round with the server: its refs, then, if they changed, its objects.
+//! One fetch: the server's refs and, if they changed, its objects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Mirrors {
             lock_file(&slot.directory).await.map_err(|error| unusable_cache(slot, url, &error))?;
         let current = slot.current();
         let mut state = current.as_ref().map_or_else(State::default, |current| current.state.clone());
-        // A ref may move and is asked for every time; a commit is fetched once and kept.
+        // A ref may move, so every fetch includes it; a commit is fetched once and kept.
         if let Some(extra) = extra.filter(|extra| extra.starts_with("refs/"))
             && !state.extra.iter().any(|known| known == extra)
         {
@@ -159,12 +159,12 @@ impl Mirrors {
         let fetched = self.git_within(timeout, url, access, repository, &arguments).await;
         self.asked(url, "fetch", began, fetched.is_ok());
         fetched.map_err(failed)?;
-        // Cheap unless there is something to do; never fatal.
+        // Cheap unless there is something to do. Its failure does no harm.
         let _ = self.git(url, access, repository, &["gc", "--auto", "--quiet"]).await;
         Ok(())
     }
 
-    /// Are objects missing or unreadable that the refs need?
+    /// True if objects that the refs need are missing or unreadable.
     async fn is_broken(&self, repository: &Path) -> bool {
         let Ok(url) = RepoUrl::parse("/") else { return false };
         let arguments = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
@@ -192,7 +192,7 @@ fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> 
     }
 }
 
-/// Another plumb may use the same cache (the CLI beside the engine).
+/// Another plumb process may use the same cache (the CLI beside the engine).
 async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
     let path = directory.join("lock");
     let locked = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! All mirrors below one directory, and who may fetch which when.
+//! All mirrors below one directory, and how callers share fetches.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,27 +25,27 @@ pub struct Mirrors {
     pub(super) options: GitOptions,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     pub(super) requests: Requests,
-    /// Tells other processes that private files below the root are in use.
+    /// A lock that shows other processes that private files below the root are in use.
     _in_use: Option<std::fs::File>,
     /// Signatures that were checked, by keyring and object.
     pub(crate) checked: Mutex<HashMap<(PathBuf, String), Signature>>,
-    /// Held while a keyring is made.
+    /// Held while a keyring is created.
     pub(crate) keyrings: tokio::sync::Mutex<()>,
 }
 
-/// How often servers were asked.
+/// Number of requests to servers.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pub(super) ls_remote: AtomicU64,
     pub(super) fetch: AtomicU64,
 }
 
-/// Between two requests to one repository. The first of many callers is served at once; those who come right
-/// after it (a webhook wakes a hundred apps) share one request in place of one each.
+/// Shortest time between two requests to one repository. The first of many callers is served at once; the
+/// callers right after it (a webhook refreshes a hundred apps) share one request.
 const SPACING: Duration = Duration::from_millis(100);
 
 impl Mirrors {
-    /// Uses, or makes, the directory for mirrors.
+    /// Uses, or creates, the directory for mirrors.
     pub fn new(root: impl Into<PathBuf>, options: GitOptions) -> std::io::Result<Self> {
         let root = root.into();
         disk::make_private(&root)?;
@@ -66,8 +66,8 @@ impl Mirrors {
         self.fetch_since(url, access, Instant::now()).await
     }
 
-    /// Brings the mirror up to date, unless the server was asked after `since`: what it said then, an error
-    /// included, is the answer. So all who have the same reason to ask share one request.
+    /// Brings the mirror up to date, unless there was a request after `since`: then its result, also an
+    /// error, is returned. So callers with the same reason to fetch share one request.
     pub async fn fetch_since(
         &self,
         url: &RepoUrl,
@@ -84,15 +84,15 @@ impl Mirrors {
         if let Some((asked_at, _)) = served.as_ref() {
             tokio::time::sleep_until((*asked_at + SPACING).into()).await;
         }
-        // Everyone who began to wait before this line is served by the request that follows it.
+        // The request below serves every caller that began to wait before this line.
         let asked_at = Instant::now();
         let result = self.refresh(&slot, url, access, None).await;
         *served = Some((asked_at, result.clone()));
         result
     }
 
-    /// The last good state, without asking the server. `None` if there is none, or if these credentials never
-    /// worked for it.
+    /// The last good state, without a request. `None` if there is none, or if these credentials never worked
+    /// for it.
     pub fn last_good(&self, url: &RepoUrl, access: &RepoAccess) -> Option<Mirror> {
         self.check_local(url).ok()?;
         let slot = self.slot(url);
@@ -100,8 +100,9 @@ impl Mirrors {
         current.state.is_proven(access).then(|| self.mirror(&slot, url, &current))
     }
 
-    /// Resolves a revision, fetching it by itself if it is a commit or ref that mirrors do not hold by default
-    /// (`refs/pull/7/head`, a hash that no branch contains). Uses the last good state; fetches only without one.
+    /// Resolves a revision. Fetches it separately if it is a commit or ref that mirrors do not hold by
+    /// default (`refs/pull/7/head`, a hash that no branch contains). Uses the last good state; fetches only
+    /// if there is none.
     pub async fn resolve(
         &self,
         url: &RepoUrl,
@@ -128,7 +129,8 @@ impl Mirrors {
         Ok((mirror, commit))
     }
 
-    /// Fetches a commit or ref that mirrors do not hold by default. All who wait for the same one share one request.
+    /// Fetches a commit or ref that mirrors do not hold by default. Callers that wait for the same one share
+    /// one request.
     async fn fetch_by_itself(
         &self,
         url: &RepoUrl,
@@ -159,7 +161,7 @@ impl Mirrors {
 
     pub(super) fn asked(&self, repository: &RepoUrl, kind: &'static str, began: Instant, succeeded: bool) {
         if let Some(observer) = &self.options.observer {
-            observer.tell(&GitRequest { repository, kind, took: began.elapsed(), succeeded });
+            observer.call(&GitRequest { repository, kind, took: began.elapsed(), succeeded });
         }
     }
 
@@ -167,7 +169,7 @@ impl Mirrors {
         &self.root
     }
 
-    /// Where the repository lies that these credentials may read.
+    /// The directory of the repository, if these credentials may read it.
     pub(crate) fn repository_path(&self, url: &RepoUrl, access: &RepoAccess) -> Option<PathBuf> {
         self.check_local(url).ok()?;
         let slot = self.slot(url);
@@ -175,7 +177,7 @@ impl Mirrors {
         current.state.is_proven(access).then(|| slot.directory.join(&current.state.repository))
     }
 
-    /// How often servers were asked since the start.
+    /// Number of requests to servers since the start.
     pub fn requests(&self) -> RequestCounts {
         RequestCounts {
             ls_remote: self.requests.ls_remote.load(Ordering::Relaxed),
@@ -214,12 +216,12 @@ impl Mirrors {
             return Ok(());
         }
         let refused = |reason| Err(FetchError::Local { repository: url.to_string(), reason });
-        // Links are resolved first, so that none leads into what is not allowed.
+        // Symbolic links are resolved first, so that none leads to a forbidden directory.
         let Ok(path) = Path::new(url.as_str()).canonicalize() else {
-            return refused("there is no such directory");
+            return refused("no such directory");
         };
         if path.starts_with(&self.root) {
-            return refused("it lies inside plumb's own cache");
+            return refused("it is inside plumb's own cache");
         }
         match &self.options.local {
             LocalAccess::Anywhere => Ok(()),

@@ -1,9 +1,9 @@
-//! One bare mirror per repository on disk, and who may fetch it when.
+//! One bare mirror per repository on disk.
 //!
-//! Many callers for one repository share one fetch. A caller that comes while a fetch runs waits for the next one,
-//! since the running one may have asked the server too early, unless it says since when an answer is new enough. A
-//! fetch first asks the server for its refs (`ls-remote`) and goes on only if they changed. Whatever fails, the last
-//! good state stays readable.
+//! Many callers for one repository share one fetch. A caller that comes while a fetch runs waits for the next
+//! one, since the running one may have read the refs too early, unless the caller names a time after which a
+//! result is new enough. A fetch first reads the server's refs (`ls-remote`) and continues only if they
+//! changed. If a fetch fails, the last good state stays readable.
 
 mod options;
 mod error;

@@ -1,4 +1,4 @@
-//! How mirrors are kept, and who is told of requests.
+//! Options of mirrors, and the observer of requests.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use crate::command::GitLimits;
 use crate::url::RepoUrl;
 
-/// How mirrors are kept.
+/// Options of mirrors.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
     /// The git program.
     pub program: PathBuf,
-    /// What one command may cost.
+    /// Limits of one command.
     pub limits: GitLimits,
-    /// May repositories be read from this machine's disk?
+    /// Which repositories on the local disk may be read.
     pub local: LocalAccess,
-    /// Is told of every request to a server.
+    /// Called for every request to a server.
     pub observer: Option<RequestObserver>,
 }
 
@@ -40,21 +40,21 @@ pub struct GitRequest<'a> {
     pub kind: &'static str,
     /// How long it took.
     pub took: Duration,
-    /// Did it end well?
+    /// True if it succeeded.
     pub succeeded: bool,
 }
 
-/// Is told of every request to a server. It must be quick.
+/// Called for every request to a server. It must be fast.
 #[derive(Clone)]
 pub struct RequestObserver(Arc<dyn Fn(&GitRequest<'_>) + Send + Sync>);
 
 impl RequestObserver {
     /// An observer from a function.
-    pub fn new(tell: impl Fn(&GitRequest<'_>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub fn new(observer: impl Fn(&GitRequest<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observer))
     }
 
-    pub(super) fn tell(&self, request: &GitRequest<'_>) {
+    pub(super) fn call(&self, request: &GitRequest<'_>) {
         (self.0)(request);
     }
 }
@@ -65,8 +65,8 @@ impl std::fmt::Debug for RequestObserver {
     }
 }
 
-/// Which repositories of this machine's disk (`file://`, absolute paths) may be read. The mirrors themselves
-/// never may: their address would be a way around credentials.
+/// Which repositories on the local disk (`file://`, absolute paths) may be read. The mirrors themselves never
+/// may: their path would bypass credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LocalAccess {
     /// None.
@@ -77,11 +77,11 @@ pub enum LocalAccess {
     Anywhere,
 }
 
-/// How often servers were asked since the start, for metrics.
+/// Number of requests to servers since the start, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// For their refs.
+    /// Requests for refs.
     pub ls_remote: u64,
-    /// For objects.
+    /// Requests for objects.
     pub fetch: u64,
 }

@@ -23,12 +23,12 @@ pub struct Mirror {
     pub(super) damaged: Arc<AtomicBool>,
 }
 
-/// What revisions turned out to be in one state of a repository. A thousand apps ask for the same few branches over
-/// and over, and to open the object database for each of them would cost more than everything else of a poll.
+/// The commits of revisions in one state of a repository. A thousand apps resolve the same few branches at
+/// every poll, and opening the object database for each of them would cost more than the rest of the poll.
 #[derive(Default)]
 pub(super) struct Resolved(Mutex<HashMap<RevisionSpec, CommitId>>);
 
-/// Apps that are pinned to commits have a revision each; nobody gains from remembering all of them.
+/// Apps that are pinned to commits have a revision each, which is not worth caching.
 const MOST_RESOLVED: usize = 1024;
 
 impl Resolved {
@@ -44,12 +44,12 @@ impl Resolved {
     }
 }
 
-/// Outcome of a fetch.
+/// Result of a fetch.
 #[derive(Clone)]
 pub struct Fetched {
     /// The repository as it is now.
     pub mirror: Mirror,
-    /// Did the server have anything new?
+    /// True if the server had something new.
     pub changed: bool,
 }
 
@@ -59,7 +59,7 @@ impl Mirror {
         &self.url
     }
 
-    /// The commit that a revision means, as far as this mirror knows.
+    /// The commit of a revision in this mirror.
     pub fn resolve(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
         if let Some(known) = self.resolved.get(spec) {
             return Ok(known);
@@ -86,8 +86,8 @@ impl Mirror {
                 let prefix = gix::hash::Prefix::from_hex(&prefix).map_err(|_| not_found())?;
                 let mut found = std::collections::HashSet::new();
                 local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| not_found())?;
-                // In a large repository seven digits are the start of many files, too: only commits count, as
-                // for git itself. What is none is told below.
+                // In a large repository seven digits are also the prefix of other objects. As in git, only
+                // commits count; the check below reports another object.
                 let is_commit = |id: &&gix::ObjectId| {
                     let header = local.try_find_header(**id).ok().flatten();
                     header.is_some_and(|header| header.kind() == gix::objs::Kind::Commit)

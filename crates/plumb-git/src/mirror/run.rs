@@ -11,8 +11,8 @@ use crate::secret::Secret;
 use crate::url::{RepoUrl, Transport};
 
 impl Mirrors {
-    /// gpg's status lines about the signature of a commit or tag. One without any, or with a bad one, is no
-    /// failure of the command.
+    /// gpg's status lines about the signature of a commit or tag. A missing or bad signature is not an error
+    /// of the command.
     pub(crate) async fn verify_object(
         &self,
         repository: &Path,
@@ -40,7 +40,7 @@ impl Mirrors {
         Ok(String::from_utf8_lossy(&finished.errors).into_owned())
     }
 
-    /// Puts public keys into a directory that gpg can use.
+    /// Imports public keys into a `GNUPGHOME`.
     pub(crate) async fn import_keys(&self, home: &Path, keys: &Path) -> Result<(), CommandError> {
         let git = Git {
             program: Path::new("gpg"),
@@ -87,7 +87,7 @@ impl Mirrors {
         for (key, value) in CONFIG {
             environment.config(key, value);
         }
-        // A user without password is most likely a token.
+        // A user without a password is most likely a token.
         let is_token =
             url.transport() != Transport::Ssh && url.password().is_none() && access.password.is_none();
         let token = url.username().filter(|_| is_token);
@@ -100,7 +100,7 @@ impl Mirrors {
             home,
             environment,
             protocols: match url.transport() {
-                // A server may send its visitors from http to https, never anywhere else.
+                // A server may redirect from http to https, but to no other protocol.
                 Transport::Http | Transport::Https => "http:https",
                 other => other.scheme(),
             },
@@ -119,7 +119,7 @@ const CONFIG: [(&str, &str); 10] = [
     ("fetch.recurseSubmodules", "false"),
     ("transfer.bundleURI", "false"),
     ("uploadpack.packObjectsHook", ""),
-    // A server that trickles bytes is as good as dead.
+    // A server that sends less than this counts as dead.
     ("http.lowSpeedLimit", "1000"),
     ("http.lowSpeedTime", "30"),
     ("protocol.version", "2"),

@@ -1,4 +1,4 @@
-//! One repository: what is readable of it, and who fetches it.
+//! One repository: the state that readers see, and which callers share fetches.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ use super::readable::Fetched;
 /// One repository.
 pub(super) struct Slot {
     pub(super) directory: PathBuf,
-    /// Callers with the same credentials share fetches, and so do those of them who want one more commit or ref.
+    /// Callers with the same credentials share fetches; so do callers with the same credentials and extra
+    /// commit or ref.
     pub(super) lanes: Mutex<HashMap<String, Arc<Lane>>>,
     /// Held while the mirror on disk is changed.
     pub(super) disk: tokio::sync::Mutex<()>,
@@ -23,10 +24,10 @@ pub(super) struct Slot {
     pub(super) damaged: Arc<AtomicBool>,
 }
 
-/// The callers who share their fetches.
+/// Callers that share fetches.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// When the server was asked last, and what came of it.
+    /// When the server was last requested, and the result.
     pub(super) served: tokio::sync::Mutex<Option<(Instant, Result<Fetched, FetchError>)>>,
 }
 
@@ -36,7 +37,7 @@ impl Slot {
         Arc::clone(lanes.entry(name).or_default())
     }
 
-    /// The last one who leaves takes the lane along: there may be any number of commits in the course of time.
+    /// The last caller removes the lane: over time there may be any number of commits.
     pub(super) fn leave_lane(&self, name: &str, lane: Arc<Lane>) {
         let mut lanes = self.lanes.lock();
         drop(lane);
@@ -45,7 +46,7 @@ impl Slot {
         }
     }
 
-    /// What is readable now, read from the disk the first time.
+    /// The state that readers see, loaded from disk the first time.
     pub(super) fn current(&self) -> Option<Arc<Current>> {
         let mut current = self.current.lock();
         if current.is_none() {

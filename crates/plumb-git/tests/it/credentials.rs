@@ -124,7 +124,7 @@ mod ssh {
         says(&error, &["127.0.0.1", "the server wants a key", "`sshPrivateKey`"], &[]);
         let cut = &right.private[..right.private.len() / 2];
         let error = fetch(&mirrors, &url, &access(Some(cut), &known)).await.unwrap_err();
-        says(&error, &["127.0.0.1", "is no private key that ssh can use", "`sshPrivateKey`"], &[cut]);
+        says(&error, &["127.0.0.1", "is not a private key that ssh can use", "`sshPrivateKey`"], &[cut]);
         assert_eq!(server.commands(), Vec::<String>::new(), "nobody got in");
     }
 
@@ -144,7 +144,7 @@ mod ssh {
         let other = SshServer::start(&right.public).unwrap();
         let stranger = other.known_hosts().replace(&other.address().port().to_string(), &port.to_string());
         let error = fetch(&mirrors, &url, &access(key, &stranger)).await.unwrap_err();
-        says(&error, &["another host key", "argocd-ssh-known-hosts-cm"], &[&right.private]);
+        says(&error, &["host key differs", "argocd-ssh-known-hosts-cm"], &[&right.private]);
         assert_eq!(server.commands(), Vec::<String>::new(), "nobody got in");
 
         let mut careless = access(key, &stranger);
