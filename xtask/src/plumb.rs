@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+/// The log message of a plumb that has listed the Applications.
+pub(crate) const READY_MESSAGE: &str = "applications known";
+
+/// The log message at debug level after each run of an app.
+pub(crate) const RUN_MESSAGE: &str = "reconciled";
+
 /// Builds plumb as it is released, and returns its path.
 pub(crate) fn build_plumb(root: &Path) -> Result<PathBuf> {
     build(root, &["--package", "plumb"], "plumb")
@@ -112,10 +118,35 @@ impl Drop for RunningPlumb {
 pub(crate) fn wait_until_leading(log: &Path) -> Result<()> {
     let end = Instant::now() + Duration::from_mins(2);
     while Instant::now() < end {
-        if std::fs::read_to_string(log).is_ok_and(|text| text.contains("applications known")) {
+        if std::fs::read_to_string(log).is_ok_and(|text| text.contains(READY_MESSAGE)) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     anyhow::bail!("plumb did not start to reconcile; see {}", log.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tasks wait for these messages: without them they would time out.
+    #[test]
+    fn the_engine_logs_the_messages_that_tasks_wait_for() {
+        let mut text = String::new();
+        let mut folders = vec![crate::repository::root().join("crates/plumb-engine/src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    text.push_str(&std::fs::read_to_string(path).unwrap());
+                }
+            }
+        }
+        for message in [READY_MESSAGE, RUN_MESSAGE] {
+            assert!(text.contains(&format!("\"{message}\"")), "no log line says {message:?}");
+        }
+    }
 }

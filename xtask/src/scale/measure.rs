@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use super::audit::{self, Audit};
 use super::process::{self, Usage};
 use super::workload::{self, Workload};
-use crate::plumb::RunningPlumb;
+use crate::plumb::{READY_MESSAGE, RunningPlumb};
 
 /// Limits of the figures.
 const IDLE_MEMORY_MIB: f64 = 150.0;
@@ -88,7 +88,7 @@ impl Bench {
     /// Waits until plumb's log says that it has listed the Applications.
     fn until_at_work(&self, name: &str, began: Instant) -> Result<()> {
         let log = self.log(name);
-        while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("applications known")) {
+        while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains(READY_MESSAGE)) {
             if began.elapsed() > START_LIMIT {
                 bail!("plumb did not start to reconcile; see {}", log.display());
             }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::plumb::RUN_MESSAGE;
+
 /// What a process has used so far.
 pub(super) struct Usage {
     pub(super) cpu: Duration,
@@ -49,9 +51,9 @@ pub(super) fn n_reconciled(log: &Path) -> Result<usize> {
     let text = std::fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let apps: BTreeSet<String> = text
         .lines()
-        .filter(|line| line.contains("reconciled"))
+        .filter(|line| line.contains(RUN_MESSAGE))
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|line| line["fields"]["message"] == "reconciled")
+        .filter(|line| line["fields"]["message"] == RUN_MESSAGE)
         .filter_map(|line| line["fields"]["app"].as_str().map(str::to_owned))
         .collect();
     Ok(apps.len())
