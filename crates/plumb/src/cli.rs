@@ -24,7 +24,7 @@ use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
     after_help = "plumb uses the cluster of your kubeconfig. Exit codes: 0 success, 1 the answer is no \
                   (something differs, a sync failed), 2 invalid command line, 20 error."
 )]
-pub(crate) struct Cli {
+struct Cli {
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]

@@ -60,7 +60,7 @@ impl Output {
 
     /// Rows and columns of the terminal.
     #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
-    pub(crate) fn size(self) -> (usize, usize) {
+    fn size(self) -> (usize, usize) {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
         // Some terminals report a size of 0.
         let known = |n: Option<u16>, usual: usize| n.map(usize::from).filter(|n| *n > 0).unwrap_or(usual);
@@ -198,7 +198,7 @@ fn code(colour: Colour) -> &'static str {
 }
 
 /// The colour of a status.
-pub(crate) fn colour_of(word: &str) -> Option<Colour> {
+fn colour_of(word: &str) -> Option<Colour> {
     match word {
         "Synced" | "Healthy" | "Succeeded" | "Successful" => Some(Colour::Green),
         "Progressing" | "Suspended" | "Running" | "Terminating" | "Pruned" | "PruneSkipped" => {

@@ -9,7 +9,7 @@ use crate::schema::Scalar;
 
 /// How two scalars relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub(super) enum Relation {
     /// The same value.
     Same,
     /// Another spelling of the same value.
@@ -42,7 +42,7 @@ pub enum Spelling {
 }
 
 /// Compares two scalars as the server would, given what the schema says about the place.
-pub(crate) fn relate(desired: &Value, live: &Value, scalar: Option<Scalar>, built_in: bool) -> Relation {
+pub(super) fn relate(desired: &Value, live: &Value, scalar: Option<Scalar>, built_in: bool) -> Relation {
     if desired == live || same_number(desired, live) {
         return Relation::Same;
     }
@@ -85,7 +85,7 @@ fn respelled<T: PartialEq>(desired: Option<T>, live: Option<T>, spelling: Spelli
 }
 
 /// `1` and `1.0` are one number, though not one `serde_json` number.
-pub(crate) fn same_number(one: &Value, other: &Value) -> bool {
+pub(super) fn same_number(one: &Value, other: &Value) -> bool {
     let (Value::Number(one), Value::Number(other)) = (one, other) else { return false };
     match (one.as_i64(), other.as_i64()) {
         (Some(one), Some(other)) => one == other,

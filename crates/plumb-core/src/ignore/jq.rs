@@ -160,8 +160,8 @@ fn all<'t, 's: 't>(terms: impl Iterator<Item = &'t Term<&'s str>>) -> Result<usi
     Ok(total)
 }
 
-/// How many iterations are nested at most; an error names what is not allowed. One arm for each syntax node of jq,
-/// so it is longer than a screen.
+/// How many iterations are nested at most; an error names what is not allowed. Long because it has one arm for each
+/// syntax node of jq.
 fn check(term: &Term<&str>) -> Result<usize, String> {
     match term {
         Term::Id | Term::Num(_) | Term::Var(_) => Ok(0),

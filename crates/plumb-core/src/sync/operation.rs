@@ -75,7 +75,7 @@ pub fn after_failure(last: &Try<'_>, policy: &RetryPolicy) -> AfterFailure {
 }
 
 /// The wait before try number `n` (from 0).
-pub(crate) fn wait_before(backoff: &Backoff, n: u32) -> Duration {
+pub(super) fn wait_before(backoff: &Backoff, n: u32) -> Duration {
     let factor = backoff.factor.max(1).checked_pow(n).unwrap_or(u32::MAX);
     backoff.duration.checked_mul(factor).unwrap_or(backoff.max).min(backoff.max)
 }

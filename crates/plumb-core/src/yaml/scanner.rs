@@ -92,7 +92,7 @@ impl<'text> Scanner<'text> {
         self.keys.len() > 1
     }
 
-    /// Scans at least one token. One `match` over the first character, so it is longer than a screen.
+    /// Scans at least one token. Long because it is one `match` over the first character.
     fn fetch(&mut self) -> Result<(), YamlError> {
         self.skip_to_token();
         self.close_blocks(Some(self.cursor.column()));

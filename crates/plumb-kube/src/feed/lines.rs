@@ -12,7 +12,7 @@ const LONGEST_LINE: usize = 64 * 1024 * 1024;
 const KEEP_BUFFER: usize = 256 * 1024;
 
 /// Lines of a body that is still being received.
-pub(crate) struct Lines {
+pub(super) struct Lines {
     body: AnswerBody,
     buffer: BytesMut,
     /// How far the buffer was searched for a line break.

@@ -49,7 +49,7 @@ pub(crate) fn set<T: Clone + Into<Value>>(value: &mut Value, name: &str, given: 
 }
 
 /// Sets a list of strings if it is not empty.
-pub(crate) fn set_list(value: &mut Value, name: &str, given: &[String]) {
+pub(super) fn set_list(value: &mut Value, name: &str, given: &[String]) {
     if !given.is_empty() {
         *field(value, name) = given.to_vec().into();
     }

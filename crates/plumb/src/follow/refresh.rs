@@ -15,7 +15,7 @@ const REFRESH: &str = "argocd.argoproj.io/refresh";
 const REFRESH_TIMESTAMP: &str = "argocd.argoproj.io/refresh-timestamp";
 
 /// After this time without a reaction, a note asks whether an engine runs.
-pub(crate) const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the engine refreshes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(crate) fn follow(client: &ClusterClient, target: &Target) -> Result<ObjectSt
 }
 
 /// The note when nothing happens.
-pub(crate) fn no_engine(target: &Target) -> String {
+pub(super) fn no_engine(target: &Target) -> String {
     format!(
         "{} has not been reconciled for {} s: is `plumb run` running for this namespace?",
         target.name,

@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::kinds;
 
 /// The label with the type of a Secret: `cluster`, `repository`, …
-pub(crate) const TYPE_LABEL: &str = "argocd.argoproj.io/secret-type";
+pub(super) const TYPE_LABEL: &str = "argocd.argoproj.io/secret-type";
 
 /// All Secrets of a type, parsed and as objects.
 pub(crate) async fn list(

@@ -20,7 +20,7 @@ pub(crate) struct ObjectChoice {
     pub(crate) group: Option<String>,
     /// Name of the object.
     #[arg(long, visible_alias = "name", value_name = "NAME")]
-    pub(crate) resource_name: Option<String>,
+    pub(super) resource_name: Option<String>,
 }
 
 impl ObjectChoice {

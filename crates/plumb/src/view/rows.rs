@@ -154,7 +154,7 @@ pub(crate) async fn read_health(client: &ClusterClient, states: &mut [ObjectRow]
 }
 
 /// Fills in missing health from the live objects. Objects that may not be read stay without.
-pub(crate) async fn fill_health(client: &ClusterClient, states: &mut [ObjectRow]) {
+pub(super) async fn fill_health(client: &ClusterClient, states: &mut [ObjectRow]) {
     let wanted = states.iter_mut().filter(|state| needs_health(state));
     futures::stream::iter(wanted)
         .for_each_concurrent(AT_ONCE, |state| async {

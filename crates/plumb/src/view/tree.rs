@@ -77,7 +77,7 @@ impl Tree {
     }
 
     /// The objects that an object owns.
-    pub(crate) fn children(&self, object: &Manifest) -> Vec<&Manifest> {
+    pub(super) fn children(&self, object: &Manifest) -> Vec<&Manifest> {
         let indices = object.uid().and_then(|uid| self.children.get(uid));
         let mut owned: Vec<&Manifest> =
             indices.into_iter().flatten().filter_map(|index| self.objects.get(*index)).collect();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use proc_macro2::{TokenStream, TokenTree};
+use syn::Item;
 
 use super::declarations::{Declaration, declarations};
 use crate::tidy::reading::{Crate, Module, RustFile, Tree, crates};
@@ -26,9 +27,13 @@ fn violations(krate: &Crate<'_>) -> Vec<Violation> {
     let root_names = names_in(krate.root);
     let mut found = Vec::new();
     for (top, modules) in &by_top {
+        let in_macros: BTreeSet<String> =
+            modules.iter().flat_map(|module| names_in_macros(module.file)).collect();
         let occurs_outside = |name: &str| {
             let others = names.iter().filter(|(other, _)| other != &top).map(|(_, names)| names);
-            root_names.contains(name) || others.into_iter().any(|names| names.contains(name))
+            root_names.contains(name)
+                || in_macros.contains(name)
+                || others.into_iter().any(|names| names.contains(name))
         };
         let declared: Vec<(&Module<'_>, Declaration)> = modules
             .iter()
@@ -77,6 +82,17 @@ fn names_in(file: &RustFile) -> BTreeSet<String> {
     names
 }
 
+/// The identifiers in the `macro_rules!` of a file. A macro puts them wherever it is used.
+fn names_in_macros(file: &RustFile) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for item in &file.syntax.items {
+        if let Item::Macro(item) = item {
+            add_names(item.mac.tokens.clone(), &mut names);
+        }
+    }
+    names
+}
+
 fn add_names(tokens: TokenStream, names: &mut BTreeSet<String>) {
     for token in tokens {
         match token {
@@ -116,6 +132,7 @@ mod tests {
         );
         check("pub(crate) use inner::{A, B as C};", "use crate::a::A;", &["C"]);
         check("#[cfg(test)] pub(crate) fn f() {}", "", &[]);
+        check("macro_rules! m { () => { $crate::a::f() } } pub(crate) fn f() {}", "", &[]);
         check(
             "impl S { pub(crate) fn f(&self) {} pub(crate) fn g(&self) {} }",
             "fn h() { println!(\"{}\", s.f()) }",

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 
 /// Flags of argocd's source hydrator. Refused.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct HydratorFlags {
+pub(in crate::edit) struct HydratorFlags {
     #[arg(long, hide = true)]
     dry_source_repo: Option<String>,
     #[arg(long, hide = true)]

@@ -11,13 +11,13 @@ use crate::error::CommandError;
 pub(crate) struct PolicyFlags {
     /// URL of the destination cluster.
     #[arg(long, value_name = "URL")]
-    pub(crate) dest_server: Option<String>,
+    pub(in crate::edit) dest_server: Option<String>,
     /// Name of the destination cluster.
     #[arg(long, value_name = "NAME", conflicts_with = "dest_server")]
-    pub(crate) dest_name: Option<String>,
+    pub(in crate::edit) dest_name: Option<String>,
     /// Namespace for objects without one.
     #[arg(long, value_name = "NAMESPACE")]
-    pub(crate) dest_namespace: Option<String>,
+    pub(in crate::edit) dest_namespace: Option<String>,
     /// Project of the app.
     #[arg(long, add = crate::complete::projects())]
     pub(crate) project: Option<String>,
@@ -26,34 +26,34 @@ pub(crate) struct PolicyFlags {
     pub(crate) sync_policy: Option<String>,
     /// Let automated syncs delete objects that were removed from Git.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) auto_prune: Option<bool>,
+    pub(in crate::edit) auto_prune: Option<bool>,
     /// Revert changes that are made in the cluster.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) self_heal: Option<bool>,
+    pub(in crate::edit) self_heal: Option<bool>,
     /// Let automated syncs delete all objects of the app.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) allow_empty: Option<bool>,
+    pub(in crate::edit) allow_empty: Option<bool>,
     /// Add a sync option such as `CreateNamespace=true`, or remove it with `!` in front.
     #[arg(long, value_name = "[!]OPTION")]
-    pub(crate) sync_option: Vec<String>,
+    pub(in crate::edit) sync_option: Vec<String>,
     /// How often to retry a failed sync.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sync_retry_limit: Option<i64>,
+    pub(in crate::edit) sync_retry_limit: Option<i64>,
     /// Delay before the first retry, such as `5s`.
     #[arg(long, value_name = "DURATION")]
-    pub(crate) sync_retry_backoff_duration: Option<String>,
+    pub(in crate::edit) sync_retry_backoff_duration: Option<String>,
     /// Longest delay between retries.
     #[arg(long, value_name = "DURATION")]
-    pub(crate) sync_retry_backoff_max_duration: Option<String>,
+    pub(in crate::edit) sync_retry_backoff_max_duration: Option<String>,
     /// Factor by which the delay grows with each retry.
     #[arg(long, value_name = "N")]
-    pub(crate) sync_retry_backoff_factor: Option<i64>,
+    pub(in crate::edit) sync_retry_backoff_factor: Option<i64>,
     /// Resolve the revision again for each retry.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) sync_retry_refresh: Option<bool>,
+    pub(in crate::edit) sync_retry_refresh: Option<bool>,
     /// How many past syncs to keep in the history.
     #[arg(long, value_name = "N")]
-    pub(crate) revision_history_limit: Option<i64>,
+    pub(in crate::edit) revision_history_limit: Option<i64>,
 }
 
 impl PolicyFlags {

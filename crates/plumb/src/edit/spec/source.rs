@@ -23,10 +23,10 @@ pub(crate) struct SourceFlags {
     pub(crate) revision: Option<String>,
     /// Use only tags with this prefix.
     #[arg(long, value_name = "PREFIX")]
-    pub(crate) tag_prefix: Option<String>,
+    pub(in crate::edit) tag_prefix: Option<String>,
     /// Chart in a Helm repository.
     #[arg(long, value_name = "CHART")]
-    pub(crate) helm_chart: Option<String>,
+    pub(in crate::edit) helm_chart: Option<String>,
     /// Name by which other sources refer to this one as `$NAME`.
     #[arg(long = "ref", value_name = "NAME")]
     pub(crate) ref_name: Option<String>,

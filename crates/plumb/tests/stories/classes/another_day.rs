@@ -4,7 +4,7 @@ use anyhow::Result;
 use plumb_testkit::objects;
 use serde_json::{Value, json};
 
-use super::expect;
+use super::report::expect;
 use crate::stage::Stage;
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plumb_testkit::objects::{self, Trouble};
 use serde_json::{Value, json};
 
-use super::{expect, expect_at_once};
+use super::report::{expect, expect_at_once, lines};
 use crate::stage::Stage;
 
 fn short_lived(job: Value) -> Value {
@@ -32,7 +32,7 @@ async fn a_finished_hook_is_residue_and_one_at_work_is_not() -> Result<()> {
     let report =
         json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "hooks"}});
     let report = stage.place.get(&report).await?.unwrap_or_default();
-    assert_eq!(super::lines(&report), [""; 0], "it is at work: {report}");
+    assert_eq!(lines(&report), [""; 0], "it is at work: {report}");
     let_go(&stage, "after").await?;
     let residue = "Job/after HookResidue";
     expect(&stage, &app, "Synced", &[residue]).await?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
-use super::{expect, serve_knobs};
+use super::report::{expect, serve_knobs};
 use crate::stage::Stage;
 
 /// Prefixes `data.image` of the `ConfigMaps` of this story, as a policy for a mirror does.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plumb_testkit::objects;
 use serde_json::{Value, json};
 
-use super::{expect, serve_knobs};
+use super::report::{expect, serve_knobs};
 use crate::stage::Stage;
 
 fn commit(stage: &Stage, objects: &[&Value]) -> Result<()> {
