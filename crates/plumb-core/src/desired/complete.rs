@@ -96,26 +96,20 @@ mod tests {
         let excluded = DesiredProblem::Excluded { key: key.clone() };
         let not_text =
             DesiredProblem::NotText { key: Some(key), field: FieldPath::from_pointer("/a"), origin };
-        // The message, and whether only namespaces are missing.
-        let cases: [(&[&DesiredProblem], Option<(&str, bool)>); 6] = [
-            (&[], None),
-            (&[&repeated, &excluded, &not_text], None),
-            (&[&nameless], Some(("a Secret at a.yaml:3 has no name", false))),
-            (
-                &[&text],
-                Some(("a document is not an object: a Kubernetes object is a map, this is a string", false)),
-            ),
-            (&[&homeless, &repeated], Some(("Namespace for ConfigMap conf is missing.", true))),
-            (
-                &[&homeless, &nameless],
-                Some(("Namespace for ConfigMap conf is missing.; a Secret at a.yaml:3 has no name", false)),
-            ),
-        ];
-        for (problems, expected) in cases {
-            let problems: Vec<DesiredProblem> = problems.iter().map(|problem| (*problem).clone()).collect();
+        let check = |problems: &[&DesiredProblem], expected: Option<(&str, bool)>| {
+            let problems = problems.iter().map(|problem| (*problem).clone()).collect();
             let set = DesiredSet { problems, ..DesiredSet::default() };
             let found = set.complete().err().map(|error| (error.to_string(), error.lacks_only_namespaces()));
             assert_eq!(found, expected.map(|(message, only)| (message.to_owned(), only)));
-        }
+        };
+        // The message, and whether only namespaces are missing.
+        check(&[], None);
+        check(&[&repeated, &excluded, &not_text], None);
+        check(&[&nameless], Some(("a Secret at a.yaml:3 has no name", false)));
+        let not_a_map = "a document is not an object: a Kubernetes object is a map, this is a string";
+        check(&[&text], Some((not_a_map, false)));
+        check(&[&homeless, &repeated], Some(("Namespace for ConfigMap conf is missing.", true)));
+        let both = "Namespace for ConfigMap conf is missing.; a Secret at a.yaml:3 has no name";
+        check(&[&homeless, &nameless], Some((both, false)));
     }
 }

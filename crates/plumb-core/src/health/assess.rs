@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Answer, Health, builtin, general, read, rules};
 use crate::object::Manifest;
 
-/// Every applied hook carries it, so that a Job deleted by its own time-to-live can still be judged.
+/// Finalizer on hook objects: a Job that its TTL deletes stays until its result is read and recorded.
 pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
 /// What the user's own customisation says about an object.

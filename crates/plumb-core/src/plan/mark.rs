@@ -5,14 +5,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::SyncPhase;
+use crate::health::HOOK_FINALIZER;
 use crate::object::Manifest;
 use crate::tracking::TRACKING_ANNOTATION;
 
 /// Annotation that holds [`OperationMark::text`], on hook objects only.
 pub const OPERATION_ANNOTATION: &str = "plumb.dev/operation";
-
-/// Finalizer on hook objects: a Job that its TTL collects stays until its end was seen and recorded.
-pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
 /// Which operation, and which try of it. With it a restarted engine distinguishes a hook of this operation
 /// from one of an earlier operation, so that no hook runs twice.

@@ -18,11 +18,12 @@ mod tombstone;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use crate::health::HOOK_FINALIZER;
 pub use budget::PruneBudget;
 pub use build::build;
 pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};
 pub(crate) use mark::named;
-pub use mark::{HOOK_FINALIZER, OPERATION_ANNOTATION, OperationMark};
+pub use mark::{OPERATION_ANNOTATION, OperationMark};
 pub use order::{Stage, kind_rank};
 pub use proof::{DeletionProof, NoProof};
 pub use request::{AppOptions, SyncRequest};
