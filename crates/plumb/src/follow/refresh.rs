@@ -76,7 +76,7 @@ pub(crate) async fn refresh(
 }
 
 /// Watches one Application.
-pub(crate) fn follow(client: &ClusterClient, target: &Target) -> Result<ObjectStream, CommandError> {
+pub(super) fn follow(client: &ClusterClient, target: &Target) -> Result<ObjectStream, CommandError> {
     let selection = Selection {
         namespace: target.namespace.clone(),
         labels: None,

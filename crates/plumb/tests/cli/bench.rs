@@ -48,7 +48,6 @@ impl Bench {
         bench.shell.transcript.call(&bench.place.kubeconfig().display().to_string(), "KUBECONFIG");
         bench.shell.transcript.call(&bench.repo.url(), "REPO");
         bench.shell.transcript.call(bench.place.name(), "NAMESPACE");
-        bench.shell.transcript.call(&bench.shell.home.path().display().to_string(), "HOME");
         Ok(bench)
     }
 

@@ -29,7 +29,9 @@ impl Shell {
         for name in ["argocd", "kubectl-plumb"] {
             symlink(env!("CARGO_BIN_EXE_plumb"), home.path().join(name))?;
         }
-        Ok(Self { home, transcript: Transcript::new(), variables: Vec::new() })
+        let mut transcript = Transcript::new();
+        transcript.call(&home.path().display().to_string(), "HOME");
+        Ok(Self { home, transcript, variables: Vec::new() })
     }
 
     /// Sets an environment variable of all later commands.

@@ -7,8 +7,6 @@ use crate::shell::Shell;
 #[test]
 fn errors_have_a_message_and_a_code() -> Result<()> {
     let mut shell = Shell::new()?;
-    let home = shell.home.path().display().to_string();
-    shell.transcript.call(&home, "HOME");
     shell.run("plumb app list", &[("KUBECONFIG", "/nowhere/config")], "")?;
     shell.plumb("plumb app list")?;
     shell.plumb("plumb cluster add a")?;
