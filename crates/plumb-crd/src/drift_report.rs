@@ -14,22 +14,22 @@ wire! {
     pub struct DriftReport {
         /// Name and namespace.
         "metadata" metadata: Metadata = required,
-        /// When the findings were first what they are.
+        /// When these findings were first observed.
         "observedAt" observed_at: Option<Timestamp>,
-        /// The revision that the cluster was compared with then. A later one that changes none of the findings
-        /// does not change the report.
+        /// The revision that the cluster was compared with at that time. A later revision that changes no finding does not
+        /// change the report.
         "revision" revision: String,
-        /// The findings in numbers.
+        /// Counts of the findings.
         "summary" summary: DriftSummary = required,
         /// Every explained difference.
         "findings" findings: Vec<DriftFinding> = required,
-        /// Objects that are not well, since when and why. plumb reads the times back after a restart.
+        /// Unhealthy objects, since when and why. plumb reads the times after a restart.
         "health" health: Vec<UnhealthyObject>,
-        /// What a person holds: the app or some of its objects.
+        /// The app, or objects of it, that a user paused.
         "pauses" pauses: Vec<DriftPause>,
     }
 
-    /// An object that is not well.
+    /// An unhealthy object.
     pub struct UnhealthyObject {
         /// API group.
         "group" group: String,
@@ -39,27 +39,27 @@ wire! {
         "namespace" namespace: String,
         /// Name.
         "name" name: String = required,
-        /// Its health; empty for one that has none of its own while something below it is ill.
+        /// Its health; empty for an object without its own health that has an unhealthy child.
         "status" status: String,
-        /// Since when it is in this state.
+        /// Since when it has this health.
         "since" since: Option<Timestamp>,
-        /// Is it on its way for longer than is normal?
+        /// True if it has been progressing for longer than is normal.
         "stuck" stuck: bool,
         /// Why, in a sentence.
         "message" message: String,
-        /// The way down to the reason, the object first.
+        /// The chain of causes, starting with the object.
         "causes" causes: Vec<String>,
     }
 
-    /// The findings in numbers.
+    /// Counts of the findings.
     pub struct DriftSummary {
         /// How many count as `OutOfSync`.
         "counted" counted: i64 = required,
         /// How many are explained and do not count.
         "explained" explained: i64 = required,
-        /// The class that asks for attention first; empty without findings.
+        /// The most severe class; empty without findings.
         "worst" worst: String,
-        /// Since when the oldest finding that counts has stood, if it is known.
+        /// Since when the oldest finding that counts has existed, if known.
         "since" since: Option<Timestamp>,
     }
 
@@ -75,23 +75,23 @@ wire! {
         "name" name: String = required,
         /// Why it differs.
         "class" class: String = required,
-        /// The rule that decided, by its name.
+        /// The name of the rule that decided.
         "rule" rule: String,
-        /// Does it make the object `OutOfSync`?
+        /// True if it makes the object `OutOfSync`.
         "counts" counts: bool = required,
-        /// Where, as JSON pointers; empty when the whole object is meant.
+        /// The fields, as JSON pointers; empty for the whole object.
         "fields" fields: Vec<String>,
-        /// Who made the difference.
+        /// The writer that caused the difference.
         "actor" actor: String,
-        /// Since when, if it is known.
+        /// Since when, if known.
         "since" since: Option<Timestamp>,
-        /// What was seen, in plain words.
+        /// What was observed, for users.
         "evidence" evidence: Vec<String>,
-        /// What ends it.
+        /// How to resolve it.
         "fix" fix: Option<DriftFix>,
     }
 
-    /// An app or object that a person holds.
+    /// An app or object that a user paused.
     pub struct DriftPause {
         /// API group.
         "group" group: String,
@@ -105,24 +105,24 @@ wire! {
         "reason" reason: String,
         /// Who.
         "by" by: String,
-        /// When it ends by itself; without it, when a person ends it.
+        /// When it ends automatically; without it, a user has to end it.
         "until" until: Option<Timestamp>,
     }
 
-    /// What ends a difference.
+    /// How to resolve a difference.
     pub struct DriftFix {
         /// `none`, `edit-git`, `sync`, `adopt`, `prune`, `ignore` or `decide`.
         "kind" kind: String = required,
-        /// The step, in plain words.
+        /// The step, for users.
         "text" text: String,
-        /// A patch to the file in Git, where it can be made.
+        /// A patch to the file in Git, if one can be generated.
         "patch" patch: String,
     }
 }
 
 /// Most findings in one report.
 const MOST_FINDINGS: usize = 500;
-/// Most bytes of findings in one report; the API server takes little more than a megabyte.
+/// Most bytes of findings in one report; the API server accepts little more than a megabyte.
 const MOST_BYTES: usize = 500_000;
 
 impl DriftReport {
@@ -131,10 +131,10 @@ impl DriftReport {
     /// `kind` of a report.
     pub const KIND: &'static str = "DriftReport";
 
-    /// The report on one app. Findings that count come first; within, the order is that of the objects.
+    /// The report on one app. Findings that count come first, then the order is that of the objects.
     ///
-    /// A report is kept small, and what counts is never left out for what does not: beyond [`MOST_FINDINGS`] and
-    /// [`MOST_BYTES`] findings are only counted.
+    /// Beyond [`MOST_FINDINGS`] and [`MOST_BYTES`], findings are only counted. Findings that do not count are omitted
+    /// first.
     pub fn of<'f>(
         app: &AppId,
         revision: &str,
@@ -165,13 +165,13 @@ impl DriftReport {
         }
     }
 
-    /// The same report with the objects that are not well.
+    /// The same report with the unhealthy objects.
     #[must_use]
     pub fn with_health(self, health: Vec<UnhealthyObject>) -> Self {
         Self { health, ..self }
     }
 
-    /// The same report with what a person holds.
+    /// The same report with the pauses.
     #[must_use]
     pub fn with_pauses(self, pauses: impl IntoIterator<Item = (ObjectKey, Pause)>) -> Self {
         let pauses = pauses.into_iter().map(|(key, pause)| DriftPause {
@@ -200,7 +200,7 @@ impl DriftReport {
         object
     }
 
-    /// What it says, whenever and for whichever revision it was made.
+    /// The content without time and revision.
     pub fn content(&self) -> Value {
         json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write()])
     }
@@ -219,8 +219,8 @@ impl DriftFinding {
         object_key(&self.group, &self.kind, &self.namespace, &self.name)
     }
 
-    /// The finding that stands here; `None` for a class that is not known (a newer plumb wrote it). List
-    /// positions come back as fields, which print the same.
+    /// The finding; `None` for an unknown class (a newer plumb wrote it). List positions are read as fields, which print
+    /// the same.
     pub fn finding(&self) -> Option<Finding> {
         let fix = self.fix.as_ref();
         let kinds = [
@@ -272,7 +272,7 @@ impl DriftFinding {
     }
 }
 
-/// The first of them, as long as they fit.
+/// The first findings, up to the limits.
 fn bounded(findings: impl Iterator<Item = DriftFinding>) -> Vec<DriftFinding> {
     let mut bytes = 0;
     findings
@@ -285,13 +285,13 @@ fn bounded(findings: impl Iterator<Item = DriftFinding>) -> Vec<DriftFinding> {
 }
 
 fn worst(findings: &[&Finding]) -> String {
-    let gravest = findings.iter().max_by_key(|finding| (finding.counts, gravity(finding.class)));
-    gravest.map(|finding| finding.class.name().to_owned()).unwrap_or_default()
+    let finding = findings.iter().max_by_key(|finding| (finding.counts, severity(finding.class)));
+    finding.map(|finding| finding.class.name().to_owned()).unwrap_or_default()
 }
 
-/// Which class a person should look at first: what no sync can end, then what somebody did, then what the
-/// next sync ends, then what needs nothing.
-fn gravity(class: DriftClass) -> u8 {
+/// Severity for users: first what no sync can resolve, then edits by others, then what the next sync resolves, then what
+/// needs no action.
+fn severity(class: DriftClass) -> u8 {
     match class {
         DriftClass::Blocked => 17,
         DriftClass::TugOfWar => 16,
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(read.content(), report.content());
     }
 
-    /// Across a restart the report is all that is left of what was found out.
+    /// After a restart, the report is the only record of earlier findings.
     #[test]
     fn findings_come_back_from_a_report() {
         let found = finding("web", DriftClass::LiveEdit, true, Some("2026-11-15T18:58:11Z"));

@@ -1,4 +1,4 @@
-//! Everything that an installation consists of, as objects ready to apply in this order.
+//! The objects of an installation, to be applied in this order.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ pub struct InstallOptions {
     pub namespace: String,
     /// Image with the `plumb` program.
     pub image: String,
-    /// How many run; one works, the others stand by.
+    /// Number of replicas; one is the leader, the others are on standby.
     pub replicas: u32,
-    /// With the project `default`?
+    /// Include the project `default`.
     pub project: bool,
 }
 
@@ -23,17 +23,17 @@ impl Default for InstallOptions {
     }
 }
 
-/// Name of everything that is plumb's own.
+/// Name of plumb's own objects.
 pub const NAME: &str = "plumb";
 /// Metrics, `/healthz` and `/readyz`.
 pub const METRICS_PORT: u16 = 8082;
 /// The page and the API.
 pub const WEB_PORT: u16 = 8080;
-/// Home of the process: the only place, beside `/tmp`, that it can write to. Caches only; nothing in it is
-/// missed after a restart.
+/// Home of the process: besides `/tmp`, the only directory that it can write to. It contains only caches, so it may be
+/// lost in a restart.
 pub const HOME: &str = "/home/plumb";
 
-/// A whole installation in the cluster. The project `default` comes last: it is of a kind that is defined here.
+/// A whole installation in the cluster. The project `default` comes last, after the definition of its kind.
 pub fn install(options: &InstallOptions) -> Vec<Value> {
     let mut objects = crds();
     objects.push(namespace(&options.namespace));
@@ -58,7 +58,7 @@ pub fn namespace(name: &str) -> Value {
     })
 }
 
-/// The project `default`, which permits everything, as Argo CD makes it.
+/// The project `default`, which permits everything, as Argo CD creates it.
 pub fn default_project(namespace: &str) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
@@ -72,7 +72,7 @@ pub fn default_project(namespace: &str) -> Value {
     })
 }
 
-/// The labels of everything that is plumb's own.
+/// The labels of plumb's own objects.
 pub(crate) fn labels() -> Value {
     json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": NAME})
 }
@@ -81,8 +81,8 @@ fn selector() -> Value {
     json!({"app.kubernetes.io/name": NAME})
 }
 
-/// plumb applies whatever Git asks for, so it may do whatever Git may ask for. Who wants less lets projects
-/// name service accounts, binds those, and cuts this role to reading plus `impersonate`.
+/// plumb applies any object that Git contains, so it needs all permissions. For fewer permissions, set service accounts
+/// in the projects, bind roles to those, and reduce this role to reading plus `impersonate`.
 fn rbac(options: &InstallOptions) -> Vec<Value> {
     vec![
         json!({
@@ -109,7 +109,7 @@ fn rbac(options: &InstallOptions) -> Vec<Value> {
     ]
 }
 
-/// In: the page and metrics. Out: everything, since Git, charts and clusters may be anywhere.
+/// Ingress: the page and metrics. Egress: everything, because Git, charts and clusters may be anywhere.
 fn network_policy(options: &InstallOptions) -> Value {
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -146,7 +146,7 @@ fn disruption_budget(options: &InstallOptions) -> Value {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
-        // One may always go: with a single replica a budget of one would block every drain.
+        // One replica may always be evicted: with a single replica, a budget of one would block every drain.
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": selector()}},
     })
 }
@@ -159,7 +159,7 @@ fn deployment(options: &InstallOptions) -> Value {
         "spec": {
             "replicas": options.replicas,
             "selector": {"matchLabels": selector()},
-            // The new one is ready before the old one gives up the Lease.
+            // The new replica is ready before the old one releases the Lease.
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "template": {
                 "metadata": {"labels": labels()},
@@ -310,7 +310,7 @@ mod tests {
                 .assert_eq(&crate::yaml::to_yaml(&crd));
         }
         // The definitions have their own files: `kubectl apply --server-side -f crds -f install.yaml`.
-        // So is the project left out: plumb makes it.
+        // The project is omitted because plumb creates it.
         let mut objects = install(&InstallOptions { project: false, ..InstallOptions::default() });
         objects.retain(|object| object["kind"] != "CustomResourceDefinition");
         let rest = crate::yaml::to_yaml_documents(&objects);

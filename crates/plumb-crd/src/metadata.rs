@@ -15,23 +15,23 @@ wire! {
         "name" name: String,
         /// Namespace.
         "namespace" namespace: String,
-        /// Identity over renames and re-creations.
+        /// Identity of this incarnation of the object.
         "uid" uid: String,
         /// Version of the whole object.
         "resourceVersion" resource_version: String,
         /// Version of everything but metadata and status.
         "generation" generation: i64,
-        /// When it was made.
+        /// When the object was created.
         "creationTimestamp" creation_timestamp: Option<Timestamp>,
-        /// Set once somebody asked to delete it.
+        /// When the deletion was requested.
         "deletionTimestamp" deletion_timestamp: Option<Timestamp>,
         /// Labels.
         "labels" labels: BTreeMap<String, String>,
         /// Annotations.
         "annotations" annotations: BTreeMap<String, String>,
-        /// Who must act before it can go.
+        /// Controllers that must finish before the object is deleted.
         "finalizers" finalizers: Vec<String>,
-        /// Whose child it is.
+        /// The owners of the object.
         "ownerReferences" owner_references: Vec<RawMap>,
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn object_key(group: &str, kind: &str, namespace: &str, name: &str) -
     ObjectKey::new(group, kind, namespace, name)
 }
 
-/// Namespace and name of any object, however broken the rest of it is; `None` if not even these can be read.
+/// Namespace and name of any object, even if the rest is invalid; `None` if these cannot be read.
 pub fn identify(object: &Value) -> Option<(String, String)> {
     let metadata = object.get("metadata")?;
     let name = metadata.get("name")?.as_str()?;

@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::wire::{Wire, WireError, read_map, wire};
 
 wire! {
-    /// What a group of Applications may do.
+    /// Restrictions for a group of Applications.
     pub struct AppProject {
         /// Name and labels.
         "metadata" metadata: Metadata = required,
@@ -25,7 +25,7 @@ wire! {
         "sourceRepos" source_repos: Vec<String>,
         /// Clusters and namespaces that apps may use, as globs; `!` forbids.
         "destinations" destinations: Vec<ApplicationDestination>,
-        /// For people.
+        /// A description for users.
         "description" description: String where {"maxLength": 255},
         /// Roles with their policies and tokens.
         "roles" roles: Vec<ProjectRole>,
@@ -33,7 +33,7 @@ wire! {
         "clusterResourceWhitelist" cluster_resource_whitelist: Vec<ClusterResourceRestriction>,
         /// Namespaced kinds that are forbidden.
         "namespaceResourceBlacklist" namespace_resource_blacklist: Vec<GroupKindRestriction>,
-        /// Watch for objects that belong to no app.
+        /// Report objects that belong to no app.
         "orphanedResources" orphaned_resources: Option<OrphanedResources>,
         /// When syncs may run.
         "syncWindows" sync_windows: Vec<SyncWindow>,
@@ -49,7 +49,7 @@ wire! {
         "permitOnlyProjectScopedClusters" permit_only_project_scoped_clusters: bool,
         /// Service accounts that syncs act as, by destination.
         "destinationServiceAccounts" destination_service_accounts: Vec<DestinationServiceAccount>,
-        /// What sources must prove.
+        /// Verification of sources.
         "sourceIntegrity" source_integrity: Option<SourceIntegrity>,
     }
 
@@ -69,7 +69,7 @@ wire! {
     pub struct ProjectRole {
         /// Its name.
         "name" name: String = required,
-        /// For people.
+        /// A description for users.
         "description" description: String,
         /// Casbin policies.
         "policies" policies: Vec<String>,
@@ -139,15 +139,15 @@ wire! {
         "namespaces" namespaces: Vec<String>,
         /// Clusters that it concerns, by name or address, as globs.
         "clusters" clusters: Vec<String>,
-        /// May a person sync nevertheless?
+        /// Allow manual syncs.
         "manualSync" manual_sync: bool,
         /// Time zone of the schedule; empty means UTC.
         "timeZone" time_zone: String,
-        /// Must all three lists match, not just one?
+        /// All lists must match, not just one.
         "andOperator" and_operator: bool,
-        /// For people.
+        /// A description for users.
         "description" description: String,
-        /// May a sync that began in time go on?
+        /// Let a sync that started before the window closed continue.
         "syncOverrun" sync_overrun: bool,
     }
 
@@ -157,7 +157,7 @@ wire! {
         "keyID" key_id: String = required,
     }
 
-    /// Which service account a sync acts as.
+    /// The service account that a sync impersonates.
     pub struct DestinationServiceAccount {
         /// Address of the cluster, as a glob.
         "server" server: String = required,
@@ -167,13 +167,13 @@ wire! {
         "defaultServiceAccount" default_service_account: String = required,
     }
 
-    /// What sources must prove.
+    /// Verification of sources.
     pub struct SourceIntegrity {
-        /// What Git sources must prove.
+        /// Verification of Git sources.
         "git" git: SourceIntegrityGit = required,
     }
 
-    /// What Git sources must prove.
+    /// Verification of Git sources.
     pub struct SourceIntegrityGit {
         /// One rule per set of repositories.
         "policies" policies: Vec<SourceIntegrityGitPolicy> = required,
@@ -181,7 +181,7 @@ wire! {
 
     /// One rule for a set of repositories.
     pub struct SourceIntegrityGitPolicy {
-        /// Which repositories.
+        /// The repositories.
         "repos" repos: Vec<SourceIntegrityGitRepo> = required,
         /// Signatures that are asked for.
         "gpg" gpg: SourceIntegrityGpg = required,

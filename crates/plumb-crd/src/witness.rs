@@ -1,4 +1,4 @@
-//! The registration of the witness with the API server; `plumb_core::witness` says what it is for.
+//! The registration of the witness with the API server. `plumb_core::witness` describes its purpose.
 
 use plumb_core::tracking::{FIELD_MANAGER, TRACKING_ANNOTATION};
 use serde_json::{Value, json};
@@ -10,17 +10,17 @@ pub fn name(control_plane_namespace: &str) -> String {
     format!("plumb-witness-{control_plane_namespace}")
 }
 
-/// Is this the registration of a witness, of whatever installation?
+/// True for the registration of a witness of any installation.
 pub fn is_witness(name: &str) -> bool {
     name.starts_with("plumb-witness-")
 }
 
 /// The registration: where the witness answers, and with which certificate (PEM, base64).
 ///
-/// Whatever happens to the witness, nobody is held up: a failure is ignored, and an answer is waited for no
-/// longer than a second. It is asked only about what the conditions let through, which the API server checks
-/// by itself: changes to the content of tracked objects by anybody but plumb. It belongs to the control-plane
-/// namespace, so that it goes with it.
+/// The witness never blocks a request: the API server ignores its failures and waits at most one second for an answer.
+/// The API server itself evaluates the match conditions, so it calls the witness only for changes to the content of
+/// tracked objects by writers other than plumb. The control-plane namespace owns the registration, so that both are
+/// deleted together.
 pub fn registration(control_plane_namespace: &str, namespace_uid: &str, url: &str, ca_bundle: &str) -> Value {
     let owner = json!({
         "apiVersion": "v1",
@@ -45,7 +45,7 @@ pub fn registration(control_plane_namespace: &str, namespace_uid: &str, url: &st
             "reinvocationPolicy": "Never",
             "sideEffects": "None",
             "timeoutSeconds": 1,
-            // Without subresources: whoever writes through `status` or `scale` sets fields, and is named there.
+            // Without subresources: a writer of `status` or `scale` sets fields and is recorded in managedFields.
             "rules": [{
                 "apiGroups": ["*"],
                 "apiVersions": ["*"],
@@ -59,19 +59,19 @@ pub fn registration(control_plane_namespace: &str, namespace_uid: &str, url: &st
 }
 
 fn match_conditions() -> Value {
-    // Controllers copy annotations to what they make (a Deployment's to its ReplicaSets): the tracking id must
-    // speak of this object.
+    // Controllers copy annotations to the objects that they create (a Deployment's to its ReplicaSets), so the tracking
+    // id must name this object.
     let id = format!("object.metadata.?annotations['{TRACKING_ANNOTATION}'].orValue('')");
     let tracked = format!(
         "{id}.contains('/' + object.kind + ':') && {id}.endsWith('/' + object.metadata.?name.orValue('-'))"
     );
-    let by_somebody_else = format!("request.options.?fieldManager.orValue('') != '{FIELD_MANAGER}'");
-    // Annotations are where controllers keep their books; they would hide whoever wrote the content.
+    let by_another_writer = format!("request.options.?fieldManager.orValue('') != '{FIELD_MANAGER}'");
+    // Controllers store their state in annotations. Those changes would hide the writer of the content.
     let of_content = "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) \
          || object.exists(field, !(field in ['metadata', 'status']) \
          && !(field in oldObject && object[field] == oldObject[field])) \
          || oldObject.exists(field, !(field in ['metadata', 'status']) && !(field in object))";
-    // Whoever takes an annotation or a finalizer away leaves no trace, either; the control plane does so all the time.
+    // managedFields does not record who removes an annotation or a finalizer. The control plane removes them often.
     let gone = |field: &str, none: &str| {
         let of = |object: &str| format!("{object}.metadata.?{field}.orValue({none})");
         format!("{}.exists(entry, !(entry in {}))", of("oldObject"), of("object"))
@@ -82,9 +82,9 @@ fn match_conditions() -> Value {
         gone("finalizers", "[]")
     );
     // The API server evaluates every condition of the list for every update in the cluster, even if the first one is
-    // not met. As one expression it stops at the first part that is not, which for nearly all updates is the second.
+    // false. One expression stops at the first part that is false, which is the second one for nearly all updates.
     json!([{
         "name": "content-of-tracked-by-somebody-else",
-        "expression": format!("{by_somebody_else} && {tracked} && ({of_content} || {taken_away})"),
+        "expression": format!("{by_another_writer} && {tracked} && ({of_content} || {taken_away})"),
     }])
 }

@@ -1,7 +1,7 @@
-//! JSON values as YAML text, in one form only: keys sorted, block style, every doubtful string quoted.
+//! Writes JSON values as YAML text in one deterministic form: sorted keys, block style, every ambiguous string quoted.
 //!
-//! Quoted as JSON writes it, a string means the same to every YAML reader, 1.1 or 1.2; plain are only words
-//! that no reader takes for a number, a boolean, null or a date.
+//! A string quoted as in JSON means the same to every YAML reader, 1.1 or 1.2. Only texts that no reader takes for a
+//! number, a boolean, null or a date are unquoted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,13 +15,12 @@ pub fn to_yaml(value: &Value) -> String {
     text
 }
 
-/// Several documents, each begun by `---`. `apiVersion` and `kind` stand first, as people expect.
+/// Several documents, each started by `---`. `apiVersion` and `kind` come first, as usual.
 pub fn to_yaml_documents(values: &[Value]) -> String {
     values.iter().flat_map(|value| ["---\n".to_owned(), to_yaml(value)]).collect()
 }
 
-/// Writes a value at the place where its key or dash ended. `in_list`: after a dash, so that the first key of
-/// a map stays on its line.
+/// Writes a value after its key or dash. `in_list`: after a dash, so that the first key of a map stays on its line.
 fn write_value(value: &Value, indent: usize, in_list: bool, text: &mut String) {
     match value {
         Value::Object(map) if map.is_empty() => text.push_str("{}\n"),
@@ -88,7 +87,7 @@ fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// As JSON writes it, with the characters escaped that YAML takes for line breaks or does not print.
+/// As in JSON, with the characters escaped that YAML treats as line breaks or as not printable.
 fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for c in Value::from(text).to_string().chars() {

@@ -9,19 +9,19 @@ use super::status::ApplicationStatus;
 use crate::metadata::{Metadata, identify};
 use crate::wire::{Wire, WireError, read_field, read_map};
 
-/// An Application as it stands in the cluster.
+/// An Application object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
     /// Names, annotations, finalizers.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// The desired state.
     pub spec: ApplicationSpec,
-    /// The operation that is asked for or under way. Its presence is the lock against a second one.
+    /// The operation that is requested or running. While it is set, no second operation can start.
     pub operation: Option<Operation>,
-    /// What was seen.
+    /// The observed state.
     pub status: ApplicationStatus,
-    /// Fields of `status` that could not be read and count as absent. Status is ours to rewrite: a broken
-    /// one must not keep an app from being reconciled.
+    /// Fields of `status` that could not be read and count as absent. plumb rewrites the status, so an invalid one must
+    /// not prevent reconciliation.
     pub unreadable_status: Vec<WireError>,
 }
 
@@ -31,8 +31,8 @@ impl Application {
     /// `kind` of an Application.
     pub const KIND: &'static str = "Application";
 
-    /// Reads an Application. Metadata, spec and operation must be readable as a whole; a field of `status`
-    /// that is not counts as absent and is named in [`Application::unreadable_status`].
+    /// Reads an Application. Metadata, spec and operation must be valid. An invalid field of `status` counts as absent
+    /// and is listed in [`Application::unreadable_status`].
     pub fn from_json(object: &Value) -> Result<Self, WireError> {
         let map = read_map(object)?;
         let mut unreadable_status = Vec::new();
@@ -68,8 +68,8 @@ impl Application {
         AppId { namespace: self.metadata.namespace.clone(), name: self.metadata.name.clone() }
     }
 
-    /// Namespace and name of an Application that [`Application::from_json`] refuses, so that its condition
-    /// can still be written.
+    /// Namespace and name of an Application that [`Application::from_json`] refuses, so that a condition can still be
+    /// written.
     pub fn id_of(object: &Value) -> Option<AppId> {
         identify(object).map(|(namespace, name)| AppId { namespace, name })
     }
@@ -79,7 +79,7 @@ impl Application {
         self.metadata.annotations.get(key).map(String::as_str)
     }
 
-    /// Is it on its way out?
+    /// True if its deletion was requested.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

@@ -1,4 +1,4 @@
-//! What somebody asked to be done with an Application.
+//! Requested operations of an Application.
 
 use super::{ApplicationSource, Info};
 use crate::wire::wire;
@@ -6,9 +6,9 @@ use crate::wire::wire;
 wire! {
     /// `operation`, and `status.operationState.operation`.
     pub struct Operation {
-        /// The sync that is asked for.
+        /// The requested sync.
         "sync" sync: Option<Box<SyncOperation>>,
-        /// Who asked.
+        /// Who requested it.
         "initiatedBy" initiated_by: OperationInitiator,
         /// For display only.
         "info" info: Vec<Info>,
@@ -22,9 +22,9 @@ wire! {
         "revision" revision: String,
         /// Revisions to sync to, one per source.
         "revisions" revisions: Vec<String>,
-        /// Delete what is no longer in Git.
+        /// Delete objects that are no longer in Git.
         "prune" prune: bool,
-        /// Only say what would be done.
+        /// Only report what would be done.
         "dryRun" dry_run: bool,
         /// How objects are applied, and whether hooks run.
         "syncStrategy" sync_strategy: Option<SyncStrategy>,
@@ -52,7 +52,7 @@ wire! {
 
     /// Options of a strategy.
     pub struct SyncStrategyKind {
-        /// Delete and create anew where an object cannot be changed.
+        /// Delete and recreate objects that cannot be changed.
         "force" force: bool,
     }
 
@@ -68,31 +68,31 @@ wire! {
         "namespace" namespace: String,
     }
 
-    /// Who asked for an operation.
+    /// Who requested an operation.
     pub struct OperationInitiator {
-        /// The user, if it was one.
+        /// The user, if a user requested it.
         "username" username: String,
-        /// Was it the engine itself?
+        /// True if the controller started it.
         "automated" automated: bool,
     }
 
     /// `retry`, of a policy or an operation.
     pub struct RetryStrategy {
-        /// How often; negative is without end.
+        /// Most retries; a negative number means no limit.
         "limit" limit: i64,
-        /// How long to wait between tries.
+        /// Delays between retries.
         "backoff" backoff: Option<RetryBackoff>,
-        /// Resolve the revision anew on each try.
+        /// Resolve the revision again for each retry.
         "refresh" refresh: bool,
     }
 
-    /// Exponential waiting.
+    /// Exponential backoff.
     pub struct RetryBackoff {
-        /// The first wait: seconds as a bare number, or `1m30s`.
+        /// The first delay: a number of seconds, or `1m30s`.
         "duration" duration: String,
-        /// What each next wait is multiplied with.
+        /// Factor of each next delay.
         "factor" factor: Option<i64>,
-        /// The longest wait.
+        /// Longest delay.
         "maxDuration" max_duration: String,
     }
 }

@@ -1,4 +1,4 @@
-//! Where an Application's manifests come from.
+//! The sources of an Application's manifests.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ wire! {
         "path" path: String,
         /// Branch, tag, hash or constraint; empty means `HEAD`.
         "targetRevision" target_revision: String,
-        /// Only tags with this prefix are looked at.
+        /// Only tags with this prefix are considered.
         "tagPrefix" tag_prefix: String,
         /// Chart name; the source is then a Helm repository.
         "chart" chart: String,
         /// Name by which other sources refer to this one as `$name`.
         "ref" ref_name: String,
-        /// Label for people.
+        /// A label for users.
         "name" name: String,
         /// Options for Helm.
         "helm" helm: Option<Box<HelmSource>>,
@@ -51,11 +51,11 @@ wire! {
         "version" version: String,
         /// Send credentials to every host that the chart's address leads to.
         "passCredentials" pass_credentials: bool,
-        /// Leave out `crds/`.
+        /// Do not install `crds/`.
         "skipCrds" skip_crds: bool,
-        /// Leave out tests.
+        /// Do not install tests.
         "skipTests" skip_tests: bool,
-        /// Do not check values against `values.schema.json`.
+        /// Do not validate values against `values.schema.json`.
         "skipSchemaValidation" skip_schema_validation: bool,
         /// `--namespace`; default: the destination's.
         "namespace" namespace: String,
@@ -99,9 +99,9 @@ wire! {
         "commonLabels" common_labels: BTreeMap<String, String>,
         /// Overwrite labels that exist.
         "forceCommonLabels" force_common_labels: bool,
-        /// Leave selectors alone.
+        /// Do not add labels to selectors.
         "labelWithoutSelector" label_without_selector: bool,
-        /// Label templates too.
+        /// Also add labels to templates.
         "labelIncludeTemplates" label_include_templates: bool,
         /// Annotations on all objects.
         "commonAnnotations" common_annotations: BTreeMap<String, String>,
@@ -125,9 +125,9 @@ wire! {
 
     /// One `kustomize.replicas` entry.
     pub struct KustomizeReplica {
-        /// Which workload.
+        /// Name of the workload.
         "name" name: String = required,
-        /// How many.
+        /// Number of replicas.
         "count" count: IntOrString = required,
     }
 
@@ -167,9 +167,9 @@ wire! {
         "recurse" recurse: bool,
         /// Jsonnet options.
         "jsonnet" jsonnet: Jsonnet,
-        /// Glob of what is left out; looked at first.
+        /// Glob of files to exclude; applied before `include`.
         "exclude" exclude: String,
-        /// Glob of what is read.
+        /// Glob of files to include.
         "include" include: String,
         /// Read files of every extension.
         "disableExtensionFilter" disable_extension_filter: bool,
@@ -191,13 +191,13 @@ wire! {
         "name" name: String = required,
         /// Its text.
         "value" value: String = required,
-        /// Is the text code rather than a string?
+        /// True if the value is code, not a string.
         "code" code: bool,
     }
 
     /// `plugin`.
     pub struct PluginSource {
-        /// The declared plugin; empty: found by its own discovery rule.
+        /// The declared plugin; if empty, a discovery rule selects it.
         "name" name: String,
         /// Extra environment.
         "env" env: Vec<EnvEntry>,
@@ -271,7 +271,7 @@ wire! {
 }
 
 impl ApplicationSource {
-    /// Without tool blocks that say nothing. An empty `plugin` stays: it asks for plugin discovery.
+    /// Without empty tool blocks. An empty `plugin` stays: it requests plugin discovery.
     #[must_use]
     pub fn normalized(&self) -> Self {
         let mut source = self.clone();
@@ -283,7 +283,7 @@ impl ApplicationSource {
 }
 
 impl SourceHydrator {
-    /// What is synced once the dry source was rendered.
+    /// The source that is synced after the dry source was rendered.
     pub fn effective_sync_source(&self) -> ApplicationSource {
         let own = &self.sync_source.repo_url;
         ApplicationSource {

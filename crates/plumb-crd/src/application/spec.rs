@@ -9,19 +9,19 @@ use crate::wire::{Wire as _, wire};
 wire! {
     /// `spec` of an Application.
     pub struct ApplicationSpec {
-        /// Where the manifests come from. Not looked at when `sources` has entries.
+        /// The source of the manifests. Ignored when `sources` has entries.
         "source" source: Option<Box<ApplicationSource>>,
-        /// Several places that manifests come from; wins over `source`.
+        /// Several sources of manifests; takes precedence over `source`.
         "sources" sources: Vec<ApplicationSource>,
-        /// Render to a branch first and sync from there; wins over `source` and `sources`.
+        /// Render to a branch first and sync from there; takes precedence over `source` and `sources`.
         "sourceHydrator" source_hydrator: Option<Box<SourceHydrator>>,
-        /// Where the objects go.
+        /// The cluster and namespace that the objects are applied to.
         "destination" destination: ApplicationDestination = required,
         /// The `AppProject` that decides what is permitted; empty means `default`.
         "project" project: String = required,
         /// When and how syncs happen.
         "syncPolicy" sync_policy: Option<SyncPolicy>,
-        /// Differences that do not count.
+        /// Differences to ignore.
         "ignoreDifferences" ignore_differences: Vec<ResourceIgnoreDifferences>,
         /// For display only.
         "info" info: Vec<Info>,
@@ -29,11 +29,11 @@ wire! {
         "revisionHistoryLimit" revision_history_limit: Option<i64>,
     }
 
-    /// The cluster and namespace that the objects go to.
+    /// A cluster and namespace.
     pub struct ApplicationDestination {
         /// URL of the API server; either this or `name`.
         "server" server: String,
-        /// Namespace of namespaced objects that name none.
+        /// Namespace of namespaced objects that set none.
         "namespace" namespace: String,
         /// Name of a registered cluster; either this or `server`.
         "name" name: String,
@@ -41,15 +41,15 @@ wire! {
 
     /// A line for display.
     pub struct Info {
-        /// What it is called.
+        /// The label.
         "name" name: String = required,
-        /// What it says.
+        /// The text.
         "value" value: String = required,
     }
 
     /// `spec.syncPolicy`.
     pub struct SyncPolicy {
-        /// Present: sync without being asked, unless `enabled` is false.
+        /// If set, sync automatically, unless `enabled` is false.
         "automated" automated: Option<SyncPolicyAutomated>,
         /// Options such as `CreateNamespace=true`; compared exactly.
         "syncOptions" sync_options: Vec<String>,
@@ -61,11 +61,11 @@ wire! {
 
     /// `spec.syncPolicy.automated`.
     pub struct SyncPolicyAutomated {
-        /// May an automated sync delete?
+        /// Allow an automated sync to delete objects.
         "prune" prune: Option<bool>,
-        /// Is live drift reverted at a revision that was already synced?
+        /// Revert live drift at a revision that was already synced.
         "selfHeal" self_heal: Option<bool>,
-        /// May an automated sync delete everything?
+        /// Allow an automated sync to delete all objects.
         "allowEmpty" allow_empty: Option<bool>,
         /// Explicit switch; absent means true.
         "enabled" enabled: Option<bool>,
@@ -89,18 +89,17 @@ wire! {
         "name" name: String,
         /// Exact namespace; empty matches any.
         "namespace" namespace: String,
-        /// RFC 6901 pointers to fields that do not count.
+        /// RFC 6901 pointers to fields to ignore.
         "jsonPointers" json_pointers: Vec<String>,
-        /// jq paths of fields that do not count.
+        /// jq paths of fields to ignore.
         "jqPathExpressions" jq_path_expressions: Vec<String>,
-        /// Field managers whose fields do not count.
+        /// Field managers whose fields are ignored.
         "managedFieldsManagers" managed_fields_managers: Vec<String>,
     }
 }
 
 impl ApplicationSpec {
-    /// The spec as Argo CD would store it: a project always named, tool blocks and policies that say nothing
-    /// dropped.
+    /// The spec as Argo CD stores it: with a project, and without empty tool blocks and policies.
     #[must_use]
     pub fn normalized(&self) -> Self {
         let mut spec = self.clone();

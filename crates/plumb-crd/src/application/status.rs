@@ -1,4 +1,4 @@
-//! What was seen of an Application.
+//! The observed state of an Application.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,19 +14,19 @@ wire! {
     pub struct ApplicationStatus {
         /// One entry per object, sorted by group, kind, namespace and name.
         "resources" resources: Vec<ResourceStatus>,
-        /// Does the cluster hold what Git asks for?
+        /// Whether the cluster matches Git.
         "sync" sync: SyncStatus,
-        /// Are the objects well?
+        /// Health of the app.
         "health" health: HealthStatus,
         /// Past full syncs that succeeded, oldest first.
         "history" history: Vec<RevisionHistory>,
-        /// What is wrong or worth knowing.
+        /// Errors and warnings.
         "conditions" conditions: Vec<Condition>,
-        /// When Git was last resolved and compared.
+        /// When the app was last compared with Git.
         "reconciledAt" reconciled_at: Option<Timestamp>,
-        /// The last operation, or the one under way.
+        /// The last or running operation.
         "operationState" operation_state: Option<Box<OperationState>>,
-        /// No longer written; kept for old readers.
+        /// Deprecated, not written.
         "observedAt" observed_at: Option<Timestamp>,
         /// `Helm`, `Kustomize`, `Directory` or `Plugin`.
         "sourceType" source_type: String,
@@ -54,17 +54,17 @@ wire! {
         "namespace" namespace: String,
         /// Name.
         "name" name: String,
-        /// `Synced`, `OutOfSync` or `Unknown`; empty for hooks and what is not compared.
+        /// `Synced`, `OutOfSync` or `Unknown`; empty for hooks and objects that are not compared.
         "status" status: String,
         /// Health, where it is stored here.
         "health" health: Option<HealthStatus>,
-        /// Is it a hook?
+        /// True for a hook.
         "hook" hook: bool,
-        /// Is it gone from Git and waiting for deletion?
+        /// True if it is no longer in Git and must be deleted.
         "requiresPruning" requires_pruning: bool,
         /// Sync wave.
         "syncWave" sync_wave: i64,
-        /// Must a person confirm its deletion?
+        /// True if a user must confirm its deletion.
         "requiresDeletionConfirmation" requires_deletion_confirmation: bool,
     }
 
@@ -84,11 +84,11 @@ wire! {
     pub struct ComparedTo {
         /// The single source.
         "source" source: Option<Box<ApplicationSource>>,
-        /// Where to.
+        /// The destination.
         "destination" destination: ApplicationDestination = required,
         /// The sources, if several.
         "sources" sources: Vec<ApplicationSource>,
-        /// Differences that did not count.
+        /// Differences that were ignored.
         "ignoreDifferences" ignore_differences: Vec<ResourceIgnoreDifferences>,
     }
 
@@ -118,39 +118,39 @@ wire! {
         "sources" sources: Vec<ApplicationSource>,
         /// Resolved revisions, one per source.
         "revisions" revisions: Vec<String>,
-        /// Who asked for it.
+        /// Who requested it.
         "initiatedBy" initiated_by: OperationInitiator,
     }
 
-    /// Something that is wrong or worth knowing.
+    /// An error or warning.
     pub struct Condition {
         /// Such as `ComparisonError`; types that end in `Error` are errors.
         "type" condition_type: String = required,
-        /// In plain words.
+        /// A message for users.
         "message" message: String = required,
         /// Since when.
         "lastTransitionTime" last_transition_time: Option<Timestamp>,
     }
 
-    /// The last operation, or the one under way.
+    /// The last or running operation.
     pub struct OperationState {
-        /// What was asked for.
+        /// The request.
         "operation" operation: Operation = required,
         /// `Running`, `Terminating`, `Succeeded`, `Failed` or `Error`.
         "phase" phase: String = required,
-        /// In plain words.
+        /// A message for users.
         "message" message: String,
-        /// What it did.
+        /// The result.
         "syncResult" sync_result: Option<Box<SyncOperationResult>>,
         /// When it began.
         "startedAt" started_at: Timestamp = required,
-        /// When it ended; set while running, it waits for its next try.
+        /// When it ended. If it is set while the phase is `Running`, the operation waits for a retry.
         "finishedAt" finished_at: Option<Timestamp>,
-        /// How often it was tried again.
+        /// Number of retries.
         "retryCount" retry_count: i64,
     }
 
-    /// What a sync did.
+    /// The result of a sync.
     pub struct SyncOperationResult {
         /// One entry per object and phase, in order of their first result.
         "resources" resources: Vec<ResourceResult>,
@@ -162,11 +162,11 @@ wire! {
         "sources" sources: Vec<ApplicationSource>,
         /// Resolved revisions, one per source.
         "revisions" revisions: Vec<String>,
-        /// Metadata that the destination namespace got.
+        /// Metadata that was set on the destination namespace.
         "managedNamespaceMetadata" managed_namespace_metadata: Option<ManagedNamespaceMetadata>,
     }
 
-    /// What a sync did with one object.
+    /// The result of a sync for one object.
     pub struct ResourceResult {
         /// API group.
         "group" group: String = required,
@@ -180,7 +180,7 @@ wire! {
         "name" name: String = required,
         /// `Synced`, `SyncFailed`, `Pruned` or `PruneSkipped`.
         "status" status: String,
-        /// In plain words.
+        /// A message for users.
         "message" message: String,
         /// Phase name for hooks, else empty.
         "hookType" hook_type: String,
@@ -194,11 +194,11 @@ wire! {
 
     /// Addresses and images of an app's objects.
     pub struct ApplicationSummary {
-        /// Where the app can be reached.
+        /// URLs of the app.
         "externalURLs" external_urls: Vec<String>,
         /// Images of its Pods.
         "images" images: Vec<String>,
-        /// Does it contain Applications?
+        /// True if it contains Applications.
         "isAppOfApps" is_app_of_apps: bool,
     }
 
@@ -220,11 +220,11 @@ wire! {
         "finishedAt" finished_at: Option<Timestamp>,
         /// `Hydrating`, `Failed` or `Hydrated`.
         "phase" phase: String = required where {"enum": ["Hydrating", "Failed", "Hydrated"]},
-        /// In plain words.
+        /// A message for users.
         "message" message: String = required,
-        /// What was rendered.
+        /// The commit that was rendered.
         "drySHA" dry_sha: String,
-        /// What came out.
+        /// The rendered commit.
         "hydratedSHA" hydrated_sha: String,
         /// The spec that was used.
         "sourceHydrator" source_hydrator: Option<Box<SourceHydrator>>,
@@ -232,9 +232,9 @@ wire! {
 
     /// A rendering to a branch that worked.
     pub struct SuccessfulHydrateOperation {
-        /// What was rendered.
+        /// The commit that was rendered.
         "drySHA" dry_sha: String,
-        /// What came out.
+        /// The rendered commit.
         "hydratedSHA" hydrated_sha: String,
         /// The spec that was used.
         "sourceHydrator" source_hydrator: Option<Box<SourceHydrator>>,
@@ -242,7 +242,7 @@ wire! {
 }
 
 impl ApplicationStatus {
-    /// Reads field by field; what cannot be read counts as absent and is added to `unreadable`.
+    /// Reads field by field. An invalid field counts as absent and is added to `unreadable`.
     pub(super) fn read_what_is_readable(status: Option<&Value>, unreadable: &mut Vec<WireError>) -> Self {
         let Some(status) = status else { return Self::default() };
         let error = match Self::read(status) {
@@ -270,7 +270,7 @@ impl ApplicationStatus {
 }
 
 impl ComparedTo {
-    /// What a comparison of this spec uses.
+    /// The parts of this spec that a comparison uses.
     pub fn of(spec: &ApplicationSpec) -> Self {
         let (source, sources) = match (&spec.source_hydrator, spec.sources.is_empty()) {
             (Some(hydrator), _) => (Some(Box::new(hydrator.effective_sync_source())), Vec::new()),

@@ -1,4 +1,4 @@
-//! Where an `ApplicationSet`'s parameters come from.
+//! The generators of an `ApplicationSet`'s parameters.
 
 use std::collections::BTreeMap;
 
@@ -94,13 +94,13 @@ wire! {
     pub struct GitPath {
         /// The glob.
         "path" path: String = required,
-        /// Leave out what matches.
+        /// Exclude what matches.
         "exclude" exclude: bool,
     }
 
     /// `matrix`.
     pub struct MatrixGenerator {
-        /// Two generators, kept as written.
+        /// Two generators, preserved unchanged.
         "generators" generators: Vec<RawMap> = required,
         /// Overrides of the main template.
         "template" template: Option<RawMap>,
@@ -108,9 +108,9 @@ wire! {
 
     /// `merge`.
     pub struct MergeGenerator {
-        /// Two or more generators, kept as written.
+        /// Two or more generators, preserved unchanged.
         "generators" generators: Vec<RawMap> = required,
-        /// Parameters that tell which sets belong together.
+        /// Parameters that identify sets to merge.
         "mergeKeys" merge_keys: Vec<String> = required,
         /// Overrides of the main template.
         "template" template: Option<RawMap>,
@@ -118,7 +118,7 @@ wire! {
 
     /// `clusterDecisionResource`.
     pub struct ClusterDecisionResourceGenerator {
-        /// `ConfigMap` that says which kind is read.
+        /// `ConfigMap` that names the kind to read.
         "configMapRef" config_map_ref: String = required,
         /// Name of the object.
         "name" name: String,
@@ -244,7 +244,7 @@ wire! {
         "tokenRef" token_ref: Option<SecretRef>,
         /// All branches, not only the main one.
         "allBranches" all_branches: bool,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Projects that are shared with the group; true if not set.
         "includeSharedProjects" include_shared_projects: Option<bool>,
@@ -280,7 +280,7 @@ wire! {
         "bearerToken" bearer_token: Option<BearerToken>,
         /// All branches, not only the main one.
         "allBranches" all_branches: bool,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Where the authority's certificate is.
         "caRef" ca_ref: Option<ConfigMapKeyRef>,
@@ -296,7 +296,7 @@ wire! {
         "tokenRef" token_ref: Option<SecretRef>,
         /// All branches, not only the main one.
         "allBranches" all_branches: bool,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Leave out archived repositories.
         "excludeArchivedRepos" exclude_archived_repos: bool,
@@ -404,7 +404,7 @@ wire! {
         "labels" labels: Vec<String>,
         /// Such as `opened`.
         "pullRequestState" pull_request_state: String,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Where the authority's certificate is.
         "caRef" ca_ref: Option<ConfigMapKeyRef>,
@@ -420,7 +420,7 @@ wire! {
         "api" api: String = required,
         /// Where the token is.
         "tokenRef" token_ref: Option<SecretRef>,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Labels they must have.
         "labels" labels: Vec<String>,
@@ -438,7 +438,7 @@ wire! {
         "basicAuth" basic_auth: Option<BasicAuth>,
         /// A token.
         "bearerToken" bearer_token: Option<BearerToken>,
-        /// Do not check the certificate.
+        /// Do not verify the certificate.
         "insecure" insecure: bool,
         /// Where the authority's certificate is.
         "caRef" ca_ref: Option<ConfigMapKeyRef>,
@@ -486,7 +486,7 @@ wire! {
 }
 
 impl LabelSelector {
-    /// Do these labels meet every condition? An operator that does not exist is met by nothing.
+    /// True if these labels match every condition. An unknown operator matches nothing.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let has = |key: &String, value: &String| labels.get(key) == Some(value);
         self.match_labels.iter().all(|(key, value)| has(key, value))

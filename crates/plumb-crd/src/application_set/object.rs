@@ -11,13 +11,13 @@ use crate::metadata::Metadata;
 use crate::wire::{IntOrString, Wire, WireError, read_map, wire};
 
 wire! {
-    /// A template and the parameters that make Applications of it.
+    /// A template for Applications and the generators of its parameters.
     pub struct ApplicationSet {
         /// Name and annotations.
         "metadata" metadata: Metadata = required,
-        /// What is wanted.
+        /// The desired state.
         "spec" spec: ApplicationSetSpec = required,
-        /// What was seen.
+        /// The observed state.
         "status" status: ApplicationSetStatus,
     }
 
@@ -25,27 +25,27 @@ wire! {
     pub struct ApplicationSetSpec {
         /// Use Go templates.
         "goTemplate" go_template: bool,
-        /// Where the parameters come from.
+        /// The generators of the parameters.
         "generators" generators: Vec<ApplicationSetGenerator> = required,
-        /// What is made of each set of parameters.
+        /// The template of the Applications.
         "template" template: ApplicationSetTemplate = required,
-        /// What may happen to the Applications.
+        /// How Applications are created, updated and deleted.
         "syncPolicy" sync_policy: Option<ApplicationSetSyncPolicy>,
-        /// In which order Applications are updated and deleted.
+        /// The order in which Applications are updated and deleted.
         "strategy" strategy: Option<ApplicationSetStrategy>,
-        /// Metadata of Applications that is left alone.
+        /// Metadata of Applications that is preserved.
         "preservedFields" preserved_fields: Option<PreservedFields>,
         /// Options of the Go template engine, such as `missingkey=error`.
         "goTemplateOptions" go_template_options: Vec<String>,
         /// Ignored: nested selectors are always applied.
         "applyNestedSelectors" apply_nested_selectors: bool,
-        /// Fields of Applications that are left alone.
+        /// Fields of Applications that are preserved.
         "ignoreApplicationDifferences" ignore_application_differences: Vec<IgnoreApplicationDifferences>,
         /// A template whose result is merged over each Application.
         "templatePatch" template_patch: Option<String>,
     }
 
-    /// What an Application is made of.
+    /// The template of an Application.
     pub struct ApplicationSetTemplate {
         /// Its metadata.
         "metadata" metadata: TemplateMetadata = required,
@@ -69,9 +69,9 @@ wire! {
 
     /// `spec.syncPolicy` of an `ApplicationSet`.
     pub struct ApplicationSetSyncPolicy {
-        /// Leave the objects in the cluster when an Application goes.
+        /// Keep the objects in the cluster when an Application is deleted.
         "preserveResourcesOnDeletion" preserve_resources_on_deletion: bool,
-        /// Which changes to Applications are made.
+        /// Which changes to Applications are allowed.
         "applicationsSync" applications_sync: Option<String>
             where {"enum": ["create-only", "create-update", "create-delete", "sync"]},
     }
@@ -94,7 +94,7 @@ wire! {
 
     /// One step.
     pub struct RolloutStep {
-        /// Which Applications belong to it.
+        /// The Applications of this step.
         "matchExpressions" match_expressions: Vec<ApplicationMatchExpression>,
         /// How many at a time: a number, or a share such as `20%`.
         "maxUpdate" max_update: Option<IntOrString>,
@@ -110,7 +110,7 @@ wire! {
         "values" values: Vec<String>,
     }
 
-    /// Metadata that is left alone.
+    /// Metadata that is preserved.
     pub struct PreservedFields {
         /// Annotation keys.
         "annotations" annotations: Vec<String>,
@@ -118,7 +118,7 @@ wire! {
         "labels" labels: Vec<String>,
     }
 
-    /// Fields that are left alone.
+    /// Fields that are preserved.
     pub struct IgnoreApplicationDifferences {
         /// Of this Application; empty: of all.
         "name" name: String,
@@ -130,7 +130,7 @@ wire! {
 
     /// `status` of an `ApplicationSet`.
     pub struct ApplicationSetStatus {
-        /// What is wrong or worth knowing.
+        /// Errors and other conditions.
         "conditions" conditions: Vec<ApplicationSetCondition>,
         /// State of each Application in a rollout.
         "applicationStatus" application_status: Vec<ApplicationSetApplicationStatus>,
@@ -142,17 +142,17 @@ wire! {
         "health" health: HealthStatus,
     }
 
-    /// Something that is wrong or worth knowing.
+    /// An error or other condition.
     pub struct ApplicationSetCondition {
         /// Such as `ErrorOccurred`.
         "type" condition_type: String = required,
-        /// In plain words.
+        /// A message for users.
         "message" message: String = required,
         /// Since when.
         "lastTransitionTime" last_transition_time: Option<Timestamp>,
         /// `True`, `False` or `Unknown`.
         "status" status: String = required,
-        /// In one word.
+        /// A short reason.
         "reason" reason: String = required,
     }
 
@@ -162,13 +162,13 @@ wire! {
         "application" application: String = required,
         /// Since when.
         "lastTransitionTime" last_transition_time: Option<Timestamp>,
-        /// In plain words.
+        /// A message for users.
         "message" message: String = required,
         /// `Waiting`, `Pending`, `Progressing` or `Healthy`.
         "status" status: String = required,
-        /// Which step it belongs to.
+        /// The step of the Application.
         "step" step: String = required,
-        /// Revisions it goes to.
+        /// The revisions to update to.
         "targetRevisions" target_revisions: Vec<String> = required,
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     fn every_field_survives_reading_and_writing() {
         let object: Value = serde_json::from_str(include_str!("complete.json")).expect("JSON");
         let set = ApplicationSet::from_json(&object).expect("readable");
-        // The status has fields of its own name only; `health` and `resources` are shared with Applications.
+        // `health` and `resources` have the same types as in Applications.
         assert_eq!(set.status.resources_count, 1);
         let written = set.to_json();
         for part in ["metadata", "spec", "status"] {

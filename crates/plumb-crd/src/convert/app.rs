@@ -1,4 +1,4 @@
-//! An Application becomes an `App`.
+//! Converts an Application to an `App`.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::application::{
     RetryStrategy,
 };
 
-/// Entries that `status.history` keeps when the spec does not say.
+/// Entries of `status.history` if the spec sets no limit.
 const DEFAULT_HISTORY: usize = 10;
 
 /// `argocd.argoproj.io/skip-reconcile`.
@@ -31,8 +31,8 @@ pub fn to_app(application: &Application) -> Result<App, Vec<SpecProblem>> {
     }
 }
 
-/// An Application that is on its way out, whatever is wrong with it: all that a deletion needs is to know where its
-/// objects are. `None` if the destination does not say.
+/// An Application that is being deleted, even if its spec is invalid: a deletion needs only the destination of the
+/// objects. `None` if the destination is incomplete.
 pub fn to_leaving_app(application: &Application) -> Option<App> {
     read(application, &mut Vec::new())
 }
@@ -65,7 +65,7 @@ fn read(application: &Application, problems: &mut Vec<SpecProblem>) -> Option<Ap
     })
 }
 
-/// The sources that count, in order, as they are written: one for each of [`App::sources`].
+/// The effective sources in order, in wire form: one for each of [`App::sources`].
 pub fn written_sources(spec: &ApplicationSpec) -> Vec<wire::ApplicationSource> {
     if let Some(hydrator) = &spec.source_hydrator {
         return vec![hydrator.effective_sync_source()];
@@ -76,7 +76,7 @@ pub fn written_sources(spec: &ApplicationSpec) -> Vec<wire::ApplicationSource> {
     spec.sources.clone()
 }
 
-/// The sources that count, and whether they were written as `sources`.
+/// The effective sources, and whether they come from `sources`.
 fn sources(spec: &ApplicationSpec, problems: &mut Vec<SpecProblem>) -> (Vec<Source>, bool) {
     if let Some(hydrator) = &spec.source_hydrator {
         check_hydrator(hydrator, problems);
@@ -172,7 +172,7 @@ fn sync_policy(policy: Option<&wire::SyncPolicy>, problems: &mut Vec<SpecProblem
     }
 }
 
-/// Checks a retry strategy. What is not set has Argo CD's defaults: 5 s, doubled, at most 3 min.
+/// Checks a retry strategy. Argo CD's defaults are 5 s, doubled, at most 3 min.
 pub(super) fn retry_policy(
     retry: &RetryStrategy,
     field: &str,

@@ -1,4 +1,4 @@
-//! What somebody asked for becomes an `Operation`.
+//! Converts a requested operation to an `Operation`.
 
 use plumb_core::app::{Initiator, Operation, SelectedObject, SyncOption, SyncStrategy};
 
@@ -8,7 +8,7 @@ use super::source::to_source;
 use super::text::non_empty;
 use crate::application as wire;
 
-/// Checks an operation. It stands on its own: nothing is filled in from the spec.
+/// Checks an operation. Nothing is added from the spec.
 pub fn to_operation(operation: &wire::Operation) -> Result<Operation, Vec<SpecProblem>> {
     let Some(sync) = &operation.sync else {
         let message = "Invalid operation request: no operation specified";
@@ -36,7 +36,7 @@ pub fn to_operation(operation: &wire::Operation) -> Result<Operation, Vec<SpecPr
     })
 }
 
-/// The sources that an operation brings along, as they are written: one for each of [`Operation::sources`].
+/// The sources in the operation itself, in wire form: one for each of [`Operation::sources`].
 pub fn written_operation_sources(operation: &wire::Operation) -> Option<Vec<wire::ApplicationSource>> {
     let sync = operation.sync.as_ref()?;
     if sync.sources.is_empty() {

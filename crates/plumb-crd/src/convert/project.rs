@@ -1,4 +1,4 @@
-//! An `AppProject` becomes rules.
+//! Converts an `AppProject` to rules.
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use plumb_core::project::{
@@ -10,8 +10,7 @@ use super::duration::parse_go_duration;
 use super::text::non_empty;
 use crate::project::{AppProject, ClusterResourceRestriction, GroupKindRestriction, SyncWindow};
 
-/// The rules of a project, and what in them can only be guessed at. It never fails: what cannot be read
-/// permits nothing.
+/// The rules of a project, and problems in them. It never fails: an invalid rule permits nothing.
 pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProblem>) {
     let spec = &project.spec;
     let mut problems = Vec::new();
@@ -64,7 +63,7 @@ pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProbl
     (rules, problems)
 }
 
-/// `sourceIntegrity` counts where there is one; the older keys are a rule for every repository.
+/// `sourceIntegrity` takes precedence; the older keys are a rule for every repository.
 fn signatures(project: &AppProject, problems: &mut Vec<ProjectProblem>) -> Vec<SignatureRule> {
     let spec = &project.spec;
     let Some(integrity) = &spec.source_integrity else {
@@ -113,7 +112,7 @@ fn window_rule(window: &SyncWindow, index: usize, problems: &mut Vec<ProjectProb
     let zone = time_zone(&window.time_zone).unwrap_or_else(|| {
         problems.push(ProjectProblem {
             field: format!("syncWindows[{index}].timeZone"),
-            reason: format!("there is no time zone {}; UTC is used", window.time_zone),
+            reason: format!("unknown time zone {}; UTC is used", window.time_zone),
         });
         TimeZone::UTC
     });
@@ -142,7 +141,7 @@ fn window_time(window: &SyncWindow, zone: TimeZone) -> Result<WindowTime, String
     Ok(WindowTime { schedule, duration, zone })
 }
 
-/// From the bundled database, whatever is installed where plumb runs.
+/// From the bundled database, not from the machine.
 fn time_zone(name: &str) -> Option<TimeZone> {
     if name.is_empty() { Some(TimeZone::UTC) } else { TimeZoneDatabase::bundled().get(name).ok() }
 }
@@ -225,6 +224,6 @@ mod tests {
                 None,
             ]
         );
-        assert_eq!(problems[0].reason, "there is no time zone Mars/Olympus; UTC is used");
+        assert_eq!(problems[0].reason, "unknown time zone Mars/Olympus; UTC is used");
     }
 }

@@ -1,4 +1,4 @@
-//! One source: the tool that was asked for, its options, and what is missing.
+//! Converts one source: its tool, its options, and what is missing.
 
 use plumb_core::app::{
     DirectoryOptions, HelmFileParameter, HelmOptions, HelmParameter, JsonnetVariable, KustomizeOptions,
@@ -12,7 +12,7 @@ use super::text::non_empty;
 use crate::application::{self as wire, ApplicationSource, DirectorySource, HelmSource, KustomizeSource};
 use crate::wire::{IntOrString, Wire as _};
 
-/// Checks one source. `field` is where it stands (`spec.source`, `spec.sources[1]`).
+/// Checks one source. `field` is its path (`spec.source`, `spec.sources[1]`).
 pub(super) fn to_source(
     source: &ApplicationSource,
     field: &str,
@@ -67,8 +67,8 @@ fn check_required(
     }
 }
 
-/// The one tool that is asked for. Blocks that say nothing ask for nothing (they are dropped from stored
-/// specs too), but for `plugin`, whose empty block asks for discovery.
+/// The tool that the source names. Empty blocks are ignored (they are also dropped from stored specs), except `plugin`,
+/// whose empty block requests discovery.
 fn tool(source: &ApplicationSource, field: &str, problems: &mut Vec<SpecProblem>) -> Option<SourceTool> {
     let helm = source.helm.as_ref().filter(|helm| !helm.is_unset());
     let kustomize = source.kustomize.as_ref().filter(|kustomize| !kustomize.is_unset());
@@ -241,8 +241,8 @@ fn plugin_options(
     }
 }
 
-/// A source with the overrides that its own directory holds (`.argocd-source.yaml` and its like), each merged
-/// over it as a JSON merge patch. What says where the source is cannot be changed from inside it.
+/// A source with the overrides from its own directory (`.argocd-source.yaml` and similar), each merged over it as a JSON
+/// merge patch. The overrides cannot change where the source comes from.
 pub fn source_with_overrides(
     source: &ApplicationSource,
     overrides: &[Value],

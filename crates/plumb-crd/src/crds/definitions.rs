@@ -13,7 +13,7 @@ pub fn crds() -> Vec<Value> {
     vec![application(), app_project(), application_set(), drift_report()]
 }
 
-/// What a definition consists of beside its schema.
+/// The parts of a definition besides its schema.
 struct Definition {
     group: &'static str,
     kind: &'static str,
@@ -36,8 +36,8 @@ fn application() -> Value {
             column("Health Status", "string", ".status.health.status", 0),
             column("Revision", "string", ".status.sync.revision", 10),
             column("Project", "string", ".spec.project", 10),
-            // Beyond Argo CD's own: what `plumb app list` shows, so that it need not ask for whole objects. A
-            // column of type string holds lists and maps as JSON.
+            // Columns that Argo CD does not have: `plumb app list` needs them so that it does not read whole objects. A
+            // column of type string contains lists and maps as JSON.
             column("Cluster", "string", ".spec.destination.name", 10),
             column("Server", "string", ".spec.destination.server", 10),
             column("Destination", "string", ".spec.destination.namespace", 10),
@@ -52,11 +52,15 @@ fn application() -> Value {
         ],
     };
     let fields = [
-        ("spec", "What is wanted.", ApplicationSpec::schema()),
-        ("operation", "The operation that is asked for or under way.", Operation::schema()),
-        ("status", "What was seen.", ApplicationStatus::schema()),
+        ("spec", "The desired state.", ApplicationSpec::schema()),
+        ("operation", "The operation that is requested or running.", Operation::schema()),
+        ("status", "The observed state.", ApplicationStatus::schema()),
     ];
-    definition.build("Manifests from Git and the place in a cluster where they belong.", fields, &["spec"])
+    definition.build(
+        "Manifests from Git and the cluster and namespace that they are applied to.",
+        fields,
+        &["spec"],
+    )
 }
 
 fn app_project() -> Value {
@@ -72,7 +76,7 @@ fn app_project() -> Value {
         ("spec", "The rules.", AppProjectSpec::schema()),
         ("status", "Token metadata.", AppProjectStatus::schema()),
     ];
-    definition.build("What a group of Applications may do.", fields, &["spec"])
+    definition.build("Restrictions for a group of Applications.", fields, &["spec"])
 }
 
 fn application_set() -> Value {
@@ -85,10 +89,10 @@ fn application_set() -> Value {
         printer_columns: Vec::new(),
     };
     let fields = [
-        ("spec", "What is wanted.", ApplicationSetSpec::schema()),
-        ("status", "What was seen.", ApplicationSetStatus::schema()),
+        ("spec", "The desired state.", ApplicationSetSpec::schema()),
+        ("status", "The observed state.", ApplicationSetStatus::schema()),
     ];
-    definition.build("A template and the parameters that make Applications of it.", fields, &["spec"])
+    definition.build("A template for Applications and the generators of its parameters.", fields, &["spec"])
 }
 
 fn drift_report() -> Value {
@@ -103,18 +107,18 @@ fn drift_report() -> Value {
             column("Explained", "integer", ".summary.explained", 0),
             column("Worst", "string", ".summary.worst", 0),
             column("Since", "date", ".summary.since", 0),
-            // For `plumb app list`: the time itself in place of how long ago it was, and what is held.
+            // For `plumb app list`: the time itself instead of an age, and the pauses.
             column("Oldest", "string", ".summary.since", 10),
             column("Pauses", "string", ".pauses", 10),
         ],
     };
     let fields = [
-        ("observedAt", "When the findings were first what they are.", jiff::Timestamp::schema()),
-        ("revision", "The revision that the cluster was compared with then.", String::schema()),
-        ("summary", "The findings in numbers.", DriftSummary::schema()),
+        ("observedAt", "When these findings were first observed.", jiff::Timestamp::schema()),
+        ("revision", "The revision that the cluster was compared with at that time.", String::schema()),
+        ("summary", "Counts of the findings.", DriftSummary::schema()),
         ("findings", "Every explained difference.", Vec::<DriftFinding>::schema()),
-        ("health", "Objects that are not well, since when and why.", Vec::<UnhealthyObject>::schema()),
-        ("pauses", "What a person holds: the app or some of its objects.", Vec::<DriftPause>::schema()),
+        ("health", "Unhealthy objects, since when and why.", Vec::<UnhealthyObject>::schema()),
+        ("pauses", "The app, or objects of it, that a user paused.", Vec::<DriftPause>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])
 }

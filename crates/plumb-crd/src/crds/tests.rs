@@ -137,7 +137,7 @@ fn schemas_are_structural() {
     }
 }
 
-/// Calls `seen` for every schema that stands under a property name.
+/// Calls `seen` for the schema of every property.
 fn visit(schema: &Value, seen: &mut impl FnMut(&str, &Value)) {
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         seen(key, property);

@@ -17,48 +17,48 @@ use crate::wire::wire;
 /// The `data` of a `ConfigMap`.
 pub type ConfigData = BTreeMap<String, String>;
 
-/// Everything that `argocd-cm` and `argocd-cmd-params-cm` say to the engine.
+/// The settings of `argocd-cm` and `argocd-cmd-params-cm` that the engine uses.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How objects are marked as an app's own.
+    /// How objects are tracked.
     pub tracking: TrackingSettings,
-    /// Kinds that are not looked at.
+    /// Kinds that are excluded.
     pub exclusions: Vec<KindRule>,
-    /// The only kinds that are looked at; empty: all.
+    /// The only kinds that are included; empty: all.
     pub inclusions: Vec<KindRule>,
     /// Health scripts, actions and ignore rules by kind.
     pub customizations: Customizations,
     /// `resource.compareoptions`.
     pub compare: CompareSettings,
-    /// Do changes that the update rules ignore leave apps asleep?
+    /// Do not refresh an app for changes that the update rules ignore.
     pub ignore_resource_updates: bool,
-    /// What happens with kinds that may not be listed.
+    /// How kinds are treated that plumb may not list.
     pub respect_rbac: RespectRbac,
     /// Annotations of Secrets whose values are masked.
     pub mask_annotations: Vec<String>,
-    /// Labels of objects that are shown.
+    /// Labels that are shown for objects.
     pub custom_labels: Vec<String>,
-    /// Labels (globs) that events carry on.
+    /// Labels (globs) of Applications that are copied to events.
     pub event_labels_included: Vec<String>,
-    /// Labels (globs) that events do not carry on.
+    /// Labels (globs) of Applications that are not copied to events.
     pub event_labels_excluded: Vec<String>,
     /// Rendering tools.
     pub tools: ToolSettings,
-    /// May apps go to the cluster that plumb works in?
+    /// Allow apps in the cluster that plumb runs in.
     pub in_cluster_enabled: bool,
     /// Projects whose rules are added to others.
     pub global_projects: Vec<GlobalProject>,
-    /// Do syncs act as service accounts?
+    /// Whether syncs impersonate service accounts.
     pub impersonation: Impersonation,
-    /// How often Git is looked at without being called.
+    /// How often Git is polled.
     pub reconciliation: ReconciliationSettings,
-    /// Requests to the webhook.
+    /// Limits of the webhook.
     pub webhook: WebhookSettings,
     /// Address of the user interface, as users reach it.
     pub url: Option<String>,
     /// The controller's parameters.
     pub controller: ControllerSettings,
-    /// How long objects may be `Progressing` before they count as stuck. plumb's own.
+    /// How long objects may be `Progressing` before they are reported as stuck. Not in Argo CD.
     pub stuck_after: StuckAfter,
 }
 
@@ -74,44 +74,44 @@ pub struct StuckAfter {
 /// `resource.compareoptions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompareSettings {
-    /// Do the rules of aggregated roles belong to their controller?
+    /// Ignore the rules of aggregated roles, which a controller writes.
     pub ignore_aggregated_roles: bool,
-    /// Whose `status` is not compared.
+    /// The kinds whose `status` is not compared.
     pub ignore_status: StatusScope,
-    /// Do ignore rules also decide which changes wake an app?
+    /// Do not refresh an app for changes that ignore rules cover.
     pub ignore_differences_on_updates: bool,
 }
 
-/// Whose `status` is not compared.
+/// The kinds whose `status` is not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusScope {
-    /// That of every kind.
+    /// Every kind.
     All,
-    /// That of custom resource definitions.
+    /// Custom resource definitions.
     Crds,
-    /// That of none.
+    /// No kind.
     None,
 }
 
-/// What happens with kinds that may not be listed.
+/// How kinds are treated that plumb may not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RespectRbac {
     /// It is an error.
     Off,
-    /// They are left out.
+    /// They are skipped.
     Normal,
-    /// They are left out after the server confirmed it.
+    /// They are skipped after the server confirmed that access is denied.
     Strict,
 }
 
 /// Rendering tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSettings {
-    /// May Kustomize be used?
+    /// Enable Kustomize.
     pub kustomize: bool,
-    /// May Helm be used?
+    /// Enable Helm.
     pub helm: bool,
-    /// May Jsonnet be used?
+    /// Enable Jsonnet.
     pub jsonnet: bool,
     /// Options of `kustomize build`.
     pub kustomize_build_options: String,
@@ -124,20 +124,20 @@ pub struct ToolSettings {
 pub struct KustomizeVersion {
     /// Path of the program.
     pub path: String,
-    /// Its own build options; `None`: the general ones.
+    /// Build options of this version; `None`: the general ones.
     pub build_options: Option<String>,
 }
 
-/// Projects whose rules are added to all that carry certain labels.
+/// A project whose rules are added to projects with certain labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalProject {
-    /// Which projects get them.
+    /// The projects that get the rules.
     pub selector: LabelSelector,
-    /// Whose rules.
+    /// The project with the rules.
     pub project: String,
 }
 
-/// Do syncs act as service accounts?
+/// Whether syncs impersonate service accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impersonation {
     /// No.
@@ -148,25 +148,25 @@ pub enum Impersonation {
     Enforced,
 }
 
-/// How often Git is looked at without being called.
+/// How often Git is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconciliationSettings {
     /// `None`: never.
     pub interval: Option<Duration>,
-    /// The longest random delay on top.
+    /// Longest random delay that is added.
     pub jitter: Duration,
-    /// How often caches are passed by; `None`: never.
+    /// Interval of hard refreshes, which bypass caches; `None`: never.
     pub hard_interval: Option<Duration>,
 }
 
-/// Requests to the webhook.
+/// Limits of the webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
     /// Largest body.
     pub max_bytes: u64,
     /// The longest random delay of a refresh.
     pub jitter: Duration,
-    /// From how many apps on refreshes are delayed.
+    /// Number of apps from which refreshes are delayed.
     pub jitter_threshold: u64,
 }
 
@@ -183,11 +183,11 @@ wire! {
 
     /// `resource.compareoptions`.
     struct RawCompareOptions {
-        /// Do the rules of aggregated roles belong to their controller?
+        /// Ignore the rules of aggregated roles, which a controller writes.
         "ignoreAggregatedRoles" aggregated_roles: bool,
         /// `all`, `crd` or `none`; YAML turns a bare `off` into a boolean.
         "ignoreResourceStatusField" status_field: crate::wire::Raw,
-        /// Do ignore rules also decide which changes wake an app?
+        /// Do not refresh an app for changes that ignore rules cover.
         "ignoreDifferencesOnResourceUpdates" differences_on_updates: Option<bool>,
     }
 
@@ -195,7 +195,7 @@ wire! {
     struct RawGlobalProject {
         /// Which projects get the rules.
         "labelSelector" label_selector: LabelSelector,
-        /// Whose rules.
+        /// The project with the rules.
         "projectName" project_name: String,
     }
 }
@@ -252,7 +252,7 @@ impl Default for Settings {
 }
 
 impl GlobalProject {
-    /// Do its rules count for a project with this name and these labels? Never for itself.
+    /// True if its rules apply to a project with this name and these labels. Never for itself.
     pub fn concerns(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         name != self.project && self.selector.matches(labels)
     }
@@ -292,8 +292,8 @@ fn compare(reader: &mut Reader<'_>) -> CompareSettings {
     const KEY: &str = "resource.compareoptions";
     let raw = reader.yaml::<RawCompareOptions>(KEY);
     let ignore_status = match &raw.status_field.0 {
-        // Not said: the comparison knows by itself which kinds have a status that only the server writes, and
-        // where `status` is ordinary data, it counts.
+        // Not set: the comparison knows which kinds have a status that only the server writes. Elsewhere `status` is
+        // ordinary data and is compared.
         serde_json::Value::Null | serde_json::Value::Bool(false) => StatusScope::None,
         serde_json::Value::Bool(true) => StatusScope::All,
         other => match other.as_str() {
@@ -301,7 +301,7 @@ fn compare(reader: &mut Reader<'_>) -> CompareSettings {
             Some("crd") => StatusScope::Crds,
             Some("none" | "off" | "false") => StatusScope::None,
             Some(_) | None => {
-                reader.report(KEY, "ignoreResourceStatusField is all, crd or none; all is used");
+                reader.report(KEY, "ignoreResourceStatusField must be all, crd or none; all is used");
                 StatusScope::All
             }
         },
@@ -320,7 +320,7 @@ fn respect_rbac(reader: &mut Reader<'_>) -> RespectRbac {
         "normal" => RespectRbac::Normal,
         "strict" => RespectRbac::Strict,
         _ => {
-            reader.report(KEY, "it is normal, strict or not set");
+            reader.report(KEY, "it must be normal, strict or not set");
             RespectRbac::Off
         }
     }

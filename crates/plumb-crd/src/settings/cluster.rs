@@ -15,9 +15,9 @@ pub struct ClusterSecret {
     pub name: String,
     /// Address of the API server, without trailing slash.
     pub server: String,
-    /// Only these namespaces are looked at; empty: all.
+    /// Only these namespaces are managed; empty: all.
     pub namespaces: Vec<String>,
-    /// With `namespaces`: are cluster-scoped kinds looked at too?
+    /// With `namespaces`: also manage cluster-scoped kinds.
     pub cluster_resources: bool,
     /// The project it is registered for, if it is for one only.
     pub project: Option<String>,
@@ -27,13 +27,13 @@ pub struct ClusterSecret {
     pub tls: ClusterTls,
     /// Proxy for all requests; may contain a password.
     pub proxy_url: Option<SecretText>,
-    /// Do not ask for compressed answers.
+    /// Do not request compressed responses.
     pub disable_compression: bool,
     /// Labels of the Secret, for generators.
     pub labels: BTreeMap<String, String>,
     /// Annotations of the Secret, for generators.
     pub annotations: BTreeMap<String, String>,
-    /// Are all its apps left alone?
+    /// Skip the reconciliation of all its apps.
     pub skip_reconcile: bool,
 }
 
@@ -78,11 +78,11 @@ wire! {
         "env" env: BTreeMap<String, String>,
         /// Version of the answer.
         "apiVersion" api_version: String,
-        /// What to say when the program is missing.
+        /// The message if the program is missing.
         "installHint" install_hint: String,
         /// Tell the program about the cluster.
         "provideClusterInfo" provide_cluster_info: bool,
-        /// What to tell it.
+        /// Configuration that is passed to the program.
         "config" config: Raw,
     }
 
@@ -96,7 +96,7 @@ wire! {
         "awsAuthConfig" aws_auth_config: Raw,
         /// How to trust the cluster.
         "tlsClientConfig" tls_client_config: RawTls,
-        /// Do not ask for compressed answers.
+        /// Do not request compressed responses.
         "disableCompression" disable_compression: bool,
     }
 

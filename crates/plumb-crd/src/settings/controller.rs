@@ -8,22 +8,22 @@ use super::argocd_cm::ConfigData;
 use super::problem::SettingsProblem;
 use super::value::{Reader, csv, non_zero};
 
-/// `argocd-cmd-params-cm`. `None`: nobody set it, and plumb's own default counts.
+/// `argocd-cmd-params-cm`. `None`: not set, so plumb's own default applies.
 #[derive(Clone, Debug)]
 pub struct ControllerSettings {
-    /// Reconciles at a time.
+    /// Concurrent reconciliations.
     pub status_processors: Option<u64>,
-    /// The longest one run of a rendering tool may take.
+    /// Longest run of a rendering tool.
     pub render_timeout: Option<Duration>,
-    /// Waiting between self-heals.
+    /// Delays between self-heals.
     pub self_heal: SelfHealSettings,
-    /// The longest a sync may take; `None`: no limit.
+    /// Longest duration of a sync; `None`: no limit.
     pub sync_timeout: Option<Duration>,
-    /// Is the health of each object stored in `status.resources`?
+    /// Store the health of each object in `status.resources`.
     pub persist_resource_health: bool,
-    /// Does every comparison ask the server?
+    /// Use a server-side dry-run for every comparison.
     pub server_side_diff: bool,
-    /// Namespaces, beside the control plane's, whose Applications are looked at.
+    /// Namespaces, besides the control plane's, whose Applications are managed.
     pub application_namespaces: Vec<Glob>,
     /// Labels of Applications that become metrics.
     pub metrics_application_labels: Vec<String>,
@@ -31,26 +31,26 @@ pub struct ControllerSettings {
     pub metrics_application_conditions: Vec<String>,
     /// Labels of cluster Secrets that become metrics.
     pub metrics_cluster_labels: Vec<String>,
-    /// Renders at a time; `None`: as many as wanted.
+    /// Concurrent renderings; `None`: no limit.
     pub render_parallelism: Option<u64>,
     /// Bytes of all manifests of a directory.
     pub max_directory_bytes: Option<u64>,
-    /// The longest one request to a Git server may take.
+    /// Longest request to a Git server.
     pub git_timeout: Option<Duration>,
-    /// Are submodules fetched?
+    /// Fetch submodules.
     pub git_submodules: bool,
 }
 
-/// Waiting between self-heals, as far as somebody set it. Argo CD waits 2, 6, 18 … up to 300 s, for the whole app.
+/// Delays between self-heals, as far as they are set. Argo CD waits 2, 6, 18 … up to 300 s, for the whole app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfHealSettings {
-    /// The first wait; zero: `fixed` is used.
+    /// The first delay; zero: `fixed` is used.
     pub backoff: Option<Duration>,
-    /// What each next wait is multiplied with.
+    /// Factor of each next delay.
     pub factor: Option<u64>,
-    /// The longest wait.
+    /// Longest delay.
     pub cap: Option<Duration>,
-    /// The same wait each time, where `backoff` is zero.
+    /// A constant delay, used if `backoff` is zero.
     pub fixed: Option<Duration>,
 }
 
@@ -82,7 +82,7 @@ impl ControllerSettings {
         }
     }
 
-    /// Are Applications of this namespace looked at?
+    /// True if Applications of this namespace are managed.
     pub fn watches_namespace(&self, namespace: &str, control_plane_namespace: &str) -> bool {
         namespace == control_plane_namespace
             || self.application_namespaces.iter().any(|pattern| pattern.matches(namespace))

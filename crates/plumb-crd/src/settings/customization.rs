@@ -1,4 +1,4 @@
-//! `resource.customizations`: what the settings say about single kinds.
+//! `resource.customizations`: settings of single kinds.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::wire::{Raw, wire};
 
-/// What the settings say about single kinds.
+/// The settings of single kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Customizations {
     by_kind: BTreeMap<CustomizationKey, Customization>,
 }
 
-/// Which kinds a customization is about. Either part may be a glob.
+/// The kinds of a customization. Either part may be a glob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CustomizationKey {
     /// API group; empty is the core group.
@@ -28,18 +28,18 @@ pub struct CustomizationKey {
     pub kind: String,
 }
 
-/// What the settings say about one kind.
+/// The settings of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Customization {
     /// Lua script that judges health.
     pub health_lua: Option<String>,
-    /// May that script use all of Lua's libraries?
+    /// Whether that script gets all Lua libraries.
     pub use_open_libs: bool,
     /// YAML text of the kind's actions.
     pub actions: Option<String>,
     /// Fields that do not count.
     pub ignore_differences: IgnoredFields,
-    /// Fields whose change does not wake an app.
+    /// Fields whose changes do not refresh an app.
     pub ignore_resource_updates: IgnoredFields,
     /// Fields that hold a type of Kubernetes.
     pub known_type_fields: Vec<KnownTypeField>,
@@ -64,17 +64,17 @@ wire! {
         "type" type_name: String,
     }
 
-    /// One entry of the older setting, where everything about a kind stands together.
+    /// One entry of the older setting, which contains all settings of a kind.
     struct RawOverride {
         /// Lua script that judges health.
         "health.lua" health_lua: String,
-        /// May that script use all of Lua's libraries?
+        /// Whether that script gets all Lua libraries.
         "health.lua.useOpenLibs" use_open_libs: bool,
         /// YAML text of the kind's actions.
         "actions" actions: String,
         /// Fields that do not count, as YAML text.
         "ignoreDifferences" ignore_differences: Raw,
-        /// Fields whose change does not wake an app, as YAML text.
+        /// Fields whose changes do not refresh an app, as YAML text.
         "ignoreResourceUpdates" ignore_resource_updates: Raw,
         /// Fields that hold a type of Kubernetes.
         "knownTypeFields" known_type_fields: Vec<KnownTypeField>,
@@ -179,7 +179,7 @@ impl Customizations {
         own.chain([KnownType::built_in()]).collect()
     }
 
-    /// Rules on changes that do not wake an app.
+    /// Rules on changes that do not refresh an app.
     pub fn update_rules(&self) -> Vec<IgnoreRule> {
         let own = self.by_kind.iter().map(|(key, entry)| key.rule(&entry.ignore_resource_updates));
         own.filter(|rule| !says_nothing(rule)).collect()

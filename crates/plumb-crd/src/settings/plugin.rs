@@ -1,7 +1,7 @@
 //! Config management plugins, declared in a `ConfigMap`.
 //!
-//! Argo CD reads a `ConfigManagementPlugin` from a file in a sidecar. plumb has no sidecars: the same text stands
-//! in the `ConfigMap` `plumb-plugins`, one plugin per key, and the command runs in the sandbox of every tool.
+//! Argo CD reads a `ConfigManagementPlugin` from a file in a sidecar. plumb has no sidecars: it reads the same
+//! text from the `ConfigMap` `plumb-plugins`, one plugin per key, and runs the command in the sandbox of all tools.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ pub struct PluginDeclaration {
     pub init: Vec<String>,
     /// Prints the manifests.
     pub generate: Vec<String>,
-    /// Claims a source in whose directory a file matches this glob.
+    /// Selected for a source if a file in its directory matches this glob.
     pub file_name: Option<String>,
-    /// Claims a source below whose directory a file matches this glob.
+    /// Selected for a source if a file below its directory matches this glob.
     pub find_glob: Option<String>,
 }
 
@@ -47,7 +47,7 @@ wire! {
         "init" init: RawCommand,
         /// Prints the manifests.
         "generate" generate: RawCommand,
-        /// What it claims by itself.
+        /// Its discovery rule.
         "discover" discover: RawDiscover,
     }
 
@@ -59,7 +59,7 @@ wire! {
         "args" args: Vec<String>,
     }
 
-    /// What a plugin claims by itself.
+    /// The discovery rule of a plugin.
     struct RawDiscover {
         /// A glob on files of the directory.
         "fileName" file_name: String,
@@ -77,7 +77,7 @@ wire! {
 }
 
 /// The plugins of the `ConfigMap`, by the names that sources use: `name-version`, or `name` without version.
-/// One that cannot be read is left out and reported.
+/// An invalid one is omitted and reported.
 pub fn read_plugins(data: &ConfigData) -> (BTreeMap<String, PluginDeclaration>, Vec<SettingsProblem>) {
     let mut plugins = BTreeMap::new();
     let mut problems = Vec::new();

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A value that could not be understood; its default is in force.
+/// An invalid value. Its default is used instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsProblem {
     /// Object and key, such as `argocd-cm resource.exclusions`.
     pub place: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: String,
 }
 

@@ -4,14 +4,14 @@ use plumb_core::project::normalize_repo_url;
 
 use super::{SecretData, SecretText};
 
-/// What a repository is.
+/// The kind of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepositoryKind {
     /// A Git repository.
     Git,
     /// A Helm repository, or with `oci` a registry of charts.
     Helm {
-        /// Is it an OCI registry?
+        /// True for an OCI registry.
         oci: bool,
     },
     /// An OCI registry of manifests.
@@ -24,9 +24,9 @@ pub enum RepositoryKind {
 pub struct Repository {
     /// Its address; for `repo-creds` the beginning of addresses.
     pub url: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RepositoryKind,
-    /// Name for people and for chart dependencies.
+    /// Name for users and for chart dependencies.
     pub name: Option<String>,
     /// The project it is registered for, if it is for one only.
     pub project: Option<String>,
@@ -80,7 +80,7 @@ pub struct TlsClient {
     pub key: SecretText,
 }
 
-/// A GitHub App that stands in for a user.
+/// A GitHub App that authenticates in place of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GithubApp {
     /// Its id.
@@ -94,7 +94,7 @@ pub struct GithubApp {
 }
 
 impl Credentials {
-    /// Is there anything in it?
+    /// True if no credentials are set.
     pub fn is_empty(&self) -> bool {
         *self == Self { force_basic_auth: self.force_basic_auth, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Texts that are not shown, and the Secrets they come in.
+//! Secret texts, and the Secrets that contain them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct SecretData {
 }
 
 impl SecretData {
-    /// Reads a Secret. Values that are no base64 or no text are left out; their keys come back beside it.
+    /// Reads a Secret. Values that are not base64 or not text are omitted, and their keys are returned.
     pub fn read(object: &Value) -> Result<(Self, Vec<String>), WireError> {
         let map = read_map(object)?;
         let metadata = read_field(map, "metadata")?;
@@ -73,7 +73,7 @@ impl SecretData {
         self.values.get(key).filter(|text| !text.0.is_empty())
     }
 
-    /// One value that is no secret, without surrounding space.
+    /// A value that is not secret, without surrounding space.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         self.get(key).map(|text| text.expose().trim().to_owned()).filter(|text| !text.is_empty())
     }
@@ -121,7 +121,7 @@ pub struct WebhookSecrets {
     pub azure_devops_password: Option<SecretText>,
     /// `webhook.harbor.secret`.
     pub harbor: Option<SecretText>,
-    /// `webhook.generic.secret`: plumb's own, for senders that are none of the others.
+    /// `webhook.generic.secret`, for the generic sender. Not in Argo CD.
     pub generic: Option<SecretText>,
 }
 

@@ -135,7 +135,7 @@ fn one_broken_value_costs_only_itself() {
         argocd-cm resource.customizations.health.apps_v1_Deployment: expected group_Kind or Kind, found 'apps_v1_Deployment'
         argocd-cm resource.customizations.ignoreDifferences.apps_Deployment: jsonPointers: expected a list, found a string
         argocd-cm resource.customizations.magic.apps_Deployment: resource customization type magic not supported
-        argocd-cm resource.compareoptions: ignoreResourceStatusField is all, crd or none; all is used
+        argocd-cm resource.compareoptions: ignoreResourceStatusField must be all, crd or none; all is used
         argocd-cm helm.enable: expected true or false; true is used
         argocd-cm globalProjects: expected a list, found a string
         argocd-cm timeout.reconciliation: `2 minutes` is not a duration such as 30s, 5m or 1h30m

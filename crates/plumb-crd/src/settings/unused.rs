@@ -1,14 +1,14 @@
-//! Settings of Argo CD that have no effect on plumb. Whoever set one is told, once, and why.
+//! Settings of Argo CD that have no effect on plumb. plumb logs each one that is set, once, with the reason.
 
 use super::{ConfigData, SettingsProblem};
 
-/// Object, key, the value that says what plumb does anyway, and the reason.
+/// Object, key, the value that matches what plumb does anyway, and the reason.
 const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
     (
         "argocd-cm",
         "helm.valuesFileSchemes",
         "",
-        "value files by URL are refused: what is rendered comes from the repositories",
+        "value files by URL are refused: all inputs of a rendering come from the repositories",
     ),
     (PARAMETERS, "controller.operation.processors", "", "a sync occupies no worker while it waits"),
     (
@@ -17,7 +17,7 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
         "0",
         "errors of a repository are shown at once",
     ),
-    (PARAMETERS, "controller.self.heal.backoff.cooldown.seconds", "", "it has none in Argo CD either"),
+    (PARAMETERS, "controller.self.heal.backoff.cooldown.seconds", "", "it has no effect in Argo CD either"),
     (
         PARAMETERS,
         "controller.sync.wave.delay.seconds",
@@ -28,7 +28,7 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
         PARAMETERS,
         "controller.kubectl.parallelism.limit",
         "",
-        "there is no kubectl; plumb has as many requests in flight as the API server answers well",
+        "plumb does not use kubectl, and adapts the number of concurrent requests to the API server",
     ),
     (PARAMETERS, "controller.k8s.client.qps", "", REQUESTS),
     (PARAMETERS, "controller.k8s.client.burst", "", REQUESTS),
@@ -36,7 +36,7 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
         PARAMETERS,
         "controller.ignore.normalizer.jq.timeout",
         "",
-        "expressions that might not end are refused, so none has to be cut off",
+        "expressions that might not terminate are refused, so no timeout is needed",
     ),
     (PARAMETERS, "controller.app.state.cache.expiration", "", CACHE),
     (PARAMETERS, "controller.default.cache.expiration", "", CACHE),
@@ -45,25 +45,25 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
         PARAMETERS,
         "controller.cluster.cache.batch.events.processing",
         "",
-        "events are always taken in together, after milliseconds",
+        "events are always processed in batches, within milliseconds",
     ),
     (
         PARAMETERS,
         "controller.cluster.cache.events.processing.interval",
         "",
-        "events are always taken in together, after milliseconds",
+        "events are always processed in batches, within milliseconds",
     ),
-    (PARAMETERS, "controller.sharding.algorithm", "", "one process leads and works on all clusters"),
-    (PARAMETERS, "controller.metrics.cache.expiration", "", "the numbers of an app go with the app"),
-    (PARAMETERS, "hydrator.enabled", "false", "rendering to branches is not there yet"),
-    (PARAMETERS, "controller.hydration.processors", "", "rendering to branches is not there yet"),
+    (PARAMETERS, "controller.sharding.algorithm", "", "one leader process manages all clusters"),
+    (PARAMETERS, "controller.metrics.cache.expiration", "", "the metrics of an app are removed with the app"),
+    (PARAMETERS, "hydrator.enabled", "false", "rendering to branches is not supported yet"),
+    (PARAMETERS, "controller.hydration.processors", "", "rendering to branches is not supported yet"),
 ];
 
 const PARAMETERS: &str = "argocd-cmd-params-cm";
-const CACHE: &str = "what is kept is used until what it was made from changes";
-const REQUESTS: &str = "plumb has as many requests in flight as the API server answers well";
+const CACHE: &str = "cached data is used until its inputs change";
+const REQUESTS: &str = "plumb adapts the number of concurrent requests to the API server";
 
-/// What is set and has no effect.
+/// Settings that are set and have no effect.
 pub fn without_effect(config: &ConfigData, parameters: &ConfigData) -> Vec<SettingsProblem> {
     const FIXED: &str = "controller.self.heal.timeout.seconds";
     const BACKOFF: &str = "controller.self.heal.backoff.timeout.seconds";
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_told_where_somebody_set_it() {
+    fn settings_without_effect_are_reported_if_they_are_set() {
         check(&[], &[], &[]);
         check(
             &[("helm.valuesFileSchemes", "https")],
             &[("controller.sync.wave.delay.seconds", "10"), ("hydrator.enabled", "false")],
             &[
-                "argocd-cm helm.valuesFileSchemes: value files by URL are refused: what is rendered comes from the \
-                 repositories",
+                "argocd-cm helm.valuesFileSchemes: value files by URL are refused: all inputs of a rendering come \
+                 from the repositories",
                 "argocd-cmd-params-cm controller.sync.wave.delay.seconds: a wave begins when the one before it is \
                  healthy",
             ],

@@ -12,7 +12,7 @@ use super::{ConfigData, SettingsProblem};
 use crate::convert::parse_go_duration;
 use crate::wire::Wire;
 
-/// Reads values; what cannot be understood is reported and its default used.
+/// Reads values. An invalid value is reported, and its default is used.
 pub(super) struct Reader<'data> {
     object: &'static str,
     data: &'data ConfigData,
@@ -80,7 +80,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// The number, if somebody set one that can be read.
+    /// The number, if a valid one is set.
     pub(super) fn set_number(&mut self, key: &str) -> Option<u64> {
         match self.text(key) {
             "" => None,
@@ -113,7 +113,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// A number of bytes as Kubernetes writes quantities (`10M`, `64Mi`, `1000`), if somebody set one that can be read.
+    /// A number of bytes as Kubernetes writes quantities (`10M`, `64Mi`, `1000`), if a valid one is set.
     pub(super) fn set_bytes(&mut self, key: &str) -> Option<u64> {
         match self.text(key) {
             "" => None,
@@ -171,7 +171,7 @@ pub(super) fn read_nested<T: Wire>(value: &Value) -> Result<T, String> {
     }
 }
 
-/// Entries between commas, without surrounding space; empty ones are left out.
+/// Entries between commas, without surrounding space and without empty ones.
 pub(super) fn csv(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }

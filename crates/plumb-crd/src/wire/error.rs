@@ -1,14 +1,13 @@
-//! What could not be read, and where.
+//! Errors of reading a value, with its path.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
-/// A value that is not what its field holds. Printed as `spec.sources[1].path: expected a string, found a
-/// map`.
+/// A value of the wrong type or form. Printed as `spec.sources[1].path: expected a string, found a map`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError {
-    /// From the inside out, so that adding a step on the way back is cheap.
+    /// From the inside out, so that adding an outer step is cheap.
     steps: Vec<Step>,
     expected: &'static str,
     found: String,
@@ -45,7 +44,7 @@ impl WireError {
         self
     }
 
-    /// Where, as people write it: `spec.sources[1].path`. Empty for the whole value.
+    /// The path, such as `spec.sources[1].path`. Empty for the whole value.
     pub fn path(&self) -> String {
         let mut path = String::new();
         for step in self.steps.iter().rev() {
@@ -87,7 +86,7 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// A value in words. Strings are not quoted: what stands in the wrong place may be a password.
+/// Describes a value. Strings are not quoted: a misplaced value may be a password.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! How the simple types stand on the wire.
+//! Simple types of the wire format.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Wire for i64 {
     }
 }
 
-/// `3.0` is a whole number too; some YAML writers make it of `3`.
+/// `3.0` is a whole number too: some YAML writers print `3` so.
 fn whole(number: f64) -> Option<i64> {
     let fits = number.fract() == 0.0 && number.abs() < 9.0e15;
     #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
@@ -240,7 +240,7 @@ impl Wire for IntOrString {
     }
 }
 
-/// A map whose content is the user's own, kept as it is: nulls in it mean something to Helm.
+/// A map that is preserved unchanged: Helm treats nulls in it as values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawMap(pub Map<String, Value>);
 
@@ -264,7 +264,7 @@ impl Wire for RawMap {
     }
 }
 
-/// Any value at all, kept as it is.
+/// Any value, preserved unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Raw(pub Value);
 

@@ -1,5 +1,5 @@
-//! What is done with Applications, projects, settings and Secrets before anything is known about them. It ends for whatever
-//! stands in them. Shared by a fuzz target and by a test of plumb-crd that needs no fuzzer.
+//! Reads Applications, projects, settings and Secrets with any content. Shared by a fuzz target and by a test of
+//! plumb-crd that needs no fuzzer.
 
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::project::Project;

@@ -1,5 +1,5 @@
-//! Whatever stands in an Application, a project, a setting or a Secret: reading it ends, with a value or with a
-//! reason, and never takes anything else down.
+//! Reading an Application, a project, a setting or a Secret with any content returns a value or an error, and never
+//! panics.
 
 mod check;
 
@@ -9,7 +9,7 @@ use plumb_crd::{ApplicationSet, DriftReport};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Words that mean something somewhere, and such that mean nothing anywhere.
+/// Texts with a meaning for some field, and texts without one.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -149,7 +149,7 @@ fn spoilt(whole: &Value, at: usize, with: Value) -> Value {
     spoilt
 }
 
-/// The keys of both `ConfigMaps` that hold more than a word.
+/// The keys of both `ConfigMaps` with structured values.
 const KEYS: [&str; 19] = [
     "resource.exclusions",
     "resource.inclusions",
