@@ -1,4 +1,4 @@
-//! What a source costs that nobody touched: reading its names and an earlier result.
+//! The cost of an unchanged source: reading its file names and an earlier result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

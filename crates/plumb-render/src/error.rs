@@ -1,4 +1,4 @@
-//! Why a source could not be rendered, in words for the person who wrote it.
+//! Why a source could not be rendered, for the author of the source.
 
 use plumb_core::source::{RepoPath, SourceError};
 use plumb_core::yaml::YamlError;
@@ -8,8 +8,8 @@ use crate::sandbox::SandboxError;
 /// Why a source could not be rendered. Messages name the file in the repository, never a temporary path.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// The source names no path.
-    #[error("the source names no path; use `path: .` for the root of the repository")]
+    /// The source has no path.
+    #[error("the source has no path; use `path: .` for the root of the repository")]
     PathMissing,
     /// The app's directory does not exist.
     #[error("app path `{path}` is not a directory of the repository at {revision}")]
@@ -22,10 +22,10 @@ pub enum RenderError {
         #[source]
         source: Option<SourceError>,
     },
-    /// Something that is needed could not be read.
-    #[error("read {what}")]
+    /// A file or directory could not be read.
+    #[error("cannot read {what}")]
     Read {
-        /// What it is needed as.
+        /// What was read.
         what: String,
         /// Why it could not be read.
         #[source]
@@ -49,15 +49,15 @@ pub enum RenderError {
         #[source]
         source: serde_json::Error,
     },
-    /// The repository asks for something that is never done.
+    /// The repository requests something that is not allowed.
     #[error("{file}: {reason}")]
     Refused {
-        /// Which file asks.
+        /// The file with the request.
         file: RepoPath,
-        /// What and why not.
+        /// What is not allowed, and why.
         reason: String,
     },
-    /// The Application or the settings ask for something impossible.
+    /// An option of the Application or the settings is invalid.
     #[error("{option}: {reason}")]
     Option {
         /// Which field.
@@ -65,27 +65,29 @@ pub enum RenderError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A tool ended badly.
-    #[error("{tool} of `{path}`")]
+    /// A tool failed.
+    #[error("{tool} failed for `{path}`")]
     Tool {
         /// What was run.
         tool: &'static str,
         /// For which directory.
         path: RepoPath,
-        /// How it ended.
+        /// How it failed.
         #[source]
         source: SandboxError,
     },
-    /// More than the limits allow.
+    /// A limit is exceeded.
     #[error("{what} is over the limit of {limit}")]
     Limit {
-        /// What there is too much of.
+        /// What exceeds the limit.
         what: String,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
     },
     /// The scratch directory is not usable.
-    #[error("write temporary files for rendering: {reason}; check the free space of the cache directory")]
+    #[error(
+        "cannot write temporary files for rendering: {reason}; check the free space of the cache directory"
+    )]
     Scratch {
         /// The system's reason.
         reason: String,

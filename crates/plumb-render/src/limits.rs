@@ -13,7 +13,7 @@ pub struct Limits {
     pub output: usize,
     /// Most objects in one source.
     pub objects: usize,
-    /// Most bytes of manifests in a plain directory, Jsonnet left out.
+    /// Most bytes of manifests in a plain directory, without Jsonnet.
     pub directory_bytes: usize,
     /// Most bytes that are written to disk for a tool.
     pub export_bytes: u64,

@@ -1,5 +1,5 @@
-//! Evaluates Jsonnet for the renderer, in a process of its own. Not for people: the one argument is a file that
-//! the renderer wrote.
+//! Evaluates Jsonnet for the renderer, in a separate process. It is not for users: its argument is a file that the
+//! renderer wrote.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     match plumb_render::jsonnet_worker(Path::new(&request), &mut std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if this fails.
+            // If this fails, there is no other way to report the error.
             let _ = writeln!(std::io::stderr(), "{error}");
             ExitCode::FAILURE
         }

@@ -18,15 +18,15 @@ pub enum ChartError {
     Name {
         /// Name of the chart.
         name: String,
-        /// The version asked for.
+        /// The requested version.
         version: String,
     },
     /// The server could not be reached, or refused.
-    #[error("fetch {what}; {advice}")]
+    #[error("cannot fetch {what}; {advice}")]
     Http {
         /// What was fetched.
         what: String,
-        /// What to do about it.
+        /// How to fix it.
         advice: String,
         /// Why it failed, without credentials.
         #[source]
@@ -37,72 +37,72 @@ pub enum ChartError {
     TooLarge {
         /// What was fetched.
         what: String,
-        /// How much is allowed.
+        /// The limit.
         limit: usize,
     },
     /// The index cannot be parsed.
-    #[error("index of {repository}")]
+    #[error("cannot read the index of {repository}")]
     Index {
-        /// Whose index.
+        /// The repository.
         repository: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: IndexError,
     },
     /// No such chart or version.
     #[error("{repository} has no chart `{name}` in version `{version}`{hint}")]
     NotFound {
-        /// Where.
+        /// The repository.
         repository: String,
         /// Name of the chart.
         name: String,
-        /// The version asked for.
+        /// The requested version.
         version: String,
-        /// What there is.
+        /// What the repository has instead.
         hint: String,
     },
     /// The archive does not have the digest that the index gives.
-    #[error("chart `{name}` {version}: its digest is {found}, the index of {repository} says {expected}")]
+    #[error("chart `{name}` {version}: its digest is {found}, but the index of {repository} has {expected}")]
     Digest {
-        /// Where.
+        /// The repository.
         repository: String,
         /// Name of the chart.
         name: String,
         /// Its version.
         version: String,
-        /// What the index says.
+        /// The digest in the index.
         expected: String,
-        /// What came.
+        /// The digest of the archive.
         found: String,
     },
     /// The archive cannot be unpacked.
-    #[error("unpack chart `{name}` {version}")]
+    #[error("cannot unpack chart `{name}` {version}")]
     Archive {
         /// Name of the chart.
         name: String,
         /// Its version.
         version: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: ArchiveError,
     },
     /// Helm could not pull from the registry.
-    #[error("pull chart `{name}` {version} from {repository}; {advice}")]
+    #[error("cannot pull chart `{name}` {version} from {repository}; {advice}")]
     Pull {
-        /// Where.
+        /// The repository.
         repository: String,
-        /// What to do about it.
+        /// How to fix it.
         advice: String,
         /// Name of the chart.
         name: String,
         /// Its version.
         version: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<SandboxError>,
     },
     /// The cache directory is not usable.
-    #[error("keep chart `{name}`: {reason}")]
+    #[error("cannot store chart `{name}`: {reason}")]
     Cache {
         /// Name of the chart.
         name: String,

@@ -93,7 +93,7 @@ fn literal(text: &str) -> Option<String> {
     loop {
         match characters.next()? {
             character if character == quote => {
-                // A doubled quote stands for itself in verbatim strings.
+                // In a verbatim string, a doubled quote is one quote.
                 if !(verbatim && characters.next_if_eq(&quote).is_some()) {
                     return Some(content);
                 }

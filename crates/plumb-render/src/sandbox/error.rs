@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// How a run ended badly.
+/// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
-    /// The program is not there, or cannot be run.
-    #[error("run `{program}`: {reason}; install it, or name its path in the settings")]
+    /// The program does not exist or cannot be started.
+    #[error("cannot run `{program}`: {reason}; install it, or set its path in the settings")]
     Start {
         /// Which program.
         program: String,
@@ -14,31 +14,31 @@ pub enum SandboxError {
         reason: String,
     },
     /// It ran for too long.
-    #[error("it did not finish within {} s and was ended", .limit.as_secs())]
+    #[error("it did not finish within {} s and was killed", .limit.as_secs())]
     Timeout {
         /// The limit.
         limit: Duration,
     },
     /// It printed too much.
-    #[error("it printed more than {limit} bytes and was ended")]
+    #[error("it printed more than {limit} bytes and was killed")]
     Output {
         /// The limit.
         limit: usize,
     },
-    /// It was ended by a signal: the limits on memory, time or file size.
-    #[error("it was ended by signal {signal}, most likely for using too much memory{said}")]
+    /// It was killed by a signal: the limits on memory, time or file size.
+    #[error("it was killed by signal {signal}, most likely because it used too much memory{said}")]
     Signal {
         /// Which signal.
         signal: i32,
-        /// What it said before.
+        /// Its error output.
         said: String,
     },
-    /// It said no.
+    /// It exited with an error.
     #[error("{message}")]
     Failed {
         /// The exit code.
         code: i32,
-        /// What it said, with temporary paths taken out.
+        /// Its error output, without temporary paths.
         message: String,
     },
 }

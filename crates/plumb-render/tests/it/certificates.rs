@@ -125,7 +125,7 @@ async fn a_proxy_of_the_secret_is_used_and_its_password_not_shown() {
         no_proxy: no_proxy.map(str::to_owned),
         ..repository(&url, Some(&servers), Some(&client))
     };
-    // Nobody listens there.
+    // No server listens there.
     let dead = "http://user:geheim@127.0.0.1:1";
     let error = fetch(&through(dead, None)).await.unwrap_err();
     assert!(!error.contains("geheim"), "{error}");

@@ -223,7 +223,7 @@ async fn versions_come_from_the_index_and_stay_without_it() {
     assert_eq!(server.requests("web-1.2.0.tgz"), 1, "archives are kept");
     let missing = whole(&fetch("^2.0").await.err().unwrap());
     assert!(missing.contains("no chart `web` in version `^2.0`") && missing.contains("1.2.0"), "{missing}");
-    // The server goes away: what is known by its exact version stays.
+    // The server is gone: a chart with an exact version is still available from disk.
     server.shelf.lock().unwrap().files.clear();
     assert_eq!(fetch("1.2.0").await.unwrap().version, "1.2.0");
     let later = kept.charts.fetch(&server.repository(), "web", "^1.0", Instant::now()).await.err().unwrap();

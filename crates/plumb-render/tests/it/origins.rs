@@ -110,7 +110,7 @@ fn what_could_be_two_documents_is_none() {
     assert_eq!(found(&workbench, "generated", None)["ConfigMap/web-config"], "");
 }
 
-/// Kustomize's own word, which it gives only beside another result.
+/// The origins that Kustomize reports itself, which it does only together with another result.
 #[test]
 fn no_file_is_named_that_kustomize_would_not_name() {
     if !has(&tools().kustomize) {

@@ -120,7 +120,7 @@ fn plugins_get_their_environment_and_parameters() {
 fn a_plugins_result_is_kept_until_its_program_changes_or_it_is_renewed() {
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n";
     let workbench = Workbench::new(&[("app/a.yaml", "x")]);
-    // The system's directories are those that a plugin may read; this one stands for a changed program.
+    // A plugin may read the system's directories; this one represents a changed program.
     let program = workbench.directory.path().join("program");
     std::fs::write(&program, "1").unwrap();
     let script = format!("printf '{}' \"$(date +%N)\"", manifest.replace("NAME", "n%s").replace('\n', "\\n"));

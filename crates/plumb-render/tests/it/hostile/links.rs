@@ -29,7 +29,7 @@ fn chained_links() {
 fn link_through_a_linked_directory() {
     let workbench = workbench(&[("x/y/z/keep", "")]);
     workbench.link("up", "x/y/z");
-    // By text it stays inside; by the way it really goes it would too, unless `..` were cut off by text.
+    // The text stays inside. The real path does too, unless `..` is removed by text.
     workbench.link("app/a.yaml", "../up/../../../../secret.yaml");
     fails(&workbench, "app", None, &["outside the repository"]);
 }

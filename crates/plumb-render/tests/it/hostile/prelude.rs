@@ -11,7 +11,7 @@ pub(crate) use plumb_render::{Freshness, LocalFiles, Plugin, RenderSettings, Ren
 
 pub(crate) use crate::workbench::{Workbench, has, names, tools};
 
-/// Stands in files outside every source.
+/// The content of files outside every source.
 pub(crate) const CANARY: &str = "canary-5b1f0a";
 
 pub(crate) const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n";
@@ -50,7 +50,7 @@ pub(crate) fn no_canary(rendered: &Rendered) {
     assert!(!text.contains("root:x:0"), "/etc/passwd was read: {text}");
 }
 
-/// The app must fail with all of these words, soon, and leave the good app alone.
+/// The app must fail soon, with all of these texts, and not affect the good app.
 pub(crate) fn fails(workbench: &Workbench, path: &str, tool: Option<SourceTool>, words: &[&str]) {
     fails_with(workbench, &workbench.request(path, tool), words);
 }
