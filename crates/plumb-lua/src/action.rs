@@ -1,8 +1,8 @@
-//! Actions: which there are for an object, and what one of them would change.
+//! Actions: which ones an object has, and what an action would change.
 
 use std::collections::BTreeMap;
 
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, merge_patch};
 use serde_json::{Map, Value};
 
 use crate::convert;
@@ -14,40 +14,40 @@ use crate::sandbox::Sandbox;
 pub struct Action {
     /// Its name.
     pub name: String,
-    /// It is shown but cannot be run now.
+    /// True if it is shown but cannot be run now.
     pub disabled: bool,
-    /// What to call it in front of people.
+    /// The name for users.
     pub display_name: Option<String>,
-    /// A symbol for it.
+    /// The class of its icon.
     pub icon_class: Option<String>,
-    /// What it can be told.
+    /// Its parameters.
     pub params: Vec<Param>,
 }
 
-/// Something that an action can be told.
+/// A parameter of an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Param {
     /// Its name.
     pub name: String,
-    /// What it is if nothing is said.
+    /// The default value.
     pub default: Option<String>,
 }
 
-/// What is to be done with an object.
+/// What an action does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Make it.
+    /// Create it.
     Create,
-    /// Change it.
+    /// Patch it.
     Patch,
 }
 
-/// One object that an action changes or makes.
+/// One object that an action patches or creates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Impact {
-    /// What is to be done.
+    /// What to do.
     pub operation: Operation,
-    /// The object as it shall be.
+    /// The object after the action.
     pub object: Value,
 }
 
@@ -56,23 +56,23 @@ pub struct Impact {
 pub enum Write {
     /// A new object.
     Create(Value),
-    /// Merge patches. A kind whose `status` is no resource of its own answers the second with "not found"; then it is
-    /// sent like the first.
+    /// Merge patches. For a kind without a `status` subresource, the API server answers the second with "not found";
+    /// then it is sent like the first.
     Patch {
-        /// All but `status`.
+        /// Everything but `status`.
         body: Option<Value>,
-        /// `status`, for the resource of that name.
+        /// `status`, for the subresource.
         status: Option<Value>,
     },
 }
 
 impl Impact {
-    /// What to send to the server to get from the live object to this one; `None`: nothing changes.
+    /// What to send to the API server to change the live object to this one; `None`: nothing changes.
     pub fn write(&self, live: &Manifest) -> Option<Write> {
         match self.operation {
             Operation::Create => Some(Write::Create(self.object.clone())),
             Operation::Patch => {
-                let mut body = difference(live.value(), &self.object)?;
+                let mut body = merge_patch(live.value(), &self.object)?;
                 let status = body.as_object_mut().and_then(|body| body.remove("status"));
                 let status = status.map(|status| serde_json::json!({ "status": status }));
                 let body = Some(body).filter(|body| body.as_object().is_some_and(|body| !body.is_empty()));
@@ -82,30 +82,8 @@ impl Impact {
     }
 }
 
-/// The merge patch (RFC 7396) from one value to the other; `None` if they are equal.
-fn difference(before: &Value, after: &Value) -> Option<Value> {
-    if before == after {
-        return None;
-    }
-    let (Value::Object(before), Value::Object(after)) = (before, after) else { return Some(after.clone()) };
-    let mut patch = Map::new();
-    for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
-    for (key, value) in after {
-        let change = match before.get(key) {
-            Some(known) => difference(known, value),
-            None => Some(value.clone()),
-        };
-        if let Some(change) = change {
-            patch.insert(key.clone(), change);
-        }
-    }
-    Some(Value::Object(patch))
-}
-
 impl Sandbox {
-    /// Asks a discovery script which actions there are, by name.
+    /// Runs a discovery script: the available actions, by name.
     pub fn discover(&self, source: &str, object: &Value) -> Result<Vec<Action>, Error> {
         self.run(source, object, &BTreeMap::new(), |answer, limits| {
             match convert::from_lua(&answer, None, limits.answer)? {
@@ -123,7 +101,7 @@ impl Sandbox {
         })
     }
 
-    /// Runs an action: what it would change. Nothing is changed here.
+    /// Runs an action script: what it would change. Nothing is changed here.
     pub fn act(
         &self,
         source: &str,

@@ -1,11 +1,11 @@
-//! Objects into Lua and back.
+//! Converts objects to Lua and back.
 
 use mlua::{Lua, Table, Value as LuaValue};
 use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Limit};
 
-/// Nothing that a cluster holds nests deeper; a table that contains itself does.
+/// Deepest nesting. No Kubernetes object nests deeper; a table that contains itself does.
 const MAX_DEPTH: usize = 100;
 
 /// JSON as Lua tables: lists start at 1, null is nil, every number is a double.
@@ -105,7 +105,7 @@ impl Reader {
     }
 }
 
-/// Whole numbers come back as they were: Kubernetes refuses `3.0` where it wants `3`.
+/// Whole numbers become integers again: Kubernetes refuses `3.0` for an integer field.
 fn number_of(number: f64) -> Result<Value, Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {

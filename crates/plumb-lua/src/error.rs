@@ -1,17 +1,17 @@
-//! What can go wrong with a script.
+//! Errors of scripts.
 
 use std::fmt;
 
-/// What a script ran into.
+/// The limit that a script exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// It took too long.
+    /// Wall time.
     Time,
-    /// It ran too many instructions.
+    /// Number of instructions.
     Instructions,
-    /// It took too much memory.
+    /// Memory.
     Memory,
-    /// Its answer, or a text it searched, is too large.
+    /// Size of the answer, or of a searched text.
     Size,
 }
 
@@ -26,34 +26,34 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a script gave no answer.
+/// Why a script or action failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The interpreter could not be set up.
-    #[error("set up Lua: {message}")]
+    #[error("cannot set up Lua: {message}")]
     Setup {
-        /// What Lua says.
+        /// The message of Lua.
         message: String,
     },
-    /// It is not Lua.
-    #[error("compile the Lua script: {message}")]
+    /// The script is not valid Lua.
+    #[error("cannot compile the Lua script: {message}")]
     Compile {
-        /// What Lua says.
+        /// The message of Lua.
         message: String,
     },
-    /// It stopped with an error.
-    #[error("run the Lua script: {message}")]
+    /// The script raised an error.
+    #[error("the Lua script failed: {message}")]
     Run {
-        /// What Lua says.
+        /// The message of Lua.
         message: String,
     },
-    /// It passed a limit.
-    #[error("the Lua script passed its limit of {limit}")]
+    /// The script exceeded a limit.
+    #[error("the Lua script exceeded its limit of {limit}")]
     Limit {
-        /// Which one.
+        /// The limit.
         limit: Limit,
     },
-    /// It returned something else than it should.
+    /// The script returned a value of the wrong type.
     #[error("the Lua script returned {found}, expected {expected}")]
     Answer {
         /// What is expected.
@@ -61,7 +61,7 @@ pub enum Error {
         /// What it returned.
         found: String,
     },
-    /// A built-in action cannot do what it was told.
+    /// A built-in action refuses its parameters.
     #[error("the action is refused: {message}")]
     Refused {
         /// Why.

@@ -1,4 +1,4 @@
-//! What a script sees, made anew for each run.
+//! The globals of a script, created for each run.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
 use crate::error::Limit;
 use crate::limits::{Libraries, Usage};
 
-/// Functions of the base library that touch nothing but their arguments.
+/// Functions of the base library that access only their arguments.
 const BASE: &[&str] = &[
     "assert",
     "error",
@@ -27,23 +27,23 @@ const BASE: &[&str] = &[
     "unpack",
 ];
 
-/// The part of `os` that only tells the time.
+/// The part of `os` that only reads the time.
 const CLOCK: &[&str] = &["clock", "date", "difftime", "time"];
 
 /// Functions of `string` that search with a pattern.
 const SEARCHES: &[&str] = &["find", "gmatch", "gsub", "match"];
 
-/// A search may try so many steps. Lua searches in C, where the limits on time cannot stop it.
+/// Most steps of a search. Lua searches in C, where the time limit cannot stop it.
 const MAX_SEARCH: f64 = 1e9;
 
-/// Makes fresh globals from the originals.
+/// Creates fresh globals from the originals.
 pub(crate) struct Globals {
     make: Function,
 }
 
-/// Copies the originals, ties `require` and `loadstring` to the copy, and puts the inputs in. It is written in Lua
-/// because a Rust function that holds a table of one run, and is held by it, would never be collected, and
-/// because filling some dozen fields from Rust costs more than most scripts.
+/// Copies the originals, binds `require` and `loadstring` to the copy, and adds the inputs. It is written in Lua because
+/// a Rust function and a table that refer to each other would never be collected, and because setting some dozen fields
+/// from Rust costs more than most scripts.
 const MAKE: &str = r#"
 local missing, load, functions, tables, clock = ...
 local next = next
@@ -80,7 +80,7 @@ impl Globals {
         }
         functions.raw_set("pcall", protected_call(lua, usage)?)?;
         functions.raw_set("xpcall", protected_call_with_handler(lua, usage)?)?;
-        // There is nobody to print to, and nothing to collect by hand.
+        // Scripts have no output, and collection is automatic.
         functions.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
         functions.raw_set("collectgarbage", lua.create_function(|_, _: MultiValue| Ok(0))?)?;
 
@@ -95,7 +95,7 @@ impl Globals {
             let string: Table = original.get("string")?;
             guard_searches(lua, &string, usage)?;
             string.set("dump", Value::Nil)?;
-            // `("text"):upper()` goes through the metatable of strings, which all runs share: out of reach.
+            // `("text"):upper()` uses the metatable of strings, which all runs share, so scripts must not change it.
             lua.load("getmetatable('').__metatable = false").exec()?;
             let coroutine: Table = original.get("coroutine")?;
             guard_coroutines(lua, &coroutine, usage)?;
@@ -116,13 +116,13 @@ impl Globals {
         Ok(Self { make })
     }
 
-    /// New globals that share nothing that can be changed with those of other runs.
+    /// New globals that share no mutable state with other runs.
     pub(crate) fn fresh(&self, object: Value, params: Table) -> mlua::Result<Table> {
         self.make.call((object, params))
     }
 }
 
-/// `pcall` that cannot be used to outlive a limit: once one is passed, no error is caught any more.
+/// `pcall` that does not catch the error of an exceeded limit.
 fn protected_call(lua: &Lua, usage: &Rc<Usage>) -> mlua::Result<Function> {
     let usage = Rc::clone(usage);
     lua.create_function(move |lua, (function, arguments): (Value, MultiValue)| {
@@ -184,7 +184,7 @@ fn guard_coroutines(lua: &Lua, coroutine: &Table, usage: &Rc<Usage>) -> mlua::Re
     coroutine.set("resume", guarded)
 }
 
-/// Puts a check before each search, in the table that the metatable of strings uses.
+/// Adds a check before each search, in the table that the metatable of strings uses.
 fn guard_searches(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<()> {
     for name in SEARCHES {
         let search: Function = string.get(*name)?;
@@ -202,7 +202,7 @@ fn guard_searches(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<
     Ok(())
 }
 
-/// At most so many steps a search may take: each repetition may try every end for every start.
+/// An upper bound of the steps of a search: each repetition may try every end for every start.
 fn steps(text: &[u8], pattern: &[u8]) -> f64 {
     let n_repetitions = pattern.iter().filter(|byte| matches!(byte, b'*' | b'+' | b'-')).count();
     let starts = usize::from(pattern.first() != Some(&b'^'));

@@ -1,4 +1,4 @@
-//! A script's answer on health.
+//! The answer of a health script.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::sandbox::Sandbox;
 
-/// What Argo CD says of a status that is none.
+/// Argo CD's message for an invalid status.
 const INVALID_STATUS: &str = "Lua returned an invalid health status";
 
 impl Sandbox {
-    /// Runs a health script. `None`: it gave no status (nil or an empty table), which is not an error.
+    /// Runs a health script. `None`: it returned no status (nil or an empty table), which is not an error.
     pub fn health(&self, source: &str, object: &Value) -> Result<Option<Health>, Error> {
         self.run(source, object, &BTreeMap::new(), read)
     }
@@ -24,7 +24,7 @@ fn read(answer: mlua::Value, _limits: &Limits) -> Result<Option<Health>, Error> 
         mlua::Value::Nil => return Ok(None),
         mlua::Value::Table(table) => table,
         other => {
-            // mlua tells whole numbers apart, Lua 5.1 does not.
+            // mlua has a separate type for integers, Lua 5.1 does not.
             let found = if other.is_integer() { "number" } else { other.type_name() };
             return Err(Error::Answer { expected: "a table", found: format!("a {found}") });
         }

@@ -1,4 +1,4 @@
-//! The scripts of the settings, and which of them is for which kind.
+//! The scripts of the settings, by kind.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use crate::error::Error;
 use crate::limits::{Libraries, Limits};
 use crate::sandbox::Sandbox;
 
-/// What the settings say about one kind.
+/// The scripts of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Customization {
     /// The health script.
     pub health: Option<String>,
-    /// Does the health script see the open libraries?
+    /// Whether the health script gets the open libraries.
     pub open_libraries: bool,
     /// The actions.
     pub actions: Option<Actions>,
@@ -31,7 +31,7 @@ pub struct Customization {
 /// What the answer of a health script depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// The object: the answer holds until it changes.
+    /// Only the object: the answer is valid until the object changes.
     Object,
     /// The object and the time.
     ObjectAndClock,
@@ -40,20 +40,20 @@ pub enum Asks {
 /// The actions of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
-    /// The script that says which actions there are.
+    /// The script that lists the actions.
     pub discovery: String,
     /// The scripts of the actions, by name.
     pub definitions: BTreeMap<String, String>,
-    /// Are the built-in actions of the kind there, too?
+    /// Whether the built-in actions of the kind are available too.
     pub merge_builtin: bool,
 }
 
-/// A key of the settings that could not be read; the others stand.
+/// A key of the settings that could not be read. The others are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which key.
+    /// The key.
     pub key: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub what: String,
 }
 
@@ -63,11 +63,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Every script of the settings. It is data: compiling happens on the thread that runs it.
+/// All scripts of the settings, as text. A script is compiled on the thread that runs it.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
     exact: BTreeMap<String, Customization>,
-    /// Longest pattern first: where several fit, Argo CD takes any of them, plumb the most specific.
+    /// Longest pattern first: if several match, Argo CD uses any of them, plumb the most specific.
     patterns: Vec<(String, GlobMatcher, Customization)>,
     limits: Limits,
 }
@@ -75,7 +75,7 @@ pub struct Scripts {
 const PREFIX: &str = "resource.customizations";
 
 impl Scripts {
-    /// Reads the data of `argocd-cm`. Other keys are passed over.
+    /// Reads the data of `argocd-cm`. Other keys are ignored.
     pub fn parse(data: &BTreeMap<String, String>, limits: Limits) -> (Self, Vec<Problem>) {
         let mut found: BTreeMap<String, Customization> = BTreeMap::new();
         let mut problems = Vec::new();
@@ -108,12 +108,12 @@ impl Scripts {
         (scripts, problems)
     }
 
-    /// Is there nothing at all?
+    /// True if there are no scripts.
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.patterns.is_empty()
     }
 
-    /// The first customisation for this kind that has what is asked for: the exact key, then patterns.
+    /// The first customisation of this kind that has the requested part: the exact key, then patterns.
     fn find<'scripts, T>(
         &'scripts self,
         object: &Manifest,
@@ -133,10 +133,10 @@ impl Scripts {
         self.find(object, |found| Some((found.health.as_deref()?, found.open_libraries)))
     }
 
-    /// Is there a health script for an object of this kind, and does its answer depend on the object alone?
+    /// What the answer of the health script for an object depends on; `None` if there is no script for its kind.
     pub fn health_asks(&self, object: &Manifest) -> Option<Asks> {
         let (source, _) = self.health_script(object)?;
-        // A script that never names `os` cannot know what time it is.
+        // A script that never names `os` cannot read the time.
         let is_word = |at: usize| {
             let letter =
                 |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -149,7 +149,7 @@ impl Scripts {
         Some(if has_clock { Asks::ObjectAndClock } else { Asks::Object })
     }
 
-    /// What the user's script says about an object; `None` if there is none for its kind.
+    /// The health of an object by the user's script; `None` if there is no script for its kind.
     pub fn judge(&self, object: &Manifest) -> Option<Result<Option<Health>, Error>> {
         let (source, is_open) = self.health_script(object)?;
         let libraries = if is_open { Libraries::Open } else { Libraries::Plain };
@@ -172,7 +172,7 @@ impl Scripts {
         self.find(object, |found| found.actions.as_ref())
     }
 
-    /// Which of the user's actions there are for an object, by name.
+    /// The user's actions that are available for an object, by name.
     pub fn discover(&self, object: &Manifest) -> Result<Vec<Action>, Error> {
         match self.actions(object) {
             None => Ok(Vec::new()),
@@ -183,8 +183,8 @@ impl Scripts {
         }
     }
 
-    /// Which actions there are for an object: the users', and the built-in ones of its kind unless the users' take
-    /// their place (`mergeBuiltinActions` keeps both). Of two with one name, the users' counts.
+    /// The actions that are available for an object: the users', and the built-in ones of its kind unless the users'
+    /// replace them (`mergeBuiltinActions` keeps both). Of two with the same name, the users' is used.
     pub fn list_actions(&self, object: &Manifest) -> Result<Vec<Action>, Error> {
         let own = self.discover(object)?;
         let keeps_builtin = self.actions(object).is_none_or(|actions| actions.merge_builtin);
@@ -195,8 +195,8 @@ impl Scripts {
         Ok(all.into_values().collect())
     }
 
-    /// What an action would change: the users' one of this name, else the built-in one. Nothing is changed here;
-    /// [`Impact::write`] says what to send.
+    /// What an action would change: the users' action of this name, else the built-in one. Nothing is changed here;
+    /// [`Impact::write`] returns what to send.
     pub fn run_action(
         &self,
         object: &Manifest,
@@ -230,7 +230,7 @@ impl Scripts {
 }
 
 thread_local! {
-    /// The states of this thread, made when they are first needed.
+    /// The Lua states of this thread, created on first use.
     static SANDBOXES: RefCell<Vec<(Libraries, Limits, Sandbox)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -243,7 +243,7 @@ fn with_sandbox<T>(
         let is_this =
             |(known, with, _): &(Libraries, Limits, Sandbox)| *known == libraries && *with == limits;
         if !sandboxes.iter().any(is_this) {
-            // Limits change with the settings: states with old ones are of no use any more.
+            // Limits change with the settings: states with old limits are dropped.
             sandboxes.retain(|(_, with, _)| *with == limits);
             sandboxes.push((libraries, limits, Sandbox::new(libraries, limits)?));
         }
@@ -254,7 +254,7 @@ fn with_sandbox<T>(
     })
 }
 
-/// One key a part and kind: `resource.customizations.health.group_Kind`.
+/// One key per part and kind: `resource.customizations.health.group_Kind`.
 fn read_split(
     what: &str,
     kind: &str,
@@ -274,7 +274,7 @@ fn read_split(
         "actions" => entry.actions = Some(read_actions(&read_yaml(text)?)?),
         // Read elsewhere.
         "ignoreDifferences" | "ignoreResourceUpdates" | "knownTypeFields" => {}
-        other => return Err(format!("there is no customisation `{other}`")),
+        other => return Err(format!("unknown customisation `{other}`")),
     }
     Ok(())
 }

@@ -72,13 +72,15 @@ fn answers_are_read_as_argo_cd_reads_them() {
 fn errors_name_the_line() {
     check(
         "return {",
-        &expect!["error: compile the Lua script: syntax error: script:1: unexpected symbol near '<eof>'"],
+        &expect![
+            "error: cannot compile the Lua script: syntax error: script:1: unexpected symbol near '<eof>'"
+        ],
     );
     check(
         "\nlocal x = obj.no.thing",
-        &expect!["error: run the Lua script: script:2: attempt to index field 'no' (a nil value)"],
+        &expect!["error: the Lua script failed: script:2: attempt to index field 'no' (a nil value)"],
     );
-    check("error('mine')", &expect!["error: run the Lua script: script:1: mine"]);
+    check("error('mine')", &expect!["error: the Lua script failed: script:1: mine"]);
 }
 
 #[test]
@@ -108,10 +110,10 @@ fn only_the_promised_globals_are_there() {
         return {status = type(os.time()) == "number" and "Healthy" or "Degraded", message = table.concat(names, " ")}"#,
         &expect!["Healthy: clock date difftime time"],
     );
-    check(r#"require("io")"#, &expect!["error: run the Lua script: module io not found"]);
+    check(r#"require("io")"#, &expect!["error: the Lua script failed: module io not found"]);
     check(
         r#"return {status = "Healthy", message = ("x"):rep(3)}"#,
-        &expect!["error: run the Lua script: script:1: attempt to index a string value"],
+        &expect!["error: the Lua script failed: script:1: attempt to index a string value"],
     );
     check_open(
         r#"return {status = "Healthy", message = ("x"):rep(3) .. string.upper("y")}"#,
@@ -130,7 +132,7 @@ fn code_that_was_compiled_elsewhere_is_refused() {
     assert!(matches!(told, Err(Error::Compile { .. })), "{told:?}");
     check(
         r#"local f = loadstring("\27Lua") return {status = "Healthy"}"#,
-        &expect!["error: run the Lua script: syntax error: attempt to load a binary chunk (mode is 't')"],
+        &expect!["error: the Lua script failed: syntax error: attempt to load a binary chunk (mode is 't')"],
     );
     check(
         r#"local f = loadstring("return obj.metadata.name") return {status = "Healthy", message = f()}"#,
@@ -161,12 +163,12 @@ fn one_run_leaves_nothing_to_the_next() {
     }
     check_open(
         "getmetatable('').__index = {}",
-        &expect!["error: run the Lua script: script:1: attempt to index a boolean value"],
+        &expect!["error: the Lua script failed: script:1: attempt to index a boolean value"],
     );
     check_open(
         "setmetatable('', {})",
         &expect![
-            "error: run the Lua script: script:1: bad argument #1 to 'setmetatable' (table expected, got string)"
+            "error: the Lua script failed: script:1: bad argument #1 to 'setmetatable' (table expected, got string)"
         ],
     );
 }
@@ -376,9 +378,9 @@ fn the_settings_name_the_script_for_a_kind() {
     assert_eq!(told(&scripts, "v1", "ConfigMap"), "Healthy: core");
     assert_eq!(told(&scripts, "v1", "Secret"), "absent");
     assert_eq!(told(&scripts, "example.com/v1", "Open"), "Healthy: xx");
-    expect!["Unknown: run the Lua script: script:1: attempt to index global 'string' (a nil value)"]
+    expect!["Unknown: the Lua script failed: script:1: attempt to index global 'string' (a nil value)"]
         .assert_eq(&told(&scripts, "example.com/v1", "Closed"));
-    expect!["Unknown: compile the Lua script: syntax error: script:1: unexpected symbol near '<eof>'"]
+    expect!["Unknown: cannot compile the Lua script: syntax error: script:1: unexpected symbol near '<eof>'"]
         .assert_eq(&told(&scripts, "example.com/v1", "Broken"));
     assert_eq!(told(&scripts, "s3.crossplane.io/v1", "Bucket"), "Progressing: wild");
     assert_eq!(told(&scripts, "s3.aws.crossplane.io/v1", "Bucket"), "Progressing: wilder");
@@ -393,7 +395,7 @@ fn settings_that_cannot_be_read_are_told() {
         ("resource.customizations.actions.Pod", "definitions:\n- name: x\n"),
         ("resource.customizations", "- a\n"),
     ]);
-    expect!["resource.customizations: it is not a map of kinds; resource.customizations.actions.Pod: a definition needs `name` and `action.lua`; resource.customizations.haelth.Pod: there is no customisation `haelth`; resource.customizations.useOpenLibs.Pod: `yes` is neither true nor false"]
+    expect!["resource.customizations: it is not a map of kinds; resource.customizations.actions.Pod: a definition needs `name` and `action.lua`; resource.customizations.haelth.Pod: unknown customisation `haelth`; resource.customizations.useOpenLibs.Pod: `yes` is neither true nor false"]
         .assert_eq(&problems);
 }
 

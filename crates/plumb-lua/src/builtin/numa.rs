@@ -20,7 +20,7 @@ pub(super) fn kind(group: &str, kind: &str) -> Option<BuiltinKind> {
     })
 }
 
-/// Where the object that is paused stands inside this one.
+/// The path of the paused object inside this one.
 fn inner(object: &Value) -> &'static [&'static str] {
     match text(object, &["kind"]) {
         Some("MonoVertexRollout") => &["spec", "monoVertex"],
