@@ -1,5 +1,4 @@
-//! The judgement of one object, by the same function that the engine uses, with its questions answered by the
-//! server.
+//! Judges one object with the function that the engine uses, and answers its questions with the server.
 
 use std::fmt;
 
@@ -18,16 +17,16 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::server::{Effect, Server};
 
-/// What is remembered of the last apply.
+/// What is known about the last apply.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Memory<'a> {
-    /// It was exactly this.
+    /// The same manifest.
     Same,
-    /// Something else.
+    /// An unknown other manifest.
     Changed,
-    /// This.
+    /// This manifest.
     Before(&'a Manifest),
-    /// Nothing, as after a start.
+    /// Nothing, as after a start of plumb.
     Unknown,
 }
 
@@ -45,24 +44,24 @@ impl fmt::Debug for Memory<'_> {
 /// Judges objects of one cluster.
 #[derive(Clone, Copy)]
 pub struct Bench<'a> {
-    /// Who answers questions.
+    /// The server that answers questions.
     pub server: &'a Server,
     /// Its schemas.
     pub schemas: &'a SchemaSet,
-    /// How it is compared.
+    /// The options of the comparison.
     pub options: CompareOptions,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// Was the server asked?
+    /// True if the server was asked.
     pub asked: bool,
 }
 
-/// An object as Git asks for it.
+/// An object as it is in Git.
 pub fn desired(object: &Value) -> Result<DesiredObject> {
     let manifest = Manifest::new(object.clone()).context("an object")?;
     let key = manifest.key().context("an object with a name")?;
@@ -70,7 +69,7 @@ pub fn desired(object: &Value) -> Result<DesiredObject> {
 }
 
 impl Bench<'_> {
-    /// Judges without asking anybody; `None` if it takes a question.
+    /// Judges without a request; `None` if the judge has a question.
     pub fn at_once(
         &self,
         desired: &DesiredObject,
@@ -110,7 +109,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Judges what the server holds now, and asks it where there is doubt.
+    /// Judges the live object, and asks the server if needed.
     pub async fn judge(
         &self,
         kind: &Kind,

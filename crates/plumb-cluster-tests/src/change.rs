@@ -1,4 +1,4 @@
-//! What somebody else may do to an object.
+//! Changes that another writer may make to an object.
 
 use plumb_core::object::{FieldPath, Segment};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::generate::{Generator, schema_at};
 use crate::kind::Kind;
 
-/// Other values for a place, those that the server probably takes first.
+/// Other values for a field, those that the server probably accepts first.
 pub fn alternatives(kind: &Kind, object: &Value, path: &[Segment]) -> Vec<Value> {
     let Some(present) = FieldPath::from(path.to_vec()).find(object) else { return Vec::new() };
     let schema = schema_at(kind, path);
@@ -33,7 +33,7 @@ pub fn alternatives(kind: &Kind, object: &Value, path: &[Segment]) -> Vec<Value>
             if schema.is_none_or(|schema| schema.schema["enum"].is_null()) {
                 found.push(json!(format!("{text}2")));
                 found.push(json!(format!("{text}x")));
-                // Base64 and times have a form to keep.
+                // Base64 texts and times must stay valid.
                 found.push(json!("eHl6"));
                 found.push(json!("2027-01-01T00:00:00Z"));
                 found.push(json!("7"));
@@ -51,12 +51,12 @@ pub fn alternatives(kind: &Kind, object: &Value, path: &[Segment]) -> Vec<Value>
     found
 }
 
-/// A JSON patch of one place.
+/// A JSON patch of one field.
 pub fn replace(path: &[Segment], value: &Value) -> Value {
     json!([{"op": "replace", "path": pointer(path), "value": value}])
 }
 
-/// A JSON patch that takes a place out.
+/// A JSON patch that removes a field.
 pub fn remove(path: &[Segment]) -> Value {
     json!([{"op": "remove", "path": pointer(path)}])
 }
@@ -65,7 +65,7 @@ fn pointer(path: &[Segment]) -> String {
     FieldPath::from(path.to_vec()).to_string()
 }
 
-/// The leaves of `desired` at which two live states differ: what the change did to Git's fields.
+/// The leaves of `desired` at which two live states differ: the effect of the change on Git's fields.
 pub fn touched(desired: &[Vec<Segment>], before: &Value, after: &Value) -> Vec<FieldPath> {
     desired
         .iter()

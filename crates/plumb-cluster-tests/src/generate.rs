@@ -1,4 +1,4 @@
-//! Objects of a kind, made from its schema.
+//! Generates objects of a kind from its schema.
 
 use plumb_core::object::Segment;
 use serde_json::{Map, Value, json};
@@ -7,12 +7,12 @@ use crate::kind::Kind;
 use crate::random::Random;
 use crate::values;
 
-/// How deep objects nest. A container's probe in a job template of a cron job is at 10.
+/// Deepest nesting. The probe of a container in a CronJob's job template is at 10.
 const DEEPEST: usize = 14;
-/// How many fields an object gets, roughly.
+/// Approximate number of fields of an object.
 const MOST_FIELDS: usize = 500;
 
-/// Fields that are not Git's to set, or that the generator leaves to the skeleton.
+/// Fields that Git cannot set, or that the skeleton sets.
 const LEFT_OUT: [&str; 12] = [
     "metadata",
     "status",
@@ -23,14 +23,14 @@ const LEFT_OUT: [&str; 12] = [
     "kind",
     // Set by other requests only.
     "ephemeralContainers",
-    // These need other objects, or take the object out of the cluster's hands.
+    // These need other objects, or disable the controllers of the object.
     "priorityClassName",
     "runtimeClassName",
     "volumeAttributesClassName",
     "schedulingGates",
 ];
 
-/// Fields of one type or kind that would disturb the cluster, or that only its own component sets.
+/// Fields of one type or kind that would disrupt the cluster, or that only a system component sets.
 const LEFT_OUT_OF: [(&str, &str); 12] = [
     ("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec", "service"),
     ("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec", "caBundle"),
@@ -46,16 +46,16 @@ const LEFT_OUT_OF: [(&str, &str); 12] = [
     ("io.k8s.api.core.v1.NodeSpec", "configSource"),
 ];
 
-/// Makes objects of one kind.
+/// Generates objects of one kind.
 pub struct Generator<'a> {
     kind: &'a Kind,
     random: Random,
-    /// Of 100 optional fields so many are there.
+    /// Percentage of optional fields that are set.
     richness: usize,
     fields: usize,
 }
 
-/// A schema behind its references.
+/// A schema after following references.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolved<'a> {
     /// The schema itself.
@@ -77,13 +77,13 @@ pub fn resolve<'a>(kind: &'a Kind, schema: &'a Value) -> Resolved<'a> {
     }
 }
 
-/// The schema of a place in an object.
+/// The schema of a path in an object.
 pub fn schema_at<'a>(kind: &'a Kind, path: &[Segment]) -> Option<Resolved<'a>> {
     let root = Resolved { schema: &kind.schemas[&kind.schema], type_name: Some(&kind.schema) };
     path.iter().try_fold(root, |at, segment| Some(resolve(kind, step(at, segment)?)))
 }
 
-/// What a schema says about one step, references not followed.
+/// The schema of one step of a path, without following references.
 fn step<'a>(at: Resolved<'a>, segment: &Segment) -> Option<&'a Value> {
     match segment {
         Segment::Field(name) => match at.schema["properties"].get(name.as_str()) {
@@ -94,8 +94,7 @@ fn step<'a>(at: Resolved<'a>, segment: &Segment) -> Option<&'a Value> {
     }
 }
 
-/// Is this place merged piece by piece when it is applied, and everything around it too? What others put into it
-/// is theirs then.
+/// True if an apply merges this field and all its parents granularly. Then other writers own what they add to it.
 pub fn is_merged(kind: &Kind, path: &[Segment]) -> bool {
     (1..=path.len()).all(|length| {
         let Some((last, before)) = path.get(..length).and_then(<[Segment]>::split_last) else { return false };
@@ -108,7 +107,7 @@ pub fn is_merged(kind: &Kind, path: &[Segment]) -> bool {
     })
 }
 
-/// Does the schema leave open what stands here?
+/// True if the schema allows any value.
 pub fn is_open(kind: &Kind, path: &[Segment]) -> bool {
     schema_at(kind, path).is_some_and(|at| {
         ["type", "properties", "oneOf", "anyOf"].iter().all(|key| at.schema.get(*key).is_none())
@@ -116,12 +115,12 @@ pub fn is_open(kind: &Kind, path: &[Segment]) -> bool {
 }
 
 impl<'a> Generator<'a> {
-    /// A generator of objects of this kind. The same seed makes the same objects.
+    /// A generator of objects of this kind. The same seed generates the same objects.
     pub fn new(kind: &'a Kind, seed: u64, richness: usize) -> Self {
         Self { kind, random: Random::of(seed, &kind.name()), richness, fields: 0 }
     }
 
-    /// The skeleton with more to it.
+    /// The skeleton with more fields.
     pub fn enrich(&mut self, skeleton: &Value) -> Value {
         let root =
             Resolved { schema: &self.kind.schemas[&self.kind.schema], type_name: Some(&self.kind.schema) };
@@ -134,7 +133,7 @@ impl<'a> Generator<'a> {
         object
     }
 
-    /// A value for a place that the server misses; also used to change one.
+    /// A value for a field that the server requires; also used to change a field.
     pub fn value_at(&mut self, path: &[Segment], salt: usize) -> Option<Value> {
         let place = schema_at(self.kind, path)?;
         let name = path.iter().rev().find_map(|segment| match segment {
@@ -302,7 +301,7 @@ impl<'a> Generator<'a> {
 }
 
 fn is_left_out(place: Resolved<'_>, name: &str, depth: usize) -> bool {
-    // A template's own metadata is fine, and so is `kind` inside a reference.
+    // The metadata of a template is allowed, and so is `kind` inside a reference.
     let is_root_only = matches!(name, "metadata" | "apiVersion" | "kind" | "status");
     let is_template = place.type_name.is_some_and(|name| name.ends_with("TemplateSpec"));
     (LEFT_OUT.contains(&name) && (!is_root_only || depth == 0) && !(name == "metadata" && is_template))

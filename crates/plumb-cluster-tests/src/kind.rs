@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plumb_core::object::GroupVersionKind;
 use serde_json::Value;
 
-/// One kind that objects can be made of.
+/// A kind of objects.
 #[derive(Clone, Debug)]
 pub struct Kind {
     /// Group, version and kind.
@@ -16,7 +16,7 @@ pub struct Kind {
     pub namespaced: bool,
     /// `components.schemas` of its document.
     pub schemas: Arc<Value>,
-    /// The name of its own schema in there.
+    /// The name of its own schema in that document.
     pub schema: String,
 }
 
@@ -26,8 +26,8 @@ impl Kind {
         format!("{} {}", self.gvk.api_version(), self.gvk.kind)
     }
 
-    /// A name for an object of this kind. One object may be served in several versions and groups, so walks of two
-    /// kinds would meet in it if it were called after the kind alone.
+    /// A name for an object of this kind. One object may be served in several versions and groups, so the name contains
+    /// them: tests of two kinds must not use the same object.
     pub fn object_name(&self, prefix: &str) -> String {
         let group: String = self.gvk.group.chars().take_while(|c| *c != '.').take(8).collect();
         let words = [prefix, &self.gvk.kind, &group, &self.gvk.version];

@@ -1,4 +1,4 @@
-//! Which kinds a server serves, with their schemas.
+//! The kinds of a server, with their schemas.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::server::Server;
 
-/// All of them, and their schemas as plumb compiles them.
+/// All kinds, and their schemas as plumb compiles them.
 #[derive(Debug)]
 pub struct Kinds {
     /// In the order of their names.
@@ -20,8 +20,8 @@ pub struct Kinds {
     pub schemas: SchemaSet,
 }
 
-/// Asks the server for all kinds whose objects can be read and applied: Kubernetes' own, and those of this group. Other
-/// groups belong to tests that run beside this one, or ended a moment ago; they come and go between two requests.
+/// Reads all kinds whose objects can be read and applied: those of Kubernetes, and those of this group. Other groups belong
+/// to tests that run at the same time, and may be removed between two requests.
 pub async fn discover(server: &Server, group: &str) -> Result<Kinds> {
     let index = server.get("/openapi/v3").await?.object("the index of schemas")?;
     let documents: BTreeSet<&String> = index["paths"]

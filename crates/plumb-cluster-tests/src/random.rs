@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
 /// A sequence of numbers (splitmix64).
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ impl Random {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// The sequence of this seed for this purpose: the same words give the same numbers.
+    /// The sequence of this seed for this purpose: the same text gives the same numbers.
     pub fn of(seed: u64, words: &str) -> Self {
         let mixed = words.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! From an object that the server refuses to one that it takes: its complaints say what to change.
+//! Changes an object that the server refuses until the server accepts it. The server's errors say what to change.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::kind::Kind;
 use crate::random::Random;
 use crate::server::{Answer, Effect, Server};
 
-/// How often an object is changed before it is given up.
+/// Most changes to an object before it is abandoned.
 const MOST_ROUNDS: usize = 120;
 
-/// An object that the server has taken.
+/// An object that the server accepted.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// What was asked.
+    /// The object that was sent.
     pub desired: Value,
-    /// What the server made of it.
+    /// The object that the server returned.
     pub live: Value,
 }
 
-/// Applies `object`, changed as little as the server's complaints demand. What stands in `skeleton` stays.
-/// Gives the last complaint if there is no way.
+/// Applies `object` with as few changes as the server's errors require. The content of `skeleton` stays.
+/// Returns the last error if no change helps.
 pub async fn until_taken(
     server: &Server,
     kind: &Kind,
@@ -37,7 +37,7 @@ pub async fn until_taken(
     for _ in 0..MOST_ROUNDS {
         let mut answer = server.apply(kind, &object, Effect::Real).await?;
         if answer.is_fine() {
-            // A few objects are taken once and refused from then on.
+            // A few objects are accepted once and refused afterwards.
             let again = server.apply(kind, &object, Effect::DryRun).await?;
             if again.is_fine() {
                 return Ok(Ok(Taken { desired: object, live: answer.body }));
@@ -66,8 +66,8 @@ fn causes(answer: &Answer) -> Vec<(String, String, String)> {
     causes.map(|cause| (text(cause, "reason"), text(cause, "field"), text(cause, "message"))).collect()
 }
 
-/// Changes what one complaint is about. The first time it tries another value, then it takes the field away,
-/// then what is around it.
+/// Changes the field that one error is about. The first time it tries another value, then it removes the field, then
+/// the parent.
 fn heed(
     kind: &Kind,
     skeleton: &Value,
@@ -100,7 +100,7 @@ fn heed(
             return;
         }
     }
-    // The complaint is about something that must stay: what was put into it goes.
+    // The error is about a field that must stay: remove what was added inside it.
     let added = leaves(object)
         .into_iter()
         .rev()
@@ -110,7 +110,7 @@ fn heed(
     }
 }
 
-/// What the message offers: one of the supported values, or its example.
+/// A value from the message: one of the supported values, or its example.
 fn proposed(message: &str, present: Option<&Value>) -> Option<Value> {
     if let Some((_, supported)) = message.split_once("supported values: ") {
         let choices = supported.split('"').skip(1).step_by(2);
@@ -122,7 +122,7 @@ fn proposed(message: &str, present: Option<&Value>) -> Option<Value> {
         .filter(|example| Some(example) != present && present.is_some_and(Value::is_string))
 }
 
-/// Takes away something that the skeleton does not have. `false`: there is nothing.
+/// Removes something that the skeleton does not have. `false`: there is nothing to remove.
 fn remove_any(skeleton: &Value, object: &mut Value, random: &mut Random) -> bool {
     let added: Vec<Vec<Segment>> = leaves(object)
         .into_iter()
@@ -130,7 +130,7 @@ fn remove_any(skeleton: &Value, object: &mut Value, random: &mut Random) -> bool
         .filter(|leaf| leaf.first() != Some(&Segment::Field("metadata".into())))
         .collect();
     let Some(leaf) = added.get(random.below(added.len())) else { return false };
-    // The largest piece around it that is not the skeleton's, but not all of it at once.
+    // The largest part around it that is not in the skeleton, but not the whole object.
     let first = (1..=leaf.len())
         .find(|length| {
             let path = FieldPath::from(leaf.get(..*length).unwrap_or_default().to_vec());
@@ -141,7 +141,7 @@ fn remove_any(skeleton: &Value, object: &mut Value, random: &mut Random) -> bool
     remove(object, leaf.get(..length).unwrap_or_default())
 }
 
-/// Every scalar and every empty map or list, with its way from the root.
+/// Every scalar and every empty map or list, with its path.
 pub fn leaves(object: &Value) -> Vec<Vec<Segment>> {
     fn walk(value: &Value, path: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
         match value {
@@ -167,7 +167,7 @@ pub fn leaves(object: &Value) -> Vec<Vec<Segment>> {
     found
 }
 
-/// Puts a value at a place, making maps on the way.
+/// Sets a value at a path and creates missing maps.
 pub fn set(object: &mut Value, path: &[Segment], value: Value) {
     let Some((segment, rest)) = path.split_first() else {
         *object = value;
@@ -190,7 +190,7 @@ pub fn set(object: &mut Value, path: &[Segment], value: Value) {
     }
 }
 
-/// Takes a place out. `false`: it was not there.
+/// Removes a path. `false`: it did not exist.
 pub fn remove(object: &mut Value, path: &[Segment]) -> bool {
     match (path, object) {
         ([Segment::Field(name)], Value::Object(map)) => map.remove(name.as_str()).is_some(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kind::Kind;
 
-/// What the server said.
+/// The response of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// HTTP code.
@@ -19,7 +19,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Did it do what was asked?
+    /// True for a success.
     pub fn is_fine(&self) -> bool {
         self.code.is_success()
     }
@@ -30,18 +30,18 @@ impl Answer {
         Ok(self.body)
     }
 
-    /// What it says against the request.
+    /// The server's error message.
     pub fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
 }
 
-/// Is the request only played through?
+/// Whether the request is a dry-run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The server does it.
+    /// A real request.
     Real,
-    /// It answers as if it had done it.
+    /// A dry-run.
     DryRun,
 }
 
@@ -52,7 +52,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// By way of this client.
+    /// With this client.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
@@ -74,8 +74,8 @@ impl Server {
                 .body(Body::from(body.clone()))?;
             self.client.send(request).await.with_context(|| path.to_owned())
         };
-        // A connection that rested may be closed by the server just now; nothing was asked on it then. One that is closed
-        // again and again while the server is well is its answer: it gave up on this very request.
+        // The server may close an idle connection at this moment, before it reads the request. If it closes the connection
+        // repeatedly while it is healthy, it fails on this request.
         let mut answer = send().await;
         for _ in 0..2 {
             if answer.is_err() {
@@ -97,7 +97,7 @@ impl Server {
         Ok(Answer { code, body: serde_json::from_slice(&bytes).unwrap_or_default() })
     }
 
-    /// Reads.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Result<Answer> {
         self.call(Method::GET, path, "application/json", None).await
     }
@@ -107,7 +107,7 @@ impl Server {
         self.get(&kind.path_of(object)).await
     }
 
-    /// Server-side apply, forced, as plumb does it.
+    /// Forced server-side apply, as plumb does it.
     pub async fn apply(&self, kind: &Kind, object: &Value, effect: Effect) -> Result<Answer> {
         let path = format!(
             "{}?fieldManager={}&force=true&fieldValidation=Ignore{}",
@@ -118,13 +118,13 @@ impl Server {
         self.call(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
     }
 
-    /// Created by somebody else.
+    /// Creates an object as another writer.
     pub async fn create(&self, kind: &Kind, object: &Value, manager: &str) -> Result<Answer> {
         let path = format!("{}?fieldManager={manager}", kind.collection_of(object));
         self.call(Method::POST, &path, "application/json", Some(object)).await
     }
 
-    /// A JSON patch of somebody else.
+    /// Sends a JSON patch as another writer.
     pub async fn patch(
         &self,
         kind: &Kind,
@@ -137,11 +137,11 @@ impl Server {
         self.call(Method::PATCH, &place, "application/json-patch+json", Some(patch)).await
     }
 
-    /// Deletes at once; what is not there is fine.
+    /// Deletes immediately; a missing object is not an error.
     pub async fn delete(&self, kind: &Kind, object: &Value) -> Result<()> {
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Background"});
         self.call(Method::DELETE, &kind.path_of(object), "application/json", Some(&options)).await?;
-        // Finalizers of the sample would keep it for ever.
+        // Finalizers of the sample would block the deletion forever.
         let patch = json!({"metadata": {"finalizers": null}});
         self.call(Method::PATCH, &kind.path_of(object), "application/merge-patch+json", Some(&patch)).await?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The least that makes an object of a kind valid.
+//! The fields that a valid object of a kind needs.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::kind::Kind;
 use crate::server::Server;
 
-/// What every built-in kind needs.
+/// The required fields of every built-in kind.
 const SKELETONS: &str = include_str!("../fixtures/skeletons.yaml");
-/// Custom resources whose shapes are those of well-known operators.
+/// Custom resources in the form of well-known operators.
 const DEFINITIONS: &str = include_str!("../fixtures/definitions.yaml");
 /// Objects as charts render them.
 const CHARTS: &str = include_str!("../fixtures/charts.yaml");
@@ -36,8 +36,8 @@ impl Skeletons {
         Self::read_with(GROUP)
     }
 
-    /// Reads the fixtures, with the custom resources in a group of the test's own: tests that run at the same
-    /// time do not take each other's kinds away.
+    /// Reads the fixtures, with the custom resources in a separate group, so that concurrent tests do not remove each
+    /// other's kinds.
     pub fn read_with(group: &str) -> Result<Self> {
         let with_group = |text: &str| documents(&text.replace(GROUP, group));
         Ok(Self {
@@ -53,7 +53,7 @@ impl Skeletons {
         for definition in &self.definitions {
             place.apply(definition).await?;
         }
-        // A definition is served a moment before its schema is published, which nothing tells.
+        // A definition is served shortly before its schema is published, and there is no event for that.
         let group = &self.group;
         let published = async || {
             let document = server.get(&format!("/openapi/v3/apis/{group}/v1")).await.ok()?;

@@ -1,4 +1,4 @@
-//! Everything that may happen to an object, in Git and in the cluster.
+//! Changes that may happen to an object, in Git and in the cluster.
 
 use plumb_core::object::{FieldPath, Segment};
 use serde_json::{Value, json};
@@ -8,42 +8,42 @@ use crate::kind::Kind;
 use crate::random::Random;
 use crate::repair::{leaves, remove, set};
 
-/// Who writes beside plumb: people more often than programs.
+/// The other writers: users more often than programs.
 const WRITERS: [&str; 5] =
     ["kubectl-edit", "kubectl-patch", "kubectl-edit", "some-operator", "kubectl-client-side-apply"];
 
-/// One thing that happens.
+/// One change.
 #[derive(Clone, Debug)]
 pub enum Upset {
-    /// Somebody else patches the live object.
+    /// Another writer patches the live object.
     Patch {
         /// Who.
         writer: &'static str,
         /// A JSON patch.
         patch: Value,
     },
-    /// Git asks for something else from now on.
+    /// Git changes.
     Commit(Value),
-    /// What Git asks is applied.
+    /// The object in Git is applied.
     Sync,
 }
 
-/// Makes up what happens to one object next.
+/// Generates the next change of one object.
 #[derive(Debug)]
 pub struct Upsets<'a> {
     kind: &'a Kind,
     random: Random,
-    /// Another object of the same kind, to take fields from.
+    /// Another object of the same kind, as a source of fields.
     other: Value,
 }
 
 impl<'a> Upsets<'a> {
-    /// The same seed makes the same upsets.
+    /// The same seed generates the same changes.
     pub fn new(kind: &'a Kind, seed: u64, other: Value) -> Self {
         Self { kind, random: Random::of(seed, &kind.name()), other }
     }
 
-    /// What happens next, `None` if nothing came to mind.
+    /// The next change; `None` if none was found.
     pub fn next(&mut self, desired: &Value, live: &Value) -> Option<Upset> {
         match self.random.below(10) {
             0..4 => {
@@ -102,7 +102,7 @@ impl<'a> Upsets<'a> {
                 set(&mut next, &path, Value::Array(items));
             }
             5 => set(&mut next, &leaf, Value::Null),
-            // What the server filled in is written down, or an empty value is.
+            // Git sets a field that the server defaulted, or an empty value.
             6 => {
                 let filled: Vec<Vec<Segment>> =
                     content(live).into_iter().filter(|path| !own.contains(path)).collect();
@@ -118,7 +118,7 @@ impl<'a> Upsets<'a> {
         (next != *desired).then_some(next)
     }
 
-    /// A field of the other object that this one lacks, where it has a map or list to put it.
+    /// A field of the other object that this one lacks, if it has the parent map or list.
     fn addition(&mut self, object: &Value) -> Option<(Vec<Segment>, Value)> {
         let at = |path: &[Segment], value: &'_ Value| FieldPath::from(path.to_vec()).find(value).cloned();
         let mut found = Vec::new();
@@ -140,7 +140,7 @@ impl<'a> Upsets<'a> {
         self.one_of(&found)
     }
 
-    /// A list of the object with its items in another order, or one of them twice, or one less.
+    /// A list of the object with its items in another order, with one duplicated, or with one removed.
     fn list(&mut self, object: &Value) -> Option<(Vec<Segment>, Vec<Value>)> {
         let mut found: Vec<(Vec<Segment>, Vec<Value>)> = Vec::new();
         for leaf in content(object) {
@@ -164,7 +164,7 @@ impl<'a> Upsets<'a> {
         Some((path, items))
     }
 
-    /// The place itself, or one of those around it.
+    /// The path itself, or one of its parents.
     fn shortened(&mut self, mut path: Vec<Segment>) -> Vec<Segment> {
         while path.len() > 2 && self.random.chance(25) {
             path.pop();
@@ -177,7 +177,7 @@ impl<'a> Upsets<'a> {
     }
 }
 
-/// Everything but identity, marks and what the server keeps for itself.
+/// Everything but identity, tracking and fields that only the server sets.
 pub fn content(object: &Value) -> Vec<Vec<Segment>> {
     let is_content = |path: &Vec<Segment>| {
         let name = |at: usize| match path.get(at) {
@@ -215,7 +215,7 @@ fn zero(value: &Value) -> Value {
     }
 }
 
-/// Another way to write it, which may or may not mean the same.
+/// Another spelling of the value, which may or may not mean the same.
 fn respelled(value: &Value) -> Option<Value> {
     match value {
         Value::Number(number) => Some(json!(number.to_string())),

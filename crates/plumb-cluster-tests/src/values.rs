@@ -1,10 +1,10 @@
-//! Values that look like those people write, by the name and type of their place.
+//! Realistic values, by the name and type of the field.
 
 use serde_json::{Value, json};
 
 use crate::random::Random;
 
-/// A text for a field of this name. `salt` makes texts of different places differ.
+/// A text for a field of this name. `salt` makes the texts of different fields differ.
 pub fn text(name: &str, salt: usize) -> String {
     match name {
         "name" | "claimName" | "secretName" | "configMapName" | "stepName" | "volumeName" | "hostname"
@@ -93,7 +93,7 @@ pub fn int_or_string(name: &str, salt: usize) -> Value {
     }
 }
 
-/// Anything, where the schema says nothing.
+/// Any value, for a field without a schema.
 pub fn anything(random: &mut Random, salt: usize) -> Value {
     match random.below(5) {
         0 => json!({"a": salt, "b": {"c": "d", "on": true}, "list": [{"name": "x", "v": 1}, {"name": "y"}]}),

@@ -1,14 +1,14 @@
-//! The local proof against the server's word. Objects live through random edits, commits and syncs; after each
-//! the judge says what it can without asking, and a server-side dry-run says what an apply would really do.
+//! Compares verdicts without requests with the server's dry-runs. Objects go through random edits, commits and syncs.
+//! After each, the judge decides without asking, and a server-side dry-run shows what an apply would really change.
 //!
-//! - Under `Synced`, whatever the dry-run would change is named by a finding that says why the change means nothing. A
-//!   change that nobody names is a false `Synced`.
-//! - Under `OutOfSync`, whatever it would bring to what Git sets is named. What it changes beside that (defaults of
-//!   another choice, what only a former one allowed) comes of what is named.
-//! - Where the dry-run would change nothing, nothing counts, but for what only a person can settle.
+//! - If the verdict is `Synced`, a finding explains every field that the dry-run would change. An unexplained change is
+//!   a false `Synced`.
+//! - If the verdict is `OutOfSync`, a finding names every field of Git that the dry-run would change. Its other changes
+//!   (defaults of another setting, fields that only the previous setting allowed) follow from those.
+//! - If the dry-run would change nothing, no finding counts, except those that only a user can resolve.
 //!
-//! By default a few steps of each kind; `PLUMB_DIFFERENTIAL=n` takes n times as many, `PLUMB_DIFFERENTIAL_SEED`
-//! others, and `PLUMB_DIFFERENTIAL_KIND` only the kinds whose names contain it.
+//! The default is a few steps of each kind; `PLUMB_DIFFERENTIAL=n` takes n times as many, `PLUMB_DIFFERENTIAL_SEED`
+//! other ones, and `PLUMB_DIFFERENTIAL_KIND` only the kinds whose names contain it.
 
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
 
@@ -33,7 +33,7 @@ use plumb_core::object::{FieldPath, Segment};
 use plumb_testkit::TestNamespace;
 use serde_json::{Value, json};
 
-/// Steps in the life of one object.
+/// Steps of one object.
 const STEPS: usize = 12;
 
 #[derive(Default)]
@@ -47,7 +47,7 @@ struct Counts {
     refused: AtomicUsize,
 }
 
-/// Judgements, and those that had to ask.
+/// Number of judgements, and of those with a question.
 #[derive(Default)]
 struct Tally {
     all: AtomicUsize,
@@ -76,7 +76,7 @@ struct Differential<'a> {
     made_up: Counts,
 }
 
-/// An object's life so far.
+/// The history of an object.
 struct Life<'a> {
     kind: &'a Kind,
     what: String,
@@ -104,9 +104,9 @@ async fn the_proof_never_says_more_than_the_server() -> Result<()> {
         made_up: Counts::default(),
     };
     let kinds = kinds.all.iter().enumerate().filter(|(_, kind)| kind.name().contains(&only));
-    // The lives of a kind come one after the other: some kinds have names that cannot be made up (an address).
+    // The objects of a kind are tested one after the other: some kinds have names that cannot be generated (an address).
     let lives = kinds.map(|(at, kind)| {
-        // A sample has every fourth kind as it is made up, and every second as charts have it.
+        // A sample has every fourth kind as generated, and every second as charts render it.
         let (is_sample, at) = (times == 0 && only.is_empty(), at as u64 + seed);
         let (chart, made_up) = (at % 2 == 0 || !is_sample, at % 4 == 0 || !is_sample);
         let run = &run;
@@ -158,7 +158,7 @@ impl Differential<'_> {
         let object = Generator::new(kind, seed, richness).enrich(&skeleton);
         match until_taken(self.server, kind, &skeleton, object).await? {
             Ok(taken) => self.life(kind, taken.desired, seed, &self.made_up).await,
-            // What the server never takes has no course.
+            // The server never accepts it.
             Err(_) => Ok(Vec::new()),
         }
     }
@@ -197,7 +197,7 @@ impl Differential<'_> {
         Ok(problems)
     }
 
-    /// Lets it happen. `false`: the server refused.
+    /// Makes the change. `false`: the server refused.
     async fn happens(&self, course: &mut Life<'_>, upset: Upset, story: &mut Vec<String>) -> Result<bool> {
         match upset {
             Upset::Patch { writer, patch } => {
@@ -235,7 +235,7 @@ impl Differential<'_> {
         self.server.apply(course.kind, manifest.value(), Effect::Real).await
     }
 
-    /// What the judge says against what the server would do.
+    /// Compares the verdict with what the server would do.
     async fn look(&self, course: &Life<'_>, story: &[String], is_in_sync: bool) -> Result<Vec<String>> {
         let wanted = desired(&course.desired)?;
         let Some((live, dry_run)) = self.still(course, &wanted).await? else { return Ok(Vec::new()) };
@@ -279,12 +279,12 @@ impl Differential<'_> {
         Ok(problems)
     }
 
-    /// The live object and the dry-run's answer on exactly that; `None` if somebody keeps writing it.
+    /// The live object and the dry-run on exactly that state; `None` if another writer keeps changing it.
     async fn still(&self, course: &Life<'_>, wanted: &DesiredObject) -> Result<Option<(Value, Answer)>> {
         let manifest = manifest_to_apply(&wanted.manifest, self.bench.schemas);
         for _ in 0..5 {
             let before = self.server.read(course.kind, &course.desired).await?;
-            // Some are taken away by the control plane (a volume that nobody claims).
+            // The control plane deletes some (an unclaimed volume).
             if before.code == http::StatusCode::NOT_FOUND {
                 return Ok(None);
             }
@@ -303,7 +303,7 @@ impl Differential<'_> {
     }
 }
 
-/// Where two objects differ, but for what the server keeps for itself.
+/// Where two objects differ, without fields that only the server sets.
 fn differences(one: &Value, other: &Value) -> Vec<FieldPath> {
     let mut found: Vec<FieldPath> = Vec::new();
     for leaf in leaves(one).into_iter().chain(leaves(other)) {
@@ -324,7 +324,7 @@ fn differences(one: &Value, other: &Value) -> Vec<FieldPath> {
     found
 }
 
-/// What is wrong with a verdict, given what an apply would change.
+/// The errors of a verdict, given what an apply would change.
 fn disagreement(verdict: &Verdict, live: &Value, dry_run: &Value, git: &Value) -> Option<String> {
     let changed = differences(live, dry_run);
     let is_synced = verdict.status == VerdictStatus::Synced;
@@ -337,7 +337,7 @@ fn disagreement(verdict: &Verdict, live: &Value, dry_run: &Value, git: &Value) -
                     finding.fields.is_empty() || finding.fields.iter().any(|field| overlap(field, path));
                 is_it && explains(finding, path)
             });
-            // A list that is replaced as a whole goes with everything that others put into it.
+            // An atomic list is replaced together with the items that other writers added.
             let goes_with = verdict
                 .findings
                 .iter()
@@ -350,17 +350,17 @@ fn disagreement(verdict: &Verdict, live: &Value, dry_run: &Value, git: &Value) -
     if !silent.is_empty() {
         return Some(format!("nobody says that an apply changes {}", silent.join(" ")));
     }
-    // Ownership that moves first decides what the apply then changes.
+    // If ownership moves first, that decides what the apply changes.
     if verdict.advice.managed_fields.is_some() {
         return None;
     }
-    // Only a person can settle these, or the apply takes a step before.
+    // Only a user can resolve these, or the sync makes another request first.
     let counted = verdict.findings.iter().filter(|finding| finding.counts).filter(|finding| {
         !matches!(finding.class, DriftClass::RejectedField | DriftClass::StaleOwnership | DriftClass::Blocked)
     });
     for finding in counted {
         for field in &finding.fields {
-            // Somebody's item in the place of Git's goes by a step before the apply, too.
+            // Another writer's item in place of Git's is also removed by a request before the apply.
             let is_replacement =
                 field.find(live).is_some() && matches!(field.segments().last(), Some(Segment::Index(_)));
             if !is_replacement && !changed.iter().any(|path| overlap(field, path)) {
@@ -371,8 +371,8 @@ fn disagreement(verdict: &Verdict, live: &Value, dry_run: &Value, git: &Value) -
     None
 }
 
-/// Does the server refuse what a sync would not send (a list that a controller keeps), or anything that is applied to an
-/// object as others left it?
+/// True if the server refuses a field that a sync would not send (a list that a controller owns), or every apply to the
+/// object in its current state.
 fn is_about_others(verdict: &Verdict, refusal: &Answer) -> bool {
     if refusal.message().starts_with("failed to create manager for existing fields") {
         return true;
@@ -381,7 +381,7 @@ fn is_about_others(verdict: &Verdict, refusal: &Answer) -> bool {
     let kept: Vec<&FieldPath> = kept.flat_map(|finding| &finding.fields).collect();
     let causes = refusal.body["details"]["causes"].as_array().into_iter().flatten();
     let mut places = causes.filter_map(|cause| cause["field"].as_str()).map(|field| {
-        // The server's own slip.
+        // A defect of the server.
         FieldPath::from_server(&field.replace("metadata.taints", "spec.taints"))
     });
     !kept.is_empty()
@@ -390,8 +390,8 @@ fn is_about_others(verdict: &Verdict, refusal: &Answer) -> bool {
         })
 }
 
-/// May an apply change a place of which this is said? Defaults and additions are nobody's business, and an apply
-/// leaves them alone; only inside a list that is replaced as a whole it takes them away.
+/// True if an apply may change a field with a finding of this class. An apply keeps defaults and additions, except inside
+/// an atomic list.
 fn explains(finding: &Finding, path: &FieldPath) -> bool {
     match finding.class {
         DriftClass::SchemaDefault => false,
@@ -400,13 +400,13 @@ fn explains(finding: &Finding, path: &FieldPath) -> bool {
     }
 }
 
-/// The outermost list around a place.
+/// The outermost list around a path.
 fn outer_list(path: &FieldPath) -> Option<&[Segment]> {
     let at = path.segments().iter().position(|segment| matches!(segment, Segment::Index(_)))?;
     path.segments().get(..at)
 }
 
-/// Is one inside the other? Positions in lists may shift.
+/// True if one path is inside the other. Positions in lists may shift.
 fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
     one.segments().iter().zip(other.segments()).all(|(one, other)| match (one, other) {
         (Segment::Index(_), Segment::Index(_)) => true,

@@ -1,19 +1,19 @@
-//! Gives memory that nobody uses any more back to the system.
+//! Returns unused memory to the system.
 //!
-//! The C library's allocator keeps what was freed, in one pool for each thread that ever needed one, and gives back
-//! only what lies at the end of a pool. After a burst of work on many threads a third of a process is such memory. It
-//! knows how to give all of it back, but does so only when it is asked, and asking is a call into C.
+//! The C library's allocator keeps freed memory in one arena per thread, and returns only memory at the end of an arena.
+//! After a burst of work on many threads, a third of the memory of a process can be such free memory. The allocator
+//! returns all of it only on request, which is a call into C.
 
-/// Gives back what is free; `false` if there was nothing, or if the allocator cannot.
+/// Returns free memory to the system; `false` if there was none, or if the allocator cannot do it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back() -> bool {
-    // SAFETY: it takes a number, touches only what is free, and holds the allocator's own locks while it does.
-    #[expect(unsafe_code, reason = "a call into C that nothing wraps")]
+    // SAFETY: it takes a number, changes only free memory, and takes the allocator's own locks.
+    #[expect(unsafe_code, reason = "a call into C without a safe wrapper")]
     let released = unsafe { libc::malloc_trim(0) };
     released == 1
 }
 
-/// Gives back what is free; `false` if there was nothing, or if the allocator cannot.
+/// Returns free memory to the system; `false` if there was none, or if the allocator cannot do it.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back() -> bool {
     false
@@ -30,9 +30,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_freed_between_what_is_kept_goes_back() {
+    fn free_memory_between_used_memory_is_returned() {
         const PIECES: usize = 20_000;
-        // Too small for mappings of their own; one in a hundred is kept, so that no pool can shrink from its end.
+        // Too small for separate mappings; one in a hundred stays, so that no arena can shrink from its end.
         let mut pieces: Vec<Option<Vec<u8>>> = (0..PIECES).map(|_| Some(vec![1; 4096])).collect();
         for (at, piece) in pieces.iter_mut().enumerate() {
             if at % 100 != 99 {

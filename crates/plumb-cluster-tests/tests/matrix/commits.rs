@@ -1,4 +1,4 @@
-//! Fields that Git changes or drops, and objects that others made before.
+//! Fields that Git changes or removes, and objects that another writer created before.
 
 use anyhow::Result;
 use futures::stream::{self, StreamExt as _};
@@ -18,7 +18,7 @@ use crate::edits::{Tried, is_about};
 use crate::{Matrix, add, counted, noted};
 
 impl Matrix<'_> {
-    /// One field, changed and dropped in Git. What others made was never Git's to drop.
+    /// One field, changed and removed in Git. Fields that other writers set were never in Git.
     pub(crate) async fn committed(
         &self,
         tried: Tried<'_>,
@@ -29,7 +29,7 @@ impl Matrix<'_> {
         let mut problems = Vec::new();
         let object = tried.wanted.manifest.value();
         let field = FieldPath::from(leaf.to_vec());
-        // The control plane writes the taints of a node again and again, by its state.
+        // The control plane writes the taints of a node repeatedly, by the state of the node.
         let is_taint =
             tried.kind.gvk.kind == "Node" && field.starts_with(&FieldPath::from_pointer("/spec/taints"));
         if is_taint || tried.is_controllers(&field, tried.live) {
@@ -76,11 +76,11 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// An object that somebody made from the very same manifest: the record says that they wrote every default too. Even
-    /// where additions count (`Strict=true`), none of them is one; and what Git asks otherwise counts as ever.
+    /// An object that another writer created from the same manifest: managedFields records it as the writer of every
+    /// default too. Even if additions count (`Strict=true`), defaults are not additions; other changes in Git count.
     pub(crate) async fn adopted(&self, kind: &Kind, taken: &Taken, variant: u64) -> Result<Vec<String>> {
         let mut problems = Vec::new();
-        // One of these without labels copies those of its template to itself; no other kind does.
+        // These kinds copy the labels of their template if they have none; no other kind does.
         if kind.gvk.kind == "ReplicationController" {
             return Ok(problems);
         }
@@ -91,7 +91,7 @@ impl Matrix<'_> {
         {
             self.server.delete(kind, object).await?;
             let created = self.server.create(kind, object, manager).await?;
-            // A namespace takes its time to go, and some objects are only valid as they were applied.
+            // Deleting a namespace takes long, and some objects are only valid as they were applied.
             if !created.is_fine() {
                 continue;
             }
@@ -104,7 +104,7 @@ impl Matrix<'_> {
             if judged.verdict.status != VerdictStatus::Synced {
                 problems.push(format!("{what}: red when adopted: {}", counted(&judged.verdict)));
             }
-            // What Git asks is walked once more for the first rich object.
+            // The fields of Git are tested again for the first large object.
             let own = if variant > 1 { Vec::new() } else { leaves(&taken.desired) };
             let (turn, what) = (RwLock::new(()), what.as_str());
             let commits = self.some(kind, variant, &own).into_iter().map(|leaf| {
@@ -120,7 +120,7 @@ impl Matrix<'_> {
     }
 }
 
-/// The same where Git's items may be in other places than the cluster's.
+/// The same, where Git's items may have other positions than the live ones.
 fn is_near(named: &FieldPath, field: &FieldPath) -> bool {
     let list = |path: &FieldPath| {
         let at = path.segments().iter().position(|segment| matches!(segment, Segment::Index(_)));

@@ -1,4 +1,4 @@
-//! Fields that somebody changes in the cluster.
+//! Fields that another writer changes in the cluster.
 
 use anyhow::Result;
 use plumb_cluster_tests::bench::{Judged, Memory};
@@ -14,11 +14,11 @@ use tokio::sync::RwLock;
 
 use crate::{Matrix, add, noted};
 
-/// Who changes fields: a person, whose edits always count.
+/// The writer that changes fields: a user, whose edits always count.
 const SOMEBODY: &str = "kubectl-edit";
 
 impl Matrix<'_> {
-    /// One field, changed and taken out by somebody else.
+    /// One field, changed and removed by another writer.
     pub(crate) async fn field(&self, tried: Tried<'_>, leaf: &[Segment], what: &str) -> Result<Vec<String>> {
         let mut problems = Vec::new();
         let Tried { kind, wanted, live, own, .. } = tried;
@@ -45,7 +45,7 @@ impl Matrix<'_> {
             (false, true) => add(&self.counts.without_effect),
             (true, _) => {}
         }
-        // A list item that goes moves those after it; a field does not. What says the same as nothing may go.
+        // Removing a list item moves the items after it. Removing a value that equals its default has no effect.
         let patch = change::remove(leaf);
         let says_nothing = !kind.is_built_in()
             && FieldPath::from(leaf.to_vec()).find(object).is_some_and(|value| {
@@ -63,14 +63,14 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// What the server would make of somebody's patch.
+    /// What the server would return for another writer's patch.
     async fn play(&self, tried: Tried<'_>, patch: &Value) -> Result<Answer> {
         let _turn = tried.turn.read().await;
         self.server.patch(tried.kind, tried.wanted.manifest.value(), SOMEBODY, patch, Effect::DryRun).await
     }
 
-    /// The state after a change must be red, by the fields that were touched and no others. What Git leaves empty and
-    /// is merged piece by piece is not Git's: what somebody puts there is told, and does not count.
+    /// The verdict after a change must be `OutOfSync`, because of the changed fields and no others. Additions to an empty
+    /// field of Git that is merged granularly are reported and do not count.
     async fn changed(
         &self,
         tried: Tried<'_>,
@@ -131,7 +131,7 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// Makes the change for real, judges with the server's word on it, and takes it back.
+    /// Makes the change, judges with the server's answers, and reverts it.
     async fn really(
         &self,
         tried: Tried<'_>,
@@ -148,7 +148,7 @@ impl Matrix<'_> {
         let judged = self.bench.judge(kind, tried.wanted, &answer.body, memory).await?;
         let back = self.server.apply(kind, object, Effect::Real).await?;
         if !back.is_fine() || !change::touched(tried.own, tried.live, &back.body).is_empty() {
-            // What was put beside Git's fields is not taken back by an apply alone.
+            // An apply alone does not remove additions.
             self.server.delete(kind, object).await?;
             self.server.apply(kind, object, Effect::Real).await?.object("make it anew")?;
         }
@@ -161,7 +161,7 @@ impl Matrix<'_> {
 pub(crate) struct Tried<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) wanted: &'a DesiredObject,
-    /// As it is when nobody has changed anything.
+    /// The live object without changes.
     pub(crate) live: &'a Value,
     /// The fields that Git sets.
     pub(crate) own: &'a [Vec<Segment>],
@@ -169,8 +169,8 @@ pub(crate) struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    /// Does Git write something empty here that is merged piece by piece, and did somebody put something into it?
-    /// That Git has it at all may be a choice (`emptyDir: {}`), so that it is gone counts.
+    /// True if Git sets an empty value that is merged granularly, and another writer added to it. Its presence may be a
+    /// choice (`emptyDir: {}`), so its removal counts.
     fn is_left_to_others(&self, field: &FieldPath, after: &Value) -> bool {
         let is_empty = |value: &Value| {
             value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
@@ -180,15 +180,15 @@ impl Tried<'_> {
             && (is_merged(self.kind, field.segments()) || is_open(self.kind, field.segments()))
     }
 
-    /// Does Git write an empty list here, and is there nothing? A controller may have put something there before.
+    /// True if Git sets an empty list and the live object has none. A controller may have added items before.
     fn asks_nothing(&self, field: &FieldPath, after: &Value) -> bool {
         self.kind.is_built_in()
             && field.find(self.wanted.manifest.value()) == Some(&json!([]))
             && field.find(after).is_none_or(|value| value.is_null() || *value == json!([]))
     }
 
-    /// Is it a place that the control plane fills at any time? The rules of an aggregated role change with every other
-    /// role, and the taints of a node that Git gives none with the node's state.
+    /// True for a field that the control plane may write at any time. The rules of an aggregated role change with other
+    /// roles, and the taints of a node, if Git sets none, change with the state of the node.
     pub(crate) fn is_controllers(&self, field: &FieldPath, after: &Value) -> bool {
         let git = self.wanted.manifest.value();
         let is_in = |place: &str| field.starts_with(&FieldPath::from_pointer(place));
@@ -202,7 +202,7 @@ impl Tried<'_> {
     }
 }
 
-/// Does a finding on `named` speak of `field`? It names the field, or the list item that holds it.
+/// True if a finding on `named` is about `field`: it names the field, or the list item that contains it.
 pub(crate) fn is_about(named: &FieldPath, field: &FieldPath) -> bool {
     let is_item = matches!(named.segments().last(), Some(Segment::Index(_)));
     named == field || (is_item && field.starts_with(named)) || named.starts_with(field)

@@ -1,8 +1,8 @@
-//! Every kind that the API server serves, and a dozen shapes of custom resources, each as small and as rich as
-//! it can be: applied, it is in sync and nothing counts; each field that Git sets, changed by another, counts,
-//! and nothing else does; each of them changed or dropped in Git counts if an apply would bring it about.
+//! Every kind that the API server serves, and a dozen forms of custom resources, each with few and with many fields.
+//! After an apply it is in sync and no finding counts. Each field of Git that another writer changes counts, and no other
+//! field does. Each field that is changed or removed in Git counts if an apply would change it.
 //!
-//! By default a sample; `PLUMB_MATRIX=full` takes every field of several rich objects of each kind, and
+//! The default is a sample; `PLUMB_MATRIX=full` takes every field of several large objects of each kind, and
 //! `PLUMB_MATRIX_KIND` only the kinds whose names contain it.
 
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
@@ -31,10 +31,10 @@ use tokio::sync::RwLock;
 
 use self::edits::Tried;
 
-/// How much of the matrix is walked.
+/// How much of the matrix is tested.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
-    /// Rich objects of each kind.
+    /// Large objects of each kind.
     rich: u64,
     /// Fields of each object, `None` for all.
     fields: Option<usize>,
@@ -135,7 +135,7 @@ impl Matrix<'_> {
     async fn kind(&self, kind: &Kind) -> Result<Vec<String>> {
         let mut problems = Vec::new();
         add(&self.counts.kinds);
-        // A sample has the rich object of every third kind.
+        // A sample has the large object of every third kind.
         let is_rich = self.extent.fields.is_none() || Random::of(5, &kind.name()).below(3) == 0;
         for variant in 0..=(if is_rich { self.extent.rich } else { 0 }) {
             let name = kind.object_name(&format!("m{variant}"));
@@ -145,7 +145,7 @@ impl Matrix<'_> {
             };
             let richness = [0, 45, 25, 65, 45, 35, 80].get(usize::try_from(variant)?).copied().unwrap_or(50);
             let object = Generator::new(kind, variant, richness).enrich(&skeleton);
-            // Left by a run that was killed.
+            // It may be left over from a run that was killed.
             if !kind.namespaced {
                 self.server.delete(kind, &object).await?;
             }
@@ -164,7 +164,7 @@ impl Matrix<'_> {
         Ok(problems)
     }
 
-    /// The fields that are walked.
+    /// The fields that are tested.
     fn some<'l>(&self, kind: &Kind, variant: u64, own: &'l [Vec<Segment>]) -> Vec<&'l Vec<Segment>> {
         let mut fields: Vec<&Vec<Segment>> = own.iter().filter(|leaf| is_content(leaf)).collect();
         if let Some(most) = self.extent.fields {
@@ -196,7 +196,7 @@ impl Matrix<'_> {
         }
         let own = leaves(&taken.desired);
         let fields = self.some(kind, variant, &own);
-        // While one change is made for real, no other is tried.
+        // While one real change is made, no other is tested.
         let (turn, what) = (RwLock::new(()), what.as_str());
         let changes = fields.into_iter().map(|leaf| {
             let tried = Tried { kind, wanted: &wanted, live: &now, own: &own, turn: &turn };
@@ -214,7 +214,7 @@ impl Matrix<'_> {
     }
 }
 
-/// Identity and marks are not content.
+/// Identity and tracking are not content.
 fn is_content(leaf: &[Segment]) -> bool {
     let text: Vec<String> = leaf
         .iter()
