@@ -42,14 +42,14 @@ fn bench(criterion: &mut Criterion) {
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     let mut group = criterion.benchmark_group("judge");
     for name in [
-        "a-deployment-defaults.json",
-        "a-claim-templates.json",
-        "a-steps-defaults.json",
-        "h-reprinted.json",
-        "h-string-data.json",
-        "i-autoscaled.json",
-        "k-exported.json",
-        "n-label-added.json",
+        "schema-default-deployment-defaults.json",
+        "schema-default-claim-templates.json",
+        "schema-default-steps-defaults.json",
+        "equivalent-value-reprinted.json",
+        "equivalent-value-string-data.json",
+        "controller-owned-autoscaled.json",
+        "rejected-field-exported.json",
+        "unclaimed-addition-label-added.json",
     ] {
         let pairs = objects(name);
         group.throughput(Throughput::Elements(u64::try_from(pairs.len()).expect("few")));
@@ -73,7 +73,7 @@ fn bench(criterion: &mut Criterion) {
         assert!(pairs.iter().all(|pair| evidence(pair) != usize::MAX), "{name} asks");
         group.bench_function(name, |bencher| bencher.iter(|| pairs.iter().map(evidence).sum::<usize>()));
     }
-    let pairs = objects("a-deployment-defaults.json");
+    let pairs = objects("schema-default-deployment-defaults.json");
     group.throughput(Throughput::Elements(1));
     group.bench_function("key of a verdict", |bencher| {
         bencher.iter(|| {
