@@ -65,12 +65,12 @@ fn an_orphan_names_who_would_miss_it() {
     let orphan = only(&verdict, DriftClass::Orphan);
     let used = "Pod shop/web-0, Pod shop/web-1, Pod shop/web-2, Pod shop/web-3, Pod shop/web-4, and 2 more";
     assert!(orphan.evidence.contains(&format!("still used by {used}")), "{:?}", orphan.evidence);
-    assert!(orphan.fix.text.starts_with(&format!("first settle who uses it ({used}); then ")));
+    assert!(orphan.fix.text.starts_with(&format!("first check what still uses it ({used}); then ")));
 
     let nobodys = judged(None, &live, Facts { users: &[], ..facts });
     let orphan = only(&nobodys, DriftClass::Orphan);
     assert!(!orphan.evidence.iter().any(|line| line.contains("used by")), "{:?}", orphan.evidence);
-    assert!(orphan.fix.text.starts_with("see the plan with `plumb app sync shop --prune --dry-run`"));
+    assert!(orphan.fix.text.starts_with("preview with `plumb app sync shop --prune --dry-run`"));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_orphan_says_what_keeps_it() {
         (
             json!({"argocd.argoproj.io/sync-options": "Prune=false"}),
             true,
-            "it is guarded by the sync option `Prune=false`",
+            "it is protected by the sync option `Prune=false`",
         ),
         // Only the deletion of the whole app heeds it.
         (json!({"helm.sh/resource-policy": "keep"}), true, "the next sync with prune deletes it"),
@@ -112,7 +112,7 @@ fn both_apps_are_told_what_they_dispute() {
     let finding = only(&keeper, DriftClass::SharedResource);
     assert_eq!((fields(finding), finding.counts), (vec!["/data/level".to_owned()], false));
     assert_eq!(finding.actor.as_deref(), Some("billing"));
-    assert!(finding.evidence.contains(&"in dispute at /data/level with app `billing`".to_owned()));
+    assert!(finding.evidence.contains(&"app `billing` asks for another value at /data/level".to_owned()));
     assert!(finding.fix.text.contains("line 7 of apps/shop.yaml"), "{}", finding.fix.text);
 
     let loser = judged(
@@ -124,7 +124,7 @@ fn both_apps_are_told_what_they_dispute() {
     let finding = only(&loser, DriftClass::SharedResource);
     assert_eq!((fields(finding), finding.counts), (vec!["/data/level".to_owned()], true));
     assert_eq!(finding.actor.as_deref(), Some("billing"));
-    let said = r#"in dispute at /data/level: Git says "1", the cluster has "2""#;
+    let said = r#"the apps disagree on /data/level: Git says "1", the cluster has "2""#;
     assert!(finding.evidence.contains(&said.to_owned()), "{:?}", finding.evidence);
 
     // What both ask for and somebody edited is not in dispute; the owner tells of it.

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, FinishedRun,
-    HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender, Verdict, VerdictStatus, judge,
+    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
+    FinishedRun, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender, Verdict,
+    VerdictStatus, judge, rule_groups,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{FieldPath, Manifest, ObjectKey};
@@ -247,6 +248,9 @@ fn replay(case: &Value, schemas: &SchemaSet, verbose: bool) -> (usize, usize, us
             for object in app["objects"].as_array().expect("objects") {
                 let judged = judge_object(app, object, schemas, knows_previous);
                 let problems = problems(case, app["name"].as_str().expect("a name"), apps.len() > 1, &judged);
+                for finding in judged.verdict.findings.iter() {
+                    assert!(is_of_its_rule(finding), "{}: {finding:?}", case["id"]);
+                }
                 objects += 1;
                 asked += usize::from(!judged.asked.is_empty());
                 failed += usize::from(!problems.is_empty());
@@ -257,6 +261,15 @@ fn replay(case: &Value, schemas: &SchemaSet, verbose: bool) -> (usize, usize, us
         }
     }
     (objects, asked, failed)
+}
+
+/// Is the class one that the rules of the finding can give?
+fn is_of_its_rule(finding: &Finding) -> bool {
+    finding.rule.split(", ").all(|name| {
+        let groups = rule_groups();
+        let mut rules = groups.iter().flat_map(|group| &group.rules);
+        rules.any(|rule| rule.name == name && rule.classes.contains(&finding.class))
+    })
 }
 
 fn show(case: &Value, judged: &Judged, knows_previous: bool, problems: &[String]) {
@@ -290,8 +303,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Cases where only the memory of the last apply can tell a removal by somebody from a line that is new in Git.
-const NEEDS_MEMORY: [&str; 3] =
-    ["b-true-dropped-here", "b-pointer-false-removed", "b-empty-key-of-map-removed"];
+const NEEDS_MEMORY: [&str; 3] = [
+    "phantom-default-true-dropped-here",
+    "phantom-default-pointer-false-removed",
+    "phantom-default-empty-key-of-map-removed",
+];
 
 #[test]
 fn the_corpus_is_judged_as_expected() {

@@ -98,7 +98,7 @@ fn report(n: usize) -> Value {
             "counts": index < counted, "fields": ["/spec/replicas"], "actor": "kubectl-scale",
             "since": "2026-11-15T10:00:00Z",
             "evidence": ["`kubectl-scale (scale)` wrote /spec/replicas: Git says 3, the cluster has 10"],
-            "fix": {"kind": "sync", "text": "sync to put Git's value back, or change Git"},
+            "fix": {"kind": "sync", "text": "restore Git's value with `plumb app sync shop`, or commit the live value to Git"},
         })
     };
     let mut summary = json!({"counted": counted, "explained": 3 - counted, "worst": "ServerDefault"});

@@ -14,7 +14,7 @@ pub struct ApiFailure {
 }
 
 impl ApiFailure {
-    /// A value of the wrong type, which the server reports as an internal error with the fields in its text:
+    /// A value of the wrong type, which the API server reports as an internal error with the fields in its text:
     /// `failed to create typed patch object (ns/name; apps/v1, Kind=Deployment): .spec.replicas: expected …`.
     pub fn mistyped(message: &str) -> Self {
         let details = message.split_once("): ").map_or(message, |(_, details)| details);
@@ -32,15 +32,15 @@ impl ApiFailure {
         Self { code: 422, reason: "Invalid".to_owned(), message: message.to_owned(), causes }
     }
 
-    /// Does the server refuse the object, rather than being too busy or broken to look at it? A webhook denies
-    /// with a code of its choice, 404 and 409 too.
+    /// Does the API server refuse the object itself, instead of being too busy or broken to answer? A webhook may deny with
+    /// any code, also 404 and 409.
     pub(super) fn is_final(&self) -> bool {
-        (400..500).contains(&self.code) && self.code != 429 && !self.is_of_surroundings()
+        (400..500).contains(&self.code) && self.code != 429 && !self.is_temporary()
     }
 
-    /// Is it that something around the object is not there yet (its namespace, its kind), or just came, or that the
-    /// object changed in the meantime? A sync brings that about, or another look.
-    fn is_of_surroundings(&self) -> bool {
+    /// Is the cause that the namespace or the kind does not exist yet, or that the object was created or changed in the
+    /// meantime? A sync or another comparison gets past it.
+    fn is_temporary(&self) -> bool {
         matches!(self.code, 404 | 409) && !self.message.contains("denied the request")
     }
 }
@@ -52,6 +52,6 @@ pub struct FailureCause {
     pub reason: String,
     /// The message.
     pub message: String,
-    /// Where, as the server writes it: `spec.template.spec.containers[0].image`.
+    /// The field, as the API server writes it: `spec.template.spec.containers[0].image`.
     pub field: String,
 }

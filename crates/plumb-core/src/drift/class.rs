@@ -1,50 +1,50 @@
-//! The closed set of reasons why Git and the cluster differ.
+//! The reasons why Git and the cluster differ: a closed set.
 
 use std::fmt;
 
 /// Why a difference exists. Every difference gets exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DriftClass {
-    /// A: the server filled in a default.
+    /// The API server filled in a default.
     SchemaDefault,
-    /// B: Git spells out what absent means too.
+    /// Git sets a field to the value that it would have anyway.
     PhantomDefault,
-    /// C: it exists, and nobody tracks it.
+    /// The object exists, and no app tracks it.
     Unadopted,
-    /// D: tracked, gone from Git, not pruned.
+    /// The app tracks the object, Git no longer has it, and it has not been pruned.
     Orphan,
-    /// E: two apps render it.
+    /// Several apps render the object.
     SharedResource,
-    /// F: a finished hook, or a Job that was collected as it asked.
+    /// A hook that has finished, or a Job that was deleted after its `ttlSecondsAfterFinished`.
     HookResidue,
-    /// G: the same commit renders differently each time.
+    /// The same commit renders differently each time.
     UnstableRender,
-    /// H: another spelling of the same value.
+    /// The same value, written differently.
     EquivalentValue,
-    /// I: a controller owns the field for good reason.
+    /// A controller sets the field, and is meant to.
     ControllerOwned,
-    /// J: admission rewrites it every time.
+    /// A mutating webhook or policy changes the field on every write.
     AdmissionMutated,
-    /// K: the server does not know the field, or keeps it itself.
+    /// The API server does not know the field, sets it itself, or drops it.
     RejectedField,
-    /// L: removed from Git, kept alive by an older manager.
+    /// Removed from Git, and another field manager still owns it.
     StaleOwnership,
-    /// M: cannot be compared or applied.
+    /// The object cannot be compared or applied.
     Blocked,
-    /// N: somebody added what Git does not mention.
+    /// Another writer added something that Git does not set.
     UnclaimedAddition,
-    /// R: someone changed a value that Git sets.
+    /// Another writer changed a value that Git sets.
     LiveEdit,
-    /// S: Git moved on.
+    /// Git changed and has not been synced yet.
     Behind,
-    /// T: healed again and again, and it came back each time.
+    /// Self-heal restored the value several times, and another writer changed it back each time.
     TugOfWar,
-    /// U: none of the above could be shown.
+    /// No rule found evidence for another class.
     Unexplained,
 }
 
 impl DriftClass {
-    /// Every class, in the order of their letters.
+    /// Every class.
     pub const ALL: [Self; 18] = [
         Self::SchemaDefault,
         Self::PhantomDefault,
@@ -66,7 +66,7 @@ impl DriftClass {
         Self::Unexplained,
     ];
 
-    /// The name, as it stands in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::SchemaDefault => "SchemaDefault",

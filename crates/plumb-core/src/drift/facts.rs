@@ -5,80 +5,80 @@ use jiff::{SignedDuration, Timestamp};
 use super::{ApiFailure, Finding};
 use crate::object::{FieldPath, Manifest, ObjectKey};
 
-/// What the engine knows without asking anybody. `Default` is "nothing special", with `owner: ThisApp`.
+/// What the engine knows without asking. `Default` is "nothing special", with `owner: ThisApp`.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
     /// The app's name in tracking marks.
     pub app: &'a str,
-    /// Whose mark the live object carries.
+    /// The app whose tracking mark the live object has.
     pub owner: LiveOwner,
     /// What plumb applied last for this object.
     pub previous: Previous<'a>,
-    /// How the last attempt to apply this object ended, if the attempt is known.
+    /// How the last attempt to apply this object ended, if it is known.
     pub attempt: Attempt<'a>,
-    /// Does the app's policy delete what leaves Git?
+    /// Does the app's sync policy prune?
     pub prune: bool,
     /// Other apps that render this object.
     pub claims: &'a [Claim<'a>],
     /// Autoscalers whose target is this object.
     pub autoscalers: &'a [Autoscaler],
-    /// Live objects that refer to this one; stated where it is no longer in Git.
+    /// Live objects that refer to this one; only for an object that is no longer in Git.
     pub users: &'a [ObjectKey],
     /// Mutating webhooks and admission policies whose rules match this object.
     pub mutators: &'a [Mutator],
-    /// What self-heal did to this object so far.
+    /// What self-heal has restored in this object so far.
     pub heals: &'a [HealRecord],
-    /// When a tug of war is called one.
+    /// When repeated heals are a tug of war.
     pub heal_limit: HealLimit,
     /// The run of a Job or hook that is known to have finished.
     pub finished: Option<FinishedRun>,
-    /// Could rendering the same commit again give something else? `false` for plain files.
+    /// Can another render of the same commit give another result? `false` for plain files.
     pub render_may_vary: bool,
-    /// The name under which the cluster has (or this rendering asks for) the same object, where each rendering
-    /// makes up another one; see [`renamed`](super::renamed).
+    /// The name under which the cluster has, or this render asks for, the same object, if each render generates another
+    /// name; see [`renamed`](super::renamed).
     pub renamed: Option<&'a str>,
-    /// Findings of the verdict before this one: since when it has been so, who was named for a removal, and what somebody
-    /// added before our next apply made it look older. They are no part of a verdict's key.
+    /// Findings of the previous verdict. They have the time of a difference, the writer of a removal, and additions that look
+    /// older than our last apply. They are not part of the verdict's key.
     pub earlier: &'a [Finding],
 }
 
-/// Whose tracking mark the live object carries.
+/// The app whose tracking mark the live object has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LiveOwner {
-    /// This app's.
+    /// This app.
     #[default]
     ThisApp,
-    /// Nobody's.
+    /// The object has no tracking mark.
     Nobody,
-    /// Another app's, by its instance name.
+    /// Another app, by its instance name.
     App(String),
 }
 
 /// What plumb applied last for this object.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Previous<'a> {
-    /// It is not known (first look after a start, applied by another engine).
+    /// It is not known: the first comparison after a start, or another engine applied it.
     #[default]
     Unknown,
-    /// Exactly what Git asks now.
+    /// Exactly what Git asks for now.
     Same,
-    /// Something else.
+    /// Something else; its manifest, if it is known.
     Changed(Option<&'a Manifest>),
-    /// Something else, rendered from the very same commit by the same tools: the rendering itself varies.
+    /// Something else, rendered from the same commit by the same tools: the render itself varies.
     Rerendered,
 }
 
-/// How the last attempt to apply what Git asks now ended.
+/// How the last attempt to apply what Git asks for now ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Attempt<'a> {
     /// There was none, or it is not known.
     #[default]
     None,
-    /// The server took it.
+    /// The API server accepted it.
     Applied,
-    /// The server refused it.
+    /// The API server refused it.
     Refused(&'a ApiFailure),
-    /// It failed, and only a text is left of why.
+    /// It failed, and only the text of the error is known.
     Failed,
 }
 
@@ -114,16 +114,16 @@ pub struct Mutator {
 pub struct HealRecord {
     /// Which field.
     pub field: FieldPath,
-    /// When it was written back, oldest first.
+    /// When it was restored, oldest first.
     pub healed_at: Vec<Timestamp>,
-    /// Given up until Git, the rules or the opponent change.
+    /// Self-heal stops for this field until Git, the ignore rules or the other writer changes.
     pub stopped: bool,
 }
 
-/// When a tug of war is called one.
+/// When repeated heals are a tug of war.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealLimit {
-    /// After so many rounds …
+    /// So many heals …
     pub rounds: usize,
     /// … within this time.
     pub window: SignedDuration,
@@ -138,10 +138,10 @@ impl Default for HealLimit {
 /// A run that is known to have finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedRun {
-    /// When; `None` where nobody was there to see it.
+    /// When; `None` if plumb did not see the end.
     pub at: Option<Timestamp>,
-    /// Well?
+    /// Did it succeed?
     pub succeeded: bool,
-    /// Was it made from exactly what Git asks now?
+    /// Was it made from exactly what Git asks for now?
     pub same_desired: bool,
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::DriftClass;
 use crate::object::{FieldPath, ObjectKey};
 
-/// One explained difference of one object: one class, the fields it covers, the evidence, the way out.
+/// One explained difference of one object: one class, the fields it covers, the evidence, the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Which object.
@@ -17,15 +17,15 @@ pub struct Finding {
     /// The rule that decided, by its name; several names, separated by commas, where fields differ for several reasons of
     /// one class. Empty in a finding that an older plumb reported.
     pub rule: Cow<'static, str>,
-    /// Where; empty when the whole object is meant.
+    /// The fields; empty if the finding is about the whole object.
     pub fields: Vec<FieldPath>,
     /// Does it make the object `OutOfSync`?
     pub counts: bool,
     /// Who made the difference: a field manager, a policy, another app.
     pub actor: Option<String>,
-    /// Since when, if it is known. Never guessed.
+    /// Since when, if it is known. It is never a guess.
     pub since: Option<Timestamp>,
-    /// What was seen, in plain words. Never a Secret's value.
+    /// The evidence, in plain words. Never a value of a Secret.
     pub evidence: Vec<String>,
     /// What ends it.
     pub fix: Fix,
@@ -34,11 +34,11 @@ pub struct Finding {
 /// What ends a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What sort of step it is.
+    /// The kind of step.
     pub kind: FixKind,
     /// The step, in plain words.
     pub text: String,
-    /// A patch to the file in Git, where it can be made.
+    /// A patch for the file in Git, where plumb can make one.
     pub patch: Option<String>,
 }
 
@@ -49,10 +49,10 @@ impl Fix {
     }
 }
 
-/// What sort of step ends a difference.
+/// The kind of step that ends a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FixKind {
-    /// Nothing needs to be done.
+    /// There is nothing to do.
     None,
     /// Change a line in Git.
     EditGit,
@@ -64,6 +64,6 @@ pub enum FixKind {
     Prune,
     /// Add a narrow ignore rule.
     Ignore,
-    /// Something that only a person can decide.
+    /// A person has to decide.
     Decide,
 }

@@ -82,13 +82,13 @@ fn rule(group: &[Explained]) -> Cow<'static, str> {
     }
 }
 
-/// The time that was known before, as long as it is the same difference; else the writer's; else, for what
-/// counts, the time at which plumb first saw it.
+/// The time of the earlier finding, as long as it is the same difference; else the time of the write; else, for what counts,
+/// the time at which plumb first saw it.
 fn since(evidence: &Evidence<'_>, finding: &Finding) -> Option<jiff::Timestamp> {
     if evidence.facts.earlier.is_empty() {
         return finding.since.or(finding.counts.then_some(evidence.now));
     }
-    // A pointer that was read back does not know list positions from fields; printed, both are the same.
+    // A pointer read from a report has list positions as fields; as text, both are the same.
     let fields: Vec<String> = finding.fields.iter().map(ToString::to_string).collect();
     let earlier = evidence.facts.earlier.iter().find(|earlier| {
         earlier.key == finding.key

@@ -1,5 +1,5 @@
-//! The edit that ends a difference, ready to use: a JSON patch (RFC 6902) of the document in Git, or a rule for
-//! the Application.
+//! The change that ends a difference, ready to use: a JSON patch (RFC 6902) of the document in Git, or an ignore rule for the
+//! Application.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::compare::Change;
 use crate::normalize::is_secret;
 use crate::object::{FieldPath, ObjectKey, Segment};
 
-/// Longest patch; a longer one is no help.
+/// Longest patch; a longer one does not help.
 const MAX_PATCH: usize = 2_000;
 /// Longest value in a patch.
 const MAX_VALUE: usize = 300;
 
-/// What to change where in Git to end the differences of one finding. `None` where no edit of Git ends them, or
-/// where it cannot be told what the document would have to say.
+/// What to change in Git to end the differences of one finding. `None` if no change in Git ends them, or if it is not known
+/// what the document would have to say.
 pub(super) fn fix_patch(evidence: &Evidence<'_>, class: DriftClass, group: &[Explained]) -> Option<String> {
     match class {
         DriftClass::UnstableRender | DriftClass::TugOfWar => ignore_rule(evidence.key, group),
@@ -31,7 +31,7 @@ pub(super) fn fix_patch(evidence: &Evidence<'_>, class: DriftClass, group: &[Exp
             let is_secret = evidence.live.is_some_and(is_secret);
             (!is_secret).then(|| document_patch(evidence, as_live(evidence, group)))?
         }
-        // These end by a sync, by a decision between apps, or need nothing.
+        // These end by a sync or by a decision between apps, or there is nothing to do.
         DriftClass::SchemaDefault
         | DriftClass::Unadopted
         | DriftClass::Orphan
@@ -55,7 +55,7 @@ fn ignore_rule(key: &ObjectKey, group: &[Explained]) -> Option<String> {
     bounded(format!("# in the Application's spec\nignoreDifferences:\n- {rule}\n"))
 }
 
-/// Operations that take the lines out, or give a misspelled one its name.
+/// Operations that remove the lines, or rename a misspelled one.
 fn without(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
     let desired = evidence.desired?.manifest.value();
     let mut places: Vec<(&FieldPath, Option<&String>)> = group
@@ -63,7 +63,7 @@ fn without(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
         .map(|explained| (explained.git.as_ref().unwrap_or(&explained.field), explained.hint.as_ref()))
         .filter(|(place, _)| !place.segments().is_empty() && place.find(desired).is_some())
         .collect();
-    // From the end, so that no operation moves what a later one is about.
+    // From the end, so that no operation shifts the positions of a later one.
     places.sort();
     places.dedup();
     places.reverse();
@@ -76,10 +76,10 @@ fn without(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
     Some(places.into_iter().map(operation).collect())
 }
 
-/// Operations that make Git say what the cluster has.
+/// Operations that copy the live values to Git.
 fn as_live(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
     let (desired, live) = (evidence.desired?.manifest.value(), evidence.live?.value());
-    // What Git will have when the operations so far are done; needed where one adds something.
+    // Git's document after the operations so far; needed if one adds something.
     let mut next: Option<Value> = None;
     let (mut changed, mut removed, mut added) = (Vec::new(), BTreeSet::new(), Vec::new());
     for explained in group {
@@ -93,19 +93,19 @@ fn as_live(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
                 let value = short(explained.field.find(live)?)?;
                 changed.push(json!({"op": "replace", "path": place.to_string(), "value": value}));
             }
-            // What Git does not have: a field, or one more item in a list.
+            // Git does not have it: a field, or one more item of a list.
             _ => {
                 let next = next.get_or_insert_with(|| desired.clone());
                 added.push(addition(next, live, &explained.field)?);
             }
         }
     }
-    // From the end, so that no operation moves what a later one is about.
+    // From the end, so that no operation shifts the positions of a later one.
     let removed = removed.into_iter().rev().map(|place| json!({"op": "remove", "path": place.to_string()}));
     Some(changed.into_iter().chain(removed).chain(added).collect())
 }
 
-/// One operation that adds a live value to what Git has, with the maps around it that Git lacks.
+/// One operation that adds a live value to Git's document, with the maps around it that Git lacks.
 fn addition(next: &mut Value, live: &Value, field: &FieldPath) -> Option<Value> {
     let segments = field.segments();
     let known = (0..segments.len())
@@ -136,7 +136,7 @@ fn addition(next: &mut Value, live: &Value, field: &FieldPath) -> Option<Value> 
     Some(json!({"op": "add", "path": path, "value": value}))
 }
 
-/// Does this way lead to the same place on both sides? List items are told by their names.
+/// Does this path lead to the same field on both sides? List items are identified by their names.
 fn is_same_way(desired: &Value, live: &Value, way: &[Segment]) -> bool {
     let mut sides = (desired, live);
     for segment in way {
@@ -178,8 +178,8 @@ fn document_patch(evidence: &Evidence<'_>, operations: Option<Vec<Value>>) -> Op
         }
         made_from => {
             let place = made_from.as_ref().map(|origin| match origin.line {
-                1 => format!(", which is made from {}", origin.file),
-                line => format!(", which is made from line {line} of {}", origin.file),
+                1 => format!(", rendered from {}", origin.file),
+                line => format!(", rendered from line {line} of {}", origin.file),
             });
             let place = place.unwrap_or_default();
             format!("the rendered {} {}{place}", desired.manifest.kind(), evidence.key.name)

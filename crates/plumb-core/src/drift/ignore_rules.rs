@@ -1,4 +1,4 @@
-//! Which places the rules ignore.
+//! Which differences the ignore rules hide.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::ignore::Ignored;
 use crate::normalize::is_item_without_key;
 use crate::object::{FieldPath, has_all};
 
-/// Do the rules ignore this difference? Nobody owns an item of Git's that is not there; in its position stands another.
+/// Do the rules ignore this difference? A missing item has no owner: its path is that of another item.
 pub(super) fn is_difference_ignored(case: &Case<'_>, ignored: &Ignored, difference: &Difference<'_>) -> bool {
     let (live, desired) = (&difference.path, &difference.desired_path);
     if difference.change == Change::ItemMissing && !ignored.managers.is_empty() {
@@ -18,14 +18,14 @@ pub(super) fn is_difference_ignored(case: &Case<'_>, ignored: &Ignored, differen
     is_ignored(case, ignored, live, desired)
 }
 
-/// Do the rules ignore what differs here?
+/// Do the rules ignore this field?
 pub(super) fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, desired: &FieldPath) -> bool {
     if ignored.is_empty() {
         return false;
     }
     match IgnoredItems::around(case, ignored, live) {
         Some(items) => {
-            // What stands beside Git's items hides none of them.
+            // An ignored item of the cluster does not hide an item of Git.
             let is_extra = ignored.covers_live(live) && desired.find(case.desired.value()).is_none();
             items.leave_the_same
                 || is_extra
@@ -36,17 +36,17 @@ pub(super) fn is_ignored(case: &Case<'_>, ignored: &Ignored, live: &FieldPath, d
     }
 }
 
-/// Whole items of a list without keys that the rules ignore. Items are compared by their positions, so each of them moves
-/// those behind it: only without them can Git's list be held against the cluster's.
+/// Whole items of a list without keys that the rules ignore. Items are compared by position, and an ignored item shifts those
+/// after it. So the lists are compared without the ignored items.
 struct IgnoredItems {
-    /// Are the items that are left as Git asks?
+    /// Are the remaining items what Git asks for?
     leave_the_same: bool,
     /// The rules that are not about whole items of this list.
     other_rules: Ignored,
 }
 
 impl IgnoredItems {
-    /// Those of the list that this place is in.
+    /// The ignored items of the list around this field.
     fn around(case: &Case<'_>, ignored: &Ignored, place: &FieldPath) -> Option<Self> {
         let schema = case.kind.map(|kind| kind.root);
         let (desired, live) = (case.desired.value(), case.live.value());

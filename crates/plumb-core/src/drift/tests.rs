@@ -1,4 +1,4 @@
-//! Laws that hold for every input. The classes themselves are tested on recordings of a real cluster, in
+//! Properties of every input. The classes are tested with recordings of a real cluster, in
 //! `tests/replay.rs`.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better at the call")]
@@ -58,7 +58,16 @@ fn settle(evidence: &Evidence<'_>, answers: Answers<'_>) -> Verdict {
             }
         }
     }
-    panic!("the judge asks without end");
+    panic!("the judge does not stop asking");
+}
+
+/// Is the class one that the rules of the finding can give?
+fn is_of_its_rule(finding: &Finding) -> bool {
+    finding.rule.split(", ").all(|name| {
+        let groups = rule_groups();
+        let mut rules = groups.iter().flat_map(|group| &group.rules);
+        rules.any(|rule| rule.name == name && rule.classes.contains(&finding.class))
+    })
 }
 
 fn data() -> impl Strategy<Value = Value> {
@@ -125,8 +134,11 @@ proptest! {
         };
         let verdict = settle(&evidence, answers);
         let counts = verdict.findings.iter().any(|finding| finding.counts);
+        for finding in verdict.findings.iter() {
+            prop_assert!(is_of_its_rule(finding), "{finding:?}");
+        }
         prop_assert_eq!(counts, verdict.status == VerdictStatus::OutOfSync);
-        // Whatever Git asks and the cluster does not satisfy is named by some finding.
+        // Every value of Git that the cluster does not have is named by a finding.
         if let (Some(wanted), Some(found), 0) = (&wanted, &found, owner) {
             for (field, value) in wanted.manifest.value()["data"].as_object().unwrap() {
                 if found.value()["data"].get(field) != Some(value) {
@@ -137,10 +149,10 @@ proptest! {
                 }
             }
         }
-        // No silence of the server makes a value that Git sets look right.
+        // Without an answer of the API server, a value that differs from Git always counts.
         if let (Some(wanted), Some(found), 0, None, false) = (&wanted, &found, owner, &dry_run, varies) {
             for (field, value) in wanted.manifest.value()["data"].as_object().unwrap() {
-                // Who owns it needs no word of the server.
+                // The owner of a field is known without the API server.
                 let pointer = format!("/data/{field}");
                 let is_owned = verdict.findings.iter().any(|finding|
                     finding.class == DriftClass::ControllerOwned && finding.fields.iter().any(|named| named.to_string() == pointer));
@@ -190,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn a_verdict_is_kept_only_while_the_same_is_disputed() {
+fn the_key_of_a_verdict_changes_with_the_manifest_of_another_app() {
     let key = ObjectKey::new("", "ConfigMap", Some("n".to_owned()), "x");
     let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
     let key_beside = |theirs: &Manifest| {

@@ -10,9 +10,9 @@ use crate::object::{FieldPath, ObjectKey};
 /// What [`judge`](super::judge) returns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The evidence suffices.
+    /// The evidence is sufficient.
     Settled(Box<Verdict>),
-    /// Answer these, then judge again. Never empty, and never asked twice.
+    /// Answer these questions, then judge again. Never empty, and no question comes twice.
     Ask(Vec<Question>),
 }
 
@@ -21,20 +21,20 @@ pub enum Outcome {
 pub struct Verdict {
     /// Which object.
     pub key: ObjectKey,
-    /// The word that stands in `status.resources`.
+    /// The status in `status.resources`.
     pub status: VerdictStatus,
     /// One per class, those that count first.
     pub findings: Arc<[Finding]>,
-    /// Tracked, gone from Git, to be deleted by a sync with prune.
+    /// The app tracks it and Git no longer has it: a sync with prune deletes it.
     pub requires_pruning: bool,
     /// Does this object make its app `OutOfSync`? (`IgnoreExtraneous` objects do not.)
     pub counts_for_app: bool,
-    /// What writing this object should look like.
+    /// How to write this object.
     pub advice: ApplyAdvice,
 }
 
 impl Verdict {
-    /// Nothing is to be said of the object.
+    /// The verdict on an object without findings.
     pub fn plain(key: ObjectKey) -> Self {
         Self {
             key,
@@ -47,30 +47,30 @@ impl Verdict {
     }
 }
 
-/// Synced or not.
+/// The status of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerdictStatus {
-    /// Nothing is wrong.
+    /// No finding counts.
     Synced,
-    /// Something is.
+    /// A finding counts.
     OutOfSync,
-    /// It cannot be told.
+    /// The comparison was not possible.
     Unknown {
         /// Why.
         reasons: Vec<String>,
     },
-    /// It is none of the comparison's business.
+    /// The object is not compared.
     NotCompared(NotCompared),
 }
 
 /// Why an object has no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotCompared {
-    /// Hooks run, they are not compared.
+    /// Hooks are run, not compared.
     Hook,
-    /// `Skip`.
+    /// Its hook annotation says `Skip`.
     Skip,
-    /// Another app renders it and takes it over; it is not this app's any more.
+    /// Another app renders it and takes it over; it no longer belongs to this app.
     HandedOver,
     /// Neither Git nor the cluster has it.
     Absent,
@@ -83,14 +83,14 @@ pub struct ApplyAdvice {
     pub needed: bool,
     /// Fields that a self-heal writes: those of counted findings whose class heals. Empty: nothing to heal.
     pub heal: Vec<FieldPath>,
-    /// Fields whose live value an apply keeps ([`keep_live`](crate::normalize::keep_live)): a controller's,
-    /// or what each render makes anew.
+    /// Fields whose live value an apply keeps ([`keep_live`](crate::normalize::keep_live)): those of a controller, and those
+    /// that differ in each render.
     pub keep_live: Vec<FieldPath>,
-    /// Fields of Git's object that an apply leaves out ([`leave_out`](crate::normalize::leave_out)): the cluster has
-    /// something that stands for them.
+    /// Fields of Git's object that an apply leaves out ([`leave_out`](crate::normalize::leave_out)): the cluster has the key
+    /// of an earlier render in their place.
     pub leave_out: Vec<FieldPath>,
-    /// `metadata.managedFields` to write before the apply, so that what left Git really goes.
+    /// `metadata.managedFields` to write before the apply, so that it removes what Git no longer has.
     pub managed_fields: Option<Value>,
-    /// Applying cannot succeed until a person acts.
+    /// An apply cannot succeed until a person acts.
     pub blocked: bool,
 }

@@ -57,7 +57,7 @@ fn a_refusal_names_the_fields_that_cannot_change() {
     let templates = json!([{"metadata": {"name": "d"}, "spec": {"size": "2"}}]);
     let renamed = || set(json!({"serviceName": "b", "replicas": 2, "volumeClaimTemplates": templates}));
     check(renamed(), expect!["! Blocked /spec/serviceName /spec/volumeClaimTemplates/0/spec/size"]);
-    assert!(said(&renamed()).contains("-> the field cannot be changed in place: replace the object"));
+    assert!(said(&renamed()).contains("-> the field is immutable: recreate the object"));
     check(set(json!({"serviceName": "a", "replicas": 1})), expect!["! Blocked /spec/volumeClaimTemplates"]);
 
     let role = |name: &str| json!({"roleRef": {"kind": "Role", "name": name}});
@@ -76,7 +76,7 @@ fn a_refusal_names_the_fields_that_cannot_change() {
     let mut ignoring = binding();
     ignoring.ignored = Some("/roleRef/name");
     check(ignoring, expect!["! Blocked /roleRef"]);
-    assert!(said(&binding()).contains("-> the field cannot be changed in place: replace the object"));
+    assert!(said(&binding()).contains("-> the field is immutable: recreate the object"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_refusal_of_what_a_sync_would_not_send_blocks_nothing() {
     check(grown, expect!["ControllerOwned /spec/cpu by kube-controller-manager"]);
     let mut edited = scene("kubectl-edit Update 2");
     edited.ignored = Some("/spec/note");
-    assert!(said(&edited).contains("the server refuses it: only grows"), "{}", said(&edited));
+    assert!(said(&edited).contains("the API server refuses it: only grows"), "{}", said(&edited));
 }
 
 #[test]
@@ -169,5 +169,5 @@ fn a_refusal_of_gits_own_value_takes_nothing_of_others_away() {
             .applied_before(json!({"spec": {}}))
             .refused(422, "invalid", &[("FieldValueInvalid", "spec.every", "must be a duration")]);
     assert!(scene.verdict().advice.managed_fields.is_none());
-    assert!(said(&scene).contains("the server refuses it: must be a duration"), "{}", said(&scene));
+    assert!(said(&scene).contains("the API server refuses it: must be a duration"), "{}", said(&scene));
 }

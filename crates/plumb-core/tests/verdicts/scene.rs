@@ -5,7 +5,7 @@ use plumb_core::app::{CompareOptions, IgnoreRule};
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
     Answers, ApiFailure, Attempt, Autoscaler, DryRun, Evidence, Facts, FailureCause, Finding, HealRecord,
-    Mutator, Outcome, Previous, Question, SecondRender, Verdict, judge,
+    Mutator, Outcome, Previous, Question, SecondRender, Verdict, judge, rule_groups,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{Manifest, ObjectKey};
@@ -265,6 +265,13 @@ impl Scene {
 /// One line per finding: `!` where it counts, class, fields, actor.
 pub(crate) fn check(scene: Scene, expected: Expect) {
     let verdict = scene.verdict();
+    for finding in verdict.findings.iter() {
+        let groups = rule_groups();
+        for name in finding.rule.split(", ") {
+            let rule = groups.iter().flat_map(|group| &group.rules).find(|rule| rule.name == name).unwrap();
+            assert!(rule.classes.contains(&finding.class), "{name} gives {}", finding.class);
+        }
+    }
     let lines: Vec<String> = verdict
         .findings
         .iter()

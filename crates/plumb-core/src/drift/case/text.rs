@@ -10,7 +10,7 @@ impl Case<'_> {
     /// `Git says 3, the cluster has 10`. Does not show the values of a Secret.
     pub(in crate::drift) fn values(&self, difference: &Difference<'_>) -> String {
         if self.is_secret() {
-            return "the values differ (they are not shown)".to_owned();
+            return "the values differ (secret values are not shown)".to_owned();
         }
         let side = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), show);
         format!("Git says {}, the cluster has {}", side(difference.desired), side(difference.live))

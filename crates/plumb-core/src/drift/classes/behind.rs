@@ -1,4 +1,4 @@
-//! S: Git moved on.
+//! Git changed and has not been synced yet.
 
 use crate::compare::{Addition, Difference};
 use crate::drift::case::Case;
@@ -6,23 +6,23 @@ use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Evidence, Fix, FixKind, Previous};
 use crate::object::FieldPath;
 
-/// Git has a value that was not applied yet.
+/// Git has a value that has not been applied yet.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     Explained::new(
         DriftClass::Behind,
         difference.path.clone(),
         true,
-        format!("Git moved on and this was not synced yet: {}", case.values(difference)),
+        format!("Git changed and has not been synced yet: {}", case.values(difference)),
     )
 }
 
-/// Git dropped something that this app applied.
+/// Git no longer has something that this app applied.
 pub(in crate::drift) fn dropped(addition: &Addition<'_>) -> Explained {
     Explained::new(
         DriftClass::Behind,
         addition.path.clone(),
         true,
-        format!("this app applied {}, and Git no longer has it", addition.path),
+        format!("{} was applied by this app and has been removed from Git", addition.path),
     )
 }
 
@@ -32,18 +32,18 @@ pub(in crate::drift) fn left_over(path: FieldPath) -> Explained {
         DriftClass::Behind,
         path.clone(),
         true,
-        format!("{path} is left of Git's former choice, and the new one forbids it"),
+        format!("{path} is left over from the previous setting and is not allowed together with the new one"),
     );
     explained.take_ownership_of = Some(path);
     explained
 }
 
-/// The object is not there.
+/// The cluster does not have the object.
 pub(in crate::drift) fn missing(evidence: &Evidence<'_>) -> Explained {
     let why = match evidence.facts.previous {
-        Previous::Same => "this app applied the object, and it is gone from the cluster",
+        Previous::Same => "this app applied the object, and it has been deleted from the cluster",
         Previous::Unknown | Previous::Changed(_) | Previous::Rerendered => {
-            "Git has the object and the cluster does not"
+            "the object is in Git but not in the cluster"
         }
     };
     Explained::new(DriftClass::Behind, FieldPath::root(), true, why)

@@ -1,11 +1,11 @@
-//! M: cannot be compared or applied.
+//! The object cannot be compared or applied.
 
 use crate::drift::case::Case;
 use crate::drift::explained::Explained;
 use crate::drift::{ApiFailure, DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Manifest, Segment};
 
-/// Lists in Git that name an item twice: the server refuses to merge them.
+/// Lists in Git that have an item twice: the API server refuses to merge them.
 pub(in crate::drift) fn duplicates(case: &Case<'_>) -> Vec<Explained> {
     let explain = |path: &FieldPath| {
         let mut explained = Explained::new(
@@ -13,7 +13,7 @@ pub(in crate::drift) fn duplicates(case: &Case<'_>) -> Vec<Explained> {
             path.clone(),
             true,
             format!(
-                "{path} names the same item twice; a server-side apply refuses that (in a pod the last one wins)"
+                "{path} lists the same item twice; the API server refuses that (in a pod, the last one would win)"
             ),
         );
         explained.hint = Some("remove the duplicate from Git".to_owned());
@@ -22,28 +22,28 @@ pub(in crate::drift) fn duplicates(case: &Case<'_>) -> Vec<Explained> {
     case.comparison.duplicates.iter().map(explain).collect()
 }
 
-/// The server refuses what Git asks. `differing` are the fields that an apply would change.
+/// The API server refuses what Git asks for. `differing` are the fields that an apply would change.
 pub(in crate::drift) fn refused(
     case: &Case<'_>,
     failure: &ApiFailure,
     differing: &[FieldPath],
 ) -> Vec<Explained> {
-    // The server quotes values in its messages.
+    // The API server quotes values in its messages.
     let message = |text: &str| if case.is_secret() { failure.reason.clone() } else { bounded(text) };
     let (immutable, hint) = if is_immutable(&failure.message) {
         (
             "immutable: ",
-            "the field cannot be changed in place: replace the object (sync options `Force=true,Replace=true`), or take the change back",
+            "the field is immutable: recreate the object (sync options `Force=true,Replace=true`), or revert the change in Git",
         )
     } else {
-        ("", "fix what the server refuses, in Git")
+        ("", "correct the manifest in Git so that the API server accepts it")
     };
     let blocked = |path: FieldPath, text: &str| {
         let mut explained = Explained::new(
             DriftClass::Blocked,
             path,
             true,
-            format!("the server refuses it: {immutable}{}", message(text)),
+            format!("the API server refuses it: {immutable}{}", message(text)),
         );
         explained.hint = Some(hint.to_owned());
         explained
@@ -60,8 +60,8 @@ pub(in crate::drift) fn refused(
     failure.causes.iter().flat_map(|cause| at(place(&cause.field), &cause.message)).collect()
 }
 
-/// Some fields have a second form for many values, whose first item is the same (`clusterIP`, `clusterIPs`): the server
-/// complains about either, Git writes one.
+/// Some fields have a second form for several values, whose first item is the same (`clusterIP`, `clusterIPs`). The API
+/// server names either of them in a refusal; Git sets one.
 fn one_of_many(place: FieldPath, desired: &Manifest) -> FieldPath {
     let one = match place.segments() {
         [parents @ .., Segment::Field(many), Segment::Index(0)] | [parents @ .., Segment::Field(many)] => {
@@ -77,8 +77,8 @@ fn one_of_many(place: FieldPath, desired: &Manifest) -> FieldPath {
     one.filter(|one| is_asked(one) && !is_asked(&place)).unwrap_or(place)
 }
 
-/// The fields that a refusal is about, where the server names only what they stand in: the `spec` of a `StatefulSet`,
-/// in which "fields other than 'replicas', 'template' … are forbidden" to change.
+/// The fields that a refusal is about, where the API server names only the map around them: the `spec` of a
+/// `StatefulSet`, in which updates to "fields other than 'replicas', 'template' …" are forbidden.
 fn changed_within(place: &FieldPath, message: &str, differing: &[FieldPath]) -> Vec<FieldPath> {
     let allowed = message.split_once("other than").map_or("", |(_, names)| names);
     let allowed: Vec<FieldPath> =
@@ -89,7 +89,7 @@ fn changed_within(place: &FieldPath, message: &str, differing: &[FieldPath]) -> 
     differing.iter().filter(is_within).cloned().collect()
 }
 
-/// The server has no code for "only a new object can have that", but a few ways to say it.
+/// The API server has no code for an immutable field, only several wordings.
 pub(in crate::drift) fn is_immutable(message: &str) -> bool {
     const WORDS: [&str; 8] = [
         "immutable",
@@ -105,7 +105,7 @@ pub(in crate::drift) fn is_immutable(message: &str) -> bool {
         || message.split_once("updates to ").is_some_and(|(_, rest)| rest.contains("forbidden"))
 }
 
-/// An error of the server can quote a whole pod template.
+/// An error of the API server can quote a whole pod template.
 fn bounded(text: &str) -> String {
     const MAX: usize = 300;
     if text.chars().count() <= MAX {
@@ -119,6 +119,9 @@ fn bounded(text: &str) -> String {
 pub(in crate::drift) fn fix(hints: &[String]) -> Fix {
     Fix::new(
         FixKind::Decide,
-        hints.first().cloned().unwrap_or_else(|| "fix what the server refuses, in Git".to_owned()),
+        hints
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "correct the manifest in Git so that the API server accepts it".to_owned()),
     )
 }

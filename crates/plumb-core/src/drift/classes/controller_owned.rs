@@ -1,4 +1,4 @@
-//! I: a controller owns the field for good reason.
+//! A controller sets the field, and is meant to.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,10 @@ pub(in crate::drift) fn autoscaled(case: &Case<'_>, difference: &Difference<'_>)
 /// A taint that follows the state of the node.
 pub(in crate::drift) fn tainted(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     is_taint_of_control_plane(case, difference).then(|| {
-        let why = format!("the control plane taints the node by its state: {}", case.values(difference));
+        let why = format!(
+            "the control plane sets this taint from the state of the node: {}",
+            case.values(difference)
+        );
         owned(difference, why)
     })
 }
@@ -33,11 +36,11 @@ pub(in crate::drift) fn tainted(case: &Case<'_>, difference: &Difference<'_>) ->
 pub(in crate::drift) fn aggregated(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let entry = case.other_writer_of(difference).filter(|_| is_aggregated(case, difference))?;
     if is_controller(entry) {
-        let why = format!("`{}` fills the rules of an aggregated ClusterRole", writer(entry));
+        let why = format!("`{}` fills in the rules of an aggregated ClusterRole", writer(entry));
         return Some(owned(difference, why).written_by(entry));
     }
     let why = format!(
-        "clusterrole-aggregation-controller fills the rules of an aggregated ClusterRole, whoever wrote them last: {}",
+        "clusterrole-aggregation-controller fills in the rules of an aggregated ClusterRole and overwrites other writers: {}",
         case.values(difference)
     );
     Some(owned(difference, why))
@@ -59,9 +62,9 @@ fn owned(difference: &Difference<'_>, why: String) -> Explained {
         .keeping(place.clone())
 }
 
-/// Replicas are an autoscaler's as soon as one targets the object, and whenever a controller other than the
-/// Deployment's writes them through the `scale` subresource, which is made for autoscalers. A custom resource may
-/// have them in another field; that is the one which is written through `scale`.
+/// An autoscaler owns the replicas if it targets the object, or if a controller outside the control plane writes them
+/// through the `scale` subresource, which exists for autoscalers. A custom resource may have its replicas in another field:
+/// the one that is written through `scale`.
 fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> Option<String> {
     let is_scaled = entry.is_some_and(|entry| entry.subresource == Some("scale"));
     if !is_scaled && !is_path(&difference.path, &["spec", "replicas"]) {
@@ -88,8 +91,7 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
     ))
 }
 
-/// A `HorizontalPodAutoscaler` leaves an object alone that somebody scaled to zero: that is how it is switched off. It
-/// does not decide then, and Git asks for more.
+/// A `HorizontalPodAutoscaler` is disabled for an object that is scaled to zero. Then Git's value counts again.
 fn is_switched_off(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> bool {
     let is_zero = |value: Option<&Value>| value.and_then(Value::as_i64) == Some(0);
     let by_autoscaler = entry.is_some_and(|entry| is_control_plane(entry.manager));
@@ -119,21 +121,21 @@ fn reason(
         ));
     }
     if is_grown_volume(case, difference) {
-        return Some(format!("grew the volume, which cannot shrink again: {}", case.values(difference)));
+        return Some(format!("expanded the volume, which cannot shrink again: {}", case.values(difference)));
     }
     if is_control_plane(entry.manager) && entry.subresource != Some("scale") {
         return Some(format!(
-            "is part of the control plane and keeps this field: {}",
+            "is part of the control plane and manages this field: {}",
             case.values(difference)
         ));
     }
-    // Whoever widens or turns round a list that Git sets changes what it means, unless that is a controller's task.
+    // An added item or another order changes what the list means, unless a controller is meant to do it.
     if !case.is_known_controller(entry) {
         return None;
     }
     match difference.change {
         Change::Order if difference.whole.is_some() => {
-            Some("keeps this list in its own order; the items are Git's".to_owned())
+            Some("keeps this list in its own order; the items are those of Git".to_owned())
         }
         Change::Extra if difference.whole.is_some() && has_all_of_git(case, place) => Some(format!(
             "added {} to a list that Git also sets",
@@ -143,8 +145,8 @@ fn reason(
     }
 }
 
-/// Where Git has only a placeholder, somebody has to put the certificates in, whatever his name. Those of Git's own are
-/// replaced by a controller, or by somebody who should not.
+/// If Git has only a placeholder, any writer may inject the certificates. If Git has certificates, only a known controller
+/// may replace them.
 fn is_injected_bundle(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
     let bundle = difference.desired.and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
     let has_certificate =
@@ -152,15 +154,15 @@ fn is_injected_bundle(case: &Case<'_>, difference: &Difference<'_>, entry: &Entr
     last_field(&difference.path) == Some("caBundle") && (!has_certificate || case.is_known_controller(entry))
 }
 
-/// Is it in the rules of a `ClusterRole` that is put together from others?
+/// Is it in the rules of a `ClusterRole` that is aggregated from others?
 fn is_aggregated(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     case.desired.kind() == "ClusterRole"
         && case.desired.value().get("aggregationRule").is_some_and(|rule| !rule.is_null())
         && is_under(&difference.path, &["rules"])
 }
 
-/// Taints that follow a node's conditions are put beside Git's: by admission when the node is made, by the
-/// node's controllers afterwards.
+/// Taints that follow the conditions of a node are added to those of Git: by admission when the node is created, by the
+/// node controllers afterwards.
 fn is_taint_of_control_plane(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     const KEYS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
     let key = difference.live.and_then(|taint| taint.get("key")).and_then(Value::as_str);
@@ -170,7 +172,7 @@ fn is_taint_of_control_plane(case: &Case<'_>, difference: &Difference<'_>) -> bo
         && key.is_some_and(|key| KEYS.iter().any(|prefix| key.starts_with(prefix)))
 }
 
-/// Is everything that Git asks in this list still there?
+/// Does the list still have all items that Git asks for?
 fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
     case.comparison
         .differences
@@ -185,7 +187,7 @@ fn is_resized_container(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     is_vertical && difference.path.to_string().contains("/resources/")
 }
 
-/// The owner of a webhook is whoever injects its CA bundle; and whoever makes it stricter does no harm.
+/// The writer that injects the CA bundle of a webhook owns it; any controller may make the failure policy stricter.
 fn is_stricter_webhook(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
     if last_field(&difference.path) != Some("failurePolicy") || !is_under(&difference.path, &["webhooks"]) {
         return false;
@@ -204,7 +206,7 @@ fn is_grown_volume(case: &Case<'_>, difference: &Difference<'_>) -> bool {
         && difference.live.and_then(Quantity::of) > difference.desired.and_then(Quantity::of)
 }
 
-/// Something that the cluster's own components wrote and Git does not mention.
+/// A field that Git does not set, and that a controller is meant to set.
 pub(in crate::drift) fn addition(
     case: &Case<'_>,
     addition: &Addition<'_>,
@@ -213,13 +215,13 @@ pub(in crate::drift) fn addition(
     let is_bookkeeping = is_under(&addition.path, &["metadata", "finalizers"])
         || is_under(&addition.path, &["metadata", "ownerReferences"]);
     let why = if is_control_plane(entry.manager) {
-        "is part of the control plane and keeps this field"
+        "is part of the control plane and manages this field"
     } else if entry.subresource == Some("scale") && case.is_known_controller(entry) {
         "scales this object"
     } else if last_field(&addition.path) == Some("caBundle") && is_controller(entry) {
         "injects the CA bundle"
     } else if is_bookkeeping && is_controller(entry) {
-        "keeps its own record in the metadata"
+        "keeps its own bookkeeping in the metadata"
     } else {
         return None;
     };
@@ -229,7 +231,7 @@ pub(in crate::drift) fn addition(
     )
 }
 
-/// Replicas that Git leaves open and an autoscaler sets, without a record of it.
+/// Replicas that Git does not set and an autoscaler does, without an entry in `managedFields`.
 pub(in crate::drift) fn scaled_addition(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
     let autoscaler = case.facts().autoscalers.iter().find(|autoscaler| sets_replicas(autoscaler))?;
     let evidence =
@@ -243,12 +245,12 @@ fn sets_replicas(autoscaler: &Autoscaler) -> bool {
 
 pub(in crate::drift) fn fix(fields: &[String], is_in_git: bool) -> Fix {
     if !is_in_git {
-        return Fix::new(FixKind::None, "nothing needs to be done: Git does not set it");
+        return Fix::new(FixKind::None, "nothing to do: Git does not set this field");
     }
     Fix::new(
         FixKind::EditGit,
         format!(
-            "drop the field from Git (the live value stays), or ignore exactly this: `jsonPointers: [{}]`",
+            "remove the field from Git (the live value stays), or ignore exactly this: `jsonPointers: [{}]`",
             fields.join(", ")
         ),
     )

@@ -1,4 +1,4 @@
-//! H: another spelling of the same value.
+//! The same value, written differently.
 
 use crate::compare::{Change, Difference, Forgiven, Spelling, reprinted};
 use crate::drift::case::{Case, is_controller, writer};
@@ -6,7 +6,7 @@ use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Segment};
 
-/// What the typed walk recognised.
+/// Values that the comparison, with the schema, takes for equal.
 pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spelling: Spelling) -> Explained {
     let place = forgiven.whole.as_ref().unwrap_or(&forgiven.path);
     let mut explained =
@@ -32,9 +32,9 @@ pub(in crate::drift) fn forgiven(case: &Case<'_>, forgiven: &Forgiven<'_>, spell
     explained
 }
 
-/// A text that a controller printed in its own way. The schema knows only "text", so it takes the writer as
-/// evidence: a person who writes another text means another text. Where a text is just a text (the data of a
-/// `ConfigMap`, arguments, labels), so does a controller.
+/// A quantity or duration that a controller reformatted, in a field that the schema calls a string. The writer is the
+/// evidence: a person who writes another string means another value. In free text (the data of a `ConfigMap`, arguments,
+/// labels), so does a controller.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let spelling = reprinted(difference.desired?, difference.live?)?;
     if is_free_text(case, &difference.path) {
@@ -52,8 +52,8 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     )
 }
 
-/// Built-in kinds have no texts that are durations, and declare their quantities. Custom resources embed parts of
-/// them.
+/// Built-in kinds have no durations in strings, and declare their quantities. Custom resources embed parts of built-in
+/// kinds, with their free text.
 fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
     const FREE: [&str; 7] = ["metadata", "labels", "annotations", "args", "command", "env", "nodeSelector"];
     let is_free = |segment: &Segment| match segment {
@@ -63,7 +63,7 @@ fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
     case.is_built_in() || case.desired.gvk().group.is_empty() || path.segments().iter().any(is_free)
 }
 
-/// The dry-run shows that the server prints Git's value like this.
+/// The dry-run shows that the API server stores Git's value like this.
 pub(in crate::drift) fn printed_by_server(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     Explained::new(
         DriftClass::EquivalentValue,
@@ -74,25 +74,28 @@ pub(in crate::drift) fn printed_by_server(case: &Case<'_>, difference: &Differen
     .at_difference(difference)
 }
 
-/// A place that is spelled differently by nature, such as `stringData`.
+/// A field that the API server always stores in another form, such as `stringData`.
 pub(in crate::drift) fn at(field: FieldPath, spelling: Spelling) -> Explained {
     Explained::new(DriftClass::EquivalentValue, field, false, describe(spelling))
 }
 
 fn describe(spelling: Spelling) -> &'static str {
     match spelling {
-        Spelling::Quantity => "the same quantity in another spelling",
-        Spelling::IntOrString => "the same number, once as text; the schema takes both",
-        Spelling::Duration => "the same duration in another spelling",
-        Spelling::Base64 => "the same base64 without line breaks",
-        Spelling::Time => "the same instant in another spelling",
-        Spelling::StringData => "the server turns `stringData` into `data`",
-        Spelling::Order => "the same items in another order, which means nothing here",
+        Spelling::Quantity => "the same quantity, written differently",
+        Spelling::IntOrString => "the same number, written as text on one side; the schema accepts both",
+        Spelling::Duration => "the same duration, written differently",
+        Spelling::Base64 => "the same base64, without line breaks",
+        Spelling::Time => "the same time, written differently",
+        Spelling::StringData => "the API server stores `stringData` as `data`",
+        Spelling::Order => "the same items in another order, which has no meaning here",
         Spelling::ApiVersion => "the same object in another version of its kind",
-        Spelling::Server => "the server itself stores Git's value like this; a dry-run would not change it",
+        Spelling::Server => "the API server stores Git's value like this; a dry-run would not change it",
     }
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    Fix::new(FixKind::None, "nothing needs to be done; write the cluster's spelling in Git if it bothers")
+    Fix::new(
+        FixKind::None,
+        "nothing to do; to remove the difference, write the value in Git as the cluster has it",
+    )
 }

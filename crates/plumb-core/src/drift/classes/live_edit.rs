@@ -1,4 +1,4 @@
-//! R: someone changed a value that Git sets.
+//! Another writer changed a value that Git sets.
 
 use crate::compare::{Addition, Change, Difference};
 use crate::drift::case::{Case, last_field, writer};
@@ -7,7 +7,7 @@ use crate::drift::{ApiFailure, DriftClass, Fix, FixKind, Previous};
 use crate::fields::Entry;
 use crate::object::FieldPath;
 
-/// Another writer owns the place, and wrote after our last apply.
+/// Another writer owns the field, and wrote it after our last apply.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     editor(case, difference).map(|entry| edit(case, difference, entry))
 }
@@ -20,13 +20,13 @@ pub(in crate::drift) fn editor<'c, 'a>(
     case.other_writer_of(difference).filter(|entry| was_asked_before(case, difference, entry))
 }
 
-/// Had Git asked for this before the other one wrote? If not, Git moved on.
+/// Did Git ask for this value before the other writer wrote? If not, it is Git that changed.
 fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> bool {
     match case.facts().previous {
         Previous::Same => true,
         Previous::Changed(Some(previous)) => match case.desired_in(previous, &difference.desired_path) {
             Some(before) if Some(before) == difference.desired => true,
-            // Whoever wrote put back what Git asked for then: nothing of theirs is left.
+            // The other writer restored what Git asked for then: nothing of its edit is left.
             Some(before) if Some(before) == difference.live => false,
             Some(_) => case.is_after_ours(entry),
             None => false,
@@ -54,8 +54,8 @@ fn edit(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Expl
     explained
 }
 
-/// Who edits the type of a rollout strategy also owns the options that the server filled in for the new type
-/// (`rollingUpdate`), and Git's type forbids them: they go when the edit goes.
+/// A writer that edits the type of a rollout strategy also owns the options that the API server filled in for the new type
+/// (`rollingUpdate`). Git's type forbids them, so they have to go together with the edit.
 fn options_of_strategy(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Option<FieldPath> {
     let strategy = difference.path.parent()?;
     let is_strategy = matches!(last_field(&strategy), Some("strategy" | "updateStrategy"));
@@ -67,8 +67,8 @@ fn options_of_strategy(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     (is_theirs && options.find(case.desired.value()).is_none()).then_some(options)
 }
 
-/// Who edits a pod's `serviceAccountName` edits `serviceAccount`, its old name, as well. Where Git has only the old one, the
-/// server listens to theirs until it is gone.
+/// An edit of `serviceAccountName` in a pod also sets `serviceAccount`, its old name. If Git sets only the old name, the
+/// new one has to go first: it takes precedence.
 fn newer_name(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Option<FieldPath> {
     let name = difference.path.parent()?.field("serviceAccountName");
     let is_old_name = last_field(&difference.path) == Some("serviceAccount") && case.is_built_in();
@@ -77,8 +77,8 @@ fn newer_name(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -
     (is_old_name && is_theirs && desired_name.find(case.desired.value()).is_none()).then_some(name)
 }
 
-/// What we applied is not ours any more, and nobody's name stands on it. Whoever writes in another version of the
-/// kind has it on other fields.
+/// We applied the field and no longer own it, and no entry names it. A writer that uses another version of the kind has an
+/// entry with other field names.
 pub(in crate::drift) fn without_record(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     match case.writer_in_other_version() {
         Some(entry) => edit(case, difference, entry),
@@ -86,8 +86,7 @@ pub(in crate::drift) fn without_record(case: &Case<'_>, difference: &Difference<
     }
 }
 
-/// Something that Git asked for, that we applied, and that is gone or in another order. Nobody's name is left
-/// on what is not there.
+/// A field that we applied, and that is gone or in another order. `managedFields` do not name the writer of a removal.
 pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let is_gone = matches!(difference.change, Change::Missing | Change::ItemMissing | Change::Order);
     if !is_gone || !(case.was_applied(difference) || edited_key(case, difference).is_some()) {
@@ -101,26 +100,24 @@ pub(in crate::drift) fn removed(case: &Case<'_>, difference: &Difference<'_>) ->
 }
 
 fn by_unknown_writer(case: &Case<'_>, difference: &Difference<'_>, what: &str) -> Explained {
-    // The witness knows the last one; who was named before for this very field stays named.
+    // The witness knows only the last writer; an earlier finding for this field is more exact.
     let (actor, since) = case.named_before(&difference.path).unwrap_or_else(|| case.witnessed_writer());
-    let who = match &actor {
-        Some(actor) => format!("`{actor}`"),
-        None => "somebody (the server keeps no record of who only removes or reorders)".to_owned(),
+    let (path, values) = (&difference.path, case.values(difference));
+    let evidence = match &actor {
+        Some(actor) => format!("`{actor}` {what} {path}: {values}"),
+        None => format!(
+            "{path} was {what} by an unknown writer (Kubernetes does not record who removes or reorders fields): {values}"
+        ),
     };
-    let mut explained = Explained::new(
-        DriftClass::LiveEdit,
-        difference.path.clone(),
-        true,
-        format!("{who} {what} {}: {}", difference.path, case.values(difference)),
-    )
-    .at_difference(difference);
+    let mut explained =
+        Explained::new(DriftClass::LiveEdit, path.clone(), true, evidence).at_difference(difference);
     explained.actor = actor;
     explained.since = since;
     explained
 }
 
-/// The item that someone made of a missing one by changing the key of its list (the number of a port, say):
-/// same list, written by another, and equal in a field that is no key. What Git did not have before nobody changed.
+/// The item that another writer made from a missing one by changing its key (the number of a port): it is in the same list,
+/// and equal in a field that is not a key. If the previous manifest lacked the item, its key cannot have been edited.
 pub(in crate::drift) fn edited_key<'c, 'a>(
     case: &'c Case<'a>,
     difference: &Difference<'_>,
@@ -136,7 +133,7 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
     case.comparison.additions.iter().find_map(|addition| {
         let same_list = addition.is_item && addition.path.parent().as_ref() == Some(&list);
         let found = addition.live.as_object()?;
-        // An item that is nothing but its key is told by its position.
+        // An item that is only a key is recognised by its position.
         let same_field = wanted.iter().any(|(name, value)| found.get(name) == Some(value))
             || (wanted.len() == 1 && addition.path == difference.path);
         let entry = case.other_writer(&addition.path)?;
@@ -144,16 +141,16 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
     })
 }
 
-/// Where only one of several fields may stand (`value` or `valueFrom`, `httpGet` or `tcpSocket`, the types of a volume),
-/// somebody chose another than Git. The server refuses both side by side, so theirs goes when Git's comes back.
-/// `None` unless that explains all of the refusal.
+/// Of several fields only one may be set (`value` or `valueFrom`, `httpGet` or `tcpSocket`, the types of a volume), and
+/// another writer set another one than Git. The API server refuses both together, so the other one has to go when Git's
+/// comes back. `None` unless that explains the whole refusal.
 pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Option<Vec<Explained>> {
     let mut choices: Vec<Explained> = Vec::new();
-    // What refers to an item that is refused (a mount to its volume) is not found; that follows from the rest.
+    // A reference to a refused item (a mount to its volume) is "not found"; that follows from the other causes.
     for cause in failure.causes.iter().filter(|cause| cause.reason != "FieldValueNotFound") {
         let is_clash = matches!(cause.reason.as_str(), "FieldValueForbidden" | "FieldValueInvalid")
             && !super::blocked::is_immutable(&cause.message);
-        // The server names their field, or Git's own and that there may be only one.
+        // The API server names the other field, or Git's field and that there may be only one.
         let named = FieldPath::from_server(&cause.field);
         let is_only_one = cause.message.contains("more than 1");
         let parent = named.parent().filter(|_| is_clash)?;
@@ -172,14 +169,15 @@ pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Optio
             .additions
             .iter()
             .filter_map(|addition| {
-                // The whole of what they chose, where only leaves of it were found.
+                // The alternative as a whole, where the comparison found only leaves of it.
                 let depth = parent.segments().len() + 1;
                 let chosen = FieldPath::from(addition.path.segments().get(..depth)?.to_vec());
                 let is_beside = chosen.starts_with(&parent)
                     && chosen.find(case.desired.value()).is_none()
                     && (chosen == named || is_only_one);
                 let entry = case.other_writer(&addition.path).filter(|entry| case.is_after_ours(entry))?;
-                let why = format!("`{}` chose {chosen} instead of what Git has", writer(entry));
+                let why =
+                    format!("`{}` set {chosen} instead of the alternative that Git sets", writer(entry));
                 let choice = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);
                 let mut choice = choice.written_by(entry);
                 choice.take_ownership_of = Some(chosen);
@@ -195,7 +193,7 @@ pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Optio
     (!choices.is_empty()).then_some(choices)
 }
 
-/// The item that took the place of Git's: it goes when Git's comes back.
+/// The item with the edited key: it has to go when Git's item comes back.
 pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
     case.comparison.differences.iter().find_map(|difference| {
         let (found, entry) = edited_key(case, difference)?;
@@ -205,7 +203,7 @@ pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) ->
                 addition.path.clone(),
                 true,
                 format!(
-                    "`{}` changed the key of Git's item {} to this one",
+                    "`{}` made this item out of Git's item {} by changing its key",
                     writer(entry),
                     difference.desired_path
                 ),
@@ -220,6 +218,6 @@ pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) ->
 pub(in crate::drift) fn fix(app: &str) -> Fix {
     Fix::new(
         FixKind::Sync,
-        format!("put Git's value back with `plumb app sync {app}`, or take the live one into Git"),
+        format!("restore Git's value with `plumb app sync {app}`, or commit the live value to Git"),
     )
 }

@@ -1,19 +1,19 @@
-//! D: tracked, gone from Git, not pruned.
+//! The app tracks the object, Git no longer has it, and it has not been pruned.
 
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Evidence, Fix, FixKind};
 use crate::object::{FieldPath, Manifest};
 
-/// Why it is still there, and who would miss it.
+/// Why it is still there, and what still uses it.
 pub(in crate::drift) fn explain(evidence: &Evidence<'_>, live: &Manifest) -> Vec<Explained> {
     let guard = guard(live);
     let why = match (&guard, evidence.facts.prune) {
-        (Some(guard), _) => format!("it is guarded by {guard}"),
+        (Some(guard), _) => format!("it is protected by {guard}"),
         (None, false) => "the app's sync policy does not prune".to_owned(),
         (None, true) => "the next sync with prune deletes it".to_owned(),
     };
     let orphan = |text: String| Explained::new(DriftClass::Orphan, FieldPath::root(), true, text);
-    let mut found = vec![orphan(format!("this app tracks it and Git no longer has it; {why}"))];
+    let mut found = vec![orphan(format!("removed from Git but still tracked by this app; {why}"))];
     if !evidence.facts.users.is_empty() {
         found.push(orphan(format!("still used by {}", users(evidence))));
     }
@@ -44,12 +44,12 @@ pub(in crate::drift) fn fix(evidence: &Evidence<'_>) -> Fix {
     let first = if evidence.facts.users.is_empty() {
         String::new()
     } else {
-        format!("first settle who uses it ({}); then ", users(evidence))
+        format!("first check what still uses it ({}); then ", users(evidence))
     };
     Fix::new(
         FixKind::Prune,
         format!(
-            "{first}see the plan with `plumb app sync {app} --prune --dry-run` and delete it with `plumb app sync {app} --prune` (it is kept, `plumb undo` brings it back); or put it back into Git"
+            "{first}preview with `plumb app sync {app} --prune --dry-run` and delete it with `plumb app sync {app} --prune` (`plumb undo` can restore it); or add it back to Git"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! B: Git spells out what absent means too.
+//! Git sets a field to the value that it would have anyway.
 
 use crate::compare::{Difference, Forgiven};
 use crate::drift::case::{Case, show};
@@ -6,13 +6,13 @@ use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::FieldPath;
 
-/// Git writes null, which the server drops.
+/// Git writes null, which the API server drops.
 pub(in crate::drift) fn null(forgiven: &Forgiven<'_>) -> Explained {
     Explained::new(
         DriftClass::PhantomDefault,
         forgiven.desired_path.clone(),
         false,
-        "Git writes null, which is the same as leaving the field out",
+        "Git sets null, which is the same as leaving the field out",
     )
 }
 
@@ -22,15 +22,15 @@ pub(in crate::drift) fn no_items(forgiven: &Forgiven<'_>) -> Explained {
         DriftClass::PhantomDefault,
         forgiven.desired_path.clone(),
         false,
-        "Git writes an empty list, which asks for no item: the same as leaving the field out",
+        "Git sets an empty list, which asks for no items: the same as leaving the field out",
     )
 }
 
 /// Git writes a zero value or a default, and the cluster lacks the field.
 ///
-/// In built-in kinds absent and `false` can differ (`automountServiceAccountToken`), so there it takes the proof
-/// that the server itself dropped the value: our apply still owns the field. A custom resource passes through
-/// the Go types of its operator, which drop zero values whenever they write.
+/// In built-in kinds, a missing field and `false` can differ (`automountServiceAccountToken`). So it takes a proof that the
+/// API server itself dropped the value: our apply still owns the field. A custom resource passes through the Go types of its
+/// operator, which drop zero values on every write.
 pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explained> {
     let dropped_by_server = case.is_ours(&forgiven.path);
     if case.is_built_in() && !dropped_by_server {
@@ -40,27 +40,27 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
     let (actor, since) = if dropped_by_server { (None, None) } else { case.witnessed_writer() };
     let by = match (&actor, dropped_by_server) {
         (Some(actor), _) => format!("`{actor}` dropped it when writing the object back"),
-        (None, true) => "the server drops it".to_owned(),
+        (None, true) => "the API server drops it".to_owned(),
         (None, false) => "a typed client dropped it when writing the object back".to_owned(),
     };
     let mut explained = Explained::new(
         DriftClass::PhantomDefault,
         forgiven.desired_path.clone(),
         false,
-        format!("Git spells out {value}, which means the same as leaving the field out; {by}"),
+        format!("Git sets {value}, which is the same as leaving the field out; {by}"),
     );
     explained.actor = actor;
     explained.since = since;
     Some(explained)
 }
 
-/// The server reads Git's empty value as "you choose", and the dry-run shows that it stays with its choice.
+/// The API server reads Git's empty value as "you choose", and the dry-run shows that it keeps its choice.
 pub(in crate::drift) fn chosen_by_server(difference: &Difference<'_>) -> Explained {
     Explained::new(
         DriftClass::PhantomDefault,
         difference.desired_path.clone(),
         false,
-        "Git leaves the value empty, so the server chooses one; a dry-run would not change it",
+        "Git leaves the value empty, so the API server chooses one; a dry-run would not change it",
     )
 }
 
@@ -70,10 +70,10 @@ pub(in crate::drift) fn dropped_by_server(field: FieldPath) -> Explained {
         DriftClass::PhantomDefault,
         field,
         false,
-        "Git spells out an empty value, which the server drops (a dry-run shows it)",
+        "Git sets an empty value, which the API server drops (a dry-run shows it)",
     )
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    Fix::new(FixKind::EditGit, "drop the line from Git")
+    Fix::new(FixKind::EditGit, "remove the line from Git")
 }

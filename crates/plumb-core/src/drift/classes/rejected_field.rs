@@ -1,4 +1,4 @@
-//! K: the server does not know the field, or keeps it itself.
+//! The API server does not know the field, sets it itself, or drops it.
 
 use crate::compare::Difference;
 use crate::drift::case::Case;
@@ -27,7 +27,7 @@ pub(in crate::drift) fn unknown(case: &Case<'_>) -> Vec<Explained> {
     case.comparison.unknown.iter().map(explain).collect()
 }
 
-/// What only the server may set, and Git sets all the same.
+/// Fields that only the API server or a controller sets, and that Git sets too.
 pub(in crate::drift) fn kept(case: &Case<'_>) -> Vec<Explained> {
     let hint =
         |path: FieldPath, why: &'static str| Explained::new(DriftClass::RejectedField, path, false, why);
@@ -39,14 +39,14 @@ pub(in crate::drift) fn kept(case: &Case<'_>) -> Vec<Explained> {
             if is_kept_metadata(name) && !value.is_null() {
                 found.push(hint(
                     root.field("metadata").field(name.as_str()),
-                    "only the server sets it; left out",
+                    "set only by the API server; plumb does not apply it",
                 ));
             }
         }
         for key in case.desired.annotations().keys().filter(|key| is_kept_annotation(key)) {
             found.push(hint(
                 root.field("metadata").field("annotations").field(*key),
-                "a controller of the cluster keeps this annotation; left out",
+                "this annotation is maintained by a controller of the cluster; plumb does not apply it",
             ));
         }
     }
@@ -54,21 +54,20 @@ pub(in crate::drift) fn kept(case: &Case<'_>) -> Vec<Explained> {
     if has_status && Case::aside(case.kind).status {
         found.push(hint(
             root.field("status"),
-            "`status` is written by the controller, through its own subresource; left out",
+            "`status` is written by the controller through its own subresource; plumb does not apply it",
         ));
     }
     found
 }
 
-/// A field that the server knows and drops all the same: it belongs to a feature that is switched off, or only
-/// the server sets it.
+/// A field that the API server knows and still drops: it belongs to a disabled feature, or only the API server sets it.
 pub(in crate::drift) fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     Explained::new(
         DriftClass::RejectedField,
         difference.desired_path.clone(),
         false,
         format!(
-            "the server drops {} whenever it is written: its feature is switched off in this cluster, or only the server sets it; {}",
+            "the API server drops {} on every write: its feature is disabled in this cluster, or only the API server sets it; {}",
             difference.desired_path,
             case.values(difference)
         ),
@@ -80,7 +79,7 @@ pub(in crate::drift) fn fix(counts: bool, hints: &[String]) -> Fix {
     let text = match (counts, hints) {
         (false, _) => "remove the line from Git".to_owned(),
         (true, []) => "fix or remove the line in Git".to_owned(),
-        (true, hints) => format!("fix the line in Git; the nearest known name: `{}`", hints.join("`, `")),
+        (true, hints) => format!("fix the line in Git; closest known name: `{}`", hints.join("`, `")),
     };
     Fix::new(FixKind::EditGit, text)
 }

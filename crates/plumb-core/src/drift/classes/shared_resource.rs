@@ -1,4 +1,4 @@
-//! E: two apps render it.
+//! Several apps render the object.
 
 use crate::compare::compare;
 use crate::drift::case::{Case, is_tracking_mark};
@@ -20,7 +20,7 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
     whole.actor = Some(owner.to_owned());
     let theirs = case.facts().claims.iter().find(|claim| claim.app == owner).and_then(|claim| claim.manifest);
     let between = theirs.map(|theirs| compare(case.desired, theirs, case.kind, Case::aside(case.kind)));
-    // Where both ask the same, what differs is the owner's to tell of.
+    // Where both apps ask for the same value, the owner reports the difference.
     let is_disputed = |place: &FieldPath| {
         between.as_ref().is_none_or(|between| {
             let mut places = between.differences.iter().map(|difference| &difference.desired_path);
@@ -35,7 +35,7 @@ pub(in crate::drift) fn not_ours(case: &Case<'_>, owner: &str) -> Vec<Explained>
             DriftClass::SharedResource,
             difference.path.clone(),
             true,
-            format!("in dispute at {}: {}", difference.path, case.values(difference)),
+            format!("the apps disagree on {}: {}", difference.path, case.values(difference)),
         );
         field.actor = Some(owner.to_owned());
         field
@@ -58,7 +58,7 @@ pub(in crate::drift) fn ours(case: &Case<'_>) -> Vec<Explained> {
     };
     let mut found = vec![shared(
         FieldPath::root(),
-        format!("app `{names}` renders this object too; this app tracks it and keeps it"),
+        format!("also rendered by app `{names}`; this app tracks it and keeps it"),
     )];
     for claim in others {
         let Some(theirs) = claim.manifest else { continue };
@@ -67,7 +67,7 @@ pub(in crate::drift) fn ours(case: &Case<'_>) -> Vec<Explained> {
         found.extend(disputed.map(|difference| {
             shared(
                 difference.desired_path.clone(),
-                format!("in dispute at {} with app `{}`", difference.desired_path, claim.app),
+                format!("app `{}` asks for another value at {}", claim.app, difference.desired_path),
             )
         }));
     }
@@ -75,15 +75,14 @@ pub(in crate::drift) fn ours(case: &Case<'_>) -> Vec<Explained> {
 }
 
 pub(in crate::drift) fn fix(evidence: &Evidence<'_>, key: &ObjectKey) -> Fix {
-    let app = evidence.facts.app;
     let place = match evidence.desired.and_then(|desired| desired.origin.as_ref()) {
-        Some(origin) => format!(" (here it stands at line {} of {})", origin.line, origin.file),
+        Some(origin) => format!(" (in this app: line {} of {})", origin.line, origin.file),
         None => String::new(),
     };
     Fix::new(
         FixKind::Decide,
         format!(
-            "keep {} {} in one app, and remove it from the source of the other{place}; nothing is deleted, app `{app}` or the other takes it over",
+            "keep {} {} in one app and remove it from the source of the other{place}; the object is not deleted, the app that still renders it takes ownership",
             key.kind, key.name
         ),
     )

@@ -1,4 +1,4 @@
-//! L: removed from Git, kept alive by an older manager.
+//! A field was removed from Git, and remains because another field manager still owns it.
 
 use crate::compare::{Addition, Fill, twin};
 use crate::drift::case::{Case, last_field, writer};
@@ -7,7 +7,7 @@ use crate::drift::{DriftClass, Fix, FixKind, Previous};
 use crate::fields::{Entry, Operation, is_control_plane};
 use crate::object::{FieldPath, Segment};
 
-/// An earlier apply, by client or by another tool, that still owns something.
+/// The entry of an earlier apply, client-side or by another tool, that still owns the field.
 pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_>) -> Option<&'c Entry<'a>> {
     let place = addition.whole.as_ref().unwrap_or(&addition.path);
     let ours = case.owners.ours().and_then(|entry| entry.time_text);
@@ -17,8 +17,8 @@ pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_
     })
 }
 
-/// Git had it, for it stands in our own record, and an older writer of the same field keeps it alive. One that wrote
-/// after us, or that is a controller at work, would put it back.
+/// Git had the field, because our own entry names it, and an older writer of the same field is left. A writer that wrote
+/// after us, or an active controller, would put it back.
 pub(in crate::drift) fn shared(
     case: &Case<'_>,
     addition: &Addition<'_>,
@@ -29,18 +29,18 @@ pub(in crate::drift) fn shared(
     (is_over(case, entry) && had_git).then(|| kept_alive(case, addition, entry))
 }
 
-/// Has this writer done nothing since our last apply, and is it no controller at work?
+/// Has this writer not written since our last apply, and is it not an active controller?
 fn is_over(case: &Case<'_>, entry: &Entry<'_>) -> bool {
     case.owners.ours().is_some_and(|ours| entry.time_text <= ours.time_text) && !is_at_work(case, entry)
 }
 
-/// Is it a controller, which would put back what it wrote?
+/// Is the writer a controller, which would put back what it wrote?
 pub(in crate::drift) fn is_at_work(case: &Case<'_>, entry: &Entry<'_>) -> bool {
     entry.subresource.is_some() || is_control_plane(entry.manager) || case.is_known_controller(entry)
 }
 
-/// Did this writer deliver the whole object before this app did? Its record has what Git asks for as well, so the rest of it
-/// is left over. Helm's own marks are for Helm.
+/// Did this writer deliver the whole object before this app did? It owns fields that Git sets too, so its other fields are
+/// left over. Helm's own annotations are not.
 pub(in crate::drift) fn delivered(
     case: &Case<'_>,
     addition: &Addition<'_>,
@@ -49,7 +49,7 @@ pub(in crate::drift) fn delivered(
     let is_before_ours = case.owners.ours().is_none_or(|ours| entry.time_text < ours.time_text);
     let is_delivery = match entry.operation {
         Operation::Apply => true,
-        // It owns defaults, too.
+        // An update owns defaults too.
         Operation::Update => {
             entry.manager == "helm"
                 && addition.fill == Fill::None
@@ -61,7 +61,7 @@ pub(in crate::drift) fn delivered(
         .then(|| kept_alive(case, addition, entry))
 }
 
-/// Git asked for it when this app applied last, and somebody else wrote it since: dropped from Git, it lives on by them.
+/// Git asked for it when this app applied last, and another writer wrote it since: it now owns what Git removed.
 pub(in crate::drift) fn dropped(
     case: &Case<'_>,
     addition: &Addition<'_>,
@@ -73,8 +73,8 @@ pub(in crate::drift) fn dropped(
         .then(|| kept_alive(case, addition, entry))
 }
 
-/// Was it part of what was applied? A client-side apply owns defaults too; the record of what it was given
-/// tells the two apart. Without the record, what is no known default was given.
+/// Was it part of what was applied? A client-side apply owns defaults too; its annotation has what it was given. Without the
+/// annotation, everything but known defaults was given.
 pub(in crate::drift) fn addition(
     case: &Case<'_>,
     addition: &Addition<'_>,
@@ -90,14 +90,18 @@ pub(in crate::drift) fn addition(
 
 fn kept_alive(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
     let path = &addition.path;
-    let why = format!("Git no longer has {path}; it lives on because `{}` still owns it", writer(entry));
+    let why = format!(
+        "{path} was removed from Git and remains in the cluster because `{}` still owns it",
+        writer(entry)
+    );
     let mut explained = Explained::new(DriftClass::StaleOwnership, path.clone(), true, why).written_by(entry);
     explained.take_ownership_of = Some(all_that_left(case, path, entry));
     explained
 }
 
-/// The outermost map around a place that Git does not have either (`httpGet` around its `port`), as long as nobody else has
-/// a part of it: the defaults in it go, too. They belong to whoever created the object, or to nobody.
+/// The outermost map around a field that Git does not have either (`httpGet` around its `port`), as long as no other active
+/// writer owns a part of it. The defaults in it have to go too; they belong to the writer that created the object, or have
+/// no owner.
 pub(super) fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'_>) -> FieldPath {
     let (live, desired) = (case.live.value(), case.desired.value());
     let schema = case.kind.map(|kind| kind.root);
@@ -124,6 +128,6 @@ pub(super) fn all_that_left(case: &Case<'_>, place: &FieldPath, keeper: &Entry<'
 pub(in crate::drift) fn fix(app: &str) -> Fix {
     Fix::new(
         FixKind::Sync,
-        format!("`plumb app sync {app}`: the ownership moves to this app, then the field goes"),
+        format!("`plumb app sync {app}`: plumb takes ownership of the field and removes it"),
     )
 }

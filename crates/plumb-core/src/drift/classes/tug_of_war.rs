@@ -1,10 +1,10 @@
-//! T: healed again and again, and it came back each time.
+//! Self-heal restored the value several times, and another writer changed it back each time.
 
 use crate::drift::case::Case;
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 
-/// Turns an edit into a tug of war if the field was healed too often.
+/// Turns an edit into a tug of war if self-heal has restored the field too often.
 pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained {
     let is_addition = edit.class == DriftClass::UnclaimedAddition && edit.counts;
     if !is_addition && !matches!(edit.class, DriftClass::LiveEdit | DriftClass::Unexplained) {
@@ -13,7 +13,7 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
     let facts = case.facts();
     let field = edit.field.to_string();
     let record = facts.heals.iter().find(|record| {
-        // A pointer that was read back does not know list positions from fields; printed, both are the same.
+        // A pointer read from a report has list positions as fields; as text, both are the same.
         let healed = record.field.to_string();
         is_inside(&field, &healed) || is_inside(&healed, &field)
     });
@@ -23,16 +23,17 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
     if !record.stopped && recent < facts.heal_limit.rounds {
         return edit;
     }
-    let opponent = edit.actor.clone().unwrap_or_else(|| "somebody".to_owned());
+    let opponent =
+        edit.actor.as_ref().map_or_else(|| "another writer".to_owned(), |actor| format!("`{actor}`"));
     let rounds = record.healed_at.len();
     Explained {
         class: DriftClass::TugOfWar,
         evidence: format!(
-            "healed {rounds} times, and `{opponent}` wrote it again each time; healing has stopped until Git, the rules or the opponent change. {}",
+            "self-heal restored it {rounds} times, and {opponent} changed it back each time; self-heal stops for this field until Git, the ignore rules or the other writer changes. {}",
             edit.evidence
         )
         .into(),
-        // What Git does not mention stays by itself, unless it is in a list that is replaced as a whole.
+        // An apply leaves an addition alone, unless it is in a list that is replaced as a whole.
         keep_live: if is_addition {
             edit.take_ownership_of.clone().filter(|whole| *whole != edit.field)
         } else {
@@ -44,10 +45,10 @@ pub(in crate::drift) fn escalate(case: &Case<'_>, edit: Explained) -> Explained 
 }
 
 pub(in crate::drift) fn fix(actor: Option<&str>) -> Fix {
-    let opponent = actor.unwrap_or("the other writer");
+    let opponent = actor.map_or_else(|| "the other writer".to_owned(), |actor| format!("`{actor}`"));
     Fix::new(
         FixKind::Decide,
-        format!("draw the boundary: drop the field from Git, ignore it, or stop `{opponent}`"),
+        format!("decide who owns the field: remove it from Git, add an ignore rule, or stop {opponent}"),
     )
 }
 

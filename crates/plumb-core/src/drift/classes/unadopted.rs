@@ -1,4 +1,4 @@
-//! C: it exists, and nobody tracks it.
+//! The object exists, and no app that renders it tracks it.
 
 use super::stale_ownership;
 use crate::drift::case::{Case, is_tracking_mark};
@@ -6,19 +6,19 @@ use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::FieldPath;
 
-/// The live object carries nobody's mark, or the mark of an app that no longer renders it.
+/// The live object has no tracking mark, or the mark of an app that no longer renders it.
 pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> Vec<Explained> {
-    // That the mark is another is what makes it unadopted, and no difference of content.
+    // The tracking mark makes it unadopted; it is not a difference of content.
     let differences =
         || case.comparison.differences.iter().filter(|difference| !is_tracking_mark(&difference.path));
     let what = if differences().next().is_none() {
-        "its content is what Git asks"
+        "its content matches Git"
     } else {
         "its content differs from Git"
     };
     let whose = match former_owner {
-        Some(app) => format!("it carries the mark of app `{app}`, which no longer renders it"),
-        None => "the object exists and no app tracks it".to_owned(),
+        Some(app) => format!("it is tracked by app `{app}`, which no longer renders it"),
+        None => "the object exists, and no app tracks it".to_owned(),
     };
     let mut explained =
         Explained::new(DriftClass::Unadopted, FieldPath::root(), true, format!("{whose}; {what}"));
@@ -26,7 +26,7 @@ pub(in crate::drift) fn explain(case: &Case<'_>, former_owner: Option<&str>) -> 
     let fields = differences().map(|difference| {
         Explained::new(DriftClass::Unadopted, difference.path.clone(), true, case.values(difference))
     });
-    // What an earlier apply left and Git does not have goes with the adoption.
+    // The adoption removes what an earlier apply left and Git does not have.
     let leftovers = case.comparison.additions.iter().filter_map(|addition| {
         let entry = stale_ownership::owner(case, addition)?;
         let stale = stale_ownership::addition(case, addition, entry)?;
@@ -39,7 +39,7 @@ pub(in crate::drift) fn fix(app: &str) -> Fix {
     Fix::new(
         FixKind::Adopt,
         format!(
-            "one sync adopts it (`plumb app sync {app}`): the object gets this app's mark and Git's content"
+            "a sync adopts it (`plumb app sync {app}`): the object gets this app's tracking mark and Git's content"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! N: somebody added what Git does not mention.
+//! Another writer added a field or item that Git does not set.
 
 use super::stale_ownership::all_that_left;
 use crate::compare::Addition;
@@ -7,14 +7,14 @@ use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::Entry;
 
-/// A field or item that someone else wrote.
+/// A field or item that another writer owns.
 pub(in crate::drift) fn addition(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Explained {
     let strict = case.is_strict();
     let mut explained = Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
         strict,
-        format!("`{}` added {}, which Git does not mention", writer(entry), addition.path),
+        format!("`{}` added {}, which is not in Git", writer(entry), addition.path),
     )
     .written_by(entry);
     if strict {
@@ -25,18 +25,21 @@ pub(in crate::drift) fn addition(case: &Case<'_>, addition: &Addition<'_>, entry
     explained
 }
 
-/// An addition to an object on which nobody's name stands any more.
+/// An addition to an object without `managedFields`.
 pub(in crate::drift) fn without_record(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     Explained::new(
         DriftClass::UnclaimedAddition,
         addition.path.clone(),
         case.is_strict(),
-        format!("{} is not in Git, and the record of who wrote what is gone", addition.path),
+        format!(
+            "{} is not in Git, and the object has no managedFields that tell who added it",
+            addition.path
+        ),
     )
 }
 
-/// Replicas that Git leaves open and somebody set: where nobody owns them, the server keeps no record of a write through
-/// `scale`.
+/// Replicas that Git does not set, and that were changed through `scale`: Kubernetes does not record the writer of a field
+/// without an owner.
 pub(in crate::drift) fn scaled(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     let strict = case.is_strict();
     let mut explained = Explained::new(
@@ -44,7 +47,7 @@ pub(in crate::drift) fn scaled(case: &Case<'_>, addition: &Addition<'_>) -> Expl
         addition.path.clone(),
         strict,
         format!(
-            "somebody scaled it to {}; Git leaves the replicas open, and the server keeps no record of who",
+            "scaled to {} by an unknown writer (Kubernetes does not record it for a field without an owner); Git does not set the replicas",
             addition.live
         ),
     );
@@ -54,9 +57,9 @@ pub(in crate::drift) fn scaled(case: &Case<'_>, addition: &Addition<'_>) -> Expl
 
 pub(in crate::drift) fn fix(counts: bool) -> Fix {
     let text = if counts {
-        "take it into Git, or sync to remove it (`Strict=true` counts additions)"
+        "add it to Git, or sync to remove it (`Strict=true` counts additions)"
     } else {
-        "take it into Git, or remove it by hand; Git makes no claim to it"
+        "add it to Git or remove it by hand; plumb leaves it alone because Git does not set this field"
     };
     Fix::new(FixKind::Decide, text)
 }

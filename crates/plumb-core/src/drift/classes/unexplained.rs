@@ -1,11 +1,11 @@
-//! U: none of the other classes could be shown.
+//! No rule found evidence for another class.
 
 use crate::compare::{Addition, Difference};
 use crate::drift::case::{Case, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 
-/// Everything that is known, so that it can be told from noise.
+/// Everything that is known about the field.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
     let owners: Vec<String> = case
@@ -16,17 +16,17 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         })
         .collect();
     let owners = if case.owners.is_empty() {
-        "the record of who wrote what (managedFields) is gone".to_owned()
+        "the object has no managedFields".to_owned()
     } else if owners.is_empty() {
         "no field manager owns it".to_owned()
     } else {
         format!("owned by {}", owners.join(", "))
     };
-    // Somebody who wrote the object, which is not yet whoever wrote this: evidence, no actor.
+    // It wrote the object, but perhaps not this field: that is evidence, but not an actor.
     let witnessed = case
         .witnessed_writer()
         .0
-        .map(|writer| format!("; last to write the object beside plumb: `{writer}`"));
+        .map(|writer| format!("; the last other writer of the object was `{writer}`"));
     Explained::new(
         DriftClass::Unexplained,
         difference.path.clone(),
@@ -36,19 +36,22 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
     .at_difference(difference)
 }
 
-/// Git may have had it, or the server may have put it there.
+/// Git may have had it, or the API server may have filled it in.
 pub(in crate::drift) fn addition(addition: &Addition<'_>) -> Explained {
     Explained::new(
         DriftClass::Unexplained,
         addition.path.clone(),
         true,
         format!(
-            "{} is not in Git; the server could not be asked whether an apply would remove it",
+            "{} is not in Git; the API server did not answer whether an apply would remove it",
             addition.path
         ),
     )
 }
 
 pub(in crate::drift) fn fix() -> Fix {
-    Fix::new(FixKind::Sync, "sync to put Git's value back; if it returns, the evidence says where to look")
+    Fix::new(
+        FixKind::Sync,
+        "sync to restore Git's value; if the difference returns, the evidence shows where to look",
+    )
 }

@@ -1,4 +1,4 @@
-//! A Secret: its values are replaced by marks before anything looks at them.
+//! A Secret: its values are redacted before anything else looks at them.
 
 use super::object::judge_visible;
 use crate::desired::DesiredObject;
@@ -6,7 +6,7 @@ use crate::drift::{Answers, Claim, DryRun, Evidence, Outcome, Previous, SecondRe
 use crate::normalize::Redactor;
 use crate::object::Manifest;
 
-/// Values are replaced by marks before anything looks at them, so no finding can show one.
+/// Redacts the values of all manifests first, so that no finding can show one.
 pub(super) fn judge_secret(evidence: &Evidence<'_>) -> Outcome {
     let mut redactor = Redactor::default();
     let mut redact = |manifest: Option<&Manifest>| manifest.map(|manifest| redactor.redact(manifest));

@@ -1,8 +1,8 @@
-//! Keys that a chart makes up at each rendering: of a map, or of an item in a list with keys.
+//! Keys that a chart generates at random in each render: of a map, or of an item in a list with keys.
 //!
-//! The cluster holds what an earlier rendering asked for, under the key of that time. This is no step behind Git as long as
-//! each made-up key of Git's has one of the cluster's that stands for it. A key that Git makes up for the first time, or
-//! that somebody took away, has none.
+//! The cluster has what an earlier render asked for, under the key of that render. That is not a difference as long as each
+//! random key of Git has a counterpart in the cluster. A random key that is new in Git, or that another writer removed, has
+//! none.
 
 use serde_json::Value;
 
@@ -11,29 +11,30 @@ use crate::drift::case::{Case, last_field};
 use crate::drift::{Previous, Question, SecondRender};
 use crate::object::{FieldPath, Segment};
 
-/// What the cluster has in the place of a made-up key of Git's. `None` with a question noted, or no such case.
+/// The key that the cluster has in place of a random key of Git. Also `None` while there is no second render yet; the
+/// question is noted then.
 pub(in crate::drift) fn held_key_of(case: &Case<'_>, difference: &Difference<'_>) -> Option<FieldPath> {
-    let made_up = MadeUp::beside(case, &difference.path)?;
-    let at = made_up.asked.iter().position(|(place, _)| *place == difference.desired_path)?;
-    Some(made_up.held.get(at)?.0.clone())
+    let random = RandomKeys::beside(case, &difference.path)?;
+    let at = random.asked.iter().position(|(place, _)| *place == difference.desired_path)?;
+    Some(random.held.get(at)?.0.clone())
 }
 
-/// The made-up key of Git's that this one stands for.
+/// The random key of Git in whose place the cluster has this one.
 pub(in crate::drift) fn asked_key_of(case: &Case<'_>, addition: &Addition<'_>) -> Option<FieldPath> {
-    let made_up = MadeUp::beside(case, &addition.path)?;
-    let at = made_up.held.iter().position(|(place, _)| *place == addition.path)?;
-    Some(made_up.asked.get(at)?.0.clone())
+    let random = RandomKeys::beside(case, &addition.path)?;
+    let at = random.held.iter().position(|(place, _)| *place == addition.path)?;
+    Some(random.asked.get(at)?.0.clone())
 }
 
-/// The made-up keys of one map or list; those at the same position stand for each other.
-struct MadeUp {
-    /// Git's, with their places in Git's object.
+/// The random keys of one map or list; those at the same position are counterparts.
+struct RandomKeys {
+    /// Those of Git, with their paths in Git's object.
     asked: Vec<(FieldPath, String)>,
-    /// The cluster's, with their places there.
+    /// Those of the cluster, with their paths there.
     held: Vec<(FieldPath, String)>,
 }
 
-impl MadeUp {
+impl RandomKeys {
     fn beside(case: &Case<'_>, place: &FieldPath) -> Option<Self> {
         let parent = place.parent().filter(|_| case.facts().render_may_vary)?;
         let is_beside = |path: &FieldPath| path.parent().as_ref() == Some(&parent);
@@ -54,7 +55,7 @@ impl MadeUp {
         let (mut asked, mut held): (Vec<_>, Vec<_>) = (missing.collect(), left.collect());
         let first = asked.first().filter(|_| !held.is_empty())?.0.clone();
         if matches!(case.facts().previous, Previous::Rerendered) {
-            // Whatever differs came from rendering again.
+            // All differences come from another render.
             held.retain(|(_, held)| asked.iter().any(|(_, asked)| are_alike(asked, held)));
         } else {
             let others = names_of_second_render(case, &first)?;
@@ -65,13 +66,13 @@ impl MadeUp {
                 asked.iter().any(|(_, asked)| others.iter().any(|other| is_of_pattern(held, asked, other)))
             });
         }
-        // More than Git makes up: what is left over cannot be told from what Git dropped.
+        // If the cluster has more, a leftover looks the same as a key that Git removed.
         (held.len() <= asked.len()).then_some(Self { asked, held })
     }
 }
 
-/// The keys that the second rendering has where the first one has `place`. `None`: the question was noted, or there is
-/// nothing to hold against it.
+/// The keys that the second render has where the first one has `place`. `None`: the question is noted, or there is nothing to
+/// compare with.
 fn names_of_second_render(case: &Case<'_>, place: &FieldPath) -> Option<Vec<String>> {
     let second = match case.evidence.answers.second_render {
         None => {
@@ -86,7 +87,7 @@ fn names_of_second_render(case: &Case<'_>, place: &FieldPath) -> Option<Vec<Stri
     Some(names(case, &parent, second.value()))
 }
 
-/// The names of all that is in a map or list.
+/// The names of all entries of a map or list.
 fn names(case: &Case<'_>, parent: &FieldPath, object: &Value) -> Vec<String> {
     match parent.find(object) {
         Some(Value::Object(map)) => map.keys().cloned().collect(),
@@ -114,7 +115,7 @@ fn name(case: &Case<'_>, place: &FieldPath, object: &Value) -> Option<String> {
     }
 }
 
-/// Is a name built like two others that were made up for one and the same thing? What those two have in common, it has.
+/// Is a name built like two others that were generated for the same thing? It has all words that those two have in common.
 fn is_of_pattern(name: &str, one: &str, other: &str) -> bool {
     let common =
         words(one).into_iter().zip(words(other)).enumerate().filter(|(_, (one, other))| one == other);
@@ -125,7 +126,7 @@ fn is_of_pattern(name: &str, one: &str, other: &str) -> bool {
         && common.all(|(at, word)| name_words.get(at) == Some(&word))
 }
 
-/// Have two names as many words, each as long as its counterpart? Numbers may have any length.
+/// Do two names have the same number of words, each as long as its counterpart? Numbers may have any length.
 fn are_alike(one: &str, other: &str) -> bool {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let (one, other) = (words(one), words(other));
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_made_up_name_is_told_by_how_it_is_built() {
+    fn a_random_name_is_recognised_by_its_pattern() {
         for (name, one, other, expected) in [
             ("job-x7f9a", "job-11ab2", "job-zz9pq", true),
             ("2026-11-16", "2026-11-17", "2026-11-18", true),

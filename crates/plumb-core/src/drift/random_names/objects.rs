@@ -1,18 +1,18 @@
-//! Objects that get another name at each rendering: `run-{{ randAlphaNum 5 }}`.
+//! Objects that get another name in each render: `run-{{ randAlphaNum 5 }}`.
 //!
-//! After such a rendering the cluster lacks the new name and has the old one left over: a missing object and an
-//! orphan that are one thing. A second rendering of the same commit shows which part of the name is made up.
+//! After such a render the cluster lacks the new name and has the old one: a missing object and an orphan that are the same
+//! object. A second render of the same commit shows which part of the name is random.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::object::ObjectKey;
 
-/// Letters that made-up parts of names have in common by chance, at most.
+/// The most letters that random parts of two names have in common by chance.
 const CHANCE: usize = 2;
 
-/// Pairs what is missing with what is left over. `first` and `second` are what two renderings of one commit ask
-/// for; `missing` is the part of `first` that the cluster lacks, `left_over` what the app tracks beside it.
-/// Each pair is in the map in both directions.
+/// Pairs missing objects with leftover ones. `first` and `second` are the objects of two renders of one commit; `missing`
+/// is the part of `first` that the cluster lacks, `left_over` what the app tracks besides. Each pair is in the map in both
+/// directions.
 pub fn renamed(
     first: &BTreeSet<&ObjectKey>,
     second: &BTreeSet<&ObjectKey>,
@@ -23,7 +23,7 @@ pub fn renamed(
     let mut left_over: Vec<&ObjectKey> = left_over.to_vec();
     for missing in missing.iter().filter(|key| !second.contains(**key)) {
         let others = second.iter().filter(|key| !first.contains(**key) && is_same_kind(missing, key));
-        // Of several, the one that is most alike shows best what stays.
+        // Of several, the most similar one shows best which part is not random.
         let Some(stays) = others.map(|other| alike(&missing.name, &other.name)).max() else { continue };
         let enough = stays.saturating_sub(CHANCE).max(1);
         let found = left_over
@@ -42,7 +42,7 @@ fn is_same_kind(one: &ObjectKey, other: &ObjectKey) -> bool {
     (&one.group, &one.kind, &one.namespace) == (&other.group, &other.kind, &other.namespace)
 }
 
-/// How many letters two names begin and end with alike.
+/// The number of letters that two names have in common at the start and at the end.
 fn alike(one: &str, other: &str) -> usize {
     let same = |(one, other): &(u8, u8)| one == other;
     let start = one.bytes().zip(other.bytes()).take_while(same).count();
@@ -69,19 +69,19 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_name_is_recognised_by_what_stays() {
+    fn a_random_name_is_recognised_by_its_fixed_part() {
         let expected = [("run-aaaaa-x".to_owned(), "run-zzzzz-x".to_owned())];
         assert_eq!(pair(&["run-aaaaa-x"], &["run-bbbbb-x"], &["run-zzzzz-x"]), expected);
     }
 
     #[test]
-    fn letters_that_are_alike_by_chance_mean_nothing() {
+    fn common_letters_by_chance_are_ignored() {
         let expected = [("run-d1uo2".to_owned(), "run-vxja5".to_owned())];
         assert_eq!(pair(&["run-d1uo2"], &["run-daab2"], &["run-vxja5"]), expected);
     }
 
     #[test]
-    fn what_renders_the_same_twice_is_simply_missing() {
+    fn an_object_with_a_fixed_name_is_missing() {
         assert_eq!(pair(&["migrate-2"], &["migrate-2"], &["migrate-1"]), []);
     }
 
