@@ -238,23 +238,25 @@ impl ClusterClient {
         if let (Some(version), Value::Object(map)) = (&options.resource_version, &mut preconditions) {
             map.insert("resourceVersion".to_owned(), json!(version));
         }
-        let wish = json!({
+        let delete_options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
             "preconditions": preconditions,
             "gracePeriodSeconds": options.grace_seconds,
         });
-        let answer = match self.call(Call::new(Method::DELETE, path.clone()).body(JSON, body(&wish)?)).await {
-            Ok(answer) => answer,
-            Err(error) if error.is_not_found() => return Ok(Deleted::WasAbsent),
-            // A uid that does not match answers 409: the object to delete does not exist any more. A resource
-            // version that does not match answers the same, and then the caller has to read the object again.
-            Err(error) if error.is_conflict() && options.resource_version.is_none() => {
-                return self.look_after_conflict(&resource, target, uid, error).await;
-            }
-            Err(error) => return Err(error),
-        };
+        let answer =
+            match self.call(Call::new(Method::DELETE, path.clone()).body(JSON, body(&delete_options)?)).await
+            {
+                Ok(answer) => answer,
+                Err(error) if error.is_not_found() => return Ok(Deleted::WasAbsent),
+                // A uid that does not match answers 409: the object to delete does not exist any more. A resource
+                // version that does not match answers the same, and then the caller has to read the object again.
+                Err(error) if error.is_conflict() && options.resource_version.is_none() => {
+                    return self.look_after_conflict(&resource, target, uid, error).await;
+                }
+                Err(error) => return Err(error),
+            };
         let value: Value = serde_json::from_slice(&answer.body)
             .map_err(|source| ApiError::unreadable(&path, "the answer to a deletion", Some(source)))?;
         match Manifest::new(value) {

@@ -18,7 +18,7 @@ pub struct AuditEvent {
     /// Path and query.
     #[serde(rename = "requestURI")]
     pub request_uri: String,
-    /// The program that asked, in its own words.
+    /// The user agent of the client.
     #[serde(default)]
     pub user_agent: String,
     /// Who asked.

@@ -108,7 +108,7 @@ impl HttpsServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (config, answer) = (Arc::clone(&config), Arc::clone(&answer));
-                // A client that goes away, or is sent away, is no fault of the server.
+                // A client that disconnects or is refused is not an error of the server.
                 std::thread::spawn(move || serve(stream, config, answer.as_ref()));
             }
         });

@@ -1,4 +1,4 @@
-//! What tests stand on, and nothing that ships.
+//! Helpers for tests. Nothing of this crate ships.
 //!
 //! - [`cluster`]: real control planes on 127.0.0.1, built from this repository's own sources.
 //! - [`git`]: Git repositories in a temporary directory, made by the real program.
@@ -9,8 +9,7 @@
 //! - `ssh`, `https`: servers that repositories and charts are fetched from, with keys and certificates.
 //! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
-//! This crate speaks to the people who write tests, so its errors are `anyhow`'s: nobody
-//! decides anything by them.
+//! Its errors are those of `anyhow`: they are shown to the author of a test, and no code decides by them.
 
 pub mod git;
 pub mod objects;

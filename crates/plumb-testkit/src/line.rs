@@ -1,5 +1,5 @@
-//! A line to an API server that can be cut and mended. It carries bytes and reads none of them, so TLS and
-//! credentials are those of the two ends: what a firewall, a dead switch or a sleeping machine does.
+//! A TCP proxy to an API server that can be interrupted. It forwards bytes and reads none of them, so TLS and
+//! credentials are those of the two ends: it acts like a firewall, a dead switch or a sleeping machine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What the line does to connections.
+/// What the proxy does with connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// It carries them.
+    /// It forwards data.
     Whole,
-    /// It ends those that stand and takes no more.
+    /// It closes open connections and refuses new ones.
     Cut,
-    /// It keeps them and carries nothing: nobody notices but by waiting.
+    /// It keeps connections open and forwards nothing: a client notices only by a timeout.
     Silent,
 }
 
@@ -51,7 +51,7 @@ impl Line {
         self.state.send_replace(state);
     }
 
-    /// How many connections stand.
+    /// How many connections are open.
     pub fn n_open(&self) -> usize {
         self.n_open.load(Ordering::SeqCst)
     }
@@ -90,7 +90,7 @@ async fn carry(mut near: TcpStream, port: u16, mut state: watch::Receiver<LineSt
             _ = copy_bidirectional(&mut near, &mut far) => return,
             _ = state.wait_for(|state| *state != LineState::Whole) => {}
         }
-        // What was under way is lost: the line never takes up a connection again.
+        // Data in flight is lost: an interrupted connection is never continued.
         if *state.borrow() == LineState::Silent {
             let _ = state.wait_for(|state| *state != LineState::Silent).await;
         }

@@ -82,7 +82,7 @@ async fn submodules_that_are_their_own_ancestors_end() {
     assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
-/// Whoever may push a branch must not be able to move what others pinned by its hash.
+/// A user who can push a branch must not be able to change what other apps pinned by its hash.
 #[tokio::test]
 async fn a_branch_called_like_a_commit_is_not_that_commit() {
     let repository = Repository::new();
@@ -151,7 +151,7 @@ fn addresses_that_smuggle() {
     }
 }
 
-/// The server promises objects and then has them damaged.
+/// The server advertises objects and then sends damaged ones.
 #[tokio::test]
 async fn damaged_objects_on_the_server_leave_the_last_good_state() {
     let repository = Repository::new();
@@ -161,7 +161,7 @@ async fn damaged_objects_on_the_server_leave_the_last_good_state() {
     let url = repository.url();
     mirrors.fetch(&url, &anonymous()).await.unwrap();
 
-    repository.write("a", "2, which nobody will read");
+    repository.write("a", "2, which is never read");
     repository.commit("second");
     let blob = repository.git(&["rev-parse", "HEAD:a"]);
     let object = repository.path().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
@@ -181,7 +181,7 @@ async fn damaged_objects_on_the_server_leave_the_last_good_state() {
     std::fs::write(&object, bytes).unwrap();
     let mirror = mirrors.fetch(&url, &anonymous()).await.unwrap().mirror;
     let commit = mirror.resolve(&RevisionSpec::new("main")).unwrap();
-    assert_eq!(mirror.tree(&commit).unwrap().read(&path("a")).unwrap(), b"2, which nobody will read");
+    assert_eq!(mirror.tree(&commit).unwrap().read(&path("a")).unwrap(), b"2, which is never read");
 }
 
 /// A server that always has one more byte.

@@ -125,7 +125,7 @@ mod ssh {
         let cut = &right.private[..right.private.len() / 2];
         let error = fetch(&mirrors, &url, &access(Some(cut), &known)).await.unwrap_err();
         says(&error, &["127.0.0.1", "is not a private key that ssh can use", "`sshPrivateKey`"], &[cut]);
-        assert_eq!(server.commands(), Vec::<String>::new(), "nobody got in");
+        assert_eq!(server.commands(), Vec::<String>::new(), "no client was let in");
     }
 
     #[tokio::test]
@@ -145,7 +145,7 @@ mod ssh {
         let stranger = other.known_hosts().replace(&other.address().port().to_string(), &port.to_string());
         let error = fetch(&mirrors, &url, &access(key, &stranger)).await.unwrap_err();
         says(&error, &["host key differs", "argocd-ssh-known-hosts-cm"], &[&right.private]);
-        assert_eq!(server.commands(), Vec::<String>::new(), "nobody got in");
+        assert_eq!(server.commands(), Vec::<String>::new(), "no client was let in");
 
         let mut careless = access(key, &stranger);
         careless.ssh.ignore_host_key = true;

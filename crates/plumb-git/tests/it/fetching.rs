@@ -336,7 +336,7 @@ async fn private_files_of_a_process_that_was_killed_are_removed() {
     assert!(!left.exists());
     std::fs::create_dir(&left).unwrap();
     let _second = repository.mirrors();
-    assert!(left.exists(), "somebody is at work");
+    assert!(left.exists(), "another process uses it");
     drop(first);
 }
 

@@ -84,12 +84,12 @@ async fn signatures_are_checked_with_the_given_keys_only() {
     let mirror = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap().mirror;
     let (one, key) = signers.key("one@example.com");
     let keyring = mirrors.keyring(&BTreeMap::from([(one, key)])).await.unwrap();
-    let nobody = mirrors.keyring(&BTreeMap::from([("X".to_owned(), "no key".to_owned())])).await.unwrap();
+    let unusable = mirrors.keyring(&BTreeMap::from([("X".to_owned(), "no key".to_owned())])).await.unwrap();
     let verify = async |commit: &str, keyring| {
         mirrors.verify(&mirror, &anonymous(), &commit.parse().unwrap(), keyring).await.unwrap()
     };
     assert!(matches!(verify(&signed, &keyring).await, Signature::Good { .. }));
-    assert!(matches!(verify(&signed, &nobody).await, Signature::UnknownKey { .. }));
+    assert!(matches!(verify(&signed, &unusable).await, Signature::UnknownKey { .. }));
     assert_eq!(verify(&unsigned, &keyring).await, Signature::None);
 }
 
@@ -128,7 +128,7 @@ async fn policies_ask_for_the_head_the_tag_or_all_of_the_history() {
     assert!(check(&main, &[&others_id], false).await.contains("which the project does not name"));
     assert!(check(&main, &[], false).await.contains("which the project does not name"), "no keys, no trust");
     assert!(check(&main, &[&ones_id], true).await.contains("is not signed"), "its parent is not");
-    // A light tag is its commit; an annotated one stands for itself.
+    // A lightweight tag is its commit; an annotated tag is an object of its own.
     assert_eq!(check("light", &[&ones_id], false).await, "");
     assert_eq!(check("v1.0.0", &[&others_id], false).await, "");
     assert!(check("v1.0.0", &[&ones_id], false).await.contains("tag v1.0.0"));

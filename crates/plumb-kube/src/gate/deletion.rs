@@ -51,8 +51,8 @@ pub struct DeletePermit {
 impl DeletePermit {
     /// Checks every fact. The permit is for `live` and its uid: another object of the same name is not deleted.
     pub fn judge(facts: WriteFacts, live: &Manifest, ground: DeletionGround<'_>) -> Result<Self, Refusal> {
-        // An object that Git asks for under this name may be recreated whoever made it: a Job of an earlier
-        // `helm install` must not block a hook forever.
+        // An object that Git asks for under this name may be recreated even if plumb did not create it: a Job
+        // of an earlier `helm install` must not block a hook forever.
         let is_recreated = matches!(ground, DeletionGround::FinishedHook | DeletionGround::Recreate);
         if facts.ownership == Ownership::Adopted && !is_recreated {
             return Err(Refusal::Untracked { key: facts.key });

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn changes_of_one_object_become_one_and_nobody_is_left_out() {
+    async fn changes_of_one_object_are_merged_and_keep_every_app() {
         let (outlet, mut changes) = channel();
         for version in 0..1000 {
             assert!(outlet.send(change("a", version, Origin::Written, "one")));

@@ -29,7 +29,7 @@ pub struct LiveOptions {
 }
 
 impl LiveOptions {
-    /// The whole cluster. Pods, ReplicaSets and Jobs, and the Services that webhooks call are always kept
+    /// The whole cluster. Pods, `ReplicaSets` and Jobs, and the Services that webhooks call are always kept
     /// whole: their state explains why an app is not healthy.
     pub fn new(owner_of: Arc<OwnerOf>) -> Self {
         Self {

@@ -37,7 +37,7 @@ async fn an_unchanged_catalog_stays_the_same_value() {
     changes.borrow_and_update();
     let before = lab.client.catalog().kinds.len();
     lab.client.discover().await.unwrap();
-    // Other tests may add a kind meanwhile; without one, nobody is told.
+    // Other tests may add a kind meanwhile; without one there is no notification.
     if lab.client.catalog().kinds.len() == before {
         assert!(!changes.has_changed().unwrap());
     }

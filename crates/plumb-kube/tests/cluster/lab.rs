@@ -18,7 +18,8 @@ pub(crate) struct Lab {
     pub(crate) namespace: String,
 }
 
-/// A client with its catalog read and an empty namespace; `None` (and a word) without a cluster.
+/// A client with its catalog and an empty namespace; without a cluster `None`, after printing that the test
+/// is skipped.
 pub(crate) async fn lab(test: &str) -> Option<Lab> {
     #[expect(clippy::disallowed_methods, reason = "tests have no configuration but this variable")]
     let Ok(kubeconfig) = std::env::var("PLUMB_TEST_KUBECONFIG") else {

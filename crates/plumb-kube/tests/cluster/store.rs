@@ -101,14 +101,14 @@ async fn what_was_written_is_known_at_once_and_told_once() {
         let told = change(&mut changes, &key, false).await;
         assert_eq!(told.resource_version.to_string(), written.resource_version().unwrap());
     }
-    // A change by somebody else comes by the watch.
+    // A change by another writer arrives through the watch.
     let mut changes = each(&store);
     lab.apply(lab.config_map("one", Some(&app), "last")).await;
     assert_eq!(change(&mut changes, &key, false).await.origin, Origin::Watched);
 }
 
 #[tokio::test]
-async fn a_wanted_object_that_nobody_tracks_is_fetched_once_and_then_kept() {
+async fn a_wanted_object_without_an_app_is_fetched_once_and_then_kept() {
     let Some(lab) = lab("wanted").await else { return };
     let store = lab.store().await;
     let mut changes = each(&store);

@@ -41,7 +41,7 @@ async fn a_lease_of_another_is_left_alone_while_it_is_renewed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_nobody_renews_is_taken_after_its_duration() {
+async fn a_lease_that_is_not_renewed_is_taken_after_its_duration() {
     let server = Server::default();
     let started = tokio::time::Instant::now();
     for _ in 0..40 {

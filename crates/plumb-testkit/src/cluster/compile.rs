@@ -35,7 +35,7 @@ pub(super) fn ensure(
     }
     fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))?;
     let _lock = lock(&directory.join("lock"), recipe.name, progress)?;
-    // Whoever held the lock before us may have built it.
+    // The process that held the lock before may have built it.
     if !program.exists() {
         let unfinished = directory.join("unfinished");
         go_build(recipe, &unfinished, progress)?;

@@ -52,7 +52,7 @@ pub struct State {
     pub audit_log: PathBuf,
 }
 
-/// How far a cluster is, in its supervisor's words.
+/// The phase of a cluster, as its supervisor reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -75,7 +75,7 @@ pub enum Condition {
     Ready,
     /// Nothing runs; its data is there.
     Stopped,
-    /// The supervisor is gone without a word, and may have left processes.
+    /// The supervisor ended without a report, and may have left processes.
     Abandoned,
 }
 
@@ -158,8 +158,7 @@ pub fn stop(layout: &Layout, cluster: &Cluster) -> Result<()> {
     remove_file(&entry_path(layout, &cluster.name))
 }
 
-/// Removes what attached clusters left whose supervisor was killed. Their callers are gone;
-/// nobody will ask for them.
+/// Removes what attached clusters left whose supervisor was killed. Their callers have ended too.
 pub fn sweep(layout: &Layout) -> Result<()> {
     for cluster in list(layout)? {
         let attached = cluster.state.as_ref().is_some_and(|state| state.attached);
@@ -209,7 +208,7 @@ fn remove_data(directory: &Path) -> Result<()> {
         };
         if ours {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-            // Its owner and whoever found it dead may tidy up at the same time.
+            // Its owner and another process that found it dead may remove it at the same time.
             match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(error).with_context(|| format!("remove {}", path.display()));

@@ -146,16 +146,16 @@ impl Supervisor {
         Ok(Self { child, log, lifeline })
     }
 
-    /// Reads the supervisor's word on how the start ended.
+    /// Reads the supervisor's line on how the start ended.
     fn wait_until_ready(&mut self) -> Result<State> {
         let output = self.child.stdout.take().context("the supervisor has no output")?;
         let mut line = String::new();
-        BufReader::new(output).read_line(&mut line).context("read the supervisor's word")?;
+        BufReader::new(output).read_line(&mut line).context("read the supervisor's line")?;
         if line.is_empty() {
             let said = fs::read_to_string(&self.log).unwrap_or_default();
-            bail!("the supervisor ended without a word; its log says:\n{}", said.trim_end());
+            bail!("the supervisor ended without a line; its log:\n{}", said.trim_end());
         }
-        let state: State = serde_json::from_str(&line).context("read the supervisor's word")?;
+        let state: State = serde_json::from_str(&line).context("read the supervisor's line")?;
         if state.phase == Phase::Ready {
             return Ok(state);
         }
@@ -170,7 +170,7 @@ fn check_name(name: &str) -> Result<()> {
         && !name.starts_with('-')
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if !valid {
-        bail!("`{name}` is no name for a cluster: lower-case letters, digits and `-`, at most 63");
+        bail!("`{name}` is not a name for a cluster: lower-case letters, digits and `-`, at most 63");
     }
     Ok(())
 }

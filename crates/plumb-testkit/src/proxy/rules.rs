@@ -15,7 +15,7 @@ pub enum Fault {
         /// Seconds; the header allows no less than 0.
         retry_after: u32,
     },
-    /// It is answered with an error of this status (500, 503, 403…), as the API server words one.
+    /// It is answered with an error of this status (500, 503, 403…), in the form of the API server.
     Error(u16),
     /// The connection closes without an answer. The request does not reach the API server.
     Drop,
@@ -23,7 +23,7 @@ pub enum Fault {
     /// client cannot know whether it was done.
     DropAnswer,
     /// It is answered 200 with this text, and does not reach the API server. There are no kubelets here, so
-    /// nobody else can play the log of a container.
+    /// only the proxy can play the log of a container.
     Answer(String),
     /// It is answered 410: the version asked for is too old.
     Gone,
@@ -109,7 +109,7 @@ pub struct Recorded {
     pub target: String,
     /// Whether it asked for a watch.
     pub watch: bool,
-    /// The program that asked, in its own words.
+    /// The user agent of the client.
     pub user_agent: String,
     /// What was done to it.
     pub fault: Option<Fault>,

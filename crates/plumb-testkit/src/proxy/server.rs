@@ -170,7 +170,7 @@ fn gone_event() -> String {
     format!("{}\n", json!({"type": "ERROR", "object": status}))
 }
 
-/// An error in the API server's words.
+/// An error in the form of the API server.
 fn status_answer(code: StatusCode) -> anyhow::Result<Response<Body>> {
     let answer = Response::builder().status(code).header(CONTENT_TYPE, "application/json");
     Ok(answer.body(full(status(code).to_string()))?)

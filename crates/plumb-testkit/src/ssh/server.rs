@@ -25,7 +25,7 @@ impl SshServer {
     /// `ssh-keygen` writes it.
     pub fn start(authorized: &str) -> Result<Self> {
         let blob = authorized.split_whitespace().nth(1).context("a line of a public key")?;
-        let authorized = Arc::new(STANDARD.decode(blob).context("the public key is no base64")?);
+        let authorized = Arc::new(STANDARD.decode(blob).context("the public key is not base64")?);
         let host_key = Arc::new(Ed25519KeyPair::generate().context("make a host key")?);
         let listener = TcpListener::bind("127.0.0.1:0").context("listen")?;
         let server = Self { address: listener.local_addr()?, host_key, commands: Arc::default() };
@@ -34,7 +34,7 @@ impl SshServer {
             for stream in listener.incoming().flatten() {
                 let (host_key, authorized) = (Arc::clone(&host_key), Arc::clone(&authorized));
                 let commands = Arc::clone(&commands);
-                // A client that goes away is no fault of the server.
+                // A client that disconnects is not an error of the server.
                 std::thread::spawn(move || serve(stream, &host_key, &authorized, &commands));
             }
         });

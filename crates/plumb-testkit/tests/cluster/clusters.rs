@@ -20,7 +20,7 @@ fn layout() -> Result<Layout> {
 }
 
 fn alive(pid: i32) -> bool {
-    // A zombie has no command line: it is dead, only not yet buried.
+    // A zombie has no command line: it has ended and is not reaped yet.
     std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 

@@ -238,5 +238,5 @@ fn an_answer_does_not_bring_back_what_the_watch_saw_deleted() {
     assert_eq!(state.find_key(&key(0, 1)), None, "the ghost of a deleted object");
     let other_version = seen(&mut state, &written(40));
     assert!(state.put_answer(other_version, "v1beta1", Origin::Written).is_none());
-    assert!(answer(&mut state, 40), "it was made anew");
+    assert!(answer(&mut state, 40), "it was created again");
 }
