@@ -92,7 +92,7 @@ async fn client_certificates_that_the_server_does_not_accept_say_so() {
     let stranger = Authority::new("others").unwrap().issue("plumb").unwrap();
     for url in addresses(&server) {
         let error = fetch(&repository(&url, Some(&servers), None)).await.unwrap_err();
-        says(&error, &["wants a client certificate", "`tlsClientCertData`", "`tlsClientCertKey`"], "");
+        says(&error, &["requires a client certificate", "`tlsClientCertData`", "`tlsClientCertKey`"], "");
         let error = fetch(&repository(&url, Some(&servers), Some(&stranger))).await.unwrap_err();
         says(&error, &["does not accept the client certificate", "`tlsClientCertData`"], &stranger.key);
         let client = clients.issue("plumb").unwrap();

@@ -24,9 +24,9 @@ fn value_files_outside() {
         ("../../secret.yaml", "outside the repository"),
         ("/../secret.yaml", "outside the repository"),
         ("/etc/passwd", "does not exist in the repository"),
-        ("file:///etc/passwd", "not read"),
-        ("https://example.com/values.yaml", "not read"),
-        ("secrets://values.yaml", "not read"),
+        ("file:///etc/passwd", "not supported"),
+        ("https://example.com/values.yaml", "not supported"),
+        ("secrets://values.yaml", "not supported"),
         ("$values/../../secret.yaml", "no source of this app has `ref: values`"),
     ] {
         fails(&workbench, "chart", Some(value_file(file)), &["value", word]);

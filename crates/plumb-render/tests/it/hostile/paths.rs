@@ -8,7 +8,7 @@ fn app_paths_outside() {
     for path in ["..", "../outside", "app/../../outside", "/etc", "app/../../../../../../etc"] {
         fails(&workbench, path, None, &["app path"]);
     }
-    fails(&workbench, "", None, &["names no path"]);
+    fails(&workbench, "", None, &["has no path"]);
     fails(&workbench, "app/a.yaml", None, &["is not a directory"]);
     fails(&workbench, "App", None, &["app path `App`", "does not exist"]);
 }
