@@ -1,4 +1,4 @@
-//! How many objects a core judges in a second: recordings of a real cluster, in sync, nothing asked.
+//! How many objects one CPU core judges per second: recordings of a real cluster, in sync, without questions.
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot read its input fails")]
 #![expect(clippy::disallowed_methods, reason = "it reads the corpus")]

@@ -1,4 +1,4 @@
-//! What a finding says of the others: who still uses what left Git, and what two apps dispute.
+//! What a finding says about other objects and apps: what still uses an orphan, and on what two apps disagree.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what cannot be made or told fails the test")]
 
@@ -55,7 +55,7 @@ fn only(verdict: &Verdict, class: DriftClass) -> &Finding {
 }
 
 #[test]
-fn an_orphan_names_who_would_miss_it() {
+fn an_orphan_names_what_still_uses_it() {
     let users: Vec<ObjectKey> =
         (0..7).map(|n| ObjectKey::new("", "Pod", Some("shop".to_owned()), format!("web-{n}"))).collect();
     let live = map("1", &json!({}));
@@ -74,7 +74,7 @@ fn an_orphan_names_who_would_miss_it() {
 }
 
 #[test]
-fn an_orphan_says_what_keeps_it() {
+fn an_orphan_says_why_it_is_not_pruned() {
     let facts = |prune| Facts { app: "shop", owner: LiveOwner::ThisApp, prune, ..Facts::default() };
     for (annotations, prune, why) in [
         (json!({}), false, "the app's sync policy does not prune"),
@@ -84,7 +84,7 @@ fn an_orphan_says_what_keeps_it() {
             true,
             "it is protected by the sync option `Prune=false`",
         ),
-        // Only the deletion of the whole app heeds it.
+        // Only the deletion of the whole app follows it.
         (json!({"helm.sh/resource-policy": "keep"}), true, "the next sync with prune deletes it"),
     ] {
         let verdict = judged(None, &map("1", &annotations), facts(prune));
@@ -93,9 +93,9 @@ fn an_orphan_says_what_keeps_it() {
     }
 }
 
-/// Both apps are told what they dispute; it counts for the one that does not have the object.
+/// Both apps report on what they disagree; it counts for the one that does not track the object.
 #[test]
-fn both_apps_are_told_what_they_dispute() {
+fn both_apps_report_on_what_they_disagree() {
     let (ours, theirs) = (map("1", &json!({})), map("2", &json!({})));
     let fields = |finding: &Finding| finding.fields.iter().map(ToString::to_string).collect::<Vec<_>>();
 
@@ -127,7 +127,7 @@ fn both_apps_are_told_what_they_dispute() {
     let said = r#"the apps disagree on /data/level: Git says "1", the cluster has "2""#;
     assert!(finding.evidence.contains(&said.to_owned()), "{:?}", finding.evidence);
 
-    // What both ask for and somebody edited is not in dispute; the owner tells of it.
+    // A value that both ask for and another writer edited is reported by the owner only.
     let claims = [Claim { app: "billing", manifest: Some(&ours) }];
     let owner = LiveOwner::App("billing".to_owned());
     let agreed =

@@ -1,8 +1,8 @@
-//! Judges recordings of a real cluster (Kubernetes 1.36) against what is expected of them: every drift class in
-//! both directions. `corpus/` holds small ones; more can be put where `PLUMB_RECORDINGS` points.
+//! Judges recordings of a real cluster (Kubernetes 1.36): every drift class in both directions. `corpus/` has small ones;
+//! more can be put where `PLUMB_RECORDINGS` points.
 //!
-//! A recording holds, per object, what Git asks, what the cluster held (with its `managedFields`), what a
-//! dry-run and a second render answered, and who else was there.
+//! A recording has, per object, what Git asked for, what the cluster had (with its `managedFields`), the results of a
+//! dry-run and of a second render, and the other apps, policies and autoscalers.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a recording that cannot be read fails the test")]
 #![expect(clippy::print_stdout, reason = "what a failed case looks like is shown")]
@@ -225,7 +225,7 @@ fn problems(case: &Value, app: &str, many: bool, judged: &Judged) -> Vec<String>
     problems
 }
 
-/// Cases whose last word comes after a sync or a heal; the recording shows the state before it.
+/// Cases whose expected verdict comes after a sync or a heal; the recording has the state before it.
 const BEFORE_SYNC: [&str; 5] = [
     "e-moves-between-apps",
     "l-client-apply-leftover-synced",
@@ -239,7 +239,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).expect("a readable file")).expect("JSON")
 }
 
-/// Judges every object of a case, once knowing what was applied before and once not (as after a restart).
+/// Judges every object of a case, with and without (as after a restart) the last apply.
 fn replay(case: &Value, schemas: &SchemaSet, verbose: bool) -> (usize, usize, usize) {
     let (mut objects, mut asked, mut failed) = (0, 0, 0);
     let apps = case["apps"].as_array().expect("apps");
@@ -295,14 +295,14 @@ fn show(case: &Value, judged: &Judged, knows_previous: bool, problems: &[String]
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    // Other corpora have folders of their own beside the recordings.
+    // Other corpora have their own folders beside the recordings.
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut files: Vec<_> = entries.filter(|path| path.is_file()).collect();
     files.sort();
     files
 }
 
-/// Cases where only the memory of the last apply can tell a removal by somebody from a line that is new in Git.
+/// Cases in which only the last apply tells a removal from a line that is new in Git.
 const NEEDS_MEMORY: [&str; 3] = [
     "phantom-default-true-dropped-here",
     "phantom-default-pointer-false-removed",
@@ -385,7 +385,7 @@ fn recordings_are_judged_as_expected() {
     assert_eq!(failed, 0);
 }
 
-/// The operations of a finding's patch; `None` for what is no patch of a document.
+/// The operations of a finding's patch; `None` if it is not a patch of a document.
 fn operations(patch: &str) -> Option<Vec<Value>> {
     let mut lines = patch.lines();
     lines.next().filter(|line| line.starts_with("# JSON patch of "))?;
@@ -433,7 +433,7 @@ fn put(document: &mut Value, pointer: &str, value: Value) {
 }
 
 #[test]
-fn an_edit_that_is_offered_ends_its_finding() {
+fn an_offered_patch_ends_its_finding() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let built_in = read(&folder.join("schemas.json"));
     let built_in = SchemaSet::from_openapi(built_in.as_array().expect("documents"));
@@ -461,7 +461,7 @@ fn an_edit_that_is_offered_ends_its_finding() {
                     for operation in &operations {
                         carry_out(&mut edited["desired"], operation);
                     }
-                    // What the server said was about another document.
+                    // The recorded dry-run is of another document.
                     edited["dry_run"] = Value::Null;
                     let after = judge_object(app, &edited, &schemas, true).verdict;
                     let same = after.findings.iter().find(|other| {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, check, thing};
 
 #[test]
-fn who_widens_a_list_must_be_known_for_a_controller() {
+fn only_a_known_controller_may_add_to_a_list() {
     let binding = |manager: &'static str| {
         let (one, two) = (json!({"kind": "User", "name": "a"}), json!({"kind": "User", "name": "b"}));
         Scene::new(
@@ -22,7 +22,7 @@ fn who_widens_a_list_must_be_known_for_a_controller() {
     check(binding("someone Update 2"), expect!["! LiveEdit /subjects/1 by someone"]);
     check(binding("deploy-script Update 2"), expect!["! LiveEdit /subjects/1 by deploy-script"]);
     check(binding("team-operator Update 2"), expect!["ControllerOwned /subjects/1 by team-operator"]);
-    // Whoever writes the status of an object is its controller.
+    // A writer of the status is a controller.
     check(
         binding("shopd Update 2").by("shopd Update 2 status", json!({"f:status": {"f:ready": {}}})),
         expect!["ControllerOwned /subjects/1 by shopd"],
@@ -52,7 +52,7 @@ fn who_widens_a_list_must_be_known_for_a_controller() {
 }
 
 #[test]
-fn a_value_that_a_controller_prints_in_its_own_way_is_the_same() {
+fn a_value_that_a_controller_reformats_is_equivalent() {
     let reprinted = |field: &str, git: &str, live: &str, manager: &'static str| {
         let (ours, mut theirs) = (json!({"f:metadata": {"f:labels": {}}}), json!({"f:spec": {}}));
         theirs["f:spec"][format!("f:{field}")] = json!({});
@@ -76,7 +76,7 @@ fn a_value_that_a_controller_prints_in_its_own_way_is_the_same() {
         let verdict = reprinted("every", git, live, "parcel-operator Update 2").verdict();
         assert_eq!(verdict.findings[0].class.name(), "LiveEdit", "{git} {live}");
     }
-    // A person means what they write, and a text that is just a text means itself.
+    // A person who writes another string means another value; so does every writer of free text.
     check(
         reprinted("every", "60s", "1m", "kubectl-edit Update 2"),
         expect!["! LiveEdit /spec/every by kubectl-edit"],
@@ -97,7 +97,7 @@ fn a_value_that_a_controller_prints_in_its_own_way_is_the_same() {
 }
 
 #[test]
-fn a_custom_resource_may_be_scaled_at_another_field() {
+fn the_replicas_of_a_custom_resource_may_be_another_field() {
     let scaled = |manager: &'static str| {
         thing(json!({"workers": 1}), json!({"workers": 3}))
             .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
@@ -112,7 +112,7 @@ fn a_custom_resource_may_be_scaled_at_another_field() {
 }
 
 #[test]
-fn the_rules_of_an_aggregated_role_are_its_controllers_whoever_wrote_them_last() {
+fn the_rules_of_an_aggregated_role_belong_to_its_controller() {
     let gets = |verb: &str| json!([{"verbs": [verb], "resources": ["pods"]}]);
     let scene = |aggregation: Value, writer: &'static str| {
         let role = |verb: &str| {
@@ -139,7 +139,7 @@ fn the_rules_of_an_aggregated_role_are_its_controllers_whoever_wrote_them_last()
 }
 
 #[test]
-fn an_autoscaler_that_was_switched_off_excuses_nothing() {
+fn a_disabled_autoscaler_does_not_own_the_replicas() {
     let scene = |live: i64, writer: &'static str| {
         Scene::new(
             "apps/v1 Deployment",
@@ -159,7 +159,7 @@ fn an_autoscaler_that_was_switched_off_excuses_nothing() {
 }
 
 #[test]
-fn who_replaces_gits_own_certificates_must_be_known_for_a_controller() {
+fn only_a_known_controller_may_replace_certificates_of_git() {
     let pem = |text: &str| STANDARD.encode(format!("-----BEGIN CERTIFICATE-----\n{text}\n"));
     let scene = |git: &str, writer: &'static str| {
         let of = |bundle: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"caBundle": bundle}}]});

@@ -1,4 +1,4 @@
-//! What somebody changed, added or took away.
+//! What another writer changed, added or removed.
 
 use expect_test::expect;
 use plumb_core::drift::HealRecord;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, check, config, thing};
 
 #[test]
-fn a_key_more_in_a_map_that_is_one_value_is_an_edit() {
+fn an_added_key_in_a_map_that_is_one_value_is_an_edit() {
     let network = |git: Value, live: Value, owned: Value| {
         Scene::new("networking.k8s.io/v1 NetworkPolicy", json!({"spec": git}), json!({"spec": live}))
             .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
@@ -41,7 +41,7 @@ fn a_key_more_in_a_map_that_is_one_value_is_an_edit() {
         .by("kubectl-patch Update 2", json!({"f:spec": {"f:target": {}}})),
         expect!["! LiveEdit /spec/target/options/deep/x by kubectl-patch"],
     );
-    // What would be there after an apply too was filled in, though whoever changed something beside it owns it.
+    // A key that an apply would keep was filled in, although a writer that changed another key owns it.
     let filled = json!({"target": {"name": "b", "options": {"deep": {"x": "y"}}}});
     check(
         thing(json!({"target": {"name": "a", "options": {"deep": {}}}}), filled)
@@ -55,7 +55,7 @@ fn a_key_more_in_a_map_that_is_one_value_is_an_edit() {
 }
 
 #[test]
-fn an_edited_strategy_takes_the_options_of_its_type_with_it() {
+fn options_of_an_edited_strategy_go_with_the_edit() {
     let strategy = |fields: Value| json!({"f:spec": {"f:updateStrategy": fields}});
     let live = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
     let edited = |owned: Value| {
@@ -81,7 +81,7 @@ fn an_edited_strategy_takes_the_options_of_its_type_with_it() {
 }
 
 #[test]
-fn what_was_applied_and_is_not_ours_any_more_was_edited() {
+fn an_applied_field_that_plumb_no_longer_owns_was_edited() {
     let elsewhere = || {
         thing(json!({"note": "a"}), json!({"note": "b"}))
             .by("argocd-controller Apply 1", json!({"f:spec": {"f:every": {}}}))
@@ -106,7 +106,7 @@ fn a_client_side_apply_within_the_second_of_ours_came_after_it() {
         tie(json!({"note": "a"}), json!({"note": "b"})),
         expect!["! LiveEdit /spec/note by kubectl-client-side-apply"],
     );
-    // What Git does not have was there before: it must not live on because the two were quick.
+    // A field that Git does not have was there before: it must go, although both applies have the same second.
     check(
         tie(json!({}), json!({"note": "b"})),
         expect!["! StaleOwnership /spec/note by kubectl-client-side-apply"],
@@ -114,7 +114,7 @@ fn a_client_side_apply_within_the_second_of_ours_came_after_it() {
 }
 
 #[test]
-fn another_choice_where_only_one_may_stand_goes_when_gits_comes_back() {
+fn another_alternative_goes_when_the_one_of_git_comes_back() {
     let place = "spec.template.spec.containers[0].securityContext";
     let spec = |context: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "securityContext": context}]}}}});
     let owned = |field: &str| json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:securityContext": {field: {}}}}}}}});
@@ -147,7 +147,7 @@ fn another_choice_where_only_one_may_stand_goes_when_gits_comes_back() {
 }
 
 #[test]
-fn an_empty_list_that_the_server_shows_as_null_is_no_part_of_an_edit_beside_it() {
+fn an_empty_list_shown_as_null_is_not_part_of_an_edit_beside_it() {
     let rules = |verb: &str, resources: Value| json!({"rules": [{"verbs": [verb], "resources": resources}]});
     let scene = |answer: Value| {
         Scene::new(
@@ -168,7 +168,7 @@ fn an_empty_list_that_the_server_shows_as_null_is_no_part_of_an_edit_beside_it()
 }
 
 #[test]
-fn an_ignored_item_hides_nothing_of_gits() {
+fn an_ignored_item_hides_no_item_of_git() {
     let role = |names: &[&str]| {
         let rules: Vec<Value> =
             names.iter().map(|name| json!({"resources": [name], "verbs": ["get"]})).collect();
@@ -186,7 +186,7 @@ fn an_ignored_item_hides_nothing_of_gits() {
     check(scene(&["a", "x"], leases), expect![""]);
     check(scene(&["x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
     check(scene(&["x", "b"], leases), expect!["! LiveEdit /rules/0/resources/0 /rules/1 by kubectl-edit"]);
-    // An ignored item behind an edited one is not named; nor is one that the rules name on both sides.
+    // An ignored item after an edited one is not named, nor an item that the rules ignore on both sides.
     check(scene(&["b", "x"], leases), expect!["! LiveEdit /rules/0/resources/0 by kubectl-edit"]);
     let mut named =
         Scene::new("rbac.authorization.k8s.io/v1 ClusterRole", role(&["a", "b"]), role(&["c", "d"]))
@@ -197,7 +197,7 @@ fn an_ignored_item_hides_nothing_of_gits() {
 }
 
 #[test]
-fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
+fn a_field_removed_from_git_remains_with_an_older_writer() {
     let scene = |writer: &'static str, ours: Value| {
         Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "2"}}))
             .by("argocd-controller Apply 5", json!({"f:data": ours}))
@@ -210,7 +210,7 @@ fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
     // The writer delivered the whole object before us, or Git asked for it until now.
     check(scene("bootstrap Apply 1", one.clone()), expect!["! StaleOwnership /data/b by bootstrap"]);
     check(scene("bootstrap Apply 9", both), expect!["! StaleOwnership /data/b by bootstrap"]);
-    // It wrote after us what Git never had, or nothing but that, or it is at work.
+    // It wrote after us what Git never had, or only that, or it is an active controller.
     let later = scene("bootstrap Apply 9", one.clone()).after_restart();
     check(later, expect!["UnclaimedAddition /data/b by bootstrap"]);
     let mut only_that = scene("bootstrap Apply 1", one.clone()).after_restart();
@@ -221,7 +221,7 @@ fn what_git_dropped_lives_on_by_an_older_writer_of_the_same_field() {
 }
 
 #[test]
-fn what_a_helm_release_left_is_left_over_but_for_its_own_marks() {
+fn fields_of_a_helm_release_are_left_over_except_its_annotations() {
     let live = json!({"metadata": {"annotations": {"meta.helm.sh/release-name": "r"}}, "data": {"a": "1", "b": "2"}});
     let scene = Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), live)
         .by("argocd-controller Apply 5", json!({"f:data": {"f:a": {}}}))
@@ -240,7 +240,7 @@ fn what_a_helm_release_left_is_left_over_but_for_its_own_marks() {
 }
 
 #[test]
-fn an_addition_that_strict_takes_away_again_and_again_is_a_tug_of_war() {
+fn an_addition_that_strict_removes_repeatedly_is_a_tug_of_war() {
     let scene = |rounds: usize| {
         let mut scene = config(json!({"level": "1"}), json!({"level": "1", "extra": "x"}))
             .by("shop-operator Update 2", json!({"f:data": {"f:extra": {}}}))
@@ -258,7 +258,7 @@ fn an_addition_that_strict_takes_away_again_and_again_is_a_tug_of_war() {
 }
 
 #[test]
-fn replicas_that_git_leaves_open_are_somebodys_where_they_are_not_the_default() {
+fn replicas_that_git_does_not_set_and_that_are_not_the_default_were_scaled() {
     let scaled = |replicas: i64| {
         let live = json!({"spec": {"replicas": replicas, "template": {}}});
         Scene::new("apps/v1 Deployment", json!({"spec": {"template": {}}}), live)
@@ -274,7 +274,7 @@ fn replicas_that_git_leaves_open_are_somebodys_where_they_are_not_the_default() 
 }
 
 #[test]
-fn what_somebody_took_away_beside_a_change_of_gits_was_taken_away() {
+fn a_removal_beside_a_change_of_git_is_a_removal() {
     let of = |level: &str| json!({"data": {"level": level, "other": "1"}});
     let scene = Scene::new("v1 ConfigMap", of("2"), json!({"data": {"level": "1"}}))
         .by("argocd-controller Apply 1", json!({"f:data": {"f:level": {}}}))
@@ -289,7 +289,7 @@ fn what_somebody_took_away_beside_a_change_of_gits_was_taken_away() {
 }
 
 #[test]
-fn an_edit_that_was_put_back_is_no_edit_of_what_git_changes_then() {
+fn a_reverted_edit_is_not_an_edit_of_what_git_changes_later() {
     let scene = |live: &str| {
         config(json!({"level": "2"}), json!({"level": live}))
             .by("kubectl-edit Update 2", json!({"f:data": {"f:level": {}}}))
@@ -301,7 +301,7 @@ fn an_edit_that_was_put_back_is_no_edit_of_what_git_changes_then() {
 }
 
 #[test]
-fn an_item_is_the_same_wherever_git_puts_it() {
+fn an_item_is_the_same_at_any_position_in_git() {
     let web = json!({"name": "web", "port": 80});
     let scene = thing(
         json!({"ports": [{"name": "new", "port": 1}, web]}),
@@ -319,7 +319,7 @@ fn an_item_is_the_same_wherever_git_puts_it() {
 }
 
 #[test]
-fn what_somebody_added_is_no_leftover_after_our_next_apply() {
+fn an_addition_is_not_a_leftover_after_the_next_apply() {
     let scene = |ours: &'static str| {
         let live = json!({"data": {"level": "1", "added": "x"}});
         Scene::new("v1 ConfigMap", json!({"data": {"level": "1"}}), live)
@@ -331,12 +331,12 @@ fn what_somebody_added_is_no_leftover_after_our_next_apply() {
     let mut after = scene("argocd-controller Apply 3");
     after.earlier = before.verdict().findings.to_vec();
     check(after, expect!["UnclaimedAddition /data/added by kubectl"]);
-    // Nobody saw it come: it was there before this app's first apply.
+    // Without an earlier finding it was there before the first apply of this app.
     check(scene("argocd-controller Apply 3"), expect!["! StaleOwnership /data/added by kubectl"]);
 }
 
 #[test]
-fn the_newer_name_that_the_server_listens_to_goes_first() {
+fn the_new_name_that_takes_precedence_goes_first() {
     let of = |old: &str, new: &str| {
         let spec = json!({"serviceAccount": old, "serviceAccountName": new});
         json!({"spec": {"template": {"spec": spec}}})
@@ -348,7 +348,7 @@ fn the_newer_name_that_the_server_listens_to_goes_first() {
             .by("argocd-controller Apply 1", json!({}))
             .by("kubectl-edit Update 2", theirs.clone())
     };
-    // Where Git has only the old name, theirs has to go first.
+    // If Git has only the old name, the new one of the other writer has to go first.
     let only_old = json!({"spec": {"template": {"spec": {"serviceAccount": "a"}}}});
     let moved = scene(only_old.clone(), of("b", "b")).verdict().advice.managed_fields.unwrap().to_string();
     assert!(moved.contains("serviceAccountName"), "{moved}");
@@ -361,7 +361,7 @@ fn the_newer_name_that_the_server_listens_to_goes_first() {
 }
 
 #[test]
-fn what_git_drops_after_somebody_edited_it_goes() {
+fn a_field_that_git_removes_after_an_edit_goes() {
     let scene = |previous: Value| {
         Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "9"}}))
             .by("argocd-controller Apply 1", json!({"f:data": {"f:a": {}}}))
@@ -373,7 +373,7 @@ fn what_git_drops_after_somebody_edited_it_goes() {
 }
 
 #[test]
-fn what_git_drops_from_a_list_is_behind_until_it_goes() {
+fn an_item_that_git_removes_from_a_list_is_behind() {
     let of = |args: Value| json!({"spec": {"args": args}});
     let scene = Scene::new("example.io/v1 Thing", of(json!(["a"])), of(json!(["a", "b"])))
         .by("argocd-controller Apply 1", json!({"f:spec": {"f:args": {}}}))
@@ -382,9 +382,9 @@ fn what_git_drops_from_a_list_is_behind_until_it_goes() {
     check(scene, expect!["! Behind /spec/args/1"]);
 }
 
-/// An item that is not there has no owner; in its position stands another's.
+/// A missing item has no owner; its position is that of another item.
 #[test]
-fn a_manager_that_is_ignored_hides_no_item_that_git_adds() {
+fn an_ignored_manager_hides_no_item_that_git_adds() {
     let pods = |names: &[&str]| {
         let containers: Vec<Value> = names.iter().map(|name| json!({"name": name, "image": "x:1"})).collect();
         json!({"spec": {"template": {"spec": {"containers": containers}}}})

@@ -1,4 +1,4 @@
-//! Verdicts in short: what Git asks, what the cluster holds and who wrote it there, what the server answers.
+//! Verdicts in short: what Git asks for, what the cluster has and who wrote it, what the API server answers.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what cannot be made or told fails the test")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better at the call")]

@@ -1,4 +1,4 @@
-//! What the server refuses.
+//! What the API server refuses.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn a_refusal_of_any_code_is_shown_in_the_servers_words() {
         check(scene(), expect!["! Blocked /data/level"]);
         assert!(said(&scene()).contains("denied the request: no such team"), "{code}");
     }
-    // The same for an object that is not there; but what is missing around it comes with the sync.
+    // The same for a missing object; but a missing namespace or kind may come with the sync.
     let missing = |code, message: &str| {
         let mut scene = config(json!({"level": "2"}), json!({})).refused(code, message, &[]);
         scene.live = Value::Null;
@@ -27,7 +27,7 @@ fn a_refusal_of_any_code_is_shown_in_the_servers_words() {
         expect!["! Blocked "],
     );
     check(missing(404, "namespaces \"n\" not found"), expect!["! Behind "]);
-    // A server that is busy or broken has refused nothing.
+    // A busy or broken API server has not refused the object.
     for code in [429, 500, 503] {
         check(
             config(json!({"level": "2"}), json!({"level": "1"}))
@@ -72,7 +72,7 @@ fn a_refusal_names_the_fields_that_cannot_change() {
             )
     };
     check(binding(), expect!["! Blocked /roleRef/name"]);
-    // A field that is ignored is not named, and does not hide the refusal.
+    // An ignored field is not named, and does not hide the refusal.
     let mut ignoring = binding();
     ignoring.ignored = Some("/roleRef/name");
     check(ignoring, expect!["! Blocked /roleRef"]);
@@ -80,7 +80,7 @@ fn a_refusal_names_the_fields_that_cannot_change() {
 }
 
 #[test]
-fn a_choice_that_forbids_the_default_of_the_former_one_can_be_applied() {
+fn a_choice_that_forbids_a_default_of_the_previous_one_can_be_applied() {
     let switched = Scene::new(
         "apps/v1 StatefulSet",
         json!({"spec": {"updateStrategy": {"type": "OnDelete"}}}),
@@ -103,7 +103,7 @@ fn a_choice_that_forbids_the_default_of_the_former_one_can_be_applied() {
 }
 
 #[test]
-fn a_refusal_names_what_git_writes() {
+fn a_refusal_names_the_field_that_git_sets() {
     let service = |address: &str| json!({"spec": {"clusterIP": address}});
     let scene = Scene::new(
         "v1 Service",
@@ -143,7 +143,7 @@ fn a_refusal_names_what_git_writes() {
 }
 
 #[test]
-fn a_refusal_of_what_a_sync_would_not_send_blocks_nothing() {
+fn a_refusal_of_what_a_sync_does_not_send_does_not_block() {
     let claim = |size: &str| json!({"spec": {"cpu": size}});
     let scene = |manager: &'static str| {
         Scene::new("example.io/v1 Thing", claim("4"), claim("9"))
@@ -160,7 +160,7 @@ fn a_refusal_of_what_a_sync_would_not_send_blocks_nothing() {
 }
 
 #[test]
-fn a_refusal_of_gits_own_value_takes_nothing_of_others_away() {
+fn a_refusal_of_a_value_of_git_removes_nothing_of_other_writers() {
     let spec = |fields: Value| json!({"spec": fields});
     let scene =
         Scene::new("example.io/v1 Thing", spec(json!({"every": "wrong"})), spec(json!({"note": "theirs"})))

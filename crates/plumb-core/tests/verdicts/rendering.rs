@@ -1,4 +1,4 @@
-//! What a chart makes up at each rendering.
+//! What a chart generates at random in each render.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -22,46 +22,46 @@ fn kept(scene: &Scene) -> [Vec<String>; 2] {
 }
 
 #[test]
-fn a_key_that_each_rendering_makes_up_stands_for_the_one_before() {
+fn a_random_key_has_the_key_of_an_earlier_render_as_counterpart() {
     let scene = || {
         let git = json!({"a": "1", "run-x7f9a": "go"});
         keys(git, json!({"a": "1", "run-11ab2": "go"}), json!({"a": "1", "run-zz9pq": "go"}))
     };
     check(scene(), expect!["UnstableRender /data/run-x7f9a /data/run-zz9pq"]);
-    // A sync for another reason leaves the one that is there, and brings no second.
+    // A sync for another reason keeps the existing key and does not add a second one.
     assert_eq!(kept(&scene()), [["/data/run-zz9pq"], ["/data/run-x7f9a"]]);
-    // The first one ever, or one that somebody took away, has to come.
+    // The first key, or one that another writer removed, has to be applied.
     let live = json!({"a": "1"});
     let git = json!({"a": "1", "run-x7f9a": "go"});
     check(keys(git, json!({"a": "1", "run-11ab2": "go"}), live), expect!["! Behind /data/run-x7f9a"]);
 }
 
 #[test]
-fn a_key_that_git_dropped_stands_for_nothing() {
+fn a_key_removed_from_git_is_not_a_counterpart() {
     let git = json!({"run-x7f9a": "go"});
     let second = json!({"run-11ab2": "go"});
-    // A name of another build.
+    // A name with another pattern.
     let live = json!({"run-zz9pq": "go", "settings": "old"});
     let scene = keys(git.clone(), second.clone(), live);
     check(scene, expect!["! Behind /data/settings\nUnstableRender /data/run-x7f9a /data/run-zz9pq"]);
-    // Of two that are built alike nobody knows which one Git dropped.
+    // Of two keys with the same pattern, it is not known which one Git removed.
     let live = json!({"run-zz9pq": "go", "run-final": "old"});
     let scene = keys(git, second, live);
     check(scene, expect!["! Behind /data/run-final /data/run-x7f9a /data/run-zz9pq"]);
-    // Where nothing is made up, what is not asked for any more goes, and what is asked for comes.
+    // Without random keys, a removed key goes, and a new one is applied.
     let scene = keys(json!({"b": "1"}), json!({"b": "1"}), json!({"a": "1"}));
     check(scene, expect!["! Behind /data/a /data/b"]);
 }
 
 #[test]
-fn a_value_that_is_made_up_has_to_be_there() {
+fn a_random_value_has_to_exist() {
     let scene = |live: Value| keys(json!({"password": "x7"}), json!({"password": "11"}), live);
     check(scene(json!({"password": "zz"})), expect!["UnstableRender /data/password"]);
     check(scene(json!({})), expect!["! Behind /data/password"]);
 }
 
 #[test]
-fn an_item_whose_key_is_made_up_stands_for_the_one_before() {
+fn an_item_with_a_random_key_has_the_one_of_an_earlier_render_as_counterpart() {
     let ports = |name: &str| json!({"ports": [{"name": "web", "port": 80}, {"name": name, "port": 81}]});
     let owned =
         |name: &str| json!({format!("k:{{\"name\":\"{name}\"}}"): {".": {}, "f:name": {}, "f:port": {}}});
@@ -79,7 +79,7 @@ fn an_item_whose_key_is_made_up_stands_for_the_one_before() {
     };
     check(scene(ports("p-zz9pq"), mine()), expect!["UnstableRender /spec/ports/1"]);
     assert_eq!(kept(&scene(ports("p-zz9pq"), mine())), [["/spec/ports/1"], ["/spec/ports/1"]]);
-    // An item of a name that never changes has to be there, whatever else in it is made up.
+    // An item with a fixed name has to exist, whatever else in it is random.
     let gone = Scene::new(
         "example.io/v1 Thing",
         json!({"spec": {"ports": [{"name": "web", "port": 80}]}}),
@@ -90,7 +90,7 @@ fn an_item_whose_key_is_made_up_stands_for_the_one_before() {
     check(gone, expect!["! LiveEdit /spec/ports/0"]);
 }
 
-/// A chart that prints the day: two renderings within a day are the same, and yet the commit never stands still.
+/// A chart that prints the date: two renders on one day are the same, on another day they differ.
 fn days(editor: Option<&'static str>) -> Scene {
     let of = |day: &str| json!({"data": {"day": day}});
     let ours = if editor.is_some() { json!({}) } else { json!({"f:day": {}}) };
@@ -106,19 +106,19 @@ fn days(editor: Option<&'static str>) -> Scene {
 }
 
 #[test]
-fn what_was_applied_from_the_same_commit_is_no_step_behind_git() {
+fn a_value_applied_from_the_same_commit_is_not_behind() {
     let scene = || days(None).of_the_same_commit();
     check(scene(), expect!["UnstableRender /data/day"]);
-    // A sync for another reason leaves the day alone.
+    // A sync for another reason keeps the date.
     assert_eq!(kept(&scene()), [vec!["/data/day".to_owned()], vec![]]);
-    // Another commit is a step ahead, and an edit is an edit all the same.
+    // Another commit is a change, and an edit is still an edit.
     check(days(None), expect!["! Behind /data/day"]);
     let edited = days(Some("kubectl-edit Update 2")).of_the_same_commit();
     check(edited, expect!["! LiveEdit /data/day by kubectl-edit"]);
 }
 
 #[test]
-fn a_day_may_be_a_key_too() {
+fn a_date_may_be_a_key() {
     let of = |day: &str| json!({day: "x"});
     let scene = || keys(of("2026-11-17"), of("2026-11-17"), of("2026-11-16"));
     check(scene().of_the_same_commit(), expect!["UnstableRender /data/2026-11-16 /data/2026-11-17"]);
@@ -126,7 +126,7 @@ fn a_day_may_be_a_key_too() {
 }
 
 #[test]
-fn what_somebody_removes_beside_what_is_made_up_was_removed() {
+fn a_removal_beside_a_random_value_is_a_removal() {
     let of = |at: &str| json!({"metadata": {"annotations": {"at": at}}, "data": {"a": "1", "b": "2"}});
     let live = json!({"metadata": {"annotations": {"at": "0"}}, "data": {"a": "1"}});
     let scene = || {
@@ -150,14 +150,14 @@ fn what_somebody_removes_beside_what_is_made_up_was_removed() {
         ! LiveEdit /data/b
         UnstableRender /metadata/annotations/at"]],
     );
-    // The value itself may be made up.
+    // The value itself may be random.
     let random =
         || keys(json!({"password": "x7"}), json!({"password": "11"}), json!({})).of_the_same_commit();
     check(random(), expect!["! LiveEdit /data/password"]);
 }
 
 #[test]
-fn what_is_made_up_inside_an_edited_list_is_made_up_and_the_rest_is_edited() {
+fn a_random_value_inside_an_edited_list_is_unstable_and_the_rest_is_edited() {
     let of = |args: Value| json!({"spec": {"args": args}});
     let scene = |live: Value| {
         Scene::new("example.io/v1 Thing", of(json!(["x7", "b"])), of(live))
@@ -172,7 +172,7 @@ fn what_is_made_up_inside_an_edited_list_is_made_up_and_the_rest_is_edited() {
         UnstableRender /spec/args/0"]],
     );
     assert_eq!(kept(&scene(json!(["zz", "c"])))[0], ["/spec/args/0"]);
-    // Where an item came, nothing is in its place any more.
+    // If an item was added, the positions no longer match.
     check(
         scene(json!(["new", "zz", "b"])),
         expect!["! LiveEdit /spec/args/0 /spec/args/1 /spec/args/2 by kubectl-edit"],

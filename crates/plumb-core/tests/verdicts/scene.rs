@@ -1,4 +1,4 @@
-//! What Git asks, what the cluster holds and who wrote it there, what the server answers; and the verdict in short.
+//! What Git asks for, what the cluster has and who wrote it, what the API server answers; and the verdict in short.
 
 use expect_test::Expect;
 use plumb_core::app::{CompareOptions, IgnoreRule};
@@ -12,7 +12,7 @@ use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
 use serde_json::{Value, json};
 
-/// What the server answers to a dry-run.
+/// The answer of the API server to a dry-run.
 pub(crate) enum Answer {
     /// The live object, with these fields of the root instead.
     Object(Value),
@@ -33,16 +33,16 @@ pub(crate) struct Scene {
     knows_previous: bool,
     /// The same commit rendered what was applied before.
     is_rerendered: bool,
-    /// Fields of the root in a second rendering; `None`: it cannot vary.
+    /// Fields of the root in a second render; `None`: the render cannot vary.
     second: Option<Value>,
     pub(crate) answer: Answer,
     mutators: Vec<Mutator>,
     autoscalers: Vec<Autoscaler>,
     pub(crate) heals: Vec<HealRecord>,
-    /// What an earlier look found.
+    /// Findings of the previous verdict.
     pub(crate) earlier: Vec<Finding>,
     pub(crate) strict: bool,
-    /// Ignored, with the server asked about every object all the same.
+    /// Ignored, with a dry-run for every object.
     pub(crate) ignored: Option<&'static str>,
     pub(crate) ignored_by_jq: Option<&'static str>,
     pub(crate) ignored_manager: Option<&'static str>,
@@ -258,7 +258,7 @@ impl Scene {
                 }
             }
         }
-        panic!("the judge asks without end");
+        panic!("the judge does not stop asking");
     }
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn said(scene: &Scene) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// The types that the scenes need, in the words of the API server's documents.
+/// The schemas of the kinds that the scenes use, in the format of the API server.
 fn schemas() -> SchemaSet {
     let text = json!({"type": "string"});
     let texts = json!({"type": "object", "additionalProperties": text});

@@ -1,4 +1,4 @@
-//! What the server and its policies choose.
+//! What the API server and its policies choose.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::scene::{Answer, Scene, check, config, thing};
 
 #[test]
-fn a_server_that_cannot_be_asked_proves_no_admission() {
+fn without_a_dry_run_admission_is_not_proven() {
     let scene = || config(json!({"level": "2"}), json!({"level": "1"})).policy("mirror");
     check(scene(), expect!["! Unexplained /data/level"]);
     check(scene().refused(503, "try again later", &[]), expect!["! Unexplained /data/level"]);
@@ -14,7 +14,7 @@ fn a_server_that_cannot_be_asked_proves_no_admission() {
         scene().server_makes(json!({"data": {"level": "1"}})),
         expect!["AdmissionMutated /data/level by MutatingAdmissionPolicy `mirror`"],
     );
-    // What may have left Git is not called the server's because the server is silent.
+    // Without a dry-run, a field that may have been removed from Git is not called a default.
     let dropped = || {
         thing(json!({"steps": [{"name": "a"}]}), json!({"steps": [{"name": "a", "policy": "x"}]}))
             .by("argocd-controller Apply 1", json!({"f:spec": {"f:steps": {}}}))
@@ -31,7 +31,7 @@ fn a_server_that_cannot_be_asked_proves_no_admission() {
 }
 
 #[test]
-fn what_the_server_chooses_is_looked_at_like_anything_else() {
+fn fields_that_the_server_chooses_are_judged_like_any_other() {
     let ingress = || {
         Scene::new(
             "networking.k8s.io/v1 Ingress",
@@ -57,7 +57,7 @@ fn what_the_server_chooses_is_looked_at_like_anything_else() {
             .server_makes(json!({"spec": {"tls": []}})),
         expect!["! Behind /spec/ingressClassName"],
     );
-    // The control plane's choice is a default like the server's, and so is one without a record.
+    // A choice of the control plane is a default too, and so is one without an owner.
     check(
         ingress()
             .by("argocd-controller Apply 1", ours.clone())
@@ -101,7 +101,7 @@ fn what_the_server_chooses_is_looked_at_like_anything_else() {
 }
 
 #[test]
-fn what_a_policy_takes_away_is_the_policys() {
+fn a_removal_by_a_policy_is_admission() {
     let ours = json!({"f:spec": {"f:note": {}, "f:args": {}, "f:tags": {"v:\"a\"": {}},
         "f:ports": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}}}}});
     let stripped = |git: Value, live: Value| {
@@ -130,7 +130,7 @@ fn what_a_policy_takes_away_is_the_policys() {
         stripped(json!({"note": "x"}), json!({})),
         expect!["AdmissionMutated /spec/note by MutatingAdmissionPolicy `strip`"],
     );
-    // The policy is there, and yet it was somebody else: an apply would bring it back.
+    // The policy matches, but another writer removed it: an apply would bring it back.
     check(
         stripped(json!({"args": ["a", "b"]}), json!({"args": ["a"]}))
             .server_makes(json!({"spec": {"args": ["a", "b"]}})),
@@ -142,7 +142,7 @@ fn what_a_policy_takes_away_is_the_policys() {
 }
 
 #[test]
-fn what_stands_in_a_record_and_not_in_the_object_was_dropped_whoever_wrote_it() {
+fn a_field_in_managed_fields_and_not_in_the_object_was_dropped_on_write() {
     let spec = |note: Value| json!({"spec": {"template": {"spec": note}}});
     let scene = Scene::new(
         "apps/v1 Deployment",
@@ -160,7 +160,7 @@ fn what_stands_in_a_record_and_not_in_the_object_was_dropped_whoever_wrote_it() 
 }
 
 #[test]
-fn what_the_server_fills_in_anew_each_time_was_not_dropped_by_git() {
+fn a_field_that_is_generated_on_each_write_was_not_removed_from_git() {
     let of = |subjects: Value| json!({"subjects": subjects});
     let scene = |predicted: Value| {
         Scene::new(
@@ -177,7 +177,7 @@ fn what_the_server_fills_in_anew_each_time_was_not_dropped_by_git() {
 }
 
 #[test]
-fn what_a_policy_rewrites_inside_an_edited_list_is_the_policys() {
+fn a_rewrite_by_a_policy_inside_an_edited_list_is_admission() {
     let of = |args: Value| json!({"spec": {"args": args}});
     let scene = Scene::new("example.io/v1 Thing", of(json!(["a", "b"])), of(json!(["A", "c"])))
         .by("argocd-controller Apply 1", json!({}))
@@ -193,7 +193,7 @@ fn what_a_policy_rewrites_inside_an_edited_list_is_the_policys() {
 }
 
 #[test]
-fn a_field_that_never_goes_was_taken_out_by_whoever_wrote_null() {
+fn a_field_that_is_always_there_was_removed_by_the_writer_of_null() {
     let spec = |note: Value| json!({"spec": {"template": {"spec": note}}});
     let scene =
         Scene::new("apps/v1 Deployment", spec(json!({"nodeName": "a"})), spec(json!({"nodeName": null})))
@@ -204,7 +204,7 @@ fn a_field_that_never_goes_was_taken_out_by_whoever_wrote_null() {
 }
 
 #[test]
-fn a_default_that_git_dropped_counts_if_it_would_go() {
+fn a_default_removed_from_git_counts_if_an_apply_removes_it() {
     let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
     let (with, without) =
         (pods(&json!({"enableServiceLinks": true})), pods(&json!({"dnsPolicy": "Default"})));
@@ -221,15 +221,15 @@ fn a_default_that_git_dropped_counts_if_it_would_go() {
         expect!["SchemaDefault /spec/template/spec/enableServiceLinks"],
     );
     check(scene().server_makes(without.clone()), expect!["! Behind /spec/template/spec/enableServiceLinks"]);
-    // Nobody is asked where we did not apply it.
+    // No dry-run if plumb did not apply it.
     let filled = Scene::new("apps/v1 Deployment", without.clone(), live.clone())
         .by("argocd-controller Apply 1", json!({"f:spec": {"f:template": {"f:spec": {"f:dnsPolicy": {}}}}}));
     check(filled.applied_before(with), expect!["SchemaDefault /spec/template/spec/enableServiceLinks"]);
 }
 
-/// `hostNetwork: false` is stored as nothing, and our record keeps its name: that is no proof that the server drops `true`.
+/// `hostNetwork: false` is not stored, and our entry keeps its name: that does not prove that the API server drops `true`.
 #[test]
-fn a_record_of_another_value_proves_nothing() {
+fn an_entry_of_another_value_proves_nothing() {
     let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
     let (off, on, nothing) =
         (pods(&json!({"hostNetwork": false})), pods(&json!({"hostNetwork": true})), pods(&json!({})));
@@ -245,13 +245,13 @@ fn a_record_of_another_value_proves_nothing() {
         scene().after_restart().server_makes(on.clone()),
         expect!["! Behind /spec/template/spec/hostNetwork"],
     );
-    // What was applied just so and is not there was dropped, without a question.
+    // A field that was applied like this and is missing was dropped; no dry-run is needed.
     check(scene(), expect!["RejectedField /spec/template/spec/hostNetwork"]);
 }
 
 #[test]
-fn whose_name_stands_on_a_place_did_not_always_choose_what_is_there() {
-    // The server dropped what both asked for, and left an empty map with their name on it.
+fn an_entry_of_another_writer_does_not_prove_an_edit() {
+    // The API server dropped what both asked for, and left an empty map that the other writer owns.
     let pods = |spec: &Value| json!({"spec": {"template": {"spec": spec}}});
     let asked = pods(&json!({"securityContext": {"runAsUser": 7}}));
     let left = pods(&json!({"securityContext": {}}));
@@ -269,7 +269,7 @@ fn whose_name_stands_on_a_place_did_not_always_choose_what_is_there() {
         scene().server_makes(asked.clone()),
         expect!["! LiveEdit /spec/template/spec/securityContext/runAsUser by kubectl-create"],
     );
-    // An empty value in Git leaves the choice to the server.
+    // An empty value in Git leaves the choice to the API server.
     let service = |kind: &str| json!({"spec": {"sessionAffinity": kind}});
     let scene = || {
         Scene::new("v1 Service", service(""), service("None"))
