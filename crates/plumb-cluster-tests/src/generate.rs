@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::random::Random;
 use crate::values;
 
-/// Deepest nesting. The probe of a container in a `CronJob`'s job template is at 10.
+/// Deepest nesting. The probe of a container in the job template of a `CronJob` is at 10.
 const DEEPEST: usize = 14;
 /// Approximate number of fields of an object.
 const MOST_FIELDS: usize = 500;

@@ -28,4 +28,5 @@ pub mod drift;
 pub mod plan;
 pub mod sync;
 pub mod status;
+pub mod writes;
 pub mod automation;

@@ -3,7 +3,7 @@
 //! The modules are listed from the bottom up: each uses only modules above it. `cargo xtask tidy` checks it.
 //! The engine gathers and acts. It does not judge: every judgement is a function of `plumb-core`.
 
-pub mod queue;
+mod queue;
 mod metrics;
 mod events;
 mod config;
@@ -15,6 +15,7 @@ mod compare;
 mod operation;
 mod state;
 mod engine;
+mod app_run;
 mod status;
 mod sync;
 mod deletion;
@@ -23,14 +24,14 @@ mod triggers;
 mod runtime;
 mod inspect;
 
-pub use cluster::witness::WitnessPlace;
-pub use engine::Options;
+pub use config::options::{Options, WitnessPlace};
 pub use events::event::EventFilter;
-pub use inspect::{Desk, DeskError, DeskOptions, Judged, Sheet, Wanted};
+pub use inspect::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
 pub use metrics::series::{Family, MetricKind, Sample};
 pub use plumb_render::Tools;
 pub use runtime::handle::{Handle, Stage};
 pub use runtime::lease_identity::identity;
-pub use runtime::run::{StartError, run};
+pub use runtime::run::run;
+pub use runtime::start_error::StartError;
 pub use sync::tombstones;
 pub use triggers::webhook::{Push, short_name};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plumb_crd::Application;
-use plumb_engine::{Desk, DeskOptions, Sheet, Tools, Wanted};
+use plumb_engine::{InspectOptions, Inspector, RenderAt, RenderedApp, Tools};
 
 use crate::config;
 use crate::context::Context;
@@ -58,8 +58,8 @@ impl RevisionOverride {
 
 impl RenderArgs {
     /// Connects and prepares the renderers.
-    pub(crate) async fn open(&self, context: &Context) -> Result<Desk, CommandError> {
-        let options = DeskOptions {
+    pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
+        let options = InspectOptions {
             namespace: context.namespace().to_owned(),
             cache_dir: self.cache_dir.clone().unwrap_or_else(config::default_cache_dir),
             tools: Tools {
@@ -68,7 +68,7 @@ impl RenderArgs {
                 jsonnet: config::jsonnet_command(),
             },
         };
-        Desk::open(context.connect().await?, options)
+        Inspector::open(context.connect().await?, options)
             .await
             .map_err(|error| CommandError::because("prepare to render", error))
     }
@@ -76,12 +76,12 @@ impl RenderArgs {
 
 /// Renders the app at the revision that it tracks, or at the given one.
 pub(crate) async fn gather(
-    desk: &Desk,
+    inspector: &Inspector,
     application: &Application,
     revision_override: &RevisionOverride,
-) -> Result<Sheet, CommandError> {
+) -> Result<RenderedApp, CommandError> {
     let name = &application.metadata.name;
-    let failed = |error: plumb_engine::DeskError| {
+    let failed = |error: plumb_engine::InspectError| {
         CommandError::because(format!("render {name}"), error)
             .hint("repositories are read from this machine, with their registered credentials")
     };
@@ -90,14 +90,14 @@ pub(crate) async fn gather(
             return Err(CommandError::usage("--local works only for apps with one source"));
         }
         let (root, path) = checkout(directory, revision_override.local_repo_root.as_deref())?;
-        return desk
-            .gather(application, &Wanted::Checkout { root: &root, path: &path })
+        return inspector
+            .gather(application, &RenderAt::Checkout { root: &root, path: &path })
             .await
             .map_err(failed);
     }
     let revisions = revisions(application, revision_override)?;
-    let wanted = if revisions.is_empty() { Wanted::Followed } else { Wanted::Revisions(&revisions) };
-    desk.gather(application, &wanted).await.map_err(failed)
+    let wanted = if revisions.is_empty() { RenderAt::Tracked } else { RenderAt::Revisions(&revisions) };
+    inspector.gather(application, &wanted).await.map_err(failed)
 }
 
 /// The given revisions, one per source; empty if none was given.

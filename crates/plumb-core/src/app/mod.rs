@@ -3,6 +3,7 @@
 mod application;
 mod compare_options;
 mod destination;
+mod generate_paths;
 mod identity;
 mod ignore;
 mod operation;
@@ -13,6 +14,7 @@ mod source;
 pub use application::App;
 pub use compare_options::CompareOptions;
 pub use destination::{ClusterRef, Destination};
+pub use generate_paths::{GENERATE_PATHS, GeneratePaths};
 pub use identity::{AppId, CommitId, NotACommit};
 pub use ignore::IgnoreRule;
 pub use operation::{Initiator, Operation, SelectedObject, SyncStrategy};

@@ -13,10 +13,6 @@ use crate::sync::OperationPhase;
 pub struct Situation<'a> {
     /// `None`: every sync is started by a user.
     pub automation: Option<Automation>,
-    /// Is an operation set or running?
-    pub has_operation: bool,
-    /// Is the app being deleted?
-    pub is_deleting: bool,
     /// Why automated syncs may not start now, in words: a sync window.
     pub window: Option<&'a str>,
     /// Paused until then.
@@ -104,10 +100,6 @@ pub enum Decision {
 pub enum Idle {
     /// Not automated.
     Manual,
-    /// An operation is set.
-    Busy,
-    /// The app is being deleted.
-    Deleting,
     /// It is paused.
     Paused,
     /// A sync window is closed.
@@ -171,12 +163,6 @@ pub fn decide(situation: &Situation<'_>, now: Timestamp) -> Evaluation {
 /// The automation, if it may act at all.
 fn idle(situation: &Situation<'_>, now: Timestamp) -> Result<Automation, Idle> {
     let automation = situation.automation.ok_or(Idle::Manual)?;
-    if situation.is_deleting {
-        return Err(Idle::Deleting);
-    }
-    if situation.has_operation {
-        return Err(Idle::Busy);
-    }
     if situation.paused_until.is_some_and(|until| until > now) {
         return Err(Idle::Paused);
     }

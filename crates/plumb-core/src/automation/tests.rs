@@ -10,7 +10,7 @@ use crate::sync::OperationPhase;
 
 /// A situation in words, and what is decided.
 ///
-/// Words: `manual`, `prune`, `heal`, `empty`, `busy`, `deleting`, `window`, `paused`, `unknown`; `last=PHASE` (this
+/// Words: `manual`, `prune`, `heal`, `empty`, `window`, `paused`, `unknown`; `last=PHASE` (this
 /// revision was tried), `older=PHASE` (another was), `bare=PHASE` (without result), `irrelevant`. Items:
 /// `red`, `green`, `extra`, `fixed` (red, cannot be healed), `moved`, `held` (paused), `behind`, `held-behind`, `hook`,
 /// `left` (removed from Git, and the sync left it), `held-left`. `namespace` (the app is red for its namespace alone).
@@ -80,8 +80,6 @@ fn decided_with(words: &str, ledger: &HealLedger, now: Timestamp) -> String {
     let verdict = decide(
         &Situation {
             automation: (!has("manual")).then_some(automation),
-            has_operation: has("busy"),
-            is_deleting: has("deleting"),
             window: has("window").then_some("closed"),
             paused_until: has("paused").then(|| time("2026-11-15T13:00:00Z")),
             status,
@@ -116,8 +114,6 @@ fn decided_with(words: &str, ledger: &HealLedger, now: Timestamp) -> String {
 #[test]
 fn what_keeps_the_automation_still() {
     assert_eq!(decided("manual red"), "Manual");
-    assert_eq!(decided("busy red"), "Busy");
-    assert_eq!(decided("deleting red"), "Deleting");
     assert_eq!(decided("window red"), "Window");
     assert_eq!(decided("paused red"), "Paused (again at 2026-11-15T13:00:00Z)");
     assert_eq!(decided("green"), "InSync");

@@ -10,11 +10,6 @@ use super::{DesiredProblem, DesiredSet, Origin};
 pub struct Complete<T>(T);
 
 impl<T> Complete<T> {
-    /// Unchecked, to be removed: use [`DesiredSet::complete`].
-    pub fn rendered_without_error(set: T) -> Self {
-        Self(set)
-    }
-
     /// The set.
     pub fn get(&self) -> &T {
         &self.0

@@ -2,6 +2,7 @@
 
 mod fingerprint;
 mod has_all;
+mod images;
 mod key;
 mod manifest;
 mod merge_patch;
@@ -9,6 +10,7 @@ mod path;
 
 pub use fingerprint::Fingerprint;
 pub use has_all::has_all;
+pub use images::images;
 pub use key::{GroupKind, GroupVersionKind, KeyParts, ObjectKey};
 pub use manifest::{Manifest, NotAnObject};
 pub use merge_patch::merge_patch;

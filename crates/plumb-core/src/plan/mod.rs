@@ -6,6 +6,7 @@
 
 mod build;
 mod budget;
+mod data;
 mod input;
 mod mark;
 mod order;
@@ -21,6 +22,7 @@ pub(crate) mod tests;
 pub use crate::health::HOOK_FINALIZER;
 pub use budget::PruneBudget;
 pub use build::build;
+pub use data::data_lost_with;
 pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};
 pub(crate) use mark::named;
 pub use mark::{OPERATION_ANNOTATION, OperationMark};

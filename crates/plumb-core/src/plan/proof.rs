@@ -26,8 +26,6 @@ pub enum NoProof {
         /// What went wrong, in words.
         why: String,
     },
-    /// A manifest has no identity, so it is unknown which object it protects.
-    ManifestLost,
     /// A watch has not finished its first list.
     LiveIncomplete,
 }
@@ -39,9 +37,6 @@ impl DeletionProof {
             return Err(NoProof::LiveIncomplete);
         }
         let desired = desired.get();
-        if !desired.is_whole() {
-            return Err(NoProof::ManifestLost);
-        }
         let hooks = desired.hooks.iter().filter_map(DesiredHook::key);
         let wanted = desired.objects.keys().cloned().chain(hooks).collect();
         Ok(Self { wanted, has_objects: !desired.objects.is_empty() })
@@ -62,9 +57,6 @@ impl fmt::Display for NoProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DesiredIncomplete { why } => write!(f, "the desired state is not fully known ({why})"),
-            Self::ManifestLost => {
-                f.write_str("a rendered manifest has no identity, so it is unknown which objects it protects")
-            }
             Self::LiveIncomplete => f.write_str("the cluster has not been listed completely yet"),
         }
     }

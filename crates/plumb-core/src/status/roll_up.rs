@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::desired::Wave;
 use crate::drift::{Verdict, VerdictStatus};
-use crate::health::{Health, HealthStatus, Member, Role, aggregate};
+use crate::health::{Health, Member, Role, aggregate};
 use crate::object::ObjectKey;
 
 /// The sync status of an object or an app.
@@ -26,6 +26,11 @@ impl SyncCode {
             Self::OutOfSync => "OutOfSync",
             Self::Unknown => "Unknown",
         }
+    }
+
+    /// The code with this name in the wire format.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Synced, Self::OutOfSync, Self::Unknown].into_iter().find(|code| code.name() == name)
     }
 
     /// The sync status of one object; `None` for those that are not compared.
@@ -91,10 +96,9 @@ impl ObjectStatus {
 pub struct RollUp {
     /// Every object that is listed.
     pub objects: Vec<ObjectStatus>,
-    /// The desired state could not be computed, or the cluster could not be read: the status is unknown.
-    pub load_failed: bool,
-    /// The spec is invalid: nothing was compared at all.
-    pub invalid_spec: bool,
+    /// What Git asks now is not known, and the objects were compared with an earlier commit: the app is neither in sync nor
+    /// out of it. The objects keep their verdicts.
+    pub desired_is_outdated: bool,
     /// `managedNamespaceMetadata` is not what was last synced.
     pub namespace_metadata_changed: bool,
 }
@@ -116,29 +120,20 @@ pub struct AppStatus {
 pub fn roll_up(input: RollUp) -> AppStatus {
     let mut resources = input.objects;
     resources.sort_by(|one, other| one.key.cmp(&other.key));
-    if input.load_failed {
-        for object in &mut resources {
-            object.status = object.status.map(|_| SyncCode::Unknown);
-        }
-    }
     let is_red = |object: &ObjectStatus| object.counts && object.status == Some(SyncCode::OutOfSync);
-    let sync = if input.load_failed || input.invalid_spec {
+    let sync = if input.desired_is_outdated {
         SyncCode::Unknown
     } else if resources.iter().any(is_red) || input.namespace_metadata_changed {
         SyncCode::OutOfSync
     } else {
         SyncCode::Synced
     };
-    let health = if input.invalid_spec {
-        Health { status: HealthStatus::Unknown, message: String::new() }
-    } else {
-        aggregate(resources.iter().map(|object| Member {
-            key: &object.key,
-            role: object.role,
-            is_live: object.is_live,
-            health: object.health.as_ref(),
-        }))
-    };
+    let health = aggregate(resources.iter().map(|object| Member {
+        key: &object.key,
+        role: object.role,
+        is_live: object.is_live,
+        health: object.health.as_ref(),
+    }));
     let is_app_of_apps =
         resources.iter().any(|object| object.key.group == "argoproj.io" && object.key.kind == "Application");
     AppStatus { sync, health, resources, is_app_of_apps }

@@ -44,14 +44,12 @@ fn one_red_object_makes_the_app_red() {
 }
 
 #[test]
-fn what_could_not_be_loaded_is_unknown() {
-    let objects = vec![object("a", Some(SyncCode::Synced)), object("hook", None)];
-    let status = roll_up(RollUp { objects: objects.clone(), load_failed: true, ..RollUp::default() });
+fn an_app_compared_with_an_outdated_commit_is_unknown() {
+    let objects = vec![object("a", Some(SyncCode::OutOfSync)), object("hook", None)];
+    let status = roll_up(RollUp { objects, desired_is_outdated: true, ..RollUp::default() });
     assert_eq!(status.sync, SyncCode::Unknown);
     let codes: Vec<Option<SyncCode>> = status.resources.iter().map(|object| object.status).collect();
-    assert_eq!(codes, [Some(SyncCode::Unknown), None]);
-    let status = roll_up(RollUp { objects, invalid_spec: true, ..RollUp::default() });
-    assert_eq!((status.sync, status.health.status), (SyncCode::Unknown, HealthStatus::Unknown));
+    assert_eq!(codes, [Some(SyncCode::OutOfSync), None], "the objects keep their verdicts");
 }
 
 #[test]

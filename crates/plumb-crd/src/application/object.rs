@@ -1,6 +1,7 @@
 //! The whole Application object.
 
 use plumb_core::app::AppId;
+use plumb_core::object::ObjectKey;
 use serde_json::Value;
 
 use super::operation::Operation;
@@ -72,6 +73,16 @@ impl Application {
     /// written.
     pub fn id_of(object: &Value) -> Option<AppId> {
         identify(object).map(|(namespace, name)| AppId { namespace, name })
+    }
+
+    /// The key of an Application.
+    pub fn key(id: &AppId) -> ObjectKey {
+        ObjectKey::new("argoproj.io", Self::KIND, Some(id.namespace.clone()), id.name.clone())
+    }
+
+    /// The name of its project.
+    pub fn project(&self) -> &str {
+        if self.spec.project.is_empty() { "default" } else { &self.spec.project }
     }
 
     /// One annotation.

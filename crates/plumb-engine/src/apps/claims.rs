@@ -6,52 +6,53 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::AppId;
 use plumb_core::object::{Manifest, ObjectKey};
 
-use crate::apps::compressed_set::Shelf;
+use crate::apps::compressed_set::CompressedSet;
 
 /// One app that renders an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct Claimant {
     /// The app's name in tracking marks.
     pub(crate) instance: Arc<str>,
-    known: Known,
+    known: Claimed,
 }
 
 /// What is known of an app's objects.
 #[derive(Clone, Debug)]
-enum Known {
+enum Claimed {
     /// Everything it asks for.
-    Desired(Arc<Shelf>),
+    Desired(Arc<CompressedSet>),
     /// What an earlier process compared.
     Status(Arc<BTreeSet<ObjectKey>>),
 }
 
-impl Rendered {
+impl Claimant {
     /// What the app asks this object to be; `None` if that is not known yet.
     pub(crate) fn manifest(&self, key: &ObjectKey) -> Option<Manifest> {
         match &self.known {
-            Known::Desired(desired) => {
-                desired.set()?.get().objects.get(key).map(|object| object.manifest.clone())
+            Claimed::Desired(desired) => {
+                desired.load()?.get().objects.get(key).map(|object| object.manifest.clone())
             }
-            Known::Status(_) => None,
+            Claimed::Status(_) => None,
         }
     }
 
     fn claims(&self, key: &ObjectKey) -> bool {
         match &self.known {
-            Known::Desired(desired) => desired.contains(key),
-            Known::Status(keys) => keys.contains(key),
+            Claimed::Desired(desired) => desired.contains(key),
+            Claimed::Status(keys) => keys.contains(key),
         }
     }
 
     fn keys(&self) -> Box<dyn Iterator<Item = &ObjectKey> + '_> {
         match &self.known {
-            Known::Desired(desired) => Box::new(desired.keys()),
-            Known::Status(keys) => Box::new(keys.iter()),
+            Claimed::Desired(desired) => Box::new(desired.keys()),
+            Claimed::Status(keys) => Box::new(keys.iter()),
         }
     }
 }
@@ -63,14 +64,14 @@ type Place = u64;
 struct Index {
     hasher: RandomState,
     by_place: HashMap<Place, Vec<Arc<AppId>>>,
-    by_app: HashMap<AppId, Claimant>,
+    by_app: HashMap<AppId, ClaimEntry>,
 }
 
 #[derive(Debug)]
-struct Claimant {
+struct ClaimEntry {
     id: Arc<AppId>,
     cluster: Arc<str>,
-    rendered: Rendered,
+    rendered: Claimant,
 }
 
 /// What every app renders, by object. Cheap to clone; all clones are one index.
@@ -84,23 +85,23 @@ impl Claims {
         app: &AppId,
         cluster: &Arc<str>,
         instance: &str,
-        desired: &Arc<Shelf>,
+        desired: &Arc<CompressedSet>,
     ) -> BTreeSet<AppId> {
         let mut index = self.lock();
         let is_same = index.by_app.get(app).is_some_and(|before| {
             before.cluster == *cluster
                 && *before.rendered.instance == *instance
-                && matches!(&before.rendered.known, Known::Desired(known) if Arc::ptr_eq(known, desired))
+                && matches!(&before.rendered.known, Claimed::Desired(known) if Arc::ptr_eq(known, desired))
         });
         if is_same {
             return BTreeSet::new();
         }
-        let rendered = Rendered { instance: instance.into(), known: Known::Desired(Arc::clone(desired)) };
+        let rendered = Claimant { instance: instance.into(), known: Claimed::Desired(Arc::clone(desired)) };
         index.replace(app, cluster, rendered)
     }
 
     /// Notes what an earlier process compared, unless this one knows better.
-    pub(crate) fn recall(
+    pub(crate) fn restore(
         &self,
         app: &AppId,
         cluster: &Arc<str>,
@@ -109,8 +110,8 @@ impl Claims {
     ) {
         let mut index = self.lock();
         if !index.by_app.contains_key(app) {
-            let known = Known::Status(Arc::new(keys()));
-            index.replace(app, cluster, Rendered { instance: instance.into(), known });
+            let known = Claimed::Status(Arc::new(keys()));
+            index.replace(app, cluster, Claimant { instance: instance.into(), known });
         }
     }
 
@@ -127,14 +128,21 @@ impl Claims {
     }
 
     /// The other apps that render this object.
-    pub(crate) fn others(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) -> Vec<Rendered> {
+    pub(crate) fn others(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) -> Vec<Claimant> {
         let index = self.lock();
         let others = index.claimants(cluster, key).filter(|other| *other.id != *app);
         others.map(|other| other.rendered.clone()).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Index> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The instance name of one other app that renders this object.
+    pub(crate) fn first_other(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) -> Option<String> {
+        let index = self.lock();
+        let mut others = index.claimants(cluster, key).filter(|other| *other.id != *app);
+        others.next().map(|other| other.rendered.instance.to_string())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        self.0.lock()
     }
 }
 
@@ -144,13 +152,13 @@ impl Index {
     }
 
     /// The apps that render this object, by name.
-    fn claimants(&self, cluster: &Arc<str>, key: &ObjectKey) -> impl Iterator<Item = &Claimant> {
+    fn claimants(&self, cluster: &Arc<str>, key: &ObjectKey) -> impl Iterator<Item = &ClaimEntry> {
         let apps = self.by_place.get(&self.place(cluster, key)).into_iter().flatten();
         let claimants = apps.filter_map(|app| self.by_app.get(app));
         claimants.filter(move |other| other.cluster == *cluster && other.rendered.claims(key))
     }
 
-    fn replace(&mut self, app: &AppId, cluster: &Arc<str>, rendered: Rendered) -> BTreeSet<AppId> {
+    fn replace(&mut self, app: &AppId, cluster: &Arc<str>, rendered: Claimant) -> BTreeSet<AppId> {
         let before = self.by_app.remove(app);
         let id = before.as_ref().map_or_else(|| Arc::new(app.clone()), |before| Arc::clone(&before.id));
         let stays = before.as_ref().filter(|before| before.cluster == *cluster);
@@ -175,11 +183,11 @@ impl Index {
                 apps.sort();
             }
         }
-        self.by_app.insert(app.clone(), Claimant { id, cluster: Arc::clone(cluster), rendered });
+        self.by_app.insert(app.clone(), ClaimEntry { id, cluster: Arc::clone(cluster), rendered });
         touched
     }
 
-    fn drop_claim(&mut self, claimant: &Claimant, key: &ObjectKey) {
+    fn drop_claim(&mut self, claimant: &ClaimEntry, key: &ObjectKey) {
         let place = self.place(&claimant.cluster, key);
         let Some(apps) = self.by_place.get_mut(&place) else { return };
         apps.retain(|app| *app != claimant.id);
@@ -192,7 +200,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
+    use plumb_core::desired::{DesiredObject, DesiredSet, ObjectOptions};
     use plumb_core::object::Manifest;
     use serde_json::json;
 
@@ -200,7 +208,7 @@ mod tests {
         AppId { namespace: "argocd".into(), name: name.into() }
     }
 
-    fn set(names: &[&str]) -> Arc<Shelf> {
+    fn set(names: &[&str]) -> Arc<CompressedSet> {
         let objects = names.iter().map(|name| {
             let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "x"}});
             let manifest = Manifest::new(value).unwrap();
@@ -208,7 +216,7 @@ mod tests {
             (key.clone(), DesiredObject { key, manifest, options: ObjectOptions::default(), origin: None })
         });
         let set = DesiredSet { objects: objects.collect(), ..DesiredSet::default() };
-        Arc::new(Shelf::new(&Arc::new(Complete::rendered_without_error(set))))
+        Arc::new(CompressedSet::new(&Arc::new(set.complete().unwrap())))
     }
 
     #[test]
@@ -228,7 +236,7 @@ mod tests {
     fn what_an_earlier_process_compared_counts_until_the_app_is_gathered() {
         let (claims, cluster) = (Claims::default(), Arc::from("in"));
         let keys = |names: &[&str]| set(names).keys().cloned().collect::<BTreeSet<_>>();
-        claims.recall(&app("b"), &cluster, "b", || keys(&["one", "two"]));
+        claims.restore(&app("b"), &cluster, "b", || keys(&["one", "two"]));
         let one = keys(&["one"]).pop_first().unwrap();
         let others = claims.others(&app("a"), &cluster, &one);
         assert_eq!(others.len(), 1);
@@ -237,7 +245,7 @@ mod tests {
         // It renders one of them no more: who renders it too has to know.
         claims.set(&app("a"), &cluster, "a", &set(&["one"]));
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
-        claims.recall(&app("b"), &cluster, "b", || keys(&["one"]));
+        claims.restore(&app("b"), &cluster, "b", || keys(&["one"]));
         assert!(claims.others(&app("a"), &cluster, &one).is_empty(), "what is known counts more");
     }
 

@@ -1,45 +1,48 @@
-//! What Git asks of an app, kept small between two runs.
+//! The desired set of an app, compressed between two runs.
 //!
-//! A parsed manifest takes ten times the room of its text, and most apps have nothing to do for hours. So what is
-//! kept are the names, which everybody asks for, and the texts, compressed; a run unpacks them for as long as it
-//! lasts.
+//! A parsed manifest takes ten times the memory of its text, and most apps are idle for hours. So plumb keeps the names and
+//! fingerprints, which are asked for often, and the texts, compressed. A run decompresses them for as long as it lasts.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use plumb_core::desired::{
     Complete, DesiredHook, DesiredObject, DesiredProblem, DesiredSet, ObjectOptions, Origin,
 };
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::{Fingerprint, Manifest, ObjectKey};
 use plumb_kube::PackedJson;
 use serde_json::Value;
 
-/// A desired set on the shelf.
+/// A desired set on the set.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct CompressedSet {
     /// Sorted by key.
     entries: Box<[Entry]>,
     /// The manifests as a list, in the order of the entries.
     manifests: PackedJson,
     hooks: Box<[DesiredHook]>,
     problems: Box<[DesiredProblem]>,
-    /// The set while somebody works with it.
-    awake: Mutex<Weak<Complete<DesiredSet>>>,
+    /// The decompressed set while a run uses it.
+    loaded: Mutex<Weak<Complete<DesiredSet>>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     key: ObjectKey,
     api_version: Box<str>,
+    fingerprint: Fingerprint,
     options: ObjectOptions,
     origin: Option<Origin>,
 }
 
-impl Shelf {
+impl CompressedSet {
     pub(crate) fn new(set: &Arc<Complete<DesiredSet>>) -> Self {
         let objects = &set.get().objects;
         let entries = objects.values().map(|object| Entry {
             key: object.key.clone(),
             api_version: object.manifest.api_version().into(),
+            fingerprint: Fingerprint::of(&object.manifest),
             options: object.options.clone(),
             origin: object.origin.clone(),
         });
@@ -49,19 +52,19 @@ impl Shelf {
             manifests: PackedJson::new(&manifests),
             hooks: set.get().hooks.clone().into(),
             problems: set.get().problems.clone().into(),
-            awake: Mutex::new(Arc::downgrade(set)),
+            loaded: Mutex::new(Arc::downgrade(set)),
         }
     }
 
-    /// The whole set. `None` if it cannot be read back: then it is as unknown as before the first look, and never
-    /// taken for less than it is.
-    pub(crate) fn set(&self) -> Option<Arc<Complete<DesiredSet>>> {
-        let mut awake = self.awake.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(set) = awake.upgrade() {
+    /// The whole set, decompressed. `None` if it cannot be read back: then the set is unknown, which is never taken for an
+    /// empty set.
+    pub(crate) fn load(&self) -> Option<Arc<Complete<DesiredSet>>> {
+        let mut loaded = self.loaded.lock();
+        if let Some(set) = loaded.upgrade() {
             return Some(set);
         }
-        let set = Arc::new(Complete::rendered_without_error(self.unpack()?));
-        *awake = Arc::downgrade(&set);
+        let set = Arc::new(self.unpack()?.complete().ok()?);
+        *loaded = Arc::downgrade(&set);
         Some(set)
     }
 
@@ -94,6 +97,17 @@ impl Shelf {
     /// Is this one of its objects?
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
         self.entries.binary_search_by(|entry| entry.key.cmp(key)).is_ok()
+    }
+
+    /// The fingerprint of one of its objects, computed once.
+    pub(crate) fn fingerprint(&self, key: &ObjectKey) -> Option<Fingerprint> {
+        let index = self.entries.binary_search_by(|entry| entry.key.cmp(key)).ok()?;
+        self.entries.get(index).map(|entry| entry.fingerprint)
+    }
+
+    /// Its objects with their fingerprints.
+    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = (&ObjectKey, Fingerprint)> {
+        self.entries.iter().map(|entry| (&entry.key, entry.fingerprint))
     }
 
     /// The group versions of its objects, some of them more than once.
@@ -140,32 +154,38 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_off_the_shelf_is_what_was_put_there() {
-        let set = Arc::new(Complete::rendered_without_error(set()));
-        let shelf = Shelf::new(&set);
-        assert!(Arc::ptr_eq(&shelf.set().unwrap(), &set), "it is still at hand");
-        let before = Complete::clone(&set);
-        drop(set);
-        let again = shelf.set().unwrap();
+    fn a_set_is_read_back_as_it_was() {
+        let whole = Arc::new(set().complete().unwrap());
+        let set = CompressedSet::new(&whole);
+        assert!(Arc::ptr_eq(&set.load().unwrap(), &whole), "it is still in memory");
+        let before = Complete::clone(&whole);
+        drop(whole);
+        let again = set.load().unwrap();
         assert_eq!(*again, before);
-        assert!(Arc::ptr_eq(&shelf.set().unwrap(), &again), "nobody unpacks twice");
+        assert!(Arc::ptr_eq(&set.load().unwrap(), &again), "it is decompressed once");
     }
 
     #[test]
     fn names_are_known_without_unpacking() {
-        let set = Arc::new(Complete::rendered_without_error(set()));
-        let shelf = Shelf::new(&set);
-        assert!(shelf.keys().eq(set.get().objects.keys()));
-        assert!(shelf.keys().all(|key| shelf.contains(key)));
+        let whole = Arc::new(set().complete().unwrap());
+        let set = CompressedSet::new(&whole);
+        assert!(set.keys().eq(whole.get().objects.keys()));
+        assert!(set.keys().all(|key| set.contains(key)));
         let other = ObjectKey::new("", "ConfigMap", Some("x".to_owned()), "b");
-        assert!(!shelf.contains(&other));
-        assert!(shelf.api_versions().all(|version| version == "v1"));
+        assert!(!set.contains(&other));
+        assert!(set.fingerprints().all(|(key, print)| set.fingerprint(key) == Some(print)));
+        assert_eq!(set.fingerprint(&other), None);
+        assert!(set.api_versions().all(|version| version == "v1"));
     }
 
     #[test]
     fn a_set_that_cannot_be_read_back_is_unknown_and_not_empty() {
-        let set = Arc::new(Complete::rendered_without_error(set()));
-        let shelf = Shelf { manifests: PackedJson::default(), awake: Mutex::default(), ..Shelf::new(&set) };
-        assert!(shelf.set().is_none());
+        let set = Arc::new(set().complete().unwrap());
+        let set = CompressedSet {
+            manifests: PackedJson::default(),
+            loaded: Mutex::default(),
+            ..CompressedSet::new(&set)
+        };
+        assert!(set.load().is_none());
     }
 }

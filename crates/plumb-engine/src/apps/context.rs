@@ -1,9 +1,9 @@
-//! The ground that an app stands on: its project, its destination, the settings that count for it.
+//! The context that an app stands on: its project, its destination, the settings that count for it.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use plumb_core::app::App;
+use plumb_core::app::{App, IgnoreRule};
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::ObjectKey;
 use plumb_core::project::{Project, SyncTrigger, TargetCluster, WindowDecision, WindowSubject};
@@ -13,26 +13,22 @@ use plumb_kube::Impersonation;
 use crate::cluster::destination::Cluster;
 use crate::config::projects::NoProject;
 use crate::config::settings::Settings;
-use crate::config::store::World;
-use crate::operation::active::ActiveOperation;
+use crate::config::store::ConfigStore;
 
 /// What an app stands on during one run.
-pub(crate) struct Ground {
+pub(crate) struct AppContext {
     /// The app's name in tracking marks.
     pub(crate) instance: String,
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) project: Arc<Project>,
     pub(crate) settings: Arc<Settings>,
-    /// The app's and the settings' ignore rules, compiled.
-    pub(crate) rules: IgnoreRules,
-    /// Rules that could not be compiled.
-    pub(crate) rule_problems: Vec<String>,
+    pub(crate) rules: Arc<CompiledRules>,
     /// Whose permissions syncs use, where the project names a service account; or why they may not write.
     pub(crate) impersonation: Result<Option<Impersonation>, String>,
 }
 
 /// Why an app stands on nothing.
-pub(crate) enum Groundless {
+pub(crate) enum Unavailable {
     /// Its cluster is being looked at for the first time; the app is asked for again when more is known.
     NotYet,
     /// Its cluster's Secret says to leave its apps alone.
@@ -47,15 +43,16 @@ pub(crate) enum Groundless {
     Refused(Vec<String>),
 }
 
-impl Ground {
-    /// What an app on this cluster stands on, or everything that is wrong with it.
+impl AppContext {
+    /// The context of an app on this cluster, or everything that forbids it.
     pub(crate) fn of(
         app: &App,
-        world: &World,
+        config: &ConfigStore,
         namespace: &str,
         cluster: Arc<Cluster>,
+        rules: impl FnOnce(&Settings) -> Arc<CompiledRules>,
     ) -> Result<Self, Vec<String>> {
-        let project = world.project(&app.project).map_err(|why| {
+        let project = config.project(&app.project).map_err(|why| {
             vec![match why {
                 NoProject::Missing => {
                     format!("Application referencing project {} which does not exist", app.project)
@@ -69,18 +66,12 @@ impl Ground {
         if !refusals.is_empty() {
             return Err(refusals);
         }
-        let settings = world.settings();
-        let rules = app.ignore_differences.iter().chain(&settings.ignore).cloned();
-        let (rules, problems) = IgnoreRules::compile(rules);
+        let settings = config.settings();
         Ok(Self {
             instance: app.id.instance_name(namespace),
             cluster,
             project,
-            rules,
-            rule_problems: problems
-                .into_iter()
-                .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message))
-                .collect(),
+            rules: rules(&settings),
             settings,
             impersonation: Ok(None),
         })
@@ -104,11 +95,11 @@ impl Ground {
     pub(crate) fn operation_window(
         &self,
         app: &App,
-        active: &ActiveOperation,
+        trigger: SyncTrigger,
+        started_at: Timestamp,
         now: Timestamp,
     ) -> Option<String> {
-        let trigger = if active.is_automated() { SyncTrigger::Automated } else { SyncTrigger::Manual };
-        self.decide_window(app, trigger, Some(active.record.started_at), now)
+        self.decide_window(app, trigger, Some(started_at), now)
     }
 
     fn decide_window(
@@ -134,5 +125,35 @@ impl Ground {
     /// How to reach a repository.
     pub(crate) fn access(&self, repo_url: &str) -> RepoAccess {
         self.settings.access(repo_url, self.project.name())
+    }
+}
+
+/// The ignore rules of an app and of the settings, compiled once for each state of both.
+pub(crate) struct CompiledRules {
+    asked: Vec<IgnoreRule>,
+    settings: u64,
+    pub(crate) rules: IgnoreRules,
+    /// Rules that could not be compiled, and why.
+    pub(crate) problems: Vec<String>,
+}
+
+impl CompiledRules {
+    pub(crate) fn compile(app: &App, settings: &Settings) -> Self {
+        let all = app.ignore_differences.iter().chain(&settings.ignore).cloned();
+        let (rules, problems) = IgnoreRules::compile(all);
+        let problems = problems
+            .into_iter()
+            .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message));
+        Self {
+            asked: app.ignore_differences.clone(),
+            settings: settings.generation,
+            rules,
+            problems: problems.collect(),
+        }
+    }
+
+    /// True if these are the rules of this spec and these settings.
+    pub(crate) fn are_of(&self, app: &App, settings: &Settings) -> bool {
+        self.settings == settings.generation && self.asked == app.ignore_differences
     }
 }

@@ -1,16 +1,17 @@
 //! The Applications as the cluster holds them, and what a change of one asks for.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use plumb_core::app::{AppId, Pause};
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 
-use super::snapshot::Resting;
-use super::snapshot::{Brief, Known};
-use crate::queue::{Look, Trigger};
+use super::snapshot::StoredApp;
+use super::snapshot::{AppSnapshot, AppSummary};
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::status::links::LINK_PREFIX;
 
 /// Asks for a comparison: `normal` or `hard`. Removed when it was done.
@@ -51,7 +52,7 @@ pub(crate) struct Registry(Arc<RwLock<Apps>>);
 
 #[derive(Debug, Default)]
 struct Apps {
-    by_id: HashMap<AppId, Resting>,
+    by_id: HashMap<AppId, StoredApp>,
     /// Uids, and since when; the latest last.
     gone: VecDeque<(String, Instant)>,
 }
@@ -59,24 +60,24 @@ struct Apps {
 impl Registry {
     /// Notes what was seen, and says what it asks for. What is newer already stays; `None` for what is no
     /// Application (any more).
-    pub(crate) fn note(&self, manifest: &Manifest) -> Option<(Arc<Known>, Option<Trigger>)> {
-        let (known, resting) = Known::of(manifest)?;
-        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn note(&self, manifest: &Manifest) -> Option<(Arc<AppSnapshot>, Option<Trigger>)> {
+        let (known, resting) = AppSnapshot::of(manifest)?;
+        let mut apps = self.0.write();
         let is_gone = |uid: &str| apps.gone.iter().any(|(gone, at)| gone == uid && at.elapsed() < LATE);
         if manifest.uid().is_some_and(is_gone) {
             return None;
         }
         if let Some(newer) = apps.by_id.get(&known.id).filter(|present| present.is_newer(&resting, LATE)) {
-            return Some((newer.wake(), None));
+            return Some((newer.load(), None));
         }
         let before = apps.by_id.insert(known.id.clone(), resting);
-        let asked = asked(before.as_ref().map(|before| &*before.brief), &known);
+        let asked = asked(before.as_ref().map(|before| &*before.summary), &known);
         Some((known, asked))
     }
 
     /// The Application is gone.
     pub(crate) fn forget(&self, id: &AppId, uid: &str) {
-        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.0.write();
         apps.by_id.remove(id);
         apps.gone.push_back((uid.to_owned(), Instant::now()));
         if apps.gone.len() > GONE {
@@ -84,52 +85,52 @@ impl Registry {
         }
     }
 
-    pub(crate) fn get(&self, id: &AppId) -> Option<Arc<Known>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.get(id).map(Resting::wake)
+    pub(crate) fn get(&self, id: &AppId) -> Option<Arc<AppSnapshot>> {
+        self.0.read().by_id.get(id).map(StoredApp::load)
     }
 
     /// What is always at hand of an Application.
-    pub(crate) fn brief(&self, id: &AppId) -> Option<Arc<Brief>> {
-        let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        apps.by_id.get(id).map(|resting| Arc::clone(&resting.brief))
+    pub(crate) fn summary(&self, id: &AppId) -> Option<Arc<AppSummary>> {
+        let apps = self.0.read();
+        apps.by_id.get(id).map(|resting| Arc::clone(&resting.summary))
     }
 
     /// Every Application, in no order.
-    pub(crate) fn all(&self) -> Vec<Arc<Brief>> {
-        let apps = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        apps.by_id.values().map(|resting| Arc::clone(&resting.brief)).collect()
+    pub(crate) fn all(&self) -> Vec<Arc<AppSummary>> {
+        let apps = self.0.read();
+        apps.by_id.values().map(|resting| Arc::clone(&resting.summary)).collect()
     }
 
     /// The app that a tracking mark means.
     pub(crate) fn by_instance(&self, instance: &str, control_plane_namespace: &str) -> Option<AppId> {
         let (namespace, name) = instance.split_once('_').unwrap_or((control_plane_namespace, instance));
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
-        let is_known = self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.contains_key(&id);
+        let is_known = self.0.read().by_id.contains_key(&id);
         is_known.then_some(id)
     }
 }
 
 /// What the difference between two states of an Application asks for. Its status is ours: a change there asks
 /// for nothing, unless somebody asked to stop the operation, or took it away (a `kubectl replace` does).
-fn asked(before: Option<&Brief>, now: &Brief) -> Option<Trigger> {
+fn asked(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger> {
     if let Some(look) = now.requested_refresh() {
-        return Some(Trigger::new(look, "refresh"));
+        return Some(Trigger::new(look, TriggerReason::Refresh));
     }
-    let Some(before) = before else { return Some(Trigger::new(Look::Git, "new")) };
+    let Some(before) = before else { return Some(Trigger::new(RefreshDepth::Git, TriggerReason::New)) };
     let (Ok(old), Ok(new)) = (&before.head, &now.head) else {
         let changed = before.head.as_ref().err() != now.head.as_ref().err();
-        return changed.then_some(Trigger::new(Look::GitNow, "spec"));
+        return changed.then_some(Trigger::new(RefreshDepth::GitNow, TriggerReason::Spec));
     };
     if (&old.spec.source, &old.spec.sources, &old.spec.source_hydrator)
         != (&new.spec.source, &new.spec.sources, &new.spec.source_hydrator)
     {
-        return Some(Trigger::new(Look::GitNow, "source"));
+        return Some(Trigger::new(RefreshDepth::GitNow, TriggerReason::Source));
     }
     if old.spec != new.spec {
-        return Some(Trigger::new(Look::Git, "spec"));
+        return Some(Trigger::new(RefreshDepth::Git, TriggerReason::Spec));
     }
     if old.operation != new.operation && new.operation.is_some() {
-        return Some(Trigger::new(Look::GitNow, "operation"));
+        return Some(Trigger::new(RefreshDepth::GitNow, TriggerReason::Operation));
     }
     let phase = |app: &Application| app.status.operation_state.as_ref().map(|state| state.phase.clone());
     let to_be_stopped = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
@@ -138,7 +139,7 @@ fn asked(before: Option<&Brief>, now: &Brief) -> Option<Trigger> {
     let metadata =
         old.is_terminating() != new.is_terminating() || old.metadata.finalizers != new.metadata.finalizers;
     (to_be_stopped || is_wiped || annotated || metadata || old.operation != new.operation)
-        .then_some(Trigger::new(Look::Live, "metadata"))
+        .then_some(Trigger::live(TriggerReason::Metadata))
 }
 
 #[cfg(test)]
@@ -161,7 +162,7 @@ pub(crate) mod tests {
         let registry = Registry::default();
         registry.note(&application(|_| {}));
         let (_, trigger) = registry.note(&application(change)).unwrap();
-        assert_eq!(trigger.map(|trigger| trigger.reason), expected);
+        assert_eq!(trigger.map(|trigger| trigger.reason.name()), expected);
     }
 
     #[test]
@@ -194,7 +195,7 @@ pub(crate) mod tests {
             .note(&application(|app| app["status"] = json!({"reconciledAt": "2026-11-15T19:00:00Z"})))
             .unwrap();
         let (_, trigger) = registry.note(&application(|_| {})).unwrap();
-        assert_eq!(trigger.map(|trigger| trigger.reason), Some("metadata"));
+        assert_eq!(trigger.map(|trigger| trigger.reason.name()), Some("metadata"));
     }
 
     #[test]
@@ -220,7 +221,7 @@ pub(crate) mod tests {
         let registry = Registry::default();
         let (known, trigger) = registry.note(&application(|_| {})).unwrap();
         let id = known.id.clone();
-        assert_eq!(trigger.map(|trigger| trigger.reason), Some("new"));
+        assert_eq!(trigger.map(|trigger| trigger.reason.name()), Some("new"));
         assert_eq!(registry.by_instance("web", "argocd"), Some(id.clone()));
         assert_eq!(registry.by_instance("argocd_web", "other"), Some(id));
         assert_eq!(registry.by_instance("nobody", "argocd"), None);

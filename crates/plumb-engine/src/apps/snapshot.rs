@@ -1,11 +1,11 @@
 //! One Application as it was last seen: whole for a run, and with the long lists of its status packed in between.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use plumb_core::app::{App, AppId};
-use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
@@ -14,19 +14,22 @@ use plumb_kube::PackedJson;
 use serde_json::Value;
 
 use super::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
-use crate::queue::Look;
+use crate::queue::RefreshDepth;
+
+/// What `kubectl apply` leaves behind.
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One Application, whole.
 #[derive(Debug)]
-pub(crate) struct Known {
-    brief: Arc<Brief>,
+pub(crate) struct AppSnapshot {
+    summary: Arc<AppSummary>,
     /// Read, or the reason why not.
     pub(crate) wire: Result<Application, WireError>,
 }
 
 /// What is always at hand of an Application.
 #[derive(Debug)]
-pub(crate) struct Brief {
+pub(crate) struct AppSummary {
     /// Its name and namespace.
     pub(crate) id: AppId,
     /// `metadata.resourceVersion`.
@@ -35,7 +38,7 @@ pub(crate) struct Brief {
     pub(crate) head: Result<Application, WireError>,
     /// Does somebody declare its spec (Git, by app of apps or by `kubectl apply`)? Then no line of it is ours.
     pub(crate) is_declared: bool,
-    /// Checked, or everything that is wrong with it. Empty when `head` is an error.
+    /// The checked spec, or everything that is wrong with it. Empty when `head` is an error.
     pub(crate) app: Result<App, Vec<SpecProblem>>,
 }
 
@@ -48,18 +51,18 @@ pub(crate) struct RefreshRequest {
 
 /// An Application between two runs.
 #[derive(Debug)]
-pub(super) struct Resting {
-    pub(super) brief: Arc<Brief>,
+pub(super) struct StoredApp {
+    pub(super) summary: Arc<AppSummary>,
     /// What the head lacks, as a status of its own.
     lists: PackedJson,
     seen_at: Instant,
     /// The whole while somebody works with it.
-    awake: Mutex<Weak<Known>>,
+    awake: Mutex<Weak<AppSnapshot>>,
 }
 
-impl Known {
+impl AppSnapshot {
     /// Reads an Application. Whatever it contains, there is an answer.
-    pub(super) fn of(manifest: &Manifest) -> Option<(Arc<Self>, Resting)> {
+    pub(super) fn of(manifest: &Manifest) -> Option<(Arc<Self>, StoredApp)> {
         let id = Application::id_of(manifest.value())?;
         let mut wire = Application::from_json(manifest.value());
         if let Ok(application) = &mut wire {
@@ -69,16 +72,16 @@ impl Known {
         let app = wire.as_ref().map_err(|_| Vec::new()).and_then(to_app);
         let mut head = wire.clone();
         let lists = head.as_mut().map(|head| take_lists(&mut head.status).write()).unwrap_or_default();
-        let brief = Arc::new(Brief {
+        let summary = Arc::new(AppSummary {
             id,
             resource_version: manifest.resource_version().unwrap_or_default().to_owned(),
             head,
             is_declared: is_declared(manifest),
             app,
         });
-        let known = Arc::new(Self { brief: Arc::clone(&brief), wire });
+        let known = Arc::new(Self { summary: Arc::clone(&summary), wire });
         let awake = Mutex::new(Arc::downgrade(&known));
-        Some((known, Resting { brief, lists: PackedJson::new(&lists), seen_at: Instant::now(), awake }))
+        Some((known, StoredApp { summary, lists: PackedJson::new(&lists), seen_at: Instant::now(), awake }))
     }
 
     /// The change that makes the spec what Argo CD would store: a project always named, blocks that say nothing
@@ -92,15 +95,15 @@ impl Known {
     }
 }
 
-impl Deref for Known {
-    type Target = Brief;
+impl Deref for AppSnapshot {
+    type Target = AppSummary;
 
-    fn deref(&self) -> &Brief {
-        &self.brief
+    fn deref(&self) -> &AppSummary {
+        &self.summary
     }
 }
 
-impl Brief {
+impl AppSummary {
     /// The annotations that ask for a comparison, to tell one request from the next.
     pub(crate) fn refresh_request(&self) -> Option<RefreshRequest> {
         let head = self.head.as_ref().ok()?;
@@ -109,36 +112,36 @@ impl Brief {
     }
 
     /// The comparison that an annotation asks for.
-    pub(crate) fn requested_refresh(&self) -> Option<Look> {
+    pub(crate) fn requested_refresh(&self) -> Option<RefreshDepth> {
         let head = self.head.as_ref().ok()?;
         match head.annotation(REFRESH_ANNOTATION)? {
-            "hard" => Some(Look::Hard),
-            _ => Some(Look::GitNow),
+            "hard" => Some(RefreshDepth::Hard),
+            _ => Some(RefreshDepth::GitNow),
         }
     }
 }
 
-impl Resting {
+impl StoredApp {
     /// Is the other an older state than this one, which was seen a moment ago?
     pub(super) fn is_newer(&self, other: &Self, moment: Duration) -> bool {
-        let version = |resting: &Self| resting.brief.resource_version.parse::<u64>().ok();
+        let version = |resting: &Self| resting.summary.resource_version.parse::<u64>().ok();
         version(self).zip(version(other)).is_some_and(|(this, that)| this > that)
             && self.seen_at.elapsed() < moment
     }
 
     /// The whole Application.
-    pub(super) fn wake(&self) -> Arc<Known> {
-        let mut awake = self.awake.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn load(&self) -> Arc<AppSnapshot> {
+        let mut awake = self.awake.lock();
         if let Some(known) = awake.upgrade() {
             return known;
         }
-        let known = Arc::new(Known { brief: Arc::clone(&self.brief), wire: self.whole() });
+        let known = Arc::new(AppSnapshot { summary: Arc::clone(&self.summary), wire: self.whole() });
         *awake = Arc::downgrade(&known);
         known
     }
 
     fn whole(&self) -> Result<Application, WireError> {
-        let mut application = self.brief.head.clone()?;
+        let mut application = self.summary.head.clone()?;
         // A status without its lists must not be taken for the whole: what it lacks would be written over.
         let lists: Option<Value> = self.lists.read();
         let lists = lists.ok_or_else(|| WireError::unexpected("a status", &Value::Null))?;
@@ -189,8 +192,8 @@ mod tests {
     use super::*;
     use crate::apps::registry::tests::application;
 
-    fn known(change: impl FnOnce(&mut Value)) -> (Arc<Known>, Resting) {
-        Known::of(&application(change)).unwrap()
+    fn known(change: impl FnOnce(&mut Value)) -> (Arc<AppSnapshot>, StoredApp) {
+        AppSnapshot::of(&application(change)).unwrap()
     }
 
     #[test]
@@ -235,13 +238,13 @@ mod tests {
         });
         for status in [json!({}), json!({"operationState": status["operationState"]}), status] {
             let (known, resting) = known(|app| app["status"] = status);
-            assert!(Arc::ptr_eq(&resting.wake(), &known), "it is still awake");
+            assert!(Arc::ptr_eq(&resting.load(), &known), "it is still awake");
             let before = known.wire.clone().unwrap();
             drop(known);
-            let again = resting.wake();
+            let again = resting.load();
             assert_eq!(*again.wire.as_ref().unwrap(), before);
-            assert!(Arc::ptr_eq(&resting.wake(), &again), "nobody unpacks twice");
-            let head = resting.brief.head.as_ref().unwrap();
+            assert!(Arc::ptr_eq(&resting.load(), &again), "nobody unpacks twice");
+            let head = resting.summary.head.as_ref().unwrap();
             assert!(head.status.resources.is_empty() && head.status.history.is_empty());
             assert_eq!(head.status.sync, before.status.sync, "what is short is at hand");
         }
@@ -251,7 +254,7 @@ mod tests {
     fn a_status_that_cannot_be_read_back_is_not_taken_for_an_empty_one() {
         let (known, resting) = known(|_| {});
         drop(known);
-        let lost = Resting { lists: PackedJson::default(), ..resting };
-        assert!(lost.wake().wire.is_err());
+        let lost = StoredApp { lists: PackedJson::default(), ..resting };
+        assert!(lost.load().wire.is_err());
     }
 }

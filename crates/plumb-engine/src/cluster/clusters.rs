@@ -5,19 +5,20 @@
 //! that is decided here is which cluster is meant and whether it can be looked at now.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::{AppId, ClusterRef};
 use plumb_crd::settings::SecretData;
 use plumb_kube::{ExecPlugins, Fence};
 use tokio::sync::mpsc;
 
-use super::registration::{Labels, Meant, Registered, Registration};
+use super::registration::{ClusterLookup, Labels, Registered, Registration};
 
 use crate::cluster::destination::Cluster;
 
 /// A destination as it is now.
-pub(crate) enum Reached {
+pub(crate) enum ClusterState {
     /// It can be looked at.
     Ready(Arc<Cluster>),
     /// It was not asked for before. Its apps are asked for again when more is known.
@@ -34,16 +35,16 @@ pub(crate) enum Reached {
 
 /// What a cluster Secret changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noted {
+pub(crate) enum SecretChange {
     Nothing,
     /// Something about a cluster; if it is followed, it starts anew.
     Changed,
     /// Somebody asks that the cluster which plumb itself works in be read anew.
-    ReadHomeAnew,
+    RefreshHome,
 }
 
 /// All clusters.
-pub(crate) struct Fleet {
+pub(crate) struct Clusters {
     home: Arc<Cluster>,
     pub(crate) exec: ExecPlugins,
     pub(crate) fence: Fence,
@@ -54,7 +55,7 @@ pub(crate) struct Fleet {
 #[derive(Default)]
 struct State {
     registered: Registered,
-    /// Were all Secrets seen once? Before that, none is known to be missing.
+    /// True once all Secrets were listed. Before that, no Secret is known to be missing.
     is_listed: bool,
     /// Clusters in use, by address.
     running: HashMap<Arc<str>, Running>,
@@ -86,7 +87,7 @@ pub(crate) enum Order {
     Stop(StartId),
 }
 
-impl Fleet {
+impl Clusters {
     /// The home cluster alone. What is ordered has to be carried out by [`tend`].
     pub(crate) fn new(
         home: Arc<Cluster>,
@@ -99,7 +100,7 @@ impl Fleet {
 
     /// Notes a cluster Secret; `None` takes it away. Clusters whose Secret changed start anew with the next
     /// app that asks. Says whether anything changed.
-    pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> Noted {
+    pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> SecretChange {
         let mut state = self.lock();
         let asked = |state: &State| {
             let home = state.registered.by_server(ClusterRef::IN_CLUSTER_SERVER);
@@ -107,11 +108,11 @@ impl Fleet {
         };
         let before = asked(&state);
         if !state.registered.note(name, secret) {
-            return Noted::Nothing;
+            return SecretChange::Nothing;
         }
         let now = asked(&state);
         if state.is_listed && now.is_some() && now != before {
-            return Noted::ReadHomeAnew;
+            return SecretChange::RefreshHome;
         }
         let State { registered, running, .. } = &mut *state;
         running.retain(|server, running| {
@@ -121,7 +122,7 @@ impl Fleet {
             }
             is_same
         });
-        Noted::Changed
+        SecretChange::Changed
     }
 
     /// Every Secret that there is was noted.
@@ -130,29 +131,29 @@ impl Fleet {
     }
 
     /// The cluster that an app goes to. From now on it is followed, if it was not.
-    pub(crate) fn reach(&self, app: &AppId, destination: &ClusterRef, home_enabled: bool) -> Reached {
+    pub(crate) fn reach(&self, app: &AppId, destination: &ClusterRef, home_enabled: bool) -> ClusterState {
         let mut state = self.lock();
         let registration = match state.registered.find(destination) {
-            Meant::None(_) if !state.is_listed => return Reached::NotYet,
-            Meant::None(why) => {
+            ClusterLookup::None(_) if !state.is_listed => return ClusterState::NotYet,
+            ClusterLookup::None(why) => {
                 self.leave(&mut state, app);
-                return Reached::Unknown(why);
+                return ClusterState::Unknown(why);
             }
-            Meant::Unclear(why) => {
+            ClusterLookup::Unclear(why) => {
                 self.leave(&mut state, app);
-                return Reached::Unclear(why);
+                return ClusterState::Unclear(why);
             }
-            Meant::Home(registration) => {
+            ClusterLookup::Home(registration) => {
                 self.leave(&mut state, app);
                 return self.reach_home(registration.as_deref(), home_enabled);
             }
-            Meant::Other(registration) => registration,
+            ClusterLookup::Other(registration) => registration,
         };
         if state.destinations.get(app) != Some(&registration.server) {
             self.leave(&mut state, app);
         }
         if registration.skip_reconcile {
-            return Reached::LeftAlone;
+            return ClusterState::LeftAlone;
         }
         let server = Arc::clone(&registration.server);
         state.destinations.insert(app.clone(), Arc::clone(&server));
@@ -164,46 +165,46 @@ impl Fleet {
                 Running { id, registration, condition: Condition::Starting, users: BTreeSet::new() };
             state.running.insert(Arc::clone(&server), running);
         }
-        let Some(running) = state.running.get_mut(&server) else { return Reached::NotYet };
+        let Some(running) = state.running.get_mut(&server) else { return ClusterState::NotYet };
         running.users.insert(app.clone());
         match &running.condition {
-            Condition::Starting => Reached::NotYet,
-            Condition::Up(cluster) => Reached::Ready(Arc::clone(cluster)),
-            Condition::Away(why) => Reached::Away(format!("cluster {server} cannot be reached: {why}")),
+            Condition::Starting => ClusterState::NotYet,
+            Condition::Up(cluster) => ClusterState::Ready(Arc::clone(cluster)),
+            Condition::Away(why) => ClusterState::Away(format!("cluster {server} cannot be reached: {why}")),
         }
     }
 
-    fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> Reached {
+    fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> ClusterState {
         if !enabled {
-            return Reached::Unclear(format!(
+            return ClusterState::Unclear(format!(
                 "the cluster {} is switched off by the setting cluster.inClusterEnabled",
                 ClusterRef::IN_CLUSTER_NAME
             ));
         }
         match registration {
-            Some(registration) if registration.skip_reconcile => Reached::LeftAlone,
-            Some(registration) => Reached::Ready(Arc::new(self.home.renamed(registration))),
-            None => Reached::Ready(Arc::clone(&self.home)),
+            Some(registration) if registration.skip_reconcile => ClusterState::LeftAlone,
+            Some(registration) => ClusterState::Ready(Arc::new(self.home.renamed(registration))),
+            None => ClusterState::Ready(Arc::clone(&self.home)),
         }
     }
 
     /// Which cluster a destination means, by address, without following it.
     pub(crate) fn address(&self, destination: &ClusterRef) -> Option<Arc<str>> {
         match self.lock().registered.find(destination) {
-            Meant::Home(_) => Some(Arc::clone(&self.home.server)),
-            Meant::Other(registration) => Some(Arc::clone(&registration.server)),
-            Meant::None(_) | Meant::Unclear(_) => None,
+            ClusterLookup::Home(_) => Some(Arc::clone(&self.home.server)),
+            ClusterLookup::Other(registration) => Some(Arc::clone(&registration.server)),
+            ClusterLookup::None(_) | ClusterLookup::Unclear(_) => None,
         }
     }
 
     /// Which cluster a destination means, by address and name, without following it.
     pub(crate) fn named(&self, destination: &ClusterRef) -> Option<(Arc<str>, String)> {
         match self.lock().registered.find(destination) {
-            Meant::Home(None) => Some((Arc::clone(&self.home.server), self.home.name.clone())),
-            Meant::Home(Some(registration)) | Meant::Other(registration) => {
+            ClusterLookup::Home(None) => Some((Arc::clone(&self.home.server), self.home.name.clone())),
+            ClusterLookup::Home(Some(registration)) | ClusterLookup::Other(registration) => {
                 Some((Arc::clone(&registration.server), registration.name.clone()))
             }
-            Meant::None(_) | Meant::Unclear(_) => None,
+            ClusterLookup::None(_) | ClusterLookup::Unclear(_) => None,
         }
     }
 
@@ -218,7 +219,7 @@ impl Fleet {
     }
 
     /// The clusters that can be looked at now.
-    pub(crate) fn clusters(&self) -> Vec<Arc<Cluster>> {
+    pub(crate) fn connected(&self) -> Vec<Arc<Cluster>> {
         let state = self.lock();
         let up = state.running.values().filter_map(|running| match &running.condition {
             Condition::Up(cluster) => Some(Arc::clone(cluster)),
@@ -266,6 +267,6 @@ impl Fleet {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

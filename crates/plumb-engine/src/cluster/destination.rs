@@ -1,7 +1,8 @@
 //! One destination cluster: how to read it, what it holds, how to write to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use plumb_core::app::ClusterRef;
 use plumb_core::desired::{Scope, Scopes};
 use plumb_core::object::GroupKind;
@@ -11,11 +12,11 @@ use plumb_crd::settings::RespectRbac;
 use plumb_kube::{Catalog, ClusterClient, Gate, LiveOptions, LiveStore, Marks};
 
 use crate::cluster::registration::Registration;
-use crate::cluster::run_slots::Seats;
+use crate::cluster::run_slots::RunSlots;
 use crate::cluster::schemas::Schemas;
-use crate::config::store::World;
+use crate::cluster::waiting_for_lists::WaitingForLists;
+use crate::config::store::ConfigStore;
 use crate::metrics::counters::Metrics;
-use crate::triggers::initial_lists::TooEarly;
 
 /// One destination cluster. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -30,8 +31,8 @@ pub(crate) struct Cluster {
     pub(crate) store: LiveStore,
     pub(crate) gate: Gate,
     pub(crate) schemas: Arc<Schemas>,
-    pub(crate) seats: Seats,
-    pub(crate) too_early: TooEarly,
+    pub(crate) run_slots: RunSlots,
+    pub(crate) waiting_for_lists: WaitingForLists,
     /// Worked out once for each state of the catalog.
     derived: Arc<Mutex<Option<Derived>>>,
 }
@@ -46,7 +47,7 @@ struct Derived {
 
 impl Cluster {
     /// The cluster that plumb itself works in.
-    pub(crate) fn home(client: ClusterClient, store: LiveStore, gate: Gate, seats: Seats) -> Self {
+    pub(crate) fn home(client: ClusterClient, store: LiveStore, gate: Gate, run_slots: RunSlots) -> Self {
         Self {
             server: ClusterRef::IN_CLUSTER_SERVER.into(),
             name: ClusterRef::IN_CLUSTER_NAME.to_owned(),
@@ -55,8 +56,8 @@ impl Cluster {
             client,
             store,
             gate,
-            seats,
-            too_early: TooEarly::default(),
+            run_slots,
+            waiting_for_lists: WaitingForLists::default(),
             derived: Arc::default(),
         }
     }
@@ -67,9 +68,9 @@ impl Cluster {
         client: ClusterClient,
         store: LiveStore,
         gate: Gate,
-        seats: Seats,
+        run_slots: RunSlots,
     ) -> Self {
-        Self { server: Arc::clone(&registration.server), ..Self::home(client, store, gate, seats) }
+        Self { server: Arc::clone(&registration.server), ..Self::home(client, store, gate, run_slots) }
             .renamed(registration)
     }
 
@@ -95,7 +96,7 @@ impl Cluster {
 
     fn derived(&self) -> Derived {
         let catalog = self.client.catalog();
-        let mut known = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.derived.lock();
         if let Some(known) = known.as_ref().filter(|known| Arc::ptr_eq(&known.of, &catalog)) {
             return known.clone();
         }
@@ -111,8 +112,8 @@ impl Cluster {
 }
 
 /// What to follow of a cluster, and whose an object is by its marks.
-pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
-    let settings = world.settings();
+pub(crate) fn live_options(config: &ConfigStore, server: &str) -> LiveOptions {
+    let settings = config.settings();
     let tracking = settings.tracking.clone();
     let mut options = LiveOptions::new(Arc::new(move |marks: &Marks<'_>| {
         if tracking.method == TrackingMethod::Label {
@@ -123,8 +124,8 @@ pub(crate) fn live_options(world: &World, server: &str) -> LiveOptions {
     }));
     // Strict asks the server once more whether a kind may be listed: it just said that.
     options.skip_forbidden = settings.respect_rbac != RespectRbac::Off;
-    let (world, server) = (world.clone(), server.to_owned());
-    options.excluded = Arc::new(move |kind| world.settings().filter.excludes(kind, &server));
+    let (config, server) = (config.clone(), server.to_owned());
+    options.excluded = Arc::new(move |kind| config.settings().filter.excludes(kind, &server));
     for kind in ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
     {
         options.keep_whole.insert(GroupKind::new("admissionregistration.k8s.io", kind));
@@ -148,13 +149,13 @@ mod tests {
     use super::*;
 
     fn check(respect: &str, skips: bool) {
-        let world = World::default();
+        let config = ConfigStore::default();
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"},
             "data": {"resource.respectRBAC": respect},
         });
-        world.note_config_map("argocd-cm", Some(&Manifest::new(map).unwrap()));
-        let options = live_options(&world, ClusterRef::IN_CLUSTER_SERVER);
+        config.note_config_map("argocd-cm", Some(&Manifest::new(map).unwrap()));
+        let options = live_options(&config, ClusterRef::IN_CLUSTER_SERVER);
         assert_eq!(options.skip_forbidden, skips, "`{respect}`");
     }
 

@@ -68,7 +68,7 @@ enum Entry {
 
 /// Which cluster a destination means.
 #[derive(Debug, PartialEq)]
-pub(super) enum Meant {
+pub(super) enum ClusterLookup {
     /// The one that plumb itself works in, with what a Secret says about it, if there is one.
     Home(Option<Arc<Registration>>),
     Other(Arc<Registration>),
@@ -130,45 +130,45 @@ impl Registered {
     }
 
     /// Which cluster a destination means.
-    pub(super) fn find(&self, destination: &ClusterRef) -> Meant {
+    pub(super) fn find(&self, destination: &ClusterRef) -> ClusterLookup {
         match destination {
             ClusterRef::Server(server) => self.find_server(server.trim_end_matches('/')),
             ClusterRef::Name(name) => self.find_name(name),
         }
     }
 
-    fn find_server(&self, server: &str) -> Meant {
+    fn find_server(&self, server: &str) -> ClusterLookup {
         let found = self.by_server(server);
         if server == ClusterRef::IN_CLUSTER_SERVER {
-            return Meant::Home(found.cloned());
+            return ClusterLookup::Home(found.cloned());
         }
         match (found, self.unreadable(|known, _| known == Some(server))) {
-            (Some(found), _) => Meant::Other(Arc::clone(found)),
+            (Some(found), _) => ClusterLookup::Other(Arc::clone(found)),
             (None, Some(reason)) => {
-                Meant::Unclear(format!("error getting cluster by server \"{server}\": {reason}"))
+                ClusterLookup::Unclear(format!("error getting cluster by server \"{server}\": {reason}"))
             }
-            (None, None) => Meant::None(format!(
+            (None, None) => ClusterLookup::None(format!(
                 "error getting cluster by server \"{server}\": cluster \"{server}\" not found"
             )),
         }
     }
 
-    fn find_name(&self, name: &str) -> Meant {
+    fn find_name(&self, name: &str) -> ClusterLookup {
         let found: Vec<&Arc<Registration>> =
             self.read().filter(|registration| registration.name == name).collect();
         match found.as_slice() {
-            [one] if one.is_home() => Meant::Home(Some(Arc::clone(one))),
-            [one] => Meant::Other(Arc::clone(one)),
+            [one] if one.is_home() => ClusterLookup::Home(Some(Arc::clone(one))),
+            [one] => ClusterLookup::Other(Arc::clone(one)),
             [] if name == ClusterRef::IN_CLUSTER_NAME => {
-                Meant::Home(self.by_server(ClusterRef::IN_CLUSTER_SERVER).cloned())
+                ClusterLookup::Home(self.by_server(ClusterRef::IN_CLUSTER_SERVER).cloned())
             }
             [] => match self.unreadable(|_, known| known == Some(name)) {
-                Some(reason) => Meant::Unclear(format!("cluster {name}: {reason}")),
-                None => Meant::None(format!("there are no clusters with this name: {name}")),
+                Some(reason) => ClusterLookup::Unclear(format!("cluster {name}: {reason}")),
+                None => ClusterLookup::None(format!("there are no clusters with this name: {name}")),
             },
             many => {
                 let servers: Vec<&str> = many.iter().map(|registration| &*registration.server).collect();
-                Meant::Unclear(format!(
+                ClusterLookup::Unclear(format!(
                     "there are {} clusters with the same name: [{}]",
                     many.len(),
                     servers.join(" ")
@@ -234,24 +234,28 @@ mod tests {
     fn a_cluster_is_found_by_address_and_by_name() {
         let clusters = registered(&[("a", &[("server", "https://a:6443/"), ("name", "east")])]);
         for destination in [server("https://a:6443"), server("https://a:6443/"), name("east")] {
-            assert!(matches!(clusters.find(&destination), Meant::Other(found) if found.name == "east"));
+            assert!(
+                matches!(clusters.find(&destination), ClusterLookup::Other(found) if found.name == "east")
+            );
         }
         assert!(
-            matches!(clusters.find(&server("https://b")), Meant::None(why) if why.contains("\"https://b\" not found"))
+            matches!(clusters.find(&server("https://b")), ClusterLookup::None(why) if why.contains("\"https://b\" not found"))
         );
         assert!(
-            matches!(clusters.find(&name("west")), Meant::None(why) if why == "there are no clusters with this name: west")
+            matches!(clusters.find(&name("west")), ClusterLookup::None(why) if why == "there are no clusters with this name: west")
         );
     }
 
     #[test]
     fn the_home_cluster_has_its_names_with_and_without_a_secret() {
         let none = Registered::default();
-        assert_eq!(none.find(&name("in-cluster")), Meant::Home(None));
-        assert_eq!(none.find(&server("https://kubernetes.default.svc")), Meant::Home(None));
+        assert_eq!(none.find(&name("in-cluster")), ClusterLookup::Home(None));
+        assert_eq!(none.find(&server("https://kubernetes.default.svc")), ClusterLookup::Home(None));
         let renamed = registered(&[("h", &[("server", "https://kubernetes.default.svc"), ("name", "here")])]);
         for destination in [name("here"), name("in-cluster"), server("https://kubernetes.default.svc")] {
-            assert!(matches!(renamed.find(&destination), Meant::Home(Some(found)) if found.name == "here"));
+            assert!(
+                matches!(renamed.find(&destination), ClusterLookup::Home(Some(found)) if found.name == "here")
+            );
         }
     }
 
@@ -261,9 +265,11 @@ mod tests {
             ("a", &[("server", "https://a"), ("name", "x")]),
             ("b", &[("server", "https://b"), ("name", "x")]),
         ]);
-        let Meant::Unclear(why) = clusters.find(&name("x")) else { panic!("it is not clear which one") };
+        let ClusterLookup::Unclear(why) = clusters.find(&name("x")) else {
+            panic!("it is not clear which one")
+        };
         assert_eq!(why, "there are 2 clusters with the same name: [https://a https://b]");
-        assert!(matches!(clusters.find(&server("https://b")), Meant::Other(_)));
+        assert!(matches!(clusters.find(&server("https://b")), ClusterLookup::Other(_)));
     }
 
     #[test]
@@ -273,11 +279,13 @@ mod tests {
             ("good", &[("server", "https://b"), ("name", "y")]),
         ]);
         for destination in [server("https://a"), name("x")] {
-            let Meant::Unclear(why) = clusters.find(&destination) else { panic!("it cannot be read") };
+            let ClusterLookup::Unclear(why) = clusters.find(&destination) else {
+                panic!("it cannot be read")
+            };
             assert!(why.contains("Secret bad cannot be read: config: not JSON"), "{why}");
             assert!(!why.contains("s3cr3t"));
         }
-        assert!(matches!(clusters.find(&name("y")), Meant::Other(_)));
+        assert!(matches!(clusters.find(&name("y")), ClusterLookup::Other(_)));
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! How many runs may be busy with one cluster: one that answers slowly must not hold all workers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::AppId;
 
 use crate::queue::{Queue, Trigger};
 
-/// The seats of one cluster. Cheap to clone; all clones are one.
+/// The slots for runs on one cluster. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Seats(Arc<Mutex<State>>);
+pub(crate) struct RunSlots(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -22,11 +23,11 @@ struct State {
 /// A seat in use. Dropping it asks for a run of an app that waits for one.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    seats: Seats,
+    run_slots: RunSlots,
     queue: Queue,
 }
 
-impl Seats {
+impl RunSlots {
     pub(crate) fn new(n_seats: usize) -> Self {
         let all = n_seats.max(1);
         Self(Arc::new(Mutex::new(State { free: all, all, waiting: BTreeMap::new() })))
@@ -41,18 +42,18 @@ impl Seats {
             return None;
         }
         state.free -= 1;
-        Some(Seat { seats: self.clone(), queue: queue.clone() })
+        Some(Seat { run_slots: self.clone(), queue: queue.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.seats.lock();
+            let mut state = self.run_slots.lock();
             state.free += 1;
             // The app that is asked for may not want its seat any more. While others sit, one of them asks for the
             // next; the last one to leave asks for all.
@@ -71,31 +72,35 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Look;
+    use crate::queue::{RefreshDepth, TriggerReason};
 
     #[tokio::test]
     async fn who_finds_no_seat_is_asked_for_when_one_is_free() {
         let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
-        let (queue, seats) = (Queue::default(), Seats::new(1));
-        let first = seats.take(&queue, &app("a"), Trigger::new(Look::Live, "live"));
+        let (queue, run_slots) = (Queue::default(), RunSlots::new(1));
+        let first = run_slots.take(&queue, &app("a"), Trigger::live(TriggerReason::Live));
         assert!(first.is_some());
-        assert!(seats.take(&queue, &app("b"), Trigger::new(Look::Live, "live")).is_none());
-        assert!(seats.take(&queue, &app("b"), Trigger::new(Look::Hard, "refresh")).is_none());
+        assert!(run_slots.take(&queue, &app("b"), Trigger::live(TriggerReason::Live)).is_none());
+        assert!(
+            run_slots
+                .take(&queue, &app("b"), Trigger::new(RefreshDepth::Hard, TriggerReason::Refresh))
+                .is_none()
+        );
         assert_eq!(queue.depth(), 0);
         drop(first);
         let next = queue.next().await.unwrap();
-        assert_eq!((next.app.name.as_str(), next.trigger.look), ("b", Look::Hard));
-        assert!(seats.take(&queue, &next.app, next.trigger).is_some());
+        assert_eq!((next.app.name.as_str(), next.trigger.depth), ("b", RefreshDepth::Hard));
+        assert!(run_slots.take(&queue, &next.app, next.trigger).is_some());
     }
 
     #[tokio::test]
     async fn who_does_not_want_its_seat_any_more_holds_nobody_up() {
         let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
-        let (queue, seats) = (Queue::default(), Seats::new(1));
-        let live = Trigger::new(Look::Live, "live");
-        let first = seats.take(&queue, &app("a"), live);
+        let (queue, run_slots) = (Queue::default(), RunSlots::new(1));
+        let live = Trigger::live(TriggerReason::Live);
+        let first = run_slots.take(&queue, &app("a"), live);
         for name in ["gone", "here"] {
-            assert!(seats.take(&queue, &app(name), live).is_none());
+            assert!(run_slots.take(&queue, &app(name), live).is_none());
         }
         drop(first);
         assert_eq!(queue.depth(), 2, "`gone` may never sit down, so nobody would ask for `here` later");

@@ -13,11 +13,11 @@ use crate::config::settings::Settings;
 /// The schemas of one cluster.
 pub(crate) struct Schemas {
     client: ClusterClient,
-    known: Mutex<Known>,
+    known: Mutex<AppSnapshot>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AppSnapshot {
     set: Arc<SchemaSet>,
     /// Group version → hash of the document that was read; empty where the server has none.
     hashes: BTreeMap<String, String>,
@@ -25,7 +25,7 @@ struct Known {
 
 impl Schemas {
     pub(crate) fn new(client: ClusterClient) -> Self {
-        Self { client, known: Mutex::new(Known::default()) }
+        Self { client, known: Mutex::new(AppSnapshot::default()) }
     }
 
     /// The schemas of these group versions, where fields of these kinds have the types that the settings name.

@@ -11,22 +11,7 @@ use plumb_kube::{ApplyOptions, FieldValidation, Gate, OwnWrite, Target, Witness}
 use tracing::{info, warn};
 
 use crate::cluster::destination::Cluster;
-
-/// Where the API server reaches the witness.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WitnessPlace {
-    /// There is none.
-    Off,
-    /// The API server runs on this machine.
-    Loopback,
-    /// The API server reaches this process under this name or address and port.
-    At {
-        /// Name or address.
-        host: String,
-        /// Port, here and there.
-        port: u16,
-    },
-}
+use crate::config::options::WitnessPlace;
 
 /// The registration of a running witness.
 pub(crate) struct Registered {

@@ -5,8 +5,8 @@
 //! as it was, asks for no run.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use plumb_core::health::{self, HealthStatus};
 use plumb_core::object::{FieldPath, Fingerprint, ObjectKey, Segment};
 use plumb_kube::{Change, LiveStore, Origin, Role};
@@ -16,10 +16,10 @@ use crate::config::settings::Settings;
 
 /// What objects looked like when they last woke somebody.
 #[derive(Debug, Default)]
-pub(crate) struct Updates(Mutex<HashMap<(String, ObjectKey), Look>>);
+pub(crate) struct IgnoredUpdates(Mutex<HashMap<(String, ObjectKey), SeenObject>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
+struct SeenObject {
     matter: Fingerprint,
     health: Option<HealthStatus>,
 }
@@ -27,7 +27,7 @@ struct Look {
 /// Always left out, as in Argo CD: they change with everything else.
 const ALWAYS: [&str; 3] = ["/metadata/resourceVersion", "/metadata/generation", "/metadata/managedFields"];
 
-impl Updates {
+impl IgnoredUpdates {
     /// May this change be passed over? Only changes of objects that an app tracks, told by a watch, where a rule
     /// of the settings is about them.
     pub(crate) fn may_ignore(
@@ -53,15 +53,15 @@ impl Updates {
         if ignored.is_empty() || settings.scripts.health_asks(&live).is_some() {
             return false;
         }
-        let look = Look {
+        let look = SeenObject {
             matter: Fingerprint::of_value(&without(live.value(), &ignored)),
             health: health::assess(&live).map(|health| health.status),
         };
         self.lock().insert(place, look.clone()) == Some(look)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, ObjectKey), Look>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<(String, ObjectKey), SeenObject>> {
+        self.0.lock()
     }
 }
 

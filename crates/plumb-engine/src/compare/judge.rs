@@ -9,19 +9,21 @@ use jiff::Timestamp;
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
 use plumb_core::drift::{
-    Answers, ApiFailure, Attempt, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding,
-    FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Previous, Question, SecondRender,
-    Verdict, VerdictKey, judge, renamed,
+    Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding, FinishedRun,
+    HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict, VerdictKey, judge,
+    renamed,
 };
+use plumb_core::fields::has_other_writers;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::manifest_to_apply;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::FIELD_MANAGER;
+use plumb_core::writes::{LastApply, LastAttempt};
 use plumb_kube::{ApiError, ApplyOptions, ClusterClient, FieldValidation};
 
-use crate::apps::claims::Rendered;
-use crate::compare::verdict_cache::{Basis, Verdicts};
+use crate::apps::claims::Claimant;
+use crate::compare::verdict_cache::{VerdictBasis, VerdictCache};
 
 /// How many questions are asked at the same time for one app.
 const QUESTIONS_AT_ONCE: usize = 8;
@@ -34,7 +36,7 @@ pub(crate) type RenderAgain<'a> =
     dyn Fn() -> BoxFuture<'a, Option<Arc<Complete<DesiredSet>>>> + Send + Sync + 'a;
 
 /// What one app's objects are judged by.
-pub(crate) struct Bench<'a, 'r> {
+pub(crate) struct Judge<'a, 'r> {
     pub(crate) instance: &'a str,
     pub(crate) client: &'a ClusterClient,
     pub(crate) schemas: &'a SchemaSet,
@@ -43,7 +45,7 @@ pub(crate) struct Bench<'a, 'r> {
     pub(crate) prune: bool,
     pub(crate) heal_limit: HealLimit,
     pub(crate) render_may_vary: bool,
-    pub(crate) doubt: Doubt,
+    pub(crate) dry_runs: DryRunPolicy,
     pub(crate) now: Timestamp,
     /// Which admission configurations there are, as one number.
     pub(crate) admission: u64,
@@ -51,25 +53,25 @@ pub(crate) struct Bench<'a, 'r> {
     pub(crate) render_again: &'a RenderAgain<'r>,
 }
 
-/// What to do where the facts at hand leave a doubt.
+/// Whether the API server is asked for a dry run where the facts leave a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// Ask.
+pub(crate) enum DryRunPolicy {
+    /// It is asked.
     Ask,
-    /// A sync to a new commit follows right after and writes what Git changed, whatever the answer would be:
-    /// where nobody else ever wrote the object, the server is not asked.
+    /// A sync to a new commit follows and writes what Git changed, whatever the answer would be. For objects that only
+    /// plumb ever wrote the API server is not asked.
     SyncFollows,
 }
 
 /// What is known about one object before anything is asked.
 #[derive(Default)]
-pub(crate) struct Case {
+pub(crate) struct JudgeInput {
     pub(crate) desired: Option<DesiredObject>,
     pub(crate) live: Option<Arc<Manifest>>,
     pub(crate) owner: LiveOwner,
-    pub(crate) previous: PreviousApply,
-    pub(crate) attempt: PastAttempt,
-    pub(crate) claims: Vec<Rendered>,
+    pub(crate) last_apply: LastApply,
+    pub(crate) last_attempt: LastAttempt,
+    pub(crate) claims: Vec<Claimant>,
     pub(crate) autoscalers: Vec<Autoscaler>,
     pub(crate) users: Vec<ObjectKey>,
     pub(crate) mutators: Vec<Mutator>,
@@ -78,46 +80,13 @@ pub(crate) struct Case {
     pub(crate) earlier: Arc<[Finding]>,
 }
 
-impl Case {
+impl JudgeInput {
     /// Did Git change since the last apply, and has nobody but us ever written the object? (Controllers write
     /// through subresources.) Then the next apply makes it what Git asks, and nothing has to be kept or moved.
     fn is_plain_change(&self) -> bool {
-        matches!(self.previous, PreviousApply::Changed(_))
+        matches!(self.last_apply, LastApply::Changed(_))
             && self.live.as_deref().is_some_and(|live| !has_other_writers(live))
     }
-}
-
-/// Has anybody but us written the object, as far as is known, and not through a subresource?
-pub(crate) fn has_other_writers(live: &Manifest) -> bool {
-    let managers = live.value().pointer("/metadata/managedFields").and_then(serde_json::Value::as_array);
-    managers.is_none_or(|entries| {
-        entries.iter().any(|entry| {
-            entry["subresource"].as_str().is_none_or(str::is_empty)
-                && !(entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply")
-        })
-    })
-}
-
-/// What plumb applied last.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum PreviousApply {
-    #[default]
-    Unknown,
-    Same,
-    /// Something else: what, if it is known.
-    Changed(Option<Box<Manifest>>),
-    /// From the same commit, by the same tools, and yet something else.
-    Rerendered,
-}
-
-/// How the last try to apply what Git asks now ended.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum PastAttempt {
-    #[default]
-    None,
-    Applied,
-    Refused(ApiFailure),
-    Failed,
 }
 
 /// What the outside said; `None`: it could not be asked.
@@ -146,23 +115,23 @@ impl Fetched {
     }
 }
 
-impl Bench<'_, '_> {
-    /// A verdict for every case. Questions of all objects are asked side by side; an object whose questions
+impl Judge<'_, '_> {
+    /// A verdict for every input. Questions of all objects are asked side by side; an object whose questions
     /// stay open is judged on what there is.
     pub(crate) async fn judge_all(
         &self,
-        cases: &BTreeMap<ObjectKey, Case>,
-        kept: &mut Verdicts,
+        inputs: &BTreeMap<ObjectKey, JudgeInput>,
+        kept: &mut VerdictCache,
     ) -> BTreeMap<ObjectKey, Verdict> {
         let mut verdicts = BTreeMap::new();
         let mut fetched: BTreeMap<&ObjectKey, Fetched> = BTreeMap::new();
-        let mut open: BTreeSet<&ObjectKey> = cases.keys().collect();
+        let mut open: BTreeSet<&ObjectKey> = inputs.keys().collect();
         let mut second_render: Option<SecondTime> = None;
-        let renamed = self.renamed(cases, &mut second_render).await;
-        let mut foundations: BTreeMap<&ObjectKey, Basis> = BTreeMap::new();
-        for (key, case) in cases {
-            let verdict_key = self.with_evidence(key, case, renamed.get(key), None, VerdictKey::of);
-            let basis = Basis::new(&verdict_key, self.admission);
+        let renamed = self.renamed(inputs, &mut second_render).await;
+        let mut foundations: BTreeMap<&ObjectKey, VerdictBasis> = BTreeMap::new();
+        for (key, input) in inputs {
+            let verdict_key = self.with_evidence(key, input, renamed.get(key), None, VerdictKey::of);
+            let basis = VerdictBasis::new(&verdict_key, self.admission);
             if let Some(verdict) = kept.get(key, basis) {
                 verdicts.insert(key.clone(), verdict);
                 open.remove(key);
@@ -170,15 +139,15 @@ impl Bench<'_, '_> {
             foundations.insert(key, basis);
         }
         for _ in 0..MOST_ROUNDS {
-            let mut questions: Vec<(&ObjectKey, &Case, Question)> = Vec::new();
+            let mut questions: Vec<(&ObjectKey, &JudgeInput, Question)> = Vec::new();
             for key in std::mem::take(&mut open) {
-                let Some(case) = cases.get(key) else { continue };
-                match self.with_evidence(key, case, renamed.get(key), fetched.get(key), judge) {
+                let Some(input) = inputs.get(key) else { continue };
+                match self.with_evidence(key, input, renamed.get(key), fetched.get(key), judge) {
                     Outcome::Settled(verdict) => {
                         let answers = fetched.get(key);
                         // How a fight stands depends on the time as well.
                         if answers.is_none_or(Fetched::is_complete)
-                            && case.heals.is_empty()
+                            && input.heals.is_empty()
                             && let Some(basis) = foundations.remove(key)
                         {
                             kept.keep(&verdict, basis, answers.is_some());
@@ -187,7 +156,7 @@ impl Bench<'_, '_> {
                     }
                     Outcome::Ask(asked) => {
                         open.insert(key);
-                        questions.extend(asked.into_iter().map(|question| (key, case, question)));
+                        questions.extend(asked.into_iter().map(|question| (key, input, question)));
                     }
                 }
             }
@@ -201,7 +170,7 @@ impl Bench<'_, '_> {
             }
             let asked: Vec<BoxFuture<'_, _>> = questions
                 .into_iter()
-                .map(|(key, case, question)| self.answer(key, case, question).boxed())
+                .map(|(key, input, question)| self.answer(key, input, question).boxed())
                 .collect();
             let mut answers = stream::iter(asked).buffer_unordered(QUESTIONS_AT_ONCE);
             while let Some((key, answer, question)) = answers.next().await {
@@ -215,7 +184,7 @@ impl Bench<'_, '_> {
                 }
             }
         }
-        kept.retain(|key| cases.contains_key(key));
+        kept.retain(|key| inputs.contains_key(key));
         verdicts
     }
 
@@ -223,19 +192,19 @@ impl Bench<'_, '_> {
     /// is both missing and left over.
     async fn renamed(
         &self,
-        cases: &BTreeMap<ObjectKey, Case>,
+        inputs: &BTreeMap<ObjectKey, JudgeInput>,
         second_render: &mut Option<SecondTime>,
     ) -> BTreeMap<ObjectKey, ObjectKey> {
         if !self.render_may_vary {
             return BTreeMap::new();
         }
-        let keys = |is_it: fn(&Case) -> bool| -> Vec<&ObjectKey> {
-            cases.iter().filter(|(_, case)| is_it(case)).map(|(key, _)| key).collect()
+        let keys = |is_it: fn(&JudgeInput) -> bool| -> Vec<&ObjectKey> {
+            inputs.iter().filter(|(_, input)| is_it(input)).map(|(key, _)| key).collect()
         };
-        let missing = keys(|case| case.desired.is_some() && case.live.is_none());
-        let left_over = keys(|case| {
+        let missing = keys(|input| input.desired.is_some() && input.live.is_none());
+        let left_over = keys(|input| {
             let is_object = |live: &Arc<Manifest>| !ObjectOptions::parse(live).is_hook;
-            case.desired.is_none() && case.live.as_ref().is_some_and(is_object)
+            input.desired.is_none() && input.live.as_ref().is_some_and(is_object)
         });
         let is_likely = missing.iter().any(|missing| {
             left_over
@@ -247,7 +216,7 @@ impl Bench<'_, '_> {
         }
         let second = second_render.insert((self.render_again)().await);
         let Some(second) = second.as_deref() else { return BTreeMap::new() };
-        let first = cases.iter().filter(|(_, case)| case.desired.is_some()).map(|(key, _)| key).collect();
+        let first = inputs.iter().filter(|(_, input)| input.desired.is_some()).map(|(key, _)| key).collect();
         renamed(&first, &second.get().objects.keys().collect(), &missing, &left_over)
     }
 
@@ -255,13 +224,13 @@ impl Bench<'_, '_> {
     fn with_evidence<T>(
         &self,
         key: &ObjectKey,
-        case: &Case,
+        input: &JudgeInput,
         renamed: Option<&ObjectKey>,
         fetched: Option<&Fetched>,
         look: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
-        let others: Vec<Option<Manifest>> = case.claims.iter().map(|other| other.manifest(key)).collect();
-        let claims: Vec<Claim<'_>> = case
+        let others: Vec<Option<Manifest>> = input.claims.iter().map(|other| other.manifest(key)).collect();
+        let claims: Vec<Claim<'_>> = input
             .claims
             .iter()
             .zip(&others)
@@ -282,37 +251,27 @@ impl Bench<'_, '_> {
         };
         look(&Evidence {
             key,
-            desired: case.desired.as_ref(),
-            live: case.live.as_deref(),
+            desired: input.desired.as_ref(),
+            live: input.live.as_deref(),
             schemas: self.schemas,
             rules: self.rules,
             options: self.options,
             facts: Facts {
                 app: self.instance,
-                owner: case.owner.clone(),
-                previous: match &case.previous {
-                    PreviousApply::Unknown => Previous::Unknown,
-                    PreviousApply::Same => Previous::Same,
-                    PreviousApply::Changed(previous) => Previous::Changed(previous.as_deref()),
-                    PreviousApply::Rerendered => Previous::Rerendered,
-                },
-                attempt: match &case.attempt {
-                    PastAttempt::None => Attempt::None,
-                    PastAttempt::Applied => Attempt::Applied,
-                    PastAttempt::Refused(failure) => Attempt::Refused(failure),
-                    PastAttempt::Failed => Attempt::Failed,
-                },
+                owner: input.owner.clone(),
+                previous: input.last_apply.as_fact(),
+                attempt: input.last_attempt.as_fact(),
                 prune: self.prune,
                 claims: &claims,
-                autoscalers: &case.autoscalers,
-                users: &case.users,
-                mutators: &case.mutators,
-                heals: &case.heals,
+                autoscalers: &input.autoscalers,
+                users: &input.users,
+                mutators: &input.mutators,
+                heals: &input.heals,
                 heal_limit: self.heal_limit,
-                finished: case.finished,
+                finished: input.finished,
                 render_may_vary: self.render_may_vary,
                 renamed: renamed.map(|other| other.name.as_str()),
-                earlier: &case.earlier,
+                earlier: &input.earlier,
             },
             answers,
             now: self.now,
@@ -322,19 +281,19 @@ impl Bench<'_, '_> {
     async fn answer<'q>(
         &'q self,
         key: &'q ObjectKey,
-        case: &'q Case,
+        input: &'q JudgeInput,
         question: Question,
     ) -> (&'q ObjectKey, Answer, Question) {
-        let answer = self.ask(key, case, &question).await;
+        let answer = self.ask(key, input, &question).await;
         (key, answer, question)
     }
 
     /// Asks the outside. `None`: it could not be asked.
-    async fn ask(&self, key: &ObjectKey, case: &Case, question: &Question) -> Answer {
+    async fn ask(&self, key: &ObjectKey, input: &JudgeInput, question: &Question) -> Answer {
         match question {
-            Question::DryRun if self.doubt == Doubt::SyncFollows && case.is_plain_change() => None,
+            Question::DryRun if self.dry_runs == DryRunPolicy::SyncFollows && input.is_plain_change() => None,
             Question::DryRun => {
-                let manifest = manifest_to_apply(&case.desired.as_ref()?.manifest, self.schemas);
+                let manifest = manifest_to_apply(&input.desired.as_ref()?.manifest, self.schemas);
                 let options = ApplyOptions {
                     field_manager: FIELD_MANAGER.to_owned(),
                     force: true,

@@ -1,8 +1,9 @@
 //! Objects in an app's namespace that belong to no app, where the project wants to hear of them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
 use plumb_core::project::OrphanRules;
@@ -38,15 +39,15 @@ impl Orphans {
     }
 
     /// The apps that look in a namespace.
-    pub(crate) fn lookers(&self, server: &str, namespace: &str) -> BTreeSet<AppId> {
-        let lookers = self.lock();
+    pub(crate) fn counting_in(&self, server: &str, namespace: &str) -> BTreeSet<AppId> {
+        let counting = self.lock();
         let here =
-            lookers.iter().filter(|(_, looker)| &*looker.server == server && looker.namespace == namespace);
+            counting.iter().filter(|(_, looker)| &*looker.server == server && looker.namespace == namespace);
         here.map(|(app, _)| app.clone()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AppId, Looker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Verdicts that still hold. Looking again at what has not changed asks nobody anything.
+//! Verdicts that still hold. Comparing again what has not changed asks the API server nothing.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,11 +9,11 @@ use plumb_core::object::{Manifest, ObjectKey};
 
 /// The verdicts of one app's last look.
 #[derive(Debug, Default)]
-pub(crate) struct Verdicts(HashMap<ObjectKey, Kept>);
+pub(crate) struct VerdictCache(HashMap<ObjectKey, CachedVerdict>);
 
 #[derive(Debug)]
-struct Kept {
-    basis: Basis,
+struct CachedVerdict {
+    basis: VerdictBasis,
     /// Somebody was asked for it.
     asked: bool,
     /// `None`: nothing is to be said of the object, as of most.
@@ -22,9 +22,9 @@ struct Kept {
 
 /// What a verdict rests on, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Basis(u64);
+pub(crate) struct VerdictBasis(u64);
 
-impl Basis {
+impl VerdictBasis {
     /// What the judge was told, and which admission configurations there were: they are in the server's answers.
     pub(crate) fn new(key: &VerdictKey, admission: u64) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -33,19 +33,19 @@ impl Basis {
     }
 }
 
-impl Verdicts {
+impl VerdictCache {
     /// The verdict on an object, if it still rests on the same.
-    pub(crate) fn get(&self, object: &ObjectKey, basis: Basis) -> Option<Verdict> {
+    pub(crate) fn get(&self, object: &ObjectKey, basis: VerdictBasis) -> Option<Verdict> {
         let kept = self.0.get(object).filter(|kept| kept.basis == basis)?;
         Some(
             kept.verdict.as_ref().map_or_else(|| Verdict::plain(object.clone()), |kept| Verdict::clone(kept)),
         )
     }
 
-    pub(crate) fn keep(&mut self, verdict: &Verdict, basis: Basis, asked: bool) {
+    pub(crate) fn keep(&mut self, verdict: &Verdict, basis: VerdictBasis, asked: bool) {
         let is_plain = *verdict == Verdict::plain(verdict.key.clone());
         let kept = (!is_plain).then(|| Box::new(verdict.clone()));
-        self.0.insert(verdict.key.clone(), Kept { basis, asked, verdict: kept });
+        self.0.insert(verdict.key.clone(), CachedVerdict { basis, asked, verdict: kept });
     }
 
     /// Forgets what somebody was asked for: whoever looks hard wants to know what they say now.

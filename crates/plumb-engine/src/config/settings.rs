@@ -76,7 +76,7 @@ pub(crate) struct Settings {
     /// What somebody set and has no effect.
     pub(crate) without_effect: Vec<SettingsProblem>,
     /// Namespaces, besides the control plane's, whose Applications are looked at.
-    pub(crate) application_namespaces: Vec<Glob>,
+    pub(super) application_namespaces: Vec<Glob>,
     /// May apps go to the cluster that plumb itself works in?
     pub(crate) in_cluster_enabled: bool,
     /// Do syncs act as service accounts?

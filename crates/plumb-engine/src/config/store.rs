@@ -1,8 +1,9 @@
 //! Projects and settings as the cluster holds them now.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use plumb_core::object::Manifest;
 use plumb_core::project::Project;
 use plumb_crd::settings::{ConfigData, SecretData};
@@ -20,7 +21,7 @@ fn config_data(object: &Manifest) -> ConfigData {
 
 /// Projects and settings. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]
-pub(crate) struct World(Arc<RwLock<State>>);
+pub(crate) struct ConfigStore(Arc<RwLock<State>>);
 
 #[derive(Default)]
 struct State {
@@ -56,23 +57,23 @@ impl State {
     }
 }
 
-impl World {
+impl ConfigStore {
     pub(crate) fn project(&self, name: &str) -> Result<Arc<Project>, NoProject> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.get(name)
+        self.0.read().projects.get(name)
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).settings)
+        Arc::clone(&self.0.read().settings)
     }
 
     /// Tells when other settings count.
     pub(crate) fn settings_changes(&self) -> watch::Receiver<u64> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).changes.subscribe()
+        self.0.read().changes.subscribe()
     }
 
     /// Notes a `ConfigMap` that the settings are read from; `None` takes it away. Says whether anything changed.
     pub(crate) fn note_config_map(&self, name: &str, object: Option<&Manifest>) -> bool {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let data = object.map(config_data);
         if state.source.config_maps.get(name) == data.as_ref() {
             return false;
@@ -87,7 +88,7 @@ impl World {
 
     /// Notes the Secret of a repository; `None` takes it away. Says whether anything changed.
     pub(crate) fn note_secret(&self, name: &str, secret: Option<SecretData>) -> bool {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         if state.source.secrets.get(name) == secret.as_ref() {
             return false;
         }
@@ -101,19 +102,19 @@ impl World {
 
     /// The labels of a project.
     pub(crate) fn project_labels(&self, name: &str) -> BTreeMap<String, String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).projects.labels(name)
+        self.0.read().projects.labels(name)
     }
 
     /// Notes a project; the names of those whose apps have to be looked at.
     pub(crate) fn note_project(&self, manifest: &Manifest) -> BTreeSet<String> {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let State { projects, settings, .. } = &mut *state;
         projects.note(manifest, &settings.global_projects)
     }
 
     /// A project is gone; the names of those whose apps have to be looked at.
     pub(crate) fn forget_project(&self, name: &str) -> BTreeSet<String> {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let State { projects, settings, .. } = &mut *state;
         projects.forget(name, &settings.global_projects)
     }

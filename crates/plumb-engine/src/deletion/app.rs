@@ -5,305 +5,280 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use plumb_core::app::App;
 use plumb_core::desired::{DesiredHook, ObjectOptions, Propagation};
 use plumb_core::drift::ApplyAdvice;
-use plumb_core::object::ObjectKey;
-use plumb_core::plan::{AppOptions, LiveFacts, ObjectFacts, OperationMark, Owner, StepId, SyncPhase};
-use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, FINALIZERS};
-use plumb_core::sync::{Command, Observation, Verb};
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::plan::{
+    AppOptions, HowToApply, LiveFacts, ObjectFacts, OperationMark, Owner, StepId, SyncPhase,
+};
+use plumb_core::schema::SchemaSet;
+use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, DeletionStep, FINALIZERS};
+use plumb_core::sync::{Command, Verb};
 use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_crd::Application;
-use plumb_kube::LiveStore;
+use plumb_crd::application::ConditionType;
+use plumb_kube::{ApiError, LiveStore};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::apps::context::Ground;
-use crate::queue::{Look, Trigger};
-use crate::reconcile::run::Run;
-use crate::sources::gather::{Gathered, Glance, Kept};
+use crate::app_run::gather::gather;
+use crate::app_run::{AppInputs, AppRun};
+use crate::events::event::AppEvent;
+use crate::operation::state::WrittenVersions;
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
+use crate::sources::gather::FetchPolicy;
+use crate::sources::gathered::Gathered;
 use crate::sources::slow_servers::NotGathered;
-use crate::state::app_state::Memory;
+use crate::sources::state::GitState;
+use crate::state::app_state::{AppState, DeletionState};
+use crate::status::write::write_deletion;
 use crate::sync::advance::approved_at;
-use crate::sync::executor::step::{Executor, Knowledge, StepError, Written};
-use crate::sync::observe;
+use crate::sync::executor::step::{Executor, StepContext, StepError};
+use crate::sync::observe::observations;
 
-/// When a deletion that something stands in the way of is looked at again, if no event comes before.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
-/// When a deletion that has just done something is.
+/// When a deletion that is blocked is tried again, if no event comes before.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+/// When a deletion that has just done something goes on.
 const GO_ON: Duration = Duration::from_millis(50);
 
-impl Run<'_> {
-    /// One step of an app's deletion.
-    pub(crate) async fn delete(
-        &mut self,
-        application: &Application,
-        app: &App,
-        ground: &Ground,
-        memory: &mut Memory,
-    ) {
-        let finalizers = &application.metadata.finalizers;
-        if !finalizers.iter().any(|finalizer| FINALIZERS.contains(&finalizer.as_str())) {
-            return;
+/// One step of an app's deletion.
+pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut AppState) {
+    let AppInputs { application, app, context } = inputs;
+    let finalizers = &application.metadata.finalizers;
+    if !finalizers.iter().any(|finalizer| FINALIZERS.contains(&finalizer.as_str())) {
+        return;
+    }
+    // client: Git, where a hook failed
+    let gathered = gather_hooks(run, inputs, &mut state.git, &state.deletion).await;
+    let why_not = gathered.as_ref().err().map(|why| why.condition().1).unwrap_or_default();
+    let hooks: Result<&[DesiredHook], &str> = match &gathered {
+        Ok(gathered) => Ok(&gathered.desired.get().hooks),
+        Err(_) => Err(&why_not),
+    };
+    let revision = gathered.as_ref().ok().and_then(|gathered| gathered.revisions.first().cloned());
+    let mark = OperationMark {
+        started_at: application.metadata.deletion_timestamp.unwrap_or(run.now),
+        retry: 0,
+        revision: revision.unwrap_or_default(),
+    };
+    // client: the objects of the app and of its hooks
+    let snapshot = context.cluster.store.snapshot(&context.instance, &[], &[]).await;
+    let objects = owned(run, inputs, &snapshot.live.objects);
+    let hook_keys = deletion::hook_keys(hooks.unwrap_or_default(), &mark);
+    let observations = observations(context, &state.health, &state.judge.writes, hook_keys.iter()).await;
+    // pure: the next step
+    let step = deletion::next(&Deletion {
+        finalizers,
+        mark: &mark,
+        hooks,
+        objects: &objects,
+        live_complete: snapshot.live.complete,
+        observations: &observations,
+        failed_before: &state.deletion.failed_hooks,
+        options: &AppOptions::parse(&app.sync_policy.options),
+        itself: &Application::key(&app.id),
+        approved_at: approved_at(application),
+        is_destination_known: true,
+    });
+    info!(commands = step.commands.len(), message = %step.message, "deleting");
+    state.deletion.failed_hooks.extend(step.failed_hooks.iter().cloned());
+    // client: the step
+    let error =
+        carry_out(run, inputs, &objects, &step.commands, &state.git).await.err().or(step.error.clone());
+    add_conditions(run, inputs, &step, error.as_deref());
+    if error.is_none() && !step.drop_finalizers.is_empty() {
+        drop_finalizers(run, application, &step.drop_finalizers).await;
+    }
+    let mut next_run = match (&error, step.commands.is_empty()) {
+        (Some(_), _) => Some(TRY_AGAIN),
+        (None, false) => Some(GO_ON),
+        (None, true) => None,
+    };
+    if !snapshot.live.complete {
+        run.engine.run_when_listed(run.id(), &context.cluster);
+        // What keeps a kind from being listed may show a moment later.
+        next_run = next_run.or(Some(TRY_AGAIN));
+        if let Some(why) = unlisted(&context.cluster.store) {
+            run.conditions.add(ConditionType::DeletionError, why);
         }
-        let gathered = self.gather_to_leave(application, app, ground, memory).await;
-        let hooks: Result<&[DesiredHook], &str> = match &gathered {
-            Ok(gathered) => Ok(&gathered.desired.get().hooks),
-            Err(why) => Err(why.condition().1),
-        };
-        let mark = OperationMark {
-            started_at: application.metadata.deletion_timestamp.unwrap_or(self.now),
-            retry: 0,
-            revision: gathered
-                .as_ref()
-                .ok()
-                .and_then(|gathered| gathered.revisions.first().cloned())
-                .unwrap_or_default(),
-        };
-        let store = &ground.cluster.store;
-        let snapshot = store.snapshot(&ground.instance, &[], &[]).await;
-        let objects = self.owned(app, ground, &snapshot.live.objects);
-        let sights = hook_sights(ground, memory, hooks.unwrap_or_default(), &mark).await;
-        let itself = ObjectKey::new(
-            "argoproj.io",
-            Application::KIND,
-            Some(app.id.namespace.clone()),
-            app.id.name.clone(),
+    }
+    request_next(run, &mut state.deletion, next_run);
+    write_deletion(run, application).await;
+}
+
+/// Requests the next run for the deletion. Events request runs as well, and must not each begin a series of their own.
+fn request_next(run: &AppRun<'_>, state: &mut DeletionState, after: Option<Duration>) {
+    let now = Instant::now();
+    let is_due = |after: &Duration| state.next_run.is_none_or(|at| at <= now || at > now + *after);
+    if let Some(after) = after.filter(is_due) {
+        state.next_run = Some(now + after);
+        run.engine.queue.push_after(run.id().clone(), Trigger::live(TriggerReason::Deletion), after);
+    }
+}
+
+/// Says what the deletion waits for, or why it fails.
+fn add_conditions(run: &mut AppRun<'_>, inputs: AppInputs<'_>, step: &DeletionStep, error: Option<&str>) {
+    let application = inputs.application;
+    if let Some(error) = error {
+        let is_new = !application.status.conditions.iter().any(|known| known.message == error);
+        if is_new {
+            run.engine.record_event(&run.snapshot, application, AppEvent::deletion_failed(error));
+        }
+        run.conditions.add(ConditionType::DeletionError, error);
+    } else if let Some(earlier) = &step.earlier_error {
+        run.conditions.add(ConditionType::DeletionError, earlier.clone());
+    }
+    if let Some(key) = &step.unconfirmed {
+        let name = &inputs.app.id.name;
+        let message = format!(
+            "waiting for confirmation that {key} may be deleted: `plumb app confirm-deletion {name}`"
         );
-        // pure
-        let step = deletion::next(&Deletion {
-            finalizers,
-            mark: &mark,
-            hooks,
-            objects: &objects,
-            live_complete: snapshot.live.complete,
-            observations: &sights,
-            failed_before: &memory.failed_hooks,
-            options: &AppOptions::parse(&app.sync_policy.options),
-            itself: &itself,
-            approved_at: approved_at(application),
-            is_destination_known: true,
-        });
-        info!(app = %app.id, commands = step.commands.len(), message = %step.message, "deleting");
-        memory.failed_hooks.extend(step.failed_hooks.iter().cloned());
-        let mut error = step.error.clone();
-        if let Err(failed) = self.carry_out_deletion(app, ground, &objects, &step.commands, memory).await {
-            error = Some(failed);
-        }
-        if let Some(error) = &error {
-            let is_new = !application.status.conditions.iter().any(|known| known.message == *error);
-            if is_new {
-                let happening = crate::events::event::Happening::deletion_failed(error);
-                self.engine.tell(&self.known, application, happening);
-            }
-            self.conditions.add("DeletionError", error.clone());
-        } else if let Some(earlier) = &step.earlier_error {
-            self.conditions.add("DeletionError", earlier.clone());
-        }
-        if let Some(key) = &step.unconfirmed {
-            let name = &app.id.name;
-            self.conditions.add(
-                "DeletionError",
-                format!(
-                    "waiting for confirmation that {key} may be deleted: `plumb app confirm-deletion {name}`"
-                ),
-            );
-        }
-        if error.is_none() && !step.drop_finalizers.is_empty() {
-            self.drop_finalizers(application, &step.drop_finalizers).await;
-        }
-        let mut again = match (&error, step.commands.is_empty()) {
-            (Some(_), _) => Some(LOOK_AGAIN),
-            (None, false) => Some(GO_ON),
-            (None, true) => None,
-        };
-        if !snapshot.live.complete {
-            self.engine.wake_when_listed(&app.id, &ground.cluster);
-            // What is in the way of a list may show a moment later.
-            again = again.or(Some(LOOK_AGAIN));
-            if let Some(why) = unlisted(store) {
-                self.conditions.add("DeletionError", why);
-            }
-        }
-        // Events ask for runs as well, and not each of them may begin a row of looks of its own.
-        let now = Instant::now();
-        let is_due = |after: &Duration| memory.deletion_look.is_none_or(|at| at <= now || at > now + *after);
-        if let Some(after) = again.filter(is_due) {
-            memory.deletion_look = Some(now + after);
-            self.engine.queue.push_after(app.id.clone(), Trigger::new(Look::Live, "deletion"), after);
-        }
-        self.write_deletion(application).await;
+        run.conditions.add(ConditionType::DeletionError, message);
     }
+}
 
-    /// The hooks come from Git, as it was when the deletion began: one that has run is not run again because Git moved. Only
-    /// where one failed is Git looked at anew, for it may have been mended there; a Git that is away holds nothing up.
-    async fn gather_to_leave(
-        &self,
-        application: &Application,
-        app: &App,
-        ground: &Ground,
-        memory: &mut Memory,
-    ) -> Result<Arc<Gathered>, NotGathered> {
-        if self.glance.look > Look::Live && !memory.failed_hooks.is_empty() {
-            let mended = self.gather(application, app, ground, memory).await;
-            if mended.is_ok() {
-                return mended;
-            }
+/// The hooks come from Git as it was when the deletion began: a hook that has run is not run again because Git moved. Only
+/// where one failed is Git asked again, because it may have been fixed there. A Git server that is down blocks nothing.
+async fn gather_hooks(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    git: &mut GitState,
+    deletion: &DeletionState,
+) -> Result<Arc<Gathered>, NotGathered> {
+    if run.policy.depth > RefreshDepth::Live && !deletion.failed_hooks.is_empty() {
+        let fixed = gather(run, inputs, git).await;
+        if fixed.is_ok() {
+            return fixed;
         }
-        let glance = Glance { look: Look::Live, ..self.glance };
-        let known = memory.gathered.as_ref().and_then(Kept::wake);
-        self.engine.sources.gather(application, app, ground, glance, known.as_ref()).await
     }
+    let AppInputs { application, app, context } = inputs;
+    let policy = FetchPolicy { depth: RefreshDepth::Live, ..run.policy };
+    run.engine.sources.gather(application, app, context, policy, git.load().as_ref()).await
+}
 
-    /// Every object that carries the app's mark and that the project permits.
-    fn owned(
-        &self,
-        app: &App,
-        ground: &Ground,
-        live: &BTreeMap<ObjectKey, Arc<plumb_core::object::Manifest>>,
-    ) -> BTreeMap<ObjectKey, ObjectFacts> {
-        live.iter()
-            .filter(|(key, live)| {
-                tracked_by(live, &ground.instance, &ground.settings.tracking) == TrackedBy::Ours
-                    && ground.denies(key).is_none()
-            })
-            .map(|(key, live)| {
-                let facts = ObjectFacts {
-                    live: Some(LiveFacts {
-                        manifest: Arc::clone(live),
-                        options: ObjectOptions::parse(live),
-                        owner: Owner::ThisApp,
-                        holds_data: None,
-                    }),
-                    in_sync: false,
-                    paused: self.paused(live),
-                    also_rendered_by: self
-                        .engine
-                        .claims
-                        .others(&app.id, &ground.cluster.server, key)
-                        .first()
-                        .map(|other| other.instance.to_string()),
-                };
-                (key.clone(), facts)
-            })
-            .collect()
-    }
+/// Every object that the app tracks and the project permits.
+fn owned(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    live: &BTreeMap<ObjectKey, Arc<Manifest>>,
+) -> BTreeMap<ObjectKey, ObjectFacts> {
+    let context = inputs.context;
+    let is_owned = |key: &ObjectKey, live: &Manifest| {
+        tracked_by(live, &context.instance, &context.settings.tracking) == TrackedBy::Ours
+            && context.denies(key).is_none()
+    };
+    let facts = |key: &ObjectKey, live: &Arc<Manifest>| ObjectFacts {
+        live: Some(LiveFacts {
+            manifest: Arc::clone(live),
+            options: ObjectOptions::parse(live),
+            owner: Owner::ThisApp,
+            holds_data: None,
+        }),
+        in_sync: false,
+        paused: run.pause_of(live).map(|pause| pause.reason),
+        also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
+    };
+    let owned = live.iter().filter(|(key, live)| is_owned(key, live));
+    owned.map(|(key, live)| (key.clone(), facts(key, live))).collect()
+}
 
-    async fn carry_out_deletion(
-        &self,
-        app: &App,
-        ground: &Ground,
-        objects: &BTreeMap<ObjectKey, ObjectFacts>,
-        commands: &[DeletionCommand],
-        memory: &Memory,
-    ) -> Result<(), String> {
-        let store = &ground.cluster.store;
-        let knowledge = |key: &ObjectKey| Knowledge {
-            live: objects
-                .get(key)
-                .and_then(|facts| facts.live.as_ref())
-                .map(|live| Arc::clone(&live.manifest))
-                .or_else(|| store.get_kept(key).map(Arc::new)),
+/// Carries out the commands of one step.
+async fn carry_out(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    objects: &BTreeMap<ObjectKey, ObjectFacts>,
+    commands: &[DeletionCommand],
+    git: &GitState,
+) -> Result<(), String> {
+    let AppInputs { app, context, .. } = inputs;
+    let store = &context.cluster.store;
+    let step_context = |key: &ObjectKey| {
+        let known = objects.get(key).and_then(|facts| facts.live.as_ref());
+        StepContext {
+            live: known.map(|live| Arc::clone(&live.manifest)).or_else(|| store.get_kept(key).map(Arc::new)),
             owner: Owner::ThisApp,
             advice: ApplyAdvice::default(),
-            denied: ground.denies(key),
+            denied: context.denies(key),
             paused: None,
             held: None,
-        };
-        let desired = memory.gathered.as_ref().and_then(|kept| kept.shelf.set()).unwrap_or_else(|| {
-            Arc::new(plumb_core::desired::Complete::rendered_without_error(
-                plumb_core::desired::DesiredSet::default(),
-            ))
-        });
-        let schemas = plumb_core::schema::SchemaSet::default();
-        let written = Written::default();
-        let executor = Executor {
-            app: &app.id,
-            control_plane_namespace: &self.engine.options.namespace,
-            home: &self.engine.home,
-            cluster: &ground.cluster,
-            desired: &desired,
-            schemas: &schemas,
-            rules: &ground.rules,
-            respect_ignore: false,
-            allow_empty: true,
-            revision: None,
-            impersonation: ground.impersonation.clone()?,
-            knowledge: &knowledge,
-            written: &written,
-        };
-        let results = join_all(commands.iter().map(|command| async {
-            match command {
-                DeletionCommand::CreateHook { key, manifest } => {
-                    let verb = Verb::ApplyManifest {
-                        manifest: manifest.clone(),
-                        how: plumb_core::plan::HowToApply::ServerSide,
-                        strict: false,
-                        dry_run: false,
-                    };
-                    let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };
-                    executor.carry_out(&[command]).await.pop().transpose().map(drop)
-                }
-                DeletionCommand::DeleteHook { key, uid } => {
-                    let verb = Verb::DeleteHook { uid: uid.clone(), propagation: Propagation::Background };
-                    let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };
-                    executor.carry_out(&[command]).await.pop().transpose().map(drop)
-                }
-                DeletionCommand::DeleteObject { key, uid, propagation } => {
-                    executor.delete_with_app(key, uid.as_deref(), *propagation).await.map_err(StepError::from)
-                }
-            }
-        }))
-        .await;
-        let failed: Vec<String> =
-            results.into_iter().filter_map(|result| result.err().map(|error| error.to_string())).collect();
-        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
-    }
+        }
+    };
+    let gathered = git.load();
+    let executor = Executor {
+        app: &app.id,
+        control_plane_namespace: &run.engine.options.namespace,
+        home: &run.engine.home,
+        cluster: &context.cluster,
+        desired: gathered.as_ref().map(|gathered| &*gathered.desired),
+        schemas: &SchemaSet::default(),
+        rules: &context.rules.rules,
+        respect_ignore: false,
+        allow_empty: true,
+        revision: None,
+        impersonation: context.impersonation.clone()?,
+        step_context: &step_context,
+        written: &WrittenVersions::default(),
+    };
+    let results = join_all(commands.iter().map(|command| carry_out_one(&executor, command))).await;
+    let failed: Vec<String> =
+        results.into_iter().filter_map(|result| result.err().map(|error| error.to_string())).collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
 
-    pub(crate) async fn drop_finalizers(&mut self, application: &Application, dropped: &[&str]) {
-        let kept: Vec<Value> = application
-            .metadata
-            .finalizers
-            .iter()
-            .filter(|finalizer| !dropped.contains(&finalizer.as_str()))
-            .map(|finalizer| json!(finalizer))
-            .collect();
-        let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": self.known.resource_version}});
-        match self.engine.patch_application(&self.known.id, patch).await {
-            Ok(seen) => {
-                if let Some((known, _)) = self.engine.registry.note(&seen) {
-                    self.known = known;
-                }
-                self.engine.queue.push(self.known.id.clone(), Trigger::new(Look::Live, "deletion"));
+async fn carry_out_one(executor: &Executor<'_>, command: &DeletionCommand) -> Result<(), StepError> {
+    let (key, verb) = match command {
+        DeletionCommand::CreateHook { key, manifest } => {
+            let manifest = manifest.clone();
+            (
+                key,
+                Verb::ApplyManifest { manifest, how: HowToApply::ServerSide, strict: false, dry_run: false },
+            )
+        }
+        DeletionCommand::DeleteHook { key, uid } => {
+            (key, Verb::DeleteHook { uid: uid.clone(), propagation: Propagation::Background })
+        }
+        DeletionCommand::DeleteObject { key, uid, propagation } => {
+            return executor
+                .delete_with_app(key, uid.as_deref(), *propagation)
+                .await
+                .map_err(StepError::from);
+        }
+    };
+    let command = Command { id: StepId { phase: SyncPhase::Sync, key: key.clone() }, verb };
+    executor.carry_out(&[command]).await.pop().transpose().map(drop)
+}
+
+/// Removes these finalizers from the Application.
+pub(crate) async fn drop_finalizers(run: &mut AppRun<'_>, application: &Application, dropped: &[&str]) {
+    let finalizers = application.metadata.finalizers.iter();
+    let kept: Vec<Value> = finalizers
+        .filter(|finalizer| !dropped.contains(&finalizer.as_str()))
+        .map(|finalizer| json!(finalizer))
+        .collect();
+    let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": run.snapshot.resource_version}});
+    match run.engine.patch_application(run.id(), patch).await {
+        Ok(seen) => {
+            if let Some((snapshot, _)) = run.engine.registry.note(&seen) {
+                run.snapshot = snapshot;
             }
-            Err(error) if error.api().is_some_and(plumb_kube::ApiError::is_not_found) => {}
-            Err(error) => {
-                warn!(app = %self.known.id, %error, "finalizers not removed");
-                self.engine.retry_later(&self.known.id);
-            }
+            run.engine.queue.push(run.id().clone(), Trigger::live(TriggerReason::Deletion));
+        }
+        Err(error) if error.api().is_some_and(ApiError::is_not_found) => {}
+        Err(error) => {
+            warn!(%error, "cannot remove the finalizers of the Application");
+            run.engine.retry_later(run.id());
         }
     }
 }
 
-/// What keeps kinds from being listed, if it is more than time.
+/// The kinds that cannot be listed, if the reason is more than time.
 fn unlisted(store: &LiveStore) -> Option<String> {
-    let troubled = store.unlisted().into_iter().filter_map(|(kind, trouble)| Some((kind, trouble?)));
-    let troubled: Vec<String> = troubled.map(|(kind, trouble)| format!("{kind} ({trouble})")).collect();
-    (!troubled.is_empty()).then(|| {
+    let failed = store.unlisted().into_iter().filter_map(|(kind, trouble)| Some((kind, trouble?)));
+    let failed: Vec<String> = failed.map(|(kind, trouble)| format!("{kind} ({trouble})")).collect();
+    (!failed.is_empty()).then(|| {
         format!(
-            "objects may be left that cannot be seen: these kinds cannot be listed: {}",
-            troubled.join(", ")
+            "cannot finish the deletion: these kinds cannot be listed, so objects may remain: {}",
+            failed.join(", ")
         )
     })
-}
-
-/// The hooks' objects as the store has them, under the names that they run with.
-async fn hook_sights(
-    ground: &Ground,
-    memory: &Memory,
-    hooks: &[DesiredHook],
-    mark: &OperationMark,
-) -> BTreeMap<ObjectKey, Observation> {
-    let keys = deletion::hook_keys(hooks, mark);
-    observe::sights(ground, memory, keys.iter()).await
 }

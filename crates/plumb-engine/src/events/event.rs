@@ -36,7 +36,7 @@ impl Reason {
 
 /// Something that happened to an app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Happening {
+pub(crate) struct AppEvent {
     pub(crate) reason: Reason,
     pub(crate) is_warning: bool,
     pub(crate) message: String,
@@ -44,7 +44,7 @@ pub(crate) struct Happening {
     pub(crate) user: Option<String>,
 }
 
-impl Happening {
+impl AppEvent {
     fn normal(reason: Reason, message: String) -> Self {
         Self { reason, is_warning: false, message, user: None }
     }
@@ -67,7 +67,7 @@ impl Happening {
 }
 
 /// What happened between two states of an app, in order.
-pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -> Vec<Happening> {
+pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -> Vec<AppEvent> {
     let mut happened = Vec::new();
     let (old, new) = (before.operation_state.as_deref(), after.operation_state.as_deref());
     if let Some(state) = new {
@@ -87,7 +87,7 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
     let (old, new) = (&before.sync.status, &after.sync.status);
     if old != new {
         happened
-            .push(Happening::normal(Reason::ResourceUpdated, format!("Updated sync status: {old} -> {new}")));
+            .push(AppEvent::normal(Reason::ResourceUpdated, format!("Updated sync status: {old} -> {new}")));
     }
     let (old, new) = (&before.health, &after.health);
     if old.status != new.status {
@@ -95,7 +95,7 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
         if !new.message.is_empty() {
             message = format!("{message}: {}", new.message);
         }
-        happened.push(Happening::normal(Reason::ResourceUpdated, message));
+        happened.push(AppEvent::normal(Reason::ResourceUpdated, message));
     }
     happened
 }
@@ -113,23 +113,23 @@ fn is_partial(state: &OperationState) -> bool {
     state.operation.sync.as_ref().is_some_and(|sync| !sync.resources.is_empty())
 }
 
-fn started(state: &OperationState) -> Happening {
+fn started(state: &OperationState) -> AppEvent {
     let asked = state.operation.sync.as_ref();
     let asked = asked.map(|sync| sync.all_revisions().join(", "));
     let to = asked.filter(|asked| !asked.is_empty()).or_else(|| revision(state)).unwrap_or_default();
     let by = &state.operation.initiated_by;
     if by.automated {
         let message = format!("Initiated automated sync to '{to}'");
-        return Happening::normal(Reason::OperationStarted, message);
+        return AppEvent::normal(Reason::OperationStarted, message);
     }
     let who = if by.username.is_empty() { "Unknown user" } else { &by.username };
     let partial = if is_partial(state) { "partial " } else { "" };
     let message = format!("{who} initiated {partial}sync to {to}");
     let user = Some(by.username.clone()).filter(|user| !user.is_empty());
-    Happening { user, ..Happening::normal(Reason::OperationStarted, message) }
+    AppEvent { user, ..AppEvent::normal(Reason::OperationStarted, message) }
 }
 
-fn completed(state: &OperationState) -> Happening {
+fn completed(state: &OperationState) -> AppEvent {
     let mut words =
         vec![if is_partial(state) { "Partial sync operation" } else { "Sync operation" }.to_owned()];
     if let Some(revision) = revision(state) {
@@ -137,7 +137,7 @@ fn completed(state: &OperationState) -> Happening {
     }
     let succeeded = state.phase == "Succeeded";
     words.push(if succeeded { "succeeded".to_owned() } else { format!("failed: {}", state.message) });
-    Happening { is_warning: !succeeded, ..Happening::normal(Reason::OperationCompleted, words.join(" ")) }
+    AppEvent { is_warning: !succeeded, ..AppEvent::normal(Reason::OperationCompleted, words.join(" ")) }
 }
 
 /// Which events are written (`ARGOCD_ENABLE_K8S_EVENT`).
@@ -176,20 +176,20 @@ impl EventFilter {
 
 /// An event on its way: what happened, to which object, and what the event says about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Notice {
+pub(crate) struct PendingEvent {
     pub(crate) app: AppId,
     pub(crate) uid: String,
     pub(crate) resource_version: String,
-    pub(crate) happening: Happening,
+    pub(crate) happening: AppEvent,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-impl Notice {
+impl PendingEvent {
     pub(crate) fn new(
         application: &Application,
         server: &str,
-        happening: Happening,
+        happening: AppEvent,
         labels: BTreeMap<String, String>,
     ) -> Self {
         let mut annotations = BTreeMap::from([
@@ -259,7 +259,7 @@ mod tests {
     }
 
     fn said(before: &Value, after: &Value) -> Vec<String> {
-        let say = |happening: Happening| {
+        let say = |happening: AppEvent| {
             let kind = if happening.is_warning { "Warning" } else { "Normal" };
             format!("{kind} {} {}", happening.reason.name(), happening.message)
         };

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::event::{EventFilter, Happening, Notice};
+use super::event::{AppEvent, EventFilter, PendingEvent};
 use crate::metrics::counters::Metrics;
 
 /// Who writes, as Argo CD calls itself: scripts select on it.
@@ -36,13 +36,13 @@ const LONGEST_MESSAGE: usize = 1000;
 /// Where runs leave what happened. Never waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    sender: mpsc::Sender<Notice>,
+    sender: mpsc::Sender<PendingEvent>,
     filter: EventFilter,
     metrics: Arc<Metrics>,
 }
 
 impl Outbox {
-    pub(crate) fn put(&self, notice: Notice) {
+    pub(crate) fn put(&self, notice: PendingEvent) {
         if !self.filter.passes(notice.happening.reason) {
             return;
         }
@@ -54,7 +54,7 @@ impl Outbox {
 
 /// Writes until nobody can leave anything any more.
 pub(crate) struct Writer {
-    inbox: mpsc::Receiver<Notice>,
+    inbox: mpsc::Receiver<PendingEvent>,
     metrics: Arc<Metrics>,
     /// What two events have in common that are the same but for their time, in short.
     written: HashMap<Fingerprint, Written>,
@@ -130,7 +130,7 @@ impl Writer {
         }
     }
 
-    async fn write(&mut self, gate: &Gate, notice: &Notice, count: u32) {
+    async fn write(&mut self, gate: &Gate, notice: &PendingEvent, count: u32) {
         let now = Instant::now();
         let same = gist(notice);
         let earlier = self.written.get(&same).copied();
@@ -178,14 +178,14 @@ impl Writer {
 }
 
 /// What an event says and of whom, in short.
-fn gist(notice: &Notice) -> Fingerprint {
-    let Happening { reason, is_warning, message, user } = &notice.happening;
+fn gist(notice: &PendingEvent) -> Fingerprint {
+    let AppEvent { reason, is_warning, message, user } = &notice.happening;
     Fingerprint::of_value(&json!([notice.uid, reason.name(), is_warning, message, user]))
 }
 
 /// Equal events become one with a count; the order of their first appearance stays.
-fn merged(batch: impl Iterator<Item = Notice>) -> Vec<(Notice, u32)> {
-    let mut merged: Vec<(Notice, u32)> = Vec::new();
+fn merged(batch: impl Iterator<Item = PendingEvent>) -> Vec<(PendingEvent, u32)> {
+    let mut merged: Vec<(PendingEvent, u32)> = Vec::new();
     for notice in batch {
         let same = merged
             .iter_mut()
@@ -204,7 +204,7 @@ fn event_name(app: &str, time: Timestamp) -> String {
     format!("{app}.{:x}", time.as_nanosecond())
 }
 
-fn create(notice: &Notice, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
+fn create(notice: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
     let time = plumb_crd::wire::whole_seconds(time).to_string();
     let happening = &notice.happening;
     let message: String = happening.message.chars().take(LONGEST_MESSAGE).collect();
@@ -238,7 +238,7 @@ fn create(notice: &Notice, name: &str, count: u32, time: Timestamp) -> Option<Ow
     Some(OwnWrite::Create { manifest: manifest.ok()?, field_manager: COMPONENT.to_owned() })
 }
 
-fn recount(notice: &Notice, name: &str, count: u32, time: Timestamp) -> OwnWrite {
+fn recount(notice: &PendingEvent, name: &str, count: u32, time: Timestamp) -> OwnWrite {
     OwnWrite::Patch {
         target: Target {
             gvk: GroupVersionKind::from_api_version("v1", "Event"),
@@ -258,12 +258,12 @@ mod tests {
     use crate::events::event::Reason;
     use plumb_core::app::AppId;
 
-    fn notice(uid: &str, message: &str) -> Notice {
-        Notice {
+    fn notice(uid: &str, message: &str) -> PendingEvent {
+        PendingEvent {
             app: AppId { namespace: "argocd".to_owned(), name: "web".to_owned() },
             uid: uid.to_owned(),
             resource_version: "1".to_owned(),
-            happening: Happening {
+            happening: AppEvent {
                 reason: Reason::ResourceUpdated,
                 is_warning: false,
                 message: message.to_owned(),

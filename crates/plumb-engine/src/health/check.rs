@@ -12,9 +12,9 @@ use plumb_core::health::{
 use plumb_core::object::{Manifest, ObjectKey};
 
 use super::children::Family;
-use super::dependencies::Surroundings;
-use super::events_and_logs::Testimonies;
-use super::history::{HealthMemory, Told};
+use super::dependencies::Dependencies;
+use super::events_and_logs::Diagnostics;
+use super::history::{HealthState, Told};
 use super::lua::ask;
 use crate::cluster::destination::Cluster;
 use crate::config::settings::Settings;
@@ -26,27 +26,27 @@ const WORTH_A_NOTE: SignedDuration = SignedDuration::from_mins(1);
 const MOST_CAUSES: usize = 6;
 
 /// What a checkup works with.
-pub(crate) struct Checkup<'a> {
+pub(crate) struct HealthCheck<'a> {
     pub(crate) app: &'a AppId,
     pub(crate) cluster: &'a Cluster,
     pub(crate) settings: &'a Settings,
-    pub(crate) testimonies: &'a Testimonies,
+    pub(crate) diagnostics: &'a Diagnostics,
     pub(crate) now: Timestamp,
 }
 
 /// What came out of it.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub(crate) struct HealthResults {
     pub(crate) healths: BTreeMap<ObjectKey, Health>,
     /// Those that are not well, and worth a line in the report.
-    pub(crate) ill: Vec<Ill>,
+    pub(crate) unhealthy: Vec<Unhealthy>,
     /// When time alone may change something.
     pub(crate) look_again: Option<Timestamp>,
 }
 
 /// An object that is not well.
 #[derive(Debug)]
-pub(crate) struct Ill {
+pub(crate) struct Unhealthy {
     pub(crate) key: ObjectKey,
     /// `None`: the object has no health of its own, but something below it is ill.
     pub(crate) status: Option<HealthStatus>,
@@ -56,30 +56,30 @@ pub(crate) struct Ill {
     pub(crate) causes: Vec<String>,
 }
 
-impl Checkup<'_> {
+impl HealthCheck<'_> {
     pub(crate) async fn run(
         &self,
         live: &BTreeMap<ObjectKey, Arc<Manifest>>,
-        memory: &mut HealthMemory,
-    ) -> Checked {
+        state: &mut HealthState,
+    ) -> HealthResults {
         // client: Lua, beside the threads that others wait for
-        let custom = ask(&self.settings.scripts, self.settings.generation, live, &memory.answers).await;
+        let custom = ask(&self.settings.scripts, self.settings.generation, live, &state.answers).await;
         if self.cluster.store.is_complete() {
-            memory.keep_only(|key| live.contains_key(key));
+            state.keep_only(|key| live.contains_key(key));
         }
-        let mut checked = Checked::default();
+        let mut checked = HealthResults::default();
         for (key, object) in live {
             let health = assess_with(object, |_| match custom.get(key) {
                 Some(answer) => Custom::Judged(answer.clone()),
                 None => Custom::Absent,
             });
             let around =
-                Surroundings { store: &self.cluster.store, patience: &self.settings.patience, now: self.now };
-            let (health, until) = around.judge(memory, key, object, health);
+                Dependencies { store: &self.cluster.store, patience: &self.settings.patience, now: self.now };
+            let (health, until) = around.judge(state, key, object, health);
             checked.again_at(until);
-            self.examine(key, object, health, memory, &mut checked);
+            self.examine(key, object, health, state, &mut checked);
         }
-        memory.last_look = self.cluster.store.is_complete().then_some(self.now);
+        state.last_look = self.cluster.store.is_complete().then_some(self.now);
         checked
     }
 
@@ -88,14 +88,14 @@ impl Checkup<'_> {
         key: &ObjectKey,
         object: &Arc<Manifest>,
         health: Option<Health>,
-        memory: &mut HealthMemory,
-        checked: &mut Checked,
+        state: &mut HealthState,
+        checked: &mut HealthResults,
     ) {
         let is_well =
             |health: &Health| matches!(health.status, HealthStatus::Healthy | HealthStatus::Suspended);
         if health.as_ref().is_none_or(is_well) && !may_hide(key) {
             if let Some(health) = health {
-                self.note(key, object, &health, None, memory);
+                self.note(key, object, &health, None, state);
                 checked.healths.insert(key.clone(), health);
             }
             return;
@@ -103,10 +103,10 @@ impl Checkup<'_> {
         let mut family = Family::of(&self.cluster.store, object, health.clone());
         let mut causes = chain(&family.node());
         let Some(health) = health else {
-            self.note_hidden(key, &family, &causes, memory, checked);
+            self.note_hidden(key, &family, &causes, state, checked);
             return;
         };
-        let mut since = self.note(key, object, &health, family_since(&family, &causes, self.now), memory);
+        let mut since = self.note(key, object, &health, family_since(&family, &causes, self.now), state);
         let is_stuck = |family: &Family, since| {
             health::stuck(&family.node(), &health, since, &self.settings.patience, self.now)
         };
@@ -121,12 +121,12 @@ impl Checkup<'_> {
             && let Some(last) = family.last_of(&causes)
             && let Some(uid) = last.object.uid().map(str::to_owned)
             && let Some(words) =
-                self.testimonies.about(&self.cluster.client, self.app, &last.object, &essence(&causes))
+                self.diagnostics.about(&self.cluster.client, self.app, &last.object, &essence(&causes))
         {
             family.hear(&uid, &words);
             causes = chain(&family.node());
             since = since.with_events(&words.events);
-            if let Some(record) = memory.records.get_mut(key).filter(|record| record.is_of(&health)) {
+            if let Some(record) = state.records.get_mut(key).filter(|record| record.is_of(&health)) {
                 (record.since, record.known_from) = (since.at, since.known_from);
             }
             stuck = is_stuck(&family, since);
@@ -139,14 +139,14 @@ impl Checkup<'_> {
         };
         let story =
             Story { key, status: Some(health.status), message, causes: &causes, stuck: stuck.is_some() };
-        let (message, causes) = story.tell(memory, self.now);
+        let (message, causes) = story.tell(state, self.now);
         let is_worth_a_note = match health.status {
             HealthStatus::Progressing => is_in_trouble || self.now.duration_since(since.at) >= WORTH_A_NOTE,
             HealthStatus::Healthy | HealthStatus::Suspended => message != health.message,
             HealthStatus::Missing | HealthStatus::Degraded | HealthStatus::Unknown => true,
         };
         if is_worth_a_note {
-            checked.ill.push(Ill {
+            checked.unhealthy.push(Unhealthy {
                 key: key.clone(),
                 status: Some(health.status),
                 since: since.at,
@@ -165,20 +165,20 @@ impl Checkup<'_> {
         object: &Manifest,
         health: &Health,
         looping: Option<Timestamp>,
-        memory: &mut HealthMemory,
+        state: &mut HealthState,
     ) -> Since {
-        let before = memory.records.get(key).copied();
-        let past = HealthHistory { record: before.as_ref(), last_look: memory.last_look };
+        let before = state.records.get(key).copied();
+        let past = HealthHistory { record: before.as_ref(), last_look: state.last_look };
         let mut since = health::since(object, health, past, self.now);
         if let Some(at) = looping.filter(|at| *at < since.at) {
             since = Since { at, known_from: KnownFrom::Pod };
         }
         match HealthRecord::next(before.as_ref(), object, health, &since, self.now) {
             Some(record) => {
-                memory.records.insert(key.clone(), record);
+                state.records.insert(key.clone(), record);
             }
             None => {
-                memory.records.remove(key);
+                state.records.remove(key);
             }
         }
         since
@@ -190,8 +190,8 @@ impl Checkup<'_> {
         key: &ObjectKey,
         family: &Family,
         causes: &[Cause],
-        memory: &mut HealthMemory,
-        checked: &mut Checked,
+        state: &mut HealthState,
+        checked: &mut HealthResults,
     ) {
         let Some(last) = family.last_of(causes) else { return };
         let is_ill = last.health.as_ref().is_some_and(|health| health.status == HealthStatus::Degraded);
@@ -199,11 +199,11 @@ impl Checkup<'_> {
             return;
         }
         let health = Health::new(HealthStatus::Degraded, "");
-        let since = self.note(key, &last.object, &health, looping_since(&last.object, self.now), memory);
+        let since = self.note(key, &last.object, &health, looping_since(&last.object, self.now), state);
         let message = causes.last().map(ToString::to_string).unwrap_or_default();
         let story = Story { key, status: None, message, causes, stuck: false };
-        let (message, causes) = story.tell(memory, self.now);
-        checked.ill.push(Ill {
+        let (message, causes) = story.tell(state, self.now);
+        checked.unhealthy.push(Unhealthy {
             key: key.clone(),
             status: None,
             since: since.at,
@@ -225,27 +225,27 @@ struct Story<'s> {
 
 impl Story<'_> {
     /// Says it, or what was said a moment ago, if only numbers changed.
-    fn tell(self, memory: &mut HealthMemory, now: Timestamp) -> (String, Vec<String>) {
+    fn tell(self, state: &mut HealthState, now: Timestamp) -> (String, Vec<String>) {
         if self.status == Some(HealthStatus::Healthy) && self.causes.is_empty() && !self.stuck {
             // All is well, and what was said before does not matter any more.
-            memory.told.remove(self.key);
+            state.told.remove(self.key);
             return (self.message, Vec::new());
         }
         let below = essence(self.causes);
         // Without anything to be seen below, the message is the object's own, and new words are news.
         let own = if self.causes.len() > 1 { "" } else { &self.message };
         let essence = format!("{:?} {} {own}\n{below}", self.status, self.stuck);
-        if let Some(told) = memory.told.get(self.key).filter(|told| told.still_does(&essence, now)) {
+        if let Some(told) = state.told.get(self.key).filter(|told| told.still_does(&essence, now)) {
             return (told.message.clone(), told.causes.clone());
         }
         let causes: Vec<String> = self.causes.iter().take(MOST_CAUSES).map(ToString::to_string).collect();
         let told = Told { essence, message: self.message.clone(), causes: causes.clone(), at: now };
-        memory.told.insert(self.key.clone(), told);
+        state.told.insert(self.key.clone(), told);
         (self.message, causes)
     }
 }
 
-impl Checked {
+impl HealthResults {
     fn again_at(&mut self, at: Option<Timestamp>) {
         self.look_again = match (self.look_again, at) {
             (Some(known), Some(at)) => Some(known.min(at)),

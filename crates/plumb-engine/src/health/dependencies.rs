@@ -11,7 +11,7 @@ use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 use plumb_kube::LiveStore;
 use serde_json::{Value, json};
 
-use super::history::HealthMemory;
+use super::history::HealthState;
 
 /// Watches do not tell things in the order in which they happened, and operators need a moment: what is missing for
 /// less than this is on its way.
@@ -25,19 +25,19 @@ const WEBHOOK_ILL: SignedDuration = SignedDuration::from_secs(15);
 const WEBHOOK_WELL: SignedDuration = SignedDuration::from_mins(2);
 
 /// What is around an app's objects.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct Dependencies<'a> {
     pub(crate) store: &'a LiveStore,
     /// A kind that may be on its way for less than the times above is given less.
     pub(crate) patience: &'a ProgressLimits,
     pub(crate) now: Timestamp,
 }
 
-impl Surroundings<'_> {
+impl Dependencies<'_> {
     /// A judgement with the surroundings taken into account, and when to look again because nothing will say that it
     /// changed.
     pub(crate) fn judge(
         &self,
-        memory: &HealthMemory,
+        state: &HealthState,
         key: &ObjectKey,
         object: &Manifest,
         health: Option<Health>,
@@ -47,11 +47,11 @@ impl Surroundings<'_> {
         }
         if let (Some(judged), Some(expected)) = (&health, expected_secret(object))
             && judged.status == HealthStatus::Healthy
-            && let Some(kept) = is_kept(self.store, &expected)
+            && let Some(kept) = state_of(self.store, &expected)
         {
             let told = with_secret(judged.clone(), &expected, &kept);
             let grace = GRACE.min(self.patience.with(object));
-            let (health, until) = self.patient(memory, key, told, grace);
+            let (health, until) = self.patient(state, key, told, grace);
             return (Some(health), until);
         }
         if health.is_none() && object.group() == "admissionregistration.k8s.io" {
@@ -63,7 +63,7 @@ impl Surroundings<'_> {
             if let Some(told) = assess_webhook(object, &known) {
                 let is_well = known.values().all(|backing| *backing == Backing::Ready);
                 let grace = WEBHOOK_GRACE.min(self.patience.with(object));
-                let (health, until) = self.patient(memory, key, told, grace);
+                let (health, until) = self.patient(state, key, told, grace);
                 let again = self.now + if is_well { WEBHOOK_WELL } else { WEBHOOK_ILL };
                 return (Some(health), Some(until.map_or(again, |until| until.min(again))));
             }
@@ -74,16 +74,16 @@ impl Surroundings<'_> {
     /// What is missing only now may come in a moment.
     fn patient(
         &self,
-        memory: &HealthMemory,
+        state: &HealthState,
         key: &ObjectKey,
         health: Health,
         grace: SignedDuration,
     ) -> (Health, Option<Timestamp>) {
         if health.status == HealthStatus::Healthy {
-            memory.found(key);
+            state.found(key);
             return (health, None);
         }
-        let until = memory.missing_since(key, self.now) + grace;
+        let until = state.missing_since(key, self.now) + grace;
         if self.now < until {
             return (Health { status: HealthStatus::Progressing, ..health }, Some(until));
         }
@@ -91,9 +91,9 @@ impl Surroundings<'_> {
     }
 }
 
-/// Is the expected kept, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets
+/// Is the expected Secret there, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets
 /// that nobody tracks are not even in the store.
-fn is_kept(store: &LiveStore, expected: &ExpectedSecret) -> Option<SecretState> {
+fn state_of(store: &LiveStore, expected: &ExpectedSecret) -> Option<SecretState> {
     let secrets = GroupKind::new("", "Secret");
     if !store.is_listed(&secrets) {
         return None;

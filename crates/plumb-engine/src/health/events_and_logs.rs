@@ -4,10 +4,11 @@
 //! kubelet that does not answer delays nobody. When the words are there, the app is looked at again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use plumb_core::app::AppId;
 use plumb_core::health::{Event, LogTail};
 use plumb_core::object::Manifest;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tracing::debug;
 
-use crate::queue::{Look, Queue, Trigger};
+use crate::queue::{Queue, Trigger, TriggerReason};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The same trouble is heard anew after this, if something wakes the app anyway.
@@ -37,7 +38,7 @@ pub(crate) struct Words {
 
 /// What was heard, by uid of the object. Cheap to clone; all clones are one.
 #[derive(Clone)]
-pub(crate) struct Testimonies(Arc<Inner>);
+pub(crate) struct Diagnostics(Arc<Inner>);
 
 struct Inner {
     queue: Queue,
@@ -51,7 +52,7 @@ struct Heard {
     words: Option<Words>,
 }
 
-impl Testimonies {
+impl Diagnostics {
     pub(crate) fn new(queue: Queue) -> Self {
         let heard = Mutex::default();
         Self(Arc::new(Inner { queue, permits: Semaphore::new(AT_ONCE), heard }))
@@ -94,14 +95,14 @@ impl Testimonies {
                 is_news
             };
             if is_news {
-                this.0.queue.push(app, Trigger::new(Look::Live, "testimony"));
+                this.0.queue.push(app, Trigger::live(TriggerReason::Diagnostics));
             }
         });
         words
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Heard>> {
-        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Heard>> {
+        self.0.heard.lock()
     }
 }
 

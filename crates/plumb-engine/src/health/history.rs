@@ -1,9 +1,9 @@
 //! What is remembered about the health of an app's objects.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use plumb_core::health::{HealthHistory, HealthRecord, HealthStatus, KnownFrom};
 use plumb_core::object::ObjectKey;
 use plumb_crd::UnhealthyObject;
@@ -12,7 +12,7 @@ use super::lua::Answers;
 
 /// What is remembered about the health of an app's objects.
 #[derive(Debug, Default)]
-pub(crate) struct HealthMemory {
+pub(crate) struct HealthState {
     /// Answers of the users' scripts.
     pub(crate) answers: Answers,
     /// Since when each object is as it is; objects that are well for long are left out.
@@ -48,9 +48,9 @@ impl Told {
     }
 }
 
-impl HealthMemory {
+impl HealthState {
     /// Takes over what an earlier process wrote into the report, once.
-    pub(crate) fn recall(&mut self, reported: impl FnOnce() -> Vec<UnhealthyObject>) {
+    pub(crate) fn restore(&mut self, reported: impl FnOnce() -> Vec<UnhealthyObject>) {
         if std::mem::replace(&mut self.recalled, true) {
             return;
         }
@@ -71,26 +71,26 @@ impl HealthMemory {
 
     /// Since when something that the object needs is missing.
     pub(super) fn missing_since(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = self.missing.lock();
         *missing.entry(key.clone()).or_insert(now)
     }
 
     pub(super) fn found(&self, key: &ObjectKey) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.missing.lock().remove(key);
     }
 
     /// Forgets objects that are not there any more.
     pub(super) fn keep_only(&mut self, is_live: impl Fn(&ObjectKey) -> bool) {
         self.records.retain(|key, _| is_live(key));
         self.told.retain(|key, _| is_live(key));
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| is_live(key));
+        self.missing.lock().retain(|key, _| is_live(key));
     }
 
     /// Gives back the room that what is over took.
     pub(crate) fn shrink(&mut self) {
         self.records.shrink_to_fit();
         self.told.shrink_to_fit();
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).shrink_to_fit();
+        self.missing.lock().shrink_to_fit();
     }
 
     /// Is the time of a look that was asked for here?
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_look_is_due_when_its_time_has_come_and_the_reason_still_stands() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let mut memory = HealthMemory::default();
+        let mut memory = HealthState::default();
         assert!(!memory.is_due(at(100)), "nobody asked");
         assert!(memory.must_ask(at(160), at(100)), "the first one asks");
         assert!(!memory.must_ask(at(200), at(110)), "there will be a look before that");

@@ -2,13 +2,14 @@
 //! wait for, and none is asked twice about the same state of an object.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use plumb_core::health::Health;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_lua::{Asks, Error, Scripts};
 
-/// A script that passed its limits so often in one look is not asked again in it: the next objects would cost the
+/// A script that exceeded its limits this often in one run is not called again in it: the next objects would cost the
 /// same and say the same.
 const MOST_LIMITS: usize = 3;
 
@@ -47,7 +48,7 @@ pub(crate) async fn ask(
     }
     let mut to_ask = Vec::new();
     {
-        let known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.0.lock();
         for (key, object) in live {
             let Some(asks) = scripts.health_asks(object) else { continue };
             match known.get(key).filter(|answer| asks == Asks::Object && answer.holds(object, generation)) {
@@ -67,7 +68,7 @@ pub(crate) async fn ask(
         let lost = |key| (key, None, Some(Health::unknown(format!("the Lua script was lost: {error}"))));
         asked.into_iter().map(lost).collect()
     });
-    let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = known.0.lock();
     known.retain(|key, _| live.contains_key(key));
     for (key, object, health) in fresh {
         if let Some(object) = object {
@@ -92,7 +93,7 @@ fn run(scripts: &Scripts, objects: Vec<(ObjectKey, Arc<Manifest>)>) -> Vec<Fresh
     for (key, object) in objects {
         let kind = (key.group.clone(), key.kind.clone());
         if limits.get(&kind).is_some_and(|count| *count >= MOST_LIMITS) {
-            let health = Health::unknown("the Lua script passed its limits on other objects of this kind");
+            let health = Health::unknown("the Lua script exceeded its limits on other objects of this kind");
             answers.push((key, None, Some(health)));
             continue;
         }
@@ -169,7 +170,7 @@ mod tests {
         let told = words(&told);
         assert_eq!(told.len(), 20);
         assert!(
-            told.iter().all(|words| words.starts_with("Unknown: the Lua script passed its limit")),
+            told.iter().all(|words| words.starts_with("Unknown: the Lua script exceeded its limit")),
             "{told:?}"
         );
         let n_run = told.iter().filter(|words| words.ends_with("instructions")).count();

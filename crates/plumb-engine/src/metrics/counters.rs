@@ -52,6 +52,8 @@ pub(crate) struct Metrics {
     pub(crate) dry_runs: Counter<1>,
     pub(crate) events: Counter<1>,
     pub(crate) triggers: Counter<1>,
+    /// Category, and whether it may pass.
+    pub(crate) source_failures: Counter<2>,
     pub(crate) heals: Counter<1>,
     pub(crate) unchanged: Counter<1>,
 }
@@ -157,6 +159,11 @@ impl Default for Metrics {
                 ["outcome"],
             ),
             triggers: Counter::new("plumb_runs_total", "Runs of apps, by what asked for them.", ["trigger"]),
+            source_failures: Counter::new(
+                "plumb_source_failures_total",
+                "Runs that could not find out what Git asks, by the kind of failure.",
+                ["category", "transient"],
+            ),
             heals: Counter::new(
                 "plumb_heals_total",
                 "Syncs that put back what somebody changed.",
@@ -262,6 +269,7 @@ impl Metrics {
             self.git_fetch_failures.family(),
             self.git_refs_failures.family(),
             self.webhook_requests.family(),
+            self.source_failures.family(),
             self.dry_runs.family(),
             self.events.family(),
             self.triggers.family(),

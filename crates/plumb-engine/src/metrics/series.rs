@@ -1,9 +1,10 @@
 //! Numbers with labels, and the form in which they are handed to whoever prints them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 /// What a number means to Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
@@ -270,7 +271,7 @@ pub(crate) fn number(count: u64) -> f64 {
 
 fn lock<T>(values: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic in between leaves at worst one number uncounted.
-    values.lock().unwrap_or_else(PoisonError::into_inner)
+    values.lock()
 }
 
 #[cfg(test)]
@@ -299,7 +300,7 @@ mod tests {
         }
         counter.retain(|[app, _]| *app == "app-7");
         counter.increment(["app-7", "Succeeded"]);
-        let table = counter.values.lock().unwrap();
+        let table = counter.values.lock();
         assert_eq!((table.words.len(), table.ids.len()), (2, 2));
         assert_eq!(table.sorted(), BTreeMap::from([(["app-7", "Succeeded"], &2.0)]));
     }

@@ -12,13 +12,13 @@ use plumb_core::status::OperationRecord;
 use plumb_core::sync::{OperationPhase, ResourceResult, ResultCode, SyncState};
 use plumb_crd::application as wire;
 
-use crate::sources::gather::Gathered;
+use crate::sources::gathered::Gathered;
 
 /// An operation under way.
 pub(crate) struct ActiveOperation {
     /// As it was asked for.
     pub(crate) wire: wire::Operation,
-    /// Checked.
+    /// The request, checked.
     pub(crate) asked: Operation,
     /// Phase, message, times and results.
     pub(crate) record: OperationRecord,
@@ -106,6 +106,11 @@ impl ActiveOperation {
             self.gathered = None;
             self.pinned.clear();
         }
+    }
+
+    /// True if a user requested it.
+    pub(crate) fn is_by_user(&self) -> bool {
+        !self.is_automated()
     }
 
     /// Is it the engine's own?

@@ -1,3 +1,5 @@
-//! An operation under way, from the request to `status.operationState`.
+//! An operation under way, from the request in `operation` to `status.operationState`.
 
 pub(crate) mod active;
+pub(crate) mod ended;
+pub(crate) mod state;

@@ -1,5 +1,9 @@
-//! One run for one app.
+//! One run for one app: gather → decide → act.
 
-pub(crate) mod restore;
-pub(crate) mod run;
-pub(crate) mod unavailable;
+mod app;
+mod gather;
+mod idle_check;
+mod restore;
+mod unavailable;
+
+pub(crate) use app::reconcile;

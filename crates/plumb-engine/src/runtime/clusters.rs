@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_core::error_chain::error_chain;
-use plumb_kube::{ApiError, ClusterClient, Connection, Gate, LiveStore};
+use plumb_kube::{ApiError, Backoff, ClusterClient, Connection, Gate, LiveStore};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::{info, warn};
@@ -14,9 +13,11 @@ use crate::cluster::clusters::{Condition, Order, StartId};
 use crate::cluster::destination::{Cluster, live_options, observe_requests};
 use crate::cluster::registration::Registration;
 use crate::engine::Engine;
-use crate::queue::{Look, Trigger};
-use crate::triggers::initial_lists::follow_lists;
-use crate::triggers::watches::{follow_changes, follow_schemas};
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
+use crate::triggers::initial_lists::watch_lists;
+use crate::triggers::objects::watch_objects;
+use crate::triggers::schemas::watch_schemas;
+use plumb_core::error_chain::error_chain;
 
 /// How long the watches may take for their first lists before apps are looked at all the same: what is not
 /// listed then is asked for one by one.
@@ -31,19 +32,19 @@ const CATCH_UP: Duration = Duration::from_secs(10);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Starts and ends the tasks of clusters as ordered, for ever.
-pub(crate) async fn tend(engine: Arc<Engine>, mut orders: mpsc::UnboundedReceiver<Order>) {
+pub(super) async fn supervise(engine: Arc<Engine>, mut orders: mpsc::UnboundedReceiver<Order>) {
     let mut tasks = JoinSet::new();
-    let mut keepers: HashMap<StartId, AbortHandle> = HashMap::new();
+    let mut running: HashMap<StartId, AbortHandle> = HashMap::new();
     loop {
         tokio::select! {
             order = orders.recv() => match order {
                 Some(Order::Start(id, registration)) => {
-                    let keeper = tasks.spawn(keep(Arc::clone(&engine), id, registration));
-                    keepers.insert(id, keeper);
+                    let task = tasks.spawn(maintain(Arc::clone(&engine), id, registration));
+                    running.insert(id, task);
                 }
                 Some(Order::Stop(id)) => {
-                    if let Some(keeper) = keepers.remove(&id) {
-                        keeper.abort();
+                    if let Some(task) = running.remove(&id) {
+                        task.abort();
                     }
                 }
                 None => return,
@@ -53,12 +54,12 @@ pub(crate) async fn tend(engine: Arc<Engine>, mut orders: mpsc::UnboundedReceive
     }
 }
 
-async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>) {
+async fn maintain(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>) {
     let server = &registration.server;
     info!(%server, name = registration.name, "following a cluster");
     let access = registration.access();
     let client =
-        Connection::from_registered(&access, engine.fleet.exec).and_then(|connection| connection.client());
+        Connection::from_registered(&access, engine.clusters.exec).and_then(|connection| connection.client());
     let client = match client {
         Ok(client) => client,
         Err(error) => {
@@ -69,7 +70,7 @@ async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>)
     };
     observe_requests(&client, &engine.metrics, Arc::clone(server));
     get_in(&engine, id, &client).await;
-    let mut options = live_options(&engine.world, server);
+    let mut options = live_options(&engine.config, server);
     options.namespaces.clone_from(&registration.namespaces);
     options.cluster_scoped = registration.cluster_resources;
     let store = LiveStore::start(client.clone(), options);
@@ -79,20 +80,20 @@ async fn keep(engine: Arc<Engine>, id: StartId, registration: Arc<Registration>)
             warn!(%server, %kind, ?trouble, "not listed yet; nothing of this kind is called absent");
         }
     }
-    let gate = Gate::new(client.clone(), engine.fleet.fence.clone(), Some(store.clone()));
-    let cluster = Arc::new(Cluster::registered(&registration, client, store, gate, engine.seats()));
+    let gate = Gate::new(client.clone(), engine.clusters.fence.clone(), Some(store.clone()));
+    let cluster = Arc::new(Cluster::registered(&registration, client, store, gate, engine.run_slots()));
     note(&engine, id, Condition::Up(Arc::clone(&cluster)));
     tokio::join!(
-        follow_changes(Arc::clone(&engine), Arc::clone(&cluster), changes),
-        follow_schemas(Arc::clone(&engine), Arc::clone(&cluster)),
-        follow_lists(Arc::clone(&engine), Arc::clone(&cluster)),
+        watch_objects(Arc::clone(&engine), Arc::clone(&cluster), changes),
+        watch_schemas(Arc::clone(&engine), Arc::clone(&cluster)),
+        watch_lists(Arc::clone(&engine), Arc::clone(&cluster)),
         watch_over(&engine, id, &cluster),
     );
 }
 
 /// Asks what the cluster serves until it answers.
 async fn get_in(engine: &Engine, id: StartId, client: &ClusterClient) {
-    let mut backoff = BACKOFF_FIRST;
+    let mut backoff = Backoff::new(BACKOFF_FIRST, BACKOFF_MOST);
     loop {
         match client.discover().await {
             Ok(_) => return,
@@ -101,8 +102,7 @@ async fn get_in(engine: &Engine, id: StartId, client: &ClusterClient) {
                 note(engine, id, Condition::Away(error_chain(&error)));
             }
         }
-        tokio::time::sleep(backoff).await;
-        backoff = (backoff * 2).min(BACKOFF_MOST);
+        tokio::time::sleep(backoff.next_wait()).await;
     }
 }
 
@@ -120,10 +120,9 @@ async fn watch_over(engine: &Engine, id: StartId, cluster: &Arc<Cluster>) {
         if let Err(error) = probe(&cluster.client).await {
             warn!(server = %cluster.server, error = error_chain(&error), "cluster lost");
             note(engine, id, Condition::Away(error_chain(&error)));
-            let mut backoff = BACKOFF_FIRST;
+            let mut backoff = Backoff::new(BACKOFF_FIRST, BACKOFF_MOST);
             while probe(&cluster.client).await.is_err() {
-                tokio::time::sleep(backoff).await;
-                backoff = (backoff * 2).min(BACKOFF_MOST);
+                tokio::time::sleep(backoff.next_wait()).await;
             }
         }
         cluster.client.retry_watches();
@@ -142,7 +141,7 @@ async fn probe(client: &ClusterClient) -> Result<(), ApiError> {
 }
 
 fn note(engine: &Engine, id: StartId, condition: Condition) {
-    let concerned = engine.fleet.note(id, condition);
+    let concerned = engine.clusters.note(id, condition);
     // Whoever asked for a newer commit meanwhile was told that nothing can be compared: look at Git as well.
-    engine.wake(concerned, Trigger::new(Look::Git, "cluster"));
+    engine.request_runs(concerned, Trigger::new(RefreshDepth::Git, TriggerReason::Cluster));
 }

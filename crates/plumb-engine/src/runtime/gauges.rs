@@ -8,7 +8,7 @@ use plumb_core::app::ClusterRef;
 use plumb_core::project::normalize_repo_url;
 use plumb_crd::Application;
 
-use crate::apps::snapshot::Brief;
+use crate::apps::snapshot::AppSummary;
 use crate::engine::Engine;
 use crate::metrics::counters::QUEUE;
 use crate::metrics::series::{Family, number};
@@ -33,7 +33,7 @@ pub(crate) fn of_engine(engine: &Engine) -> Vec<Family> {
 }
 
 fn apps(engine: &Engine) -> Vec<Family> {
-    let settings = engine.world.settings();
+    let settings = engine.config.settings();
     let mut info = Family::gauge("argocd_app_info", "Information about application.");
     let mut labels =
         Family::gauge("argocd_app_labels", "Argo Application labels converted to Prometheus labels.");
@@ -44,7 +44,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
     apps.sort_by(|a, b| a.id.cmp(&b.id));
     for known in apps {
         let Ok(application) = &known.head else { continue };
-        let project = project_of(application);
+        let project = application.project();
         let base =
             [("namespace", known.id.namespace.as_str()), ("name", &known.id.name), ("project", project)];
         app_info(engine, &known, application, &base, &mut info);
@@ -76,7 +76,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
 
 fn app_info(
     engine: &Engine,
-    known: &Brief,
+    known: &AppSummary,
     application: &Application,
     base: &[(&str, &str)],
     info: &mut Family,
@@ -119,14 +119,14 @@ fn clusters(engine: &Engine) -> Vec<Family> {
     let mut whole = Family::gauge("plumb_objects_kept_whole", "Objects that are kept whole.");
     let mut bytes = Family::gauge("plumb_objects_bytes", "Bytes of the objects that are kept whole.");
     let mut named = Vec::new();
-    for cluster in engine.clusters() {
+    for cluster in engine.clusters.connected() {
         let server = &*cluster.server;
         let catalog = cluster.client.catalog();
         let version = catalog.server.git_version.trim_start_matches('v');
         let size = cluster.store.size();
         let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
         // A Secret may give the own cluster another name.
-        let registered = engine.fleet.named(&ClusterRef::Server(server.to_owned()));
+        let registered = engine.clusters.named(&ClusterRef::Server(server.to_owned()));
         let name = registered.map_or_else(|| cluster.name.clone(), |(_, name)| name);
         info.push(&[("server", server), ("k8s_version", version), ("name", &name)], 1.0);
         let connected = if cluster.store.is_complete() { 1.0 } else { 0.0 };
@@ -138,7 +138,7 @@ fn clusters(engine: &Engine) -> Vec<Family> {
         bytes.push(&[("server", server)], count(size.whole_bytes));
         named.push((Arc::clone(&cluster.server), name));
     }
-    for (server, name) in engine.fleet.away() {
+    for (server, name) in engine.clusters.away() {
         info.push(&[("server", &server), ("k8s_version", ""), ("name", &name)], 1.0);
         status.push(&[("server", &server), ("k8s_version", "")], 0.0);
         age.push(&[("server", &server)], cache_age(None));
@@ -156,12 +156,12 @@ fn cache_age(age: Option<Duration>) -> f64 {
 fn cluster_labels(engine: &Engine, clusters: &[(Arc<str>, String)]) -> Family {
     let mut family =
         Family::gauge("argocd_cluster_labels", "Argo Cluster labels converted to Prometheus labels.");
-    let settings = engine.world.settings();
+    let settings = engine.config.settings();
     if settings.metrics_cluster_labels.is_empty() {
         return family;
     }
     for (server, name) in clusters {
-        let labels = engine.fleet.labels(server);
+        let labels = engine.clusters.labels(server);
         let values = with_labels(&settings.metrics_cluster_labels, &labels);
         let mut all = vec![("server", &**server), ("name", name.as_str())];
         all.extend(values.iter().map(|(name, value)| (name.as_str(), *value)));
@@ -178,7 +178,7 @@ fn with_labels<'a>(wanted: &[String], labels: &'a BTreeMap<String, String>) -> V
 
 fn plumbs_own(engine: &Engine) -> Vec<Family> {
     let mut findings = Family::gauge("plumb_findings", "Findings of all apps by class.");
-    for ((class, counts), n) in engine.findings.counts() {
+    for ((class, counts), n) in engine.records.finding_counts() {
         findings.push(&[("class", class), ("counts", if counts { "true" } else { "false" })], number(n));
     }
     let renders = engine.sources.render_counts();
@@ -210,11 +210,6 @@ fn queue(engine: &Engine) -> Vec<Family> {
         )
         .with(&name, load.longest.as_secs_f64()),
     ]
-}
-
-/// The project that an Application is in.
-pub(crate) fn project_of(application: &Application) -> &str {
-    if application.spec.project.is_empty() { "default" } else { &application.spec.project }
 }
 
 /// `label_team_name` for `team-name`.

@@ -1,9 +1,10 @@
 //! What the outside may see of an engine and ask of it: health endpoints, metrics and webhooks use this, and
 //! nothing else.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use plumb_core::app::AppId;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::settings::{SecretData, WebhookSecrets};
@@ -13,15 +14,17 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::apps::registry::REFRESH_ANNOTATION;
-use crate::config::store::World;
-use crate::engine::{AppNamespaces, Engine, Options};
+use crate::apps::requests::{application_gvk, application_patch};
+use crate::config::app_namespaces::AppNamespaces;
+use crate::config::load::load_settings;
+use crate::config::options::Options;
+use crate::config::store::ConfigStore;
+use crate::engine::Engine;
 use crate::metrics::counters::Metrics;
 use crate::metrics::process;
 use crate::metrics::series::Family;
-use crate::queue::{Look, Trigger};
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::runtime::gauges;
-use crate::runtime::run::load_settings;
-use crate::status::patch::{application_gvk, application_patch};
 use crate::triggers::webhook::Push;
 
 /// How far an engine has come.
@@ -173,7 +176,7 @@ impl Handle {
     /// The largest body that a webhook may have.
     pub fn webhook_limit(&self) -> u64 {
         self.engine().map_or(plumb_crd::settings::Settings::default().webhook.max_bytes, |engine| {
-            engine.world.settings().webhook.max_bytes
+            engine.config.settings().webhook.max_bytes
         })
     }
 
@@ -196,9 +199,9 @@ impl Handle {
     async fn pass_on(&self, push: &Push) -> usize {
         let Some(ControlPlane { client, options }) = self.control_plane() else { return 0 };
         // The leader's settings are not known here.
-        let world = World::default();
-        load_settings(&client, &options.namespace, &world).await;
-        let namespaces = AppNamespaces::new(&options, &world.settings());
+        let config = ConfigStore::default();
+        load_settings(&client, &options.namespace, &config).await;
+        let namespaces = AppNamespaces::new(&options, &config.settings());
         let selection = Selection { namespace: namespaces.to_watch(), ..Selection::default() };
         let applications = match client.list(&application_gvk(), &selection).await {
             Ok(applications) => applications,
@@ -228,12 +231,12 @@ impl Handle {
         self.state().control_plane.clone()
     }
 
-    fn state(&self) -> std::sync::RwLockReadGuard<'_, State> {
-        self.0.state.read().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> parking_lot::RwLockReadGuard<'_, State> {
+        self.0.state.read()
     }
 
-    fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
-        self.0.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn state_mut(&self) -> parking_lot::RwLockWriteGuard<'_, State> {
+        self.0.state.write()
     }
 }
 
@@ -257,9 +260,9 @@ impl Engine {
             .filter(|known| known.app.as_ref().is_ok_and(|app| push.concerns(app)))
             .map(|known| known.id.clone())
             .collect();
-        let settings = self.world.settings();
+        let settings = self.config.settings();
         let n_apps = u64::try_from(concerned.len()).unwrap_or(u64::MAX);
-        let trigger = Trigger::new(Look::GitNow, "webhook");
+        let trigger = Trigger::new(RefreshDepth::GitNow, TriggerReason::Webhook);
         let spread =
             if n_apps > settings.webhook.jitter_threshold { settings.webhook.jitter } else { Duration::ZERO };
         let steps = u32::try_from(n_apps.max(1)).unwrap_or(u32::MAX);

@@ -1,9 +1,12 @@
-//! Starts the engine and keeps it running.
+//! Starts the engine and keeps it running: the lease, the watches, the workers, the handle for the outside.
 
-pub(crate) mod clusters;
-pub(crate) mod gauges;
+mod clusters;
+mod gauges;
 pub(crate) mod handle;
+mod lead;
 pub(crate) mod lease_identity;
-pub(crate) mod memory_trim;
-pub(crate) mod other_controllers;
+mod memory_trim;
+mod other_controllers;
 pub(crate) mod run;
+pub(crate) mod start_error;
+mod tasks;

@@ -1,18 +1,14 @@
-//! From an app's sources to what Git asks for: resolve, read, render, build the desired set.
+//! From an app's sources to the desired set: resolve, read, render, build.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use plumb_core::app::{App, Operation, Source};
-use plumb_core::desired::{
-    Complete, DesiredContext, DesiredProblem, DesiredSet, Origin, RenderedManifest, build,
-};
-use plumb_core::project::{SignatureRule, shown_repo_url};
+use plumb_core::app::{App, Operation};
+use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
+use plumb_core::project::shown_repo_url;
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
@@ -22,97 +18,35 @@ use plumb_render::{
 };
 use tokio::sync::Semaphore;
 
+use super::error::SourceError;
+use super::gathered::{Gathered, StoredGathered};
+use super::inputs::RenderInputs;
 use super::path_filter;
-use super::resolve::{Reach, Resolved};
-use super::slow_servers::{Answered, Failure, Late, NotGathered, Patience};
-use crate::apps::compressed_set::Shelf;
-use crate::apps::context::Ground;
-use crate::apps::followed_commits::Followed;
+use super::resolve::{Access, Resolved};
+use super::slow_servers::{Answered, NotGathered, Patience, SlowServers};
+use crate::apps::context::AppContext;
 use crate::config::settings::StartSettings;
 use crate::metrics::counters::Metrics;
-use crate::queue::Look;
-
-/// What Git asks for at one moment.
-#[derive(Debug)]
-pub(crate) struct Gathered {
-    kept: Arc<Kept>,
-    /// Everything that is asked for.
-    pub(crate) desired: Arc<Complete<DesiredSet>>,
-    /// A hash of the commits and of everything else that a rendering depends on.
-    origin: OnceLock<u64>,
-}
-
-/// What stays of it between two runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept {
-    /// What it was gathered from; if this is the same, nothing needs to be done again.
-    basis: Arc<Basis>,
-    /// Resolved, one per source.
-    pub(crate) revisions: Vec<String>,
-    /// `Helm`, `Kustomize` …, one per source.
-    pub(crate) source_types: Vec<String>,
-    /// Could the same commit render differently a second time?
-    pub(crate) may_vary: bool,
-    /// Did the app's path filter say that the commits since the rendering are not about it?
-    pub(crate) is_filtered: bool,
-    /// Everything that is asked for, small.
-    pub(crate) shelf: Arc<Shelf>,
-    rendered_at: Instant,
-}
-
-impl Kept {
-    /// What was resolved, source by source.
-    pub(crate) fn followed(&self, cluster: &str) -> Vec<Followed> {
-        let sources = self.basis.sources.iter().zip(&self.revisions);
-        sources
-            .map(|((_, source), commit)| {
-                Followed::new(cluster, &source.repo_url, &source.target_revision, commit)
-            })
-            .collect()
-    }
-
-    /// For the next run.
-    pub(crate) fn wake(self: &Arc<Self>) -> Option<Arc<Gathered>> {
-        let desired = self.shelf.set()?;
-        Some(Arc::new(Gathered { kept: Arc::clone(self), desired, origin: OnceLock::new() }))
-    }
-}
-
-impl Deref for Gathered {
-    type Target = Kept;
-
-    fn deref(&self) -> &Kept {
-        &self.kept
-    }
-}
+use crate::queue::{RefreshDepth, Trigger};
 
 /// What templates print of the time changes with the second. Two renderings within one prove nothing.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 
-/// Everything that a rendering depends on besides the commits.
-#[derive(Clone, Debug, PartialEq)]
-struct Basis {
-    /// As they are understood, and as they are written.
-    sources: Vec<(Source, ApplicationSource)>,
-    namespace: Option<String>,
-    instance: String,
-    project: String,
-    /// What the project asks the commits to prove.
-    signatures: Vec<Option<SignatureRule>>,
-    kube_version: String,
-    api_versions: Arc<[String]>,
-    settings: u64,
+/// How far, and for how long, Git and chart servers are asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FetchPolicy {
+    pub(crate) depth: RefreshDepth,
+    /// A server that answered after this moment need not be asked again.
+    pub(crate) since: Instant,
+    pub(crate) patience: Patience,
 }
 
-/// When, and how far, Git is looked at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Glance {
-    /// How far.
-    pub(crate) look: Look,
-    /// What servers were asked after this moment need not be asked again.
-    pub(crate) since: Instant,
-    /// Are others waiting who would rather go on?
-    pub(crate) patience: Patience,
+impl FetchPolicy {
+    /// The policy for one trigger. A run yields to other apps once; after that it waits for the servers.
+    pub(crate) fn of(trigger: &Trigger) -> Self {
+        let patience = if trigger.gave_way { Patience::Endless } else { Patience::Short };
+        Self { depth: trigger.depth, since: trigger.at, patience }
+    }
 }
 
 /// Repositories and renderers, for all apps.
@@ -123,7 +57,7 @@ pub(crate) struct Sources {
     /// How many renderings may run.
     at_once: Semaphore,
     /// Servers that somebody waits for.
-    pub(super) late: Late,
+    pub(super) slow_servers: SlowServers,
     cached: AtomicU64,
     fresh: AtomicU64,
 }
@@ -154,7 +88,7 @@ impl Sources {
             charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
             at_once: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
-            late: Late::default(),
+            slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
         })
@@ -173,27 +107,30 @@ impl Sources {
         self: &Arc<Self>,
         application: &Application,
         app: &App,
-        ground: &Ground,
-        glance: Glance,
+        context: &AppContext,
+        policy: FetchPolicy,
         known: Option<&Arc<Gathered>>,
     ) -> Result<Arc<Gathered>, NotGathered> {
-        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
-        let known = known.filter(|known| *known.basis == basis);
-        if let Some(known) = known.filter(|_| glance.look == Look::Live) {
+        let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
+        let known = known.filter(|known| *known.inputs == inputs);
+        if let Some(known) = known.filter(|_| policy.depth == RefreshDepth::Live) {
             return Ok(Arc::clone(known));
         }
-        let resolved = self.resolve_or_give_way(ground, &basis.sources, glance).await?;
-        if let Some(known) = known.filter(|_| glance.look != Look::Hard) {
+        let resolved = self.resolve_or_give_way(context, &inputs.sources, policy).await?;
+        if let Some(known) = known.filter(|_| policy.depth != RefreshDepth::Hard) {
             if known.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
                 return Ok(Arc::clone(known));
             }
             if path_filter::nothing_concerns(app, &known.revisions, &resolved) {
-                return Ok(Arc::new(known.moved_to(&resolved)));
+                return Ok(Arc::new(
+                    known.at(resolved.iter().map(|source| source.revision.clone()).collect()),
+                ));
             }
         }
         // A hard look also shows whether the same commit still renders the same.
-        let freshness = if glance.look == Look::Hard { Freshness::Renewed } else { Freshness::Cached };
-        let built = self.build(app, ground, basis, resolved, freshness, glance.since).await;
+        let freshness =
+            if policy.depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
+        let built = self.build(app, context, inputs, resolved, freshness, policy.since).await;
         built.map(Arc::new).map_err(NotGathered::Failed)
     }
 
@@ -202,15 +139,15 @@ impl Sources {
         self: &Arc<Self>,
         spec: &wire::ApplicationSpec,
         app: &App,
-        ground: &Ground,
-        glance: Glance,
-        kept: &Kept,
+        context: &AppContext,
+        policy: FetchPolicy,
+        kept: &StoredGathered,
     ) -> Result<bool, Answered> {
-        let basis = basis(app, ground, &app.sources, written_sources(spec));
-        if *kept.basis != basis {
+        let inputs = RenderInputs::of(app, context, &app.sources, written_sources(spec));
+        if *kept.inputs != inputs {
             return Ok(false);
         }
-        match self.resolve_or_give_way(ground, &basis.sources, glance).await {
+        match self.resolve_or_give_way(context, &inputs.sources, policy).await {
             Ok(resolved) => Ok(kept.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
             Err(NotGathered::Failed(_)) => Ok(false),
             Err(NotGathered::Waiting(answered)) => Err(answered),
@@ -223,35 +160,37 @@ impl Sources {
         &self,
         application: &Application,
         app: &App,
-        ground: &Ground,
+        context: &AppContext,
         (asked, written): (&Operation, &wire::Operation),
         revisions: &[String],
-    ) -> Result<Arc<Gathered>, String> {
+    ) -> Result<Arc<Gathered>, SourceError> {
         let sources = asked.sources.as_ref().unwrap_or(&app.sources);
         let written =
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
-        let basis = basis(app, ground, sources, written);
+        let inputs = RenderInputs::of(app, context, sources, written);
         if let Some(texts) = &asked.manifests {
-            let signed = sources.iter().find(|source| ground.project.signatures(&source.repo_url).is_some());
+            let signed = sources.iter().find(|source| context.project.signatures(&source.repo_url).is_some());
             if let Some(source) = signed {
-                return Err(format!(
-                    "the project asks for signed commits of {}: objects that come with the request are refused",
+                return Err(SourceError::NotAllowed(format!(
+                    "the project requires signed commits of {}: objects that come with the request are refused",
                     shown_repo_url(&source.repo_url)
-                ));
+                )));
             }
             let rendered = texts
                 .iter()
                 .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
                 .collect::<Result<Vec<_>, _>>()
-                .map_err(|error| format!("a manifest of the operation is no JSON: {error}"))?;
-            let desired = complete(desired_set(rendered, ground, app)).map_err(|failure| failure.message)?;
-            return Ok(Arc::new(Gathered::new(basis, revisions.to_vec(), Vec::new(), false, desired)));
+                .map_err(|error| {
+                    SourceError::Manifests(format!("cannot read a manifest of the operation: {error}"))
+                })?;
+            let desired = complete(desired_set(rendered, context, app))?;
+            return Ok(Arc::new(Gathered::new(inputs, revisions.to_vec(), Vec::new(), false, desired)));
         }
         let now = Instant::now();
-        let reach = Reach::of(ground);
-        let resolved = self.resolve(&reach, &basis.sources, revisions, Look::GitNow, now).await?;
-        let built = self.build(app, ground, basis, resolved, Freshness::Cached, now).await;
-        built.map(Arc::new).map_err(|failure| failure.message)
+        let reach = Access::of(context);
+        let resolved = self.resolve(&reach, &inputs.sources, revisions, RefreshDepth::GitNow, now).await?;
+        let built = self.build(app, context, inputs, resolved, Freshness::Cached, now).await;
+        built.map(Arc::new)
     }
 
     /// What the app's sources ask for at these commits.
@@ -259,15 +198,14 @@ impl Sources {
         &self,
         application: &Application,
         app: &App,
-        ground: &Ground,
+        context: &AppContext,
         revisions: &[String],
-    ) -> Result<Gathered, String> {
-        let basis = basis(app, ground, &app.sources, written_sources(&application.spec));
+    ) -> Result<Gathered, SourceError> {
+        let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
         let now = Instant::now();
-        let reach = Reach::of(ground);
-        let resolved = self.resolve(&reach, &basis.sources, revisions, Look::Live, now).await?;
-        let built = self.build(app, ground, basis, resolved, Freshness::Cached, now).await;
-        built.map_err(|failure| failure.message)
+        let reach = Access::of(context);
+        let resolved = self.resolve(&reach, &inputs.sources, revisions, RefreshDepth::Live, now).await?;
+        self.build(app, context, inputs, resolved, Freshness::Cached, now).await
     }
 
     /// The same commits rendered once more, in other processes, at another time and with another date: what is
@@ -275,17 +213,19 @@ impl Sources {
     pub(crate) async fn render_again(
         &self,
         app: &App,
-        ground: &Ground,
+        context: &AppContext,
         gathered: &Gathered,
     ) -> Option<Arc<Complete<DesiredSet>>> {
         tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
         let now = Instant::now();
-        let reach = Reach::of(ground);
+        let reach = Access::of(context);
         for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
-            let basis = Basis::clone(&gathered.basis);
-            let resolved =
-                self.resolve(&reach, &basis.sources, &gathered.revisions, Look::Live, now).await.ok()?;
-            if let Ok(again) = self.build(app, ground, basis, resolved, freshness, now).await {
+            let inputs = RenderInputs::clone(&gathered.inputs);
+            let resolved = self
+                .resolve(&reach, &inputs.sources, &gathered.revisions, RefreshDepth::Live, now)
+                .await
+                .ok()?;
+            if let Ok(again) = self.build(app, context, inputs, resolved, freshness, now).await {
                 return Some(again.desired);
             }
         }
@@ -295,15 +235,15 @@ impl Sources {
     async fn build(
         &self,
         app: &App,
-        ground: &Ground,
-        basis: Basis,
+        context: &AppContext,
+        inputs: RenderInputs,
         resolved: Vec<Resolved>,
         freshness: Freshness,
         since: Instant,
-    ) -> Result<Gathered, Failure> {
+    ) -> Result<Gathered, SourceError> {
         let mut files = Vec::with_capacity(resolved.len());
         for source in &resolved {
-            files.push(self.files(ground, source).await?);
+            files.push(self.files(context, source).await?);
         }
         let refs: BTreeMap<String, Arc<dyn SourceFiles>> = resolved
             .iter()
@@ -328,24 +268,23 @@ impl Sources {
                 overrides: Some(overrides(&source.written, app.multi_source)),
                 app: AppFacts {
                     name: app.id.name.clone(),
-                    instance: ground.instance.clone(),
+                    instance: context.instance.clone(),
                     project: app.project.clone(),
                     namespace: app.destination.namespace.clone().unwrap_or_default(),
                 },
                 cluster: ClusterFacts {
-                    kube_version: Some(basis.kube_version.clone()),
-                    api_versions: Arc::clone(&basis.api_versions),
+                    kube_version: Some(inputs.kube_version.clone()),
+                    api_versions: Arc::clone(&inputs.api_versions),
                 },
-                settings: Arc::clone(&ground.settings.render),
+                settings: Arc::clone(&context.settings.render),
             };
-            request.chart_dependencies = self.dependencies(ground, &request, freshness, since).await?;
+            request.chart_dependencies = self.dependencies(context, &request, freshness, since).await?;
             let renderer = Arc::clone(&self.renderer);
             // Never closed, so there always is a place in the end.
             let place = self.at_once.acquire().await.ok();
             let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness))
                 .await
-                .map_err(|error| format!("rendering was cut off: {error}"))?
-                .map_err(|error| error.full_message())?;
+                .map_err(|source| SourceError::Aborted { what: "rendering", source })??;
             drop(place);
             let count = if output.cached { &self.cached } else { &self.fresh };
             count.fetch_add(1, Ordering::Relaxed);
@@ -353,54 +292,9 @@ impl Sources {
             types.push(output.source_type.as_str().to_owned());
             manifests.extend(output.manifests);
         }
-        let desired = complete(desired_set(manifests, ground, app))?;
+        let desired = complete(desired_set(manifests, context, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
-        Ok(Gathered::new(basis, revisions, types, may_vary, desired))
-    }
-}
-
-impl Gathered {
-    fn new(
-        basis: Basis,
-        revisions: Vec<String>,
-        source_types: Vec<String>,
-        may_vary: bool,
-        desired: Arc<Complete<DesiredSet>>,
-    ) -> Self {
-        let shelf = Arc::new(Shelf::new(&desired));
-        let rendered_at = Instant::now();
-        let is_filtered = false;
-        let basis = Arc::new(basis);
-        let kept = Kept { basis, revisions, source_types, may_vary, is_filtered, shelf, rendered_at };
-        Self { kept: Arc::new(kept), desired, origin: OnceLock::new() }
-    }
-
-    /// What stays until the next run.
-    pub(crate) fn kept(&self) -> Arc<Kept> {
-        Arc::clone(&self.kept)
-    }
-
-    /// Two renderings with the same origin that differ tell of a chart that never renders the same twice.
-    pub(crate) fn origin(&self) -> u64 {
-        *self.origin.get_or_init(|| {
-            let mut hasher = DefaultHasher::new();
-            format!("{:?} {:?}", self.revisions, self.basis).hash(&mut hasher);
-            hasher.finish()
-        })
-    }
-
-    /// The commits, in short.
-    pub(crate) fn commit(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.revisions.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    /// The same objects at other commits, none of which concerns the app.
-    fn moved_to(&self, resolved: &[Resolved]) -> Self {
-        let revisions = resolved.iter().map(|source| source.revision.clone()).collect();
-        let kept = Kept { revisions, is_filtered: true, ..Kept::clone(self) };
-        Self { kept: Arc::new(kept), desired: Arc::clone(&self.desired), origin: OnceLock::new() }
+        Ok(Gathered::new(inputs, revisions, types, may_vary, desired))
     }
 }
 
@@ -422,61 +316,31 @@ pub(crate) fn overrides(written: &ApplicationSource, multi_source: bool) -> Over
     })
 }
 
-fn basis(app: &App, ground: &Ground, sources: &[Source], written: Vec<ApplicationSource>) -> Basis {
-    let catalog = ground.cluster.client.catalog();
-    Basis {
-        sources: sources.iter().cloned().zip(written).collect(),
-        namespace: app.destination.namespace.clone(),
-        instance: ground.instance.clone(),
-        project: app.project.clone(),
-        signatures: sources
-            .iter()
-            .map(|source| ground.project.signatures(&source.repo_url).cloned())
-            .collect(),
-        kube_version: catalog.kube_version(),
-        api_versions: ground.cluster.api_versions(),
-        settings: ground.settings.generation,
-    }
-}
-
-fn desired_set(manifests: Vec<RenderedManifest>, ground: &Ground, app: &App) -> DesiredSet {
-    let scopes = ground.cluster.scopes();
+fn desired_set(manifests: Vec<RenderedManifest>, context: &AppContext, app: &App) -> DesiredSet {
+    let scopes = context.cluster.scopes();
     build(
         manifests,
         &DesiredContext {
-            app: &ground.instance,
+            app: &context.instance,
             destination_namespace: app.destination.namespace.as_deref(),
-            destination_server: &ground.cluster.server,
+            destination_server: &context.cluster.server,
             scopes: &scopes,
-            tracking: &ground.settings.tracking,
-            filter: &ground.settings.filter,
+            tracking: &context.settings.tracking,
+            filter: &context.settings.filter,
         },
     )
 }
 
-/// A set that lacks something that Git asks for must not lead to a deletion, so it is no set at all.
-fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, Failure> {
-    if desired.is_whole() {
-        return Ok(Arc::new(Complete::rendered_without_error(desired)));
-    }
-    let mut problems = desired.problems.iter().filter(|problem| problem.loses_an_object());
-    let message = problems.clone().map(lost).collect::<Vec<_>>().join("; ");
-    let only_places = problems.all(|problem| matches!(problem, DesiredProblem::NamespaceMissing { .. }));
-    Err(if only_places { Failure::of_spec(message) } else { message.into() })
-}
-
-fn lost(problem: &DesiredProblem) -> String {
-    let place = |origin: &Option<Origin>| {
-        origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
+/// A set that lacks something that Git asks for must not lead to a deletion, so it is an error.
+fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, SourceError> {
+    let incomplete = match desired.complete() {
+        Ok(complete) => return Ok(Arc::new(complete)),
+        Err(incomplete) => incomplete,
     };
-    match problem {
-        DesiredProblem::NameMissing { kind, origin } => format!("a {kind}{} has no name", place(origin)),
-        DesiredProblem::NotAnObject { reason, origin } => {
-            format!("a document{} is no object: {reason}", place(origin))
-        }
-        DesiredProblem::NamespaceMissing { key } => format!("Namespace for {key} is missing."),
-        // None of these loses anything.
-        DesiredProblem::Repeated { key, .. } | DesiredProblem::Excluded { key } => key.to_string(),
-        DesiredProblem::NotText { field, .. } => field.to_string(),
-    }
+    let message = incomplete.to_string();
+    Err(if incomplete.lacks_only_namespaces() {
+        SourceError::Spec(message)
+    } else {
+        SourceError::Manifests(message)
+    })
 }

@@ -1,6 +1,10 @@
-//! From an app's sources to the desired set: resolve, read, render.
+//! From an app's sources to the desired set: resolve the revisions, read the files, render, build.
 
+pub(crate) mod error;
 pub(crate) mod gather;
-pub(crate) mod path_filter;
-pub(crate) mod resolve;
+pub(crate) mod gathered;
+mod inputs;
+mod path_filter;
+mod resolve;
 pub(crate) mod slow_servers;
+pub(crate) mod state;

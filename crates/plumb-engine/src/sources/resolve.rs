@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
-use plumb_core::error_chain::error_chain;
 use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::ApplicationSource;
 use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
+use super::error::SourceError;
 use super::gather::Sources;
-use crate::apps::context::Ground;
+use crate::apps::context::AppContext;
 use crate::config::settings::Settings;
-use crate::queue::Look;
+use crate::queue::RefreshDepth;
 
 /// One source and what it means now.
 pub(super) struct Resolved {
@@ -57,14 +57,14 @@ impl Resolved {
 
 /// What it takes to speak with servers on behalf of an app.
 #[derive(Clone)]
-pub(super) struct Reach {
+pub(super) struct Access {
     project: Arc<Project>,
     settings: Arc<Settings>,
 }
 
-impl Reach {
-    pub(super) fn of(ground: &Ground) -> Self {
-        Self { project: Arc::clone(&ground.project), settings: Arc::clone(&ground.settings) }
+impl Access {
+    pub(super) fn of(context: &AppContext) -> Self {
+        Self { project: Arc::clone(&context.project), settings: Arc::clone(&context.settings) }
     }
 }
 
@@ -72,29 +72,31 @@ impl Sources {
     /// The commit, or the version, of each source. `pinned` revisions win over what the sources say.
     pub(super) async fn resolve(
         &self,
-        reach: &Reach,
+        reach: &Access,
         sources: &[(Source, ApplicationSource)],
         pinned: &[String],
-        look: Look,
+        depth: RefreshDepth,
         since: Instant,
-    ) -> Result<Vec<Resolved>, String> {
+    ) -> Result<Vec<Resolved>, SourceError> {
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
             if let Some(reason) = reach.settings.broken_repository(&source.repo_url) {
-                return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
+                let repository = shown_repo_url(&source.repo_url);
+                return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
             }
             if let Some(reason) = reach.settings.unusable_credentials(&source.repo_url, reach.project.name())
             {
-                return Err(format!("repository {}: {reason}", shown_repo_url(&source.repo_url)));
+                let repository = shown_repo_url(&source.repo_url);
+                return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
             }
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
             let (revision, place) = match chart_address(source) {
                 Some((url, name)) => {
                     let asked = pinned.or(source.target_revision.as_ref());
                     let version = asked.map_or("*", String::as_str);
-                    self.chart(reach, source, (&url, &name, version), look, since).await?
+                    self.chart(reach, source, (&url, &name, version), depth, since).await?
                 }
-                None => self.commit(reach, source, pinned, look, since).await?,
+                None => self.commit(reach, source, pinned, depth, since).await?,
             };
             resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, place });
         }
@@ -104,31 +106,31 @@ impl Sources {
 
     async fn chart(
         &self,
-        reach: &Reach,
+        reach: &Access,
         source: &Source,
         (url, name, version): (&str, &str, &str),
-        look: Look,
+        depth: RefreshDepth,
         since: Instant,
-    ) -> Result<(String, Place), String> {
+    ) -> Result<(String, Place), SourceError> {
         let version = if version.is_empty() { "*" } else { version };
         let mut repository = reach.settings.chart_repository(url, reach.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
-        let freshness = if look == Look::Hard { Freshness::Renewed } else { Freshness::Cached };
+        let freshness = if depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
         let chart = self.fetch_chart(&repository, name, version, freshness, since).await?;
         Ok((chart.version, Place::Chart(chart.files)))
     }
 
     async fn commit(
         &self,
-        reach: &Reach,
+        reach: &Access,
         source: &Source,
         pinned: Option<&String>,
-        look: Look,
+        depth: RefreshDepth,
         since: Instant,
-    ) -> Result<(String, Place), String> {
-        let url = RepoUrl::parse(&source.repo_url).map_err(|error| error_chain(&error))?;
+    ) -> Result<(String, Place), SourceError> {
+        let url = RepoUrl::parse(&source.repo_url)?;
         let access = reach.settings.access(&source.repo_url, reach.project.name());
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
@@ -136,22 +138,18 @@ impl Sources {
         };
         // A commit never changes: only names are asked for anew.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
-        if look >= Look::Git && !is_commit {
-            self.mirrors.fetch_since(&url, &access, since).await.map_err(|error| error_chain(&error))?;
+        if depth >= RefreshDepth::Git && !is_commit {
+            self.mirrors.fetch_since(&url, &access, since).await?;
         }
-        let (mirror, commit) =
-            self.mirrors.resolve(&url, &access, &spec).await.map_err(|error| error_chain(&error))?;
+        let (mirror, commit) = self.mirrors.resolve(&url, &access, &spec).await?;
         if let Some(rule) = reach.project.signatures(&source.repo_url) {
             let keys = Arc::clone(&reach.settings.gpg_keys);
-            let keyring = self.mirrors.keyring(&keys).await.map_err(|error| error_chain(&error))?;
+            let keyring = self.mirrors.keyring(&keys).await?;
             let policy = SignaturePolicy {
                 keys: rule.keys.clone(),
                 whole_history: rule.mode == SignatureMode::Strict,
             };
-            self.mirrors
-                .check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring)
-                .await
-                .map_err(|error| error_chain(&error))?;
+            self.mirrors.check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring).await?;
         }
         Ok((commit.to_string(), Place::Git { mirror, commit }))
     }
@@ -159,26 +157,22 @@ impl Sources {
     /// The files of a source, with submodules where they are switched on.
     pub(super) async fn files(
         &self,
-        ground: &Ground,
+        context: &AppContext,
         resolved: &Resolved,
-    ) -> Result<Arc<dyn SourceFiles>, String> {
+    ) -> Result<Arc<dyn SourceFiles>, SourceError> {
         let (mirror, commit) = match &resolved.place {
             Place::Chart(files) => return Ok(Arc::clone(files) as Arc<dyn SourceFiles>),
             Place::Git { mirror, commit } => (mirror, commit),
         };
-        if !ground.access(&resolved.source.repo_url).submodules {
-            let tree = mirror.tree(commit).map_err(|error| error_chain(&error))?;
+        if !context.access(&resolved.source.repo_url).submodules {
+            let tree = mirror.tree(commit)?;
             return Ok(Arc::new(tree));
         }
         let access = |url: &RepoUrl| {
-            permit_submodule(&ground.project, &resolved.source.repo_url, url)?;
-            Ok(ground.access(&url.with_user()))
+            permit_submodule(&context.project, &resolved.source.repo_url, url)?;
+            Ok(context.access(&url.with_user()))
         };
-        let tree = self
-            .mirrors
-            .tree_with_submodules(mirror, commit, &access)
-            .await
-            .map_err(|error| error_chain(&error))?;
+        let tree = self.mirrors.tree_with_submodules(mirror, commit, &access).await?;
         Ok(Arc::new(tree))
     }
 
@@ -186,39 +180,39 @@ impl Sources {
     /// permits.
     pub(crate) async fn dependencies(
         &self,
-        ground: &Ground,
+        context: &AppContext,
         request: &RenderRequest,
         freshness: Freshness,
         since: Instant,
-    ) -> Result<BTreeMap<ChartDependency, Arc<dyn SourceFiles>>, String> {
+    ) -> Result<BTreeMap<ChartDependency, Arc<dyn SourceFiles>>, SourceError> {
         let mut fetched: BTreeMap<ChartDependency, Arc<dyn SourceFiles>> = BTreeMap::new();
         let missing = {
             let (renderer, request) = (Arc::clone(&self.renderer), request.clone());
             tokio::task::spawn_blocking(move || renderer.missing_dependencies(&request))
                 .await
-                .map_err(|error| format!("rendering was cut off: {error}"))?
-                .map_err(|error| error.full_message())?
+                .map_err(|source| SourceError::Aborted { what: "rendering", source })??
         };
         for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
-            let project = ground.project.name();
+            let project = context.project.name();
             let repository =
-                ground.settings.dependency_repository(&dependency.repository, project).ok_or_else(|| {
-                    format!(
+                context.settings.dependency_repository(&dependency.repository, project).ok_or_else(|| {
+                    SourceError::NotAllowed(format!(
                         "chart dependency `{}`: no Helm repository is registered under the name {}",
                         dependency.name, dependency.repository
-                    )
+                    ))
                 })?;
-            if !ground.project.permits_source(&repository.url) {
-                return Err(format!(
+            if !context.project.permits_source(&repository.url) {
+                return Err(SourceError::NotAllowed(format!(
                     "chart dependency `{}`: repository {} is not permitted in project '{project}'",
                     dependency.name,
                     shown_repo_url(&repository.url)
-                ));
+                )));
             }
+            let (name, version) = (&dependency.name, &dependency.version);
             let chart = self
-                .fetch_chart(&repository, &dependency.name, &dependency.version, freshness, since)
+                .fetch_chart(&repository, name, version, freshness, since)
                 .await
-                .map_err(|error| format!("chart dependency `{}`: {error}", dependency.name))?;
+                .map_err(|source| SourceError::Dependency { name: name.clone(), source: Box::new(source) })?;
             fetched.insert(dependency, chart.files);
         }
         Ok(fetched)
@@ -231,14 +225,14 @@ impl Sources {
         version: &str,
         freshness: Freshness,
         since: Instant,
-    ) -> Result<Chart, String> {
+    ) -> Result<Chart, SourceError> {
         let fetched = match freshness {
             Freshness::Renewed => self.charts.refetch(repository, name, version, since).await,
             Freshness::Cached | Freshness::Fresh | Freshness::AnotherDay => {
                 self.charts.fetch(repository, name, version, since).await
             }
         };
-        fetched.map_err(|error| error_chain(&error))
+        fetched.map_err(SourceError::Chart)
     }
 }
 
@@ -265,7 +259,7 @@ fn chart_address(source: &Source) -> Option<(String, String)> {
 }
 
 /// What may be referred to: no charts, and one repository at one commit only, since there is one file by one name.
-fn check_references(resolved: &[Resolved]) -> Result<(), String> {
+fn check_references(resolved: &[Resolved]) -> Result<(), SourceError> {
     let mut commits: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     let used: BTreeSet<&str> = resolved.iter().flat_map(|source| references(&source.source)).collect();
     for source in resolved {
@@ -273,19 +267,19 @@ fn check_references(resolved: &[Resolved]) -> Result<(), String> {
             continue;
         };
         if matches!(source.place, Place::Chart(_)) {
-            return Err(format!(
+            return Err(SourceError::References(format!(
                 "source `{name}` is a chart: only Git sources can be referred to as ${name}"
-            ));
+            )));
         }
         let url = normalize_repo_url(&source.source.repo_url);
         match commits.get(&url) {
             Some((_, commit)) if *commit == source.revision => {}
             Some((other, commit)) => {
-                return Err(format!(
+                return Err(SourceError::References(format!(
                     "sources `{other}` and `{name}` refer to {} at two commits ({commit} and {}): refer to one",
                     shown_repo_url(&source.source.repo_url),
                     source.revision
-                ));
+                )));
             }
             None => {
                 commits.insert(url, (name, &source.revision));
@@ -298,12 +292,12 @@ fn check_references(resolved: &[Resolved]) -> Result<(), String> {
         }
         let url = normalize_repo_url(&source.source.repo_url);
         if let Some((name, commit)) = commits.get(&url).filter(|(_, commit)| *commit != source.revision) {
-            return Err(format!(
+            return Err(SourceError::References(format!(
                 "source `{name}` refers to the repository of the source that uses it, {}, at another commit \
                  ({commit}, not {})",
                 shown_repo_url(&source.source.repo_url),
                 source.revision
-            ));
+            )));
         }
     }
     Ok(())

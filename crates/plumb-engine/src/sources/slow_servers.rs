@@ -2,18 +2,20 @@
 //! back when they have answered; by then the answer is at hand, since all who have the same reason to ask share one.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plumb_core::app::Source;
 use plumb_core::project::normalize_repo_url;
-use plumb_crd::application::ApplicationSource;
+use plumb_crd::application::{ApplicationSource, ConditionType};
 use tokio::task::JoinHandle;
 
-use super::gather::{Glance, Sources};
-use super::resolve::{Reach, Resolved};
-use crate::apps::context::Ground;
-use crate::queue::Look;
+use super::error::SourceError;
+use super::gather::{FetchPolicy, Sources};
+use super::resolve::{Access, Resolved};
+use crate::apps::context::AppContext;
+use crate::queue::RefreshDepth;
 
 /// So long is a server waited for …
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,93 +37,71 @@ pub(crate) type Answered = JoinHandle<()>;
 /// Why nothing was gathered.
 #[derive(Debug)]
 pub(crate) enum NotGathered {
-    /// Something is wrong.
-    Failed(Failure),
-    /// Servers take long.
+    /// Something is wrong with the sources or with what they render.
+    Failed(SourceError),
+    /// Servers take long. The handle ends when they have answered.
     Waiting(Answered),
 }
 
 impl NotGathered {
-    /// The condition that tells it, and its words for users.
-    pub(crate) fn condition(&self) -> (&'static str, &str) {
+    /// The condition that reports it, and its message.
+    pub(crate) fn condition(&self) -> (ConditionType, String) {
         match self {
-            Self::Failed(failure) => (failure.condition, &failure.message),
-            Self::Waiting(_) => (COMPARISON_ERROR, "the servers of the app's sources have not answered yet"),
+            Self::Failed(error) => (error.condition(), error.message()),
+            Self::Waiting(_) => (
+                ConditionType::ComparisonError,
+                "the servers of the app's sources have not answered yet".to_owned(),
+            ),
         }
     }
-}
-
-const COMPARISON_ERROR: &str = "ComparisonError";
-
-/// What is wrong with the sources, or with what they ask for.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    condition: &'static str,
-    /// In words for users.
-    pub(crate) message: String,
-}
-
-impl Failure {
-    /// What Git asks for does not go with the app's spec.
-    pub(super) fn of_spec(message: String) -> Self {
-        Self { condition: "InvalidSpecError", message }
-    }
-}
-
-impl From<String> for Failure {
-    fn from(message: String) -> Self {
-        Self { condition: COMPARISON_ERROR, message }
-    }
-}
-
-fn failed(message: String) -> NotGathered {
-    NotGathered::Failed(message.into())
 }
 
 impl Sources {
     /// What the sources mean now, unless it takes long to find out.
     pub(super) async fn resolve_or_give_way(
         self: &Arc<Self>,
-        ground: &Ground,
+        context: &AppContext,
         sources: &[(Source, ApplicationSource)],
-        glance: Glance,
+        policy: FetchPolicy,
     ) -> Result<Vec<Resolved>, NotGathered> {
-        let Glance { look, since, patience } = glance;
-        let reach = Reach::of(ground);
-        if patience == Patience::Endless || look < Look::Git {
-            return self.resolve(&reach, sources, &[], look, since).await.map_err(failed);
+        let FetchPolicy { depth, since, patience } = policy;
+        let reach = Access::of(context);
+        if patience == Patience::Endless || depth < RefreshDepth::Git {
+            return self.resolve(&reach, sources, &[], depth, since).await.map_err(NotGathered::Failed);
         }
         let servers = sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
         let own = Arc::clone(self);
         let sources = sources.to_vec();
-        let asked = async move { own.resolve(&reach, &sources, &[], look, since).await };
-        self.late.wait_for(servers, asked).await
+        let asked = async move { own.resolve(&reach, &sources, &[], depth, since).await };
+        self.slow_servers.wait_for(servers, asked).await
     }
 }
 
 /// Servers that somebody waits for, and how many do. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Late(Arc<Mutex<HashMap<String, usize>>>);
+pub(super) struct SlowServers(Arc<Mutex<HashMap<String, usize>>>);
 
 /// While it lives somebody waits for these.
 struct Wait {
-    late: Late,
+    late: SlowServers,
     servers: BTreeSet<String>,
 }
 
-impl Late {
+impl SlowServers {
     /// Waits a moment for an answer. One that comes later is waited for aside.
     async fn wait_for<T: Send + 'static>(
         &self,
         servers: BTreeSet<String>,
-        asked: impl Future<Output = Result<T, String>> + Send + 'static,
+        asked: impl Future<Output = Result<T, SourceError>> + Send + 'static,
     ) -> Result<T, NotGathered> {
         let is_late = self.with(|late| servers.iter().any(|server| late.contains_key(server)));
         let mut answer = tokio::spawn(asked);
         let patience = if is_late { LITTLE_PATIENCE } else { PATIENCE };
         match tokio::time::timeout(patience, &mut answer).await {
-            Ok(Ok(answer)) => answer.map_err(failed),
-            Ok(Err(error)) => Err(failed(format!("asking the servers was cut off: {error}"))),
+            Ok(Ok(answer)) => answer.map_err(NotGathered::Failed),
+            Ok(Err(source)) => {
+                Err(NotGathered::Failed(SourceError::Aborted { what: "asking the servers", source }))
+            }
             Err(_) => {
                 let wait = self.begin(servers);
                 Err(NotGathered::Waiting(tokio::spawn(async move {
@@ -143,7 +123,7 @@ impl Late {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut HashMap<String, usize>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }
 
@@ -174,7 +154,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_waits_for_a_slow_server_gives_way_and_the_next_at_once() {
-        let late = Late::default();
+        let late = SlowServers::default();
         let slow = || async {
             tokio::time::sleep(Duration::from_mins(1)).await;
             Ok(7)
@@ -188,8 +168,10 @@ mod tests {
         assert_eq!(started.elapsed(), PATIENCE + LITTLE_PATIENCE);
         let quick = late.wait_for(servers(&["b"]), async { Ok(7) }).await;
         assert!(matches!(quick, Ok(7)), "an answer that is at hand is taken: {quick:?}");
-        let other = late.wait_for(servers(&["c"]), async { Err::<(), _>("no".to_owned()) }).await;
-        assert!(matches!(&other, Err(NotGathered::Failed(failure)) if failure.message == "no"), "{other:?}");
+        let other = late
+            .wait_for(servers(&["c"]), async { Err::<(), _>(SourceError::Manifests("no".to_owned())) })
+            .await;
+        assert!(matches!(&other, Err(NotGathered::Failed(error)) if error.to_string() == "no"), "{other:?}");
         first.await.unwrap();
         assert!(started.elapsed() >= Duration::from_mins(1), "it ends with the answer");
         second.await.unwrap();

@@ -1,3 +1,5 @@
 //! What the engine keeps about each app in memory.
 
+pub(crate) mod app_records;
 pub(crate) mod app_state;
+pub(crate) mod bursts;

@@ -1,9 +1,10 @@
-//! Writes what a run found: the Application's status and the DriftReport.
+//! Writes what a run found: the Application's status and the `DriftReport`. One request each, and none if nothing
+//! changed.
 
 pub(crate) mod links;
 pub(crate) mod patch;
 pub(crate) mod pauses;
-pub(crate) mod report;
+mod report;
 pub(crate) mod roll_up;
 pub(crate) mod unknown;
 pub(crate) mod warnings;

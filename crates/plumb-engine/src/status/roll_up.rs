@@ -1,119 +1,48 @@
 //! From verdicts and healths to the status of the app.
 
-use plumb_core::app::App;
-use plumb_core::desired::{ObjectOptions, PruneOption};
-use plumb_core::drift::{NotCompared, VerdictStatus};
-use plumb_core::health::{Health, HealthStatus, Role};
 use plumb_core::object::ObjectKey;
-use plumb_core::status::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};
+use plumb_core::status::{AppStatus, ComparedObjects, RollUp, roll_up as roll_up_objects};
+use plumb_crd::Application;
 use tracing::debug;
 
-use crate::apps::context::Ground;
+use crate::app_run::AppInputs;
 use crate::compare::run::Compared;
-use crate::reconcile::run::Run;
 
-impl Run<'_> {
-    pub(crate) fn roll_up(&self, app: &App, ground: &Ground, compared: &Compared) -> AppStatus {
-        let desired = compared.gathered.desired.get();
-        let version = |key: &ObjectKey| {
-            let manifest = desired
-                .objects
-                .get(key)
-                .map(|object| &object.manifest)
-                .or_else(|| compared.live.objects.get(key).map(AsRef::as_ref));
-            manifest.map(|manifest| manifest.gvk().version).unwrap_or_default()
-        };
-        let mut objects: Vec<ObjectStatus> = Vec::new();
-        for verdict in compared.verdicts.values() {
-            let is_handed_over = verdict.status == VerdictStatus::NotCompared(NotCompared::HandedOver);
-            if is_handed_over || compared.hooks.contains(&verdict.key) {
-                continue;
-            }
-            let live = compared.live.objects.get(&verdict.key);
-            let wanted = desired.objects.get(&verdict.key);
-            let options = live.map(|live| ObjectOptions::parse(live)).unwrap_or_default();
-            let unheard = live
-                .is_some_and(|live| live.annotation("argocd.argoproj.io/ignore-healthcheck") == Some("true"));
-            let confirm = |option: Option<PruneOption>| option == Some(PruneOption::Confirm);
-            let mut status = ObjectStatus::of(verdict, &version(&verdict.key));
-            status.is_live = live.is_some();
-            status.health = if live.is_some() {
-                compared.checked.healths.get(&verdict.key).cloned()
-            } else {
-                Some(Health::new(HealthStatus::Missing, ""))
-            };
-            status.wave = wanted.map(|wanted| wanted.options.wave).or(Some(options.wave));
-            status.requires_confirmation = confirm(options.prune)
-                || confirm(options.delete)
-                || app.sync_policy.has("Prune=confirm")
-                || app.sync_policy.has("Delete=confirm");
-            if let Some(why) = ground.denies(&verdict.key) {
-                debug!(app = %app.id, object = %verdict.key, why, "not permitted");
-                status.status = Some(SyncCode::Unknown);
-            }
-            let is_itself = verdict.key.kind == "Application"
-                && verdict.key.group == "argoproj.io"
-                && verdict.key.name == app.id.name
-                && verdict.key.namespace.as_deref() == Some(&app.id.namespace);
-            if wanted.is_some_and(|wanted| wanted.options.skip) {
-                status.role = Role::Exempt;
-            } else if unheard || is_itself {
-                status.role = Role::Bystander;
-            }
-            objects.push(status);
+/// The app's status. `desired_is_outdated`: what Git asks now is not known, so the app is neither in sync nor out of it.
+pub(crate) fn roll_up(inputs: AppInputs<'_>, compared: &Compared, desired_is_outdated: bool) -> AppStatus {
+    let AppInputs { app, context, .. } = inputs;
+    let unreadable: Vec<(ObjectKey, String)> =
+        compared.unreadable.iter().map(|(key, error)| (key.clone(), error.to_string())).collect();
+    let is_denied = |key: &ObjectKey| {
+        let why = context.denies(key);
+        if let Some(why) = &why {
+            debug!(object = %key, why, "not permitted");
         }
-        for key in &compared.hooks {
-            objects.push(ObjectStatus {
-                key: key.clone(),
-                version: version(key),
-                status: None,
-                counts: false,
-                health: compared.checked.healths.get(key).cloned(),
-                role: Role::Exempt,
-                is_live: true,
-                is_hook: true,
-                requires_pruning: true,
-                requires_confirmation: false,
-                wave: compared.live.objects.get(key).map(|live| ObjectOptions::parse(live).wave),
-            });
-        }
-        for (key, error) in &compared.unreadable {
-            objects.push(ObjectStatus {
-                key: key.clone(),
-                version: version(key),
-                status: Some(SyncCode::Unknown),
-                counts: true,
-                health: Some(Health::unknown(error.to_string())),
-                role: Role::Counts,
-                is_live: true,
-                is_hook: false,
-                requires_pruning: false,
-                requires_confirmation: false,
-                wave: None,
-            });
-        }
-        let synced_metadata = self.known.wire.as_ref().ok().and_then(|application| {
-            application
-                .status
-                .operation_state
-                .as_ref()?
-                .sync_result
-                .as_ref()?
-                .managed_namespace_metadata
-                .clone()
-        });
-        let asked_metadata = self.known.wire.as_ref().ok().and_then(|application| {
-            application.spec.sync_policy.as_ref()?.managed_namespace_metadata.clone()
-        });
-        let has_synced =
-            self.known.wire.as_ref().is_ok_and(|application| application.status.operation_state.is_some());
-        roll_up(RollUp {
-            objects,
-            load_failed: false,
-            invalid_spec: false,
-            namespace_metadata_changed: has_synced
-                && asked_metadata.is_some()
-                && synced_metadata != asked_metadata,
-        })
-    }
+        why.is_some()
+    };
+    let objects = ComparedObjects {
+        app: &app.id,
+        confirms_deletions: app.sync_policy.has("Prune=confirm") || app.sync_policy.has("Delete=confirm"),
+        desired: compared.gathered.desired.get(),
+        live: &compared.live.objects,
+        verdicts: &compared.verdicts,
+        healths: &compared.health.healths,
+        hooks: &compared.hooks,
+        unreadable: &unreadable,
+        is_denied: &is_denied,
+    };
+    roll_up_objects(RollUp {
+        objects: objects.statuses(),
+        desired_is_outdated,
+        namespace_metadata_changed: namespace_metadata_changed(inputs.application),
+    })
+}
+
+/// True if `managedNamespaceMetadata` is not what was synced last. Before the first sync nothing is compared with it.
+fn namespace_metadata_changed(application: &Application) -> bool {
+    let Some(state) = &application.status.operation_state else { return false };
+    let policy = application.spec.sync_policy.as_ref();
+    let asked = policy.and_then(|policy| policy.managed_namespace_metadata.as_ref());
+    let synced = state.sync_result.as_ref().and_then(|result| result.managed_namespace_metadata.as_ref());
+    asked.is_some() && synced != asked
 }

@@ -1,107 +1,95 @@
-//! Conditions that follow from what was seen.
+//! Conditions that follow from a comparison.
 
-use plumb_core::app::App;
 use plumb_core::desired::{DesiredProblem, Origin};
 use plumb_core::drift::DriftClass;
+use plumb_crd::application::ConditionType;
 use tracing::{debug, warn};
 
-use crate::apps::context::Ground;
+use crate::app_run::{AppInputs, AppRun};
+use crate::compare::orphans;
 use crate::compare::run::Compared;
-use crate::reconcile::run::Run;
 
-/// So many objects that are stuck have a condition of their own; the report names all.
+/// At most this many stuck objects have a condition of their own. The report names all.
 const MOST_STUCK: usize = 3;
 
-impl Run<'_> {
-    /// Conditions that follow from what was seen.
-    pub(crate) fn warn(&mut self, compared: &Compared, ground: &Ground) {
-        for (key, apps) in &compared.shared {
-            let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
-            self.conditions.add(
-                "SharedResourceWarning",
-                format!("{key} is part of applications {} and {}", ground.instance, apps.join(", ")),
-            );
-        }
-        let stuck: Vec<String> = compared
-            .checked
-            .ill
-            .iter()
-            .filter(|ill| ill.is_stuck)
-            .take(MOST_STUCK)
-            .map(|ill| format!("{} is {}", ill.key, ill.message))
-            .collect();
-        for message in stuck {
-            self.conditions.add("StuckWarning", message);
-        }
-        for problem in &compared.gathered.desired.get().problems {
-            match problem {
-                DesiredProblem::Repeated { key, count, .. } => {
-                    self.conditions.add(
-                        "RepeatedResourceWarning",
-                        format!("Resource {key} appeared {count} times among application resources."),
-                    );
-                }
-                DesiredProblem::Excluded { key } => {
-                    self.conditions.add(
-                        "ExcludedResourceWarning",
-                        format!("Resource {key} is excluded in the settings"),
-                    );
-                }
-                DesiredProblem::NamespaceMissing { key } => {
-                    self.conditions.add("InvalidSpecError", format!("Namespace for {key} is missing."));
-                }
-                DesiredProblem::NameMissing { kind, origin } => {
-                    self.conditions
-                        .add("ComparisonError", format!("a {kind}{} has no name", place(origin.as_ref())));
-                }
-                DesiredProblem::NotAnObject { reason, origin } => {
-                    self.conditions.add(
-                        "ComparisonError",
-                        format!("a document{} is left out: {reason}", place(origin.as_ref())),
-                    );
-                }
-                DesiredProblem::NotText { key, field, origin } => {
-                    let object = key.as_ref().map_or_else(|| "an object".to_owned(), ToString::to_string);
-                    self.conditions.add(
-                        "ComparisonError",
-                        format!("{object}{}: {field} is no text: put it in quotes", place(origin.as_ref())),
-                    );
-                }
-            }
-        }
-        for (key, error) in &compared.unreadable {
-            warn!(object = %key, %error, "cannot be read");
-            self.conditions.add("ComparisonError", format!("{key} cannot be read: {error}"));
-        }
-        for problem in &ground.rule_problems {
-            self.conditions.add("ComparisonError", problem.clone());
-        }
-        for verdict in compared.verdicts.values() {
-            for finding in verdict.findings.iter().filter(|finding| finding.class == DriftClass::Blocked) {
-                debug!(object = %finding.key, evidence = ?finding.evidence, "blocked");
-            }
+/// Adds the conditions that follow from a comparison.
+pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared: &Compared) {
+    let context = inputs.context;
+    let conditions = &mut run.conditions;
+    for (key, apps) in &compared.shared {
+        let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
+        let message = format!("{key} is part of applications {} and {}", context.instance, apps.join(", "));
+        conditions.add(ConditionType::SharedResourceWarning, message);
+    }
+    for stuck in compared.health.unhealthy.iter().filter(|object| object.is_stuck).take(MOST_STUCK) {
+        conditions.add(ConditionType::StuckWarning, format!("{} is {}", stuck.key, stuck.message));
+    }
+    for problem in &compared.gathered.desired.get().problems {
+        let (condition, message) = condition_of(problem);
+        conditions.add(condition, message);
+    }
+    for (key, error) in &compared.unreadable {
+        warn!(object = %key, %error, "cannot read the object");
+        conditions.add(ConditionType::ComparisonError, format!("{key} cannot be read: {error}"));
+    }
+    for problem in &context.rules.problems {
+        conditions.add(ConditionType::ComparisonError, problem.clone());
+    }
+    for verdict in compared.verdicts.values() {
+        for finding in verdict.findings.iter().filter(|finding| finding.class == DriftClass::Blocked) {
+            debug!(object = %finding.key, evidence = ?finding.evidence, "blocked");
         }
     }
+    add_orphans(run, inputs);
+}
 
-    /// Says how many objects of the app's namespace belong to nobody, where the project asks.
-    pub(crate) fn look_for_orphans(&mut self, app: &App, ground: &Ground) {
-        let (Some(rules), Some(namespace)) = (ground.project.orphans(), &app.destination.namespace) else {
-            return self.engine.orphans.forget(&app.id);
-        };
-        let control_plane = &self.engine.options.namespace;
-        let registry = &self.engine.registry;
-        let found = crate::compare::orphans::find(
-            &ground.cluster.store,
-            namespace,
-            rules,
-            |key| ground.denies(key).is_none(),
-            |instance| registry.by_instance(instance, control_plane).is_some(),
-        );
-        self.engine.orphans.note(&app.id, &ground.cluster.server, namespace, found.len());
-        if rules.warns() && !found.is_empty() {
-            let message = format!("Application has {} orphaned resources", found.len());
-            self.conditions.add("OrphanedResourceWarning", message);
+fn condition_of(problem: &DesiredProblem) -> (ConditionType, String) {
+    use ConditionType::{
+        ComparisonError, ExcludedResourceWarning, InvalidSpecError, RepeatedResourceWarning,
+    };
+    match problem {
+        DesiredProblem::Repeated { key, count, .. } => (
+            RepeatedResourceWarning,
+            format!("Resource {key} appeared {count} times among application resources."),
+        ),
+        DesiredProblem::Excluded { key } => {
+            (ExcludedResourceWarning, format!("Resource {key} is excluded in the settings"))
         }
+        DesiredProblem::NamespaceMissing { key } => {
+            (InvalidSpecError, format!("Namespace for {key} is missing."))
+        }
+        DesiredProblem::NameMissing { kind, origin } => {
+            (ComparisonError, format!("a {kind}{} has no name", place(origin.as_ref())))
+        }
+        DesiredProblem::NotAnObject { reason, origin } => {
+            (ComparisonError, format!("a document{} is left out: {reason}", place(origin.as_ref())))
+        }
+        DesiredProblem::NotText { key, field, origin } => {
+            let object = key.as_ref().map_or_else(|| "an object".to_owned(), ToString::to_string);
+            let place = place(origin.as_ref());
+            (ComparisonError, format!("{object}{place}: {field} must be a string: put it in quotes"))
+        }
+    }
+}
+
+/// Counts the objects in the app's namespace that no app tracks, if the project asks for it.
+fn add_orphans(run: &mut AppRun<'_>, inputs: AppInputs<'_>) {
+    let AppInputs { app, context, .. } = inputs;
+    let engine = run.engine;
+    let (Some(rules), Some(namespace)) = (context.project.orphans(), &app.destination.namespace) else {
+        return engine.orphans.forget(&app.id);
+    };
+    let found = orphans::find(
+        &context.cluster.store,
+        namespace,
+        rules,
+        |key| context.denies(key).is_none(),
+        |instance| engine.registry.by_instance(instance, &engine.options.namespace).is_some(),
+    );
+    engine.orphans.note(&app.id, &context.cluster.server, namespace, found.len());
+    if rules.warns() && !found.is_empty() {
+        let message = format!("Application has {} orphaned resources", found.len());
+        run.conditions.add(ConditionType::OrphanedResourceWarning, message);
     }
 }
 

@@ -1,157 +1,148 @@
 //! Writes down what a run has found: the Application's status and the `DriftReport`. One request each, and none
 //! when nothing changed.
 
-use plumb_core::app::App;
+use plumb_core::object::images;
 use plumb_core::status::AppStatus;
 use plumb_core::sync::OperationPhase;
 use plumb_crd::application as wire;
 use plumb_crd::wire::whole_seconds;
 use plumb_crd::{Application, Wire as _};
 
-use super::patch::Lock;
-use crate::apps::context::Ground;
+use super::links;
+use super::patch::{OperationField, send};
+use super::report::write_report;
+use crate::app_run::{AppInputs, AppRun};
 use crate::compare::run::Compared;
 use crate::operation::active::ActiveOperation;
-use crate::queue::Look;
-use crate::reconcile::run::Run;
-use crate::state::app_state::Memory;
-use crate::status::links;
-use crate::sync::executor::step::images;
+use crate::queue::RefreshDepth;
+use crate::state::app_state::AppState;
 
 /// Everything that a status is made from.
 pub(crate) struct StatusDraft<'a> {
-    pub(crate) application: &'a Application,
-    pub(crate) app: &'a App,
-    pub(crate) ground: &'a Ground,
+    pub(crate) inputs: AppInputs<'a>,
     pub(crate) compared: &'a Compared,
     pub(crate) status: &'a AppStatus,
     pub(crate) ended: Option<&'a ActiveOperation>,
 }
 
-impl Run<'_> {
-    /// The status and the report after a full run. Says whether the status stands in the cluster now.
-    pub(crate) async fn write(&mut self, draft: StatusDraft<'_>, memory: &mut Memory) -> bool {
-        let before = &draft.application.status;
-        let mut after = before.clone();
-        self.fill(&mut after, &draft);
-        let active = draft.ended.or(memory.operation.as_ref());
-        let mut lock = Lock::Leave;
-        if let Some(active) = active {
-            after.operation_state = Some(Box::new(active.to_wire(&draft.application.spec)));
-            let ours = active.wire.write();
-            lock = if draft.ended.is_some() { Lock::Release(ours) } else { Lock::Hold(ours) };
-        }
-        if let Some(ended) = draft.ended {
-            self.add_history(&mut after, &draft, ended);
-        }
-        let is_written = self.send(&after, lock).await;
-        self.report(draft.app, draft.compared, memory).await;
-        is_written
+/// The status and the report after a full run. Says whether the status stands in the cluster now.
+pub(crate) async fn write(run: &mut AppRun<'_>, draft: StatusDraft<'_>, state: &mut AppState) -> bool {
+    let before = &draft.inputs.application.status;
+    let mut after = before.clone();
+    fill(run, &mut after, &draft);
+    let active = draft.ended.or(state.operation.active.as_ref());
+    let mut field = OperationField::Keep;
+    if let Some(active) = active {
+        after.operation_state = Some(Box::new(active.to_wire(&draft.inputs.application.spec)));
+        let ours = active.wire.write();
+        field = if draft.ended.is_some() { OperationField::Clear(ours) } else { OperationField::Set(ours) };
     }
+    if let Some(ended) = draft.ended {
+        add_history(run, &mut after, &draft, ended);
+    }
+    let is_written = send(run, &after, field).await;
+    write_report(run, &draft, &mut state.report).await;
+    is_written
+}
 
-    fn fill(&self, after: &mut wire::ApplicationStatus, draft: &StatusDraft<'_>) {
-        let gathered = &draft.compared.gathered;
-        let is_multi = draft.app.multi_source;
-        let is_inline = draft.ground.settings.persist_health;
-        after.resources = draft.status.resources.iter().map(|object| resource(object, is_inline)).collect();
-        after.sync = wire::SyncStatus {
-            status: draft.status.sync.name().to_owned(),
-            compared_to: wire::ComparedTo::of(&draft.application.spec),
-            revision: if is_multi {
-                String::new()
-            } else {
-                gathered.revisions.first().cloned().unwrap_or_default()
-            },
-            revisions: if is_multi { gathered.revisions.clone() } else { Vec::new() },
-        };
-        let health = &draft.status.health;
-        let is_same = after.health.status == health.status.as_str();
-        let since = if is_same { after.health.last_transition_time } else { None };
-        after.health = wire::HealthStatus {
-            status: health.status.as_str().to_owned(),
-            message: health.message.clone(),
-            last_transition_time: since.or(Some(whole_seconds(self.now))),
-        };
-        after.conditions = self.conditions.on_wire(&after.conditions, self.now);
-        // Scripts wait after an operation until somebody has looked since it ended, and this look has.
-        let seen =
-            draft.ended.map(|ended| ended.record.finished_at.map_or(self.now, |end| end.max(self.now)));
-        if after.reconciled_at.is_none() || self.look >= Look::GitNow || seen.is_some() {
-            after.reconciled_at = Some(whole_seconds(seen.unwrap_or(self.now)));
-        }
-        after.source_type =
-            if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
-        after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
-        // Empty: the health of each object stands beside it.
-        after.resource_health_source = if is_inline { String::new() } else { "appTree".to_owned() };
-        after.controller_namespace.clone_from(&self.engine.options.namespace);
-        after.summary = summary(draft);
+fn fill(run: &AppRun<'_>, after: &mut wire::ApplicationStatus, draft: &StatusDraft<'_>) {
+    let gathered = &draft.compared.gathered;
+    let is_multi = draft.inputs.app.multi_source;
+    let is_inline = draft.inputs.context.settings.persist_health;
+    after.resources = draft.status.resources.iter().map(|object| resource(object, is_inline)).collect();
+    after.sync = wire::SyncStatus {
+        status: draft.status.sync.name().to_owned(),
+        compared_to: wire::ComparedTo::of(&draft.inputs.application.spec),
+        revision: if is_multi {
+            String::new()
+        } else {
+            gathered.revisions.first().cloned().unwrap_or_default()
+        },
+        revisions: if is_multi { gathered.revisions.clone() } else { Vec::new() },
+    };
+    let health = &draft.status.health;
+    let is_same = after.health.status == health.status.as_str();
+    let since = if is_same { after.health.last_transition_time } else { None };
+    after.health = wire::HealthStatus {
+        status: health.status.as_str().to_owned(),
+        message: health.message.clone(),
+        last_transition_time: since.or(Some(whole_seconds(run.now))),
+    };
+    after.conditions = run.conditions.on_wire(&after.conditions, run.now);
+    // Scripts wait after an operation until somebody has looked since it ended, and this look has.
+    let seen = draft.ended.map(|ended| ended.record.finished_at.map_or(run.now, |end| end.max(run.now)));
+    if after.reconciled_at.is_none() || run.trigger.depth >= RefreshDepth::GitNow || seen.is_some() {
+        after.reconciled_at = Some(whole_seconds(seen.unwrap_or(run.now)));
     }
+    after.source_type =
+        if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
+    after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
+    // Empty: the health of each object stands beside it.
+    after.resource_health_source = if is_inline { String::new() } else { "appTree".to_owned() };
+    after.controller_namespace.clone_from(&run.engine.options.namespace);
+    after.summary = summary(draft);
+}
 
-    fn add_history(
-        &self,
-        after: &mut wire::ApplicationStatus,
-        draft: &StatusDraft<'_>,
-        ended: &ActiveOperation,
-    ) {
-        if ended.record.phase != OperationPhase::Succeeded || !ended.is_full() {
-            return;
-        }
-        let Some(result) = after.operation_state.as_ref().and_then(|state| state.sync_result.clone()) else {
-            return;
-        };
-        let id = after.history.last().map_or(0, |last| last.id.saturating_add(1));
-        after.history.push(wire::RevisionHistory {
-            revision: result.revision.clone(),
-            deployed_at: ended.record.finished_at.unwrap_or(self.now),
-            id,
-            source: result.source.clone(),
-            deploy_started_at: Some(ended.record.started_at),
-            sources: result.sources.clone(),
-            revisions: result.revisions.clone(),
-            initiated_by: ended.wire.initiated_by.clone(),
-        });
-        let surplus = after.history.len().saturating_sub(draft.app.revision_history_limit);
-        after.history.drain(..surplus);
+fn add_history(
+    run: &AppRun<'_>,
+    after: &mut wire::ApplicationStatus,
+    draft: &StatusDraft<'_>,
+    ended: &ActiveOperation,
+) {
+    if ended.record.phase != OperationPhase::Succeeded || !ended.is_full() {
+        return;
     }
+    let Some(result) = after.operation_state.as_ref().and_then(|state| state.sync_result.clone()) else {
+        return;
+    };
+    let id = after.history.last().map_or(0, |last| last.id.saturating_add(1));
+    after.history.push(wire::RevisionHistory {
+        revision: result.revision.clone(),
+        deployed_at: ended.record.finished_at.unwrap_or(run.now),
+        id,
+        source: result.source.clone(),
+        deploy_started_at: Some(ended.record.started_at),
+        sources: result.sources.clone(),
+        revisions: result.revisions.clone(),
+        initiated_by: ended.wire.initiated_by.clone(),
+    });
+    let surplus = after.history.len().saturating_sub(draft.inputs.app.revision_history_limit);
+    after.history.drain(..surplus);
+}
 
-    /// The operation as it stands, and nothing else. Says whether it was written.
-    pub(crate) async fn write_progress(
-        &mut self,
-        application: &Application,
-        active: &ActiveOperation,
-    ) -> bool {
-        let mut after = self
-            .known
-            .wire
-            .as_ref()
-            .map_or_else(|_| application.status.clone(), |known| known.status.clone());
-        after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
-        // Whoever asked for a look gets the answer at the end of the run, not now.
-        let asked = self.refresh.take();
-        let is_written = self.send(&after, Lock::Hold(active.wire.write())).await;
-        self.refresh = asked;
-        is_written
-    }
+/// The operation as it stands, and nothing else. Says whether it was written.
+pub(crate) async fn write_progress(
+    run: &mut AppRun<'_>,
+    application: &Application,
+    active: &ActiveOperation,
+) -> bool {
+    let mut after =
+        run.snapshot.wire.as_ref().map_or_else(|_| application.status.clone(), |known| known.status.clone());
+    after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
+    // Whoever asked for a look gets the answer at the end of the run, not now.
+    let asked = run.refresh.take();
+    let is_written = send(run, &after, OperationField::Set(active.wire.write())).await;
+    run.refresh = asked;
+    is_written
+}
 
-    /// An operation that ended before it could begin.
-    pub(crate) async fn write_ended(&mut self, application: &Application, active: &ActiveOperation) {
-        let mut after = application.status.clone();
-        after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
-        self.send(&after, Lock::Release(active.wire.write())).await;
-    }
+/// An operation that ended before it could begin.
+pub(crate) async fn write_ended(run: &mut AppRun<'_>, application: &Application, active: &ActiveOperation) {
+    let mut after = application.status.clone();
+    after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
+    send(run, &after, OperationField::Clear(active.wire.write())).await;
+}
 
-    /// The conditions of an app that is being deleted.
-    pub(crate) async fn write_deletion(&mut self, application: &Application) {
-        let mut after = application.status.clone();
-        after.conditions = self.conditions.on_wire(&after.conditions, self.now);
-        self.send(&after, Lock::Leave).await;
-    }
+/// The conditions of an app that is being deleted.
+pub(crate) async fn write_deletion(run: &mut AppRun<'_>, application: &Application) {
+    let mut after = application.status.clone();
+    after.conditions = run.conditions.on_wire(&after.conditions, run.now);
+    send(run, &after, OperationField::Keep).await;
 }
 
 /// Images of the app's pods, where it can be reached, and whether it has apps of its own.
 fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
-    let tree = draft.ground.cluster.store.tree(&draft.ground.instance);
+    let tree = draft.inputs.context.cluster.store.tree(&draft.inputs.context.instance);
     let mut found: Vec<String> =
         tree.iter().flat_map(|node| node.images.iter().map(ToString::to_string)).collect();
     if found.is_empty() {
@@ -162,7 +153,7 @@ fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     found.dedup();
     wire::ApplicationSummary {
         external_urls: links::external_urls(
-            &draft.app.annotations,
+            &draft.inputs.app.annotations,
             draft.compared.live.objects.values().map(AsRef::as_ref),
         ),
         images: found,

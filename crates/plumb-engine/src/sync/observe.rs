@@ -1,4 +1,4 @@
-//! How a sync sees the objects that it works on.
+//! The objects of a sync as the cluster holds them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,24 +9,25 @@ use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, s
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
 use plumb_core::sync::{Observation, ObservedObject, Trouble};
+use plumb_core::writes::WriteHistory;
 use plumb_kube::LiveStore;
 use serde_json::Value;
 
-use crate::apps::context::Ground;
+use crate::apps::context::AppContext;
 use crate::health::children::trouble;
-use crate::health::dependencies::Surroundings;
+use crate::health::dependencies::Dependencies;
+use crate::health::history::HealthState;
 use crate::health::lua::ask;
-use crate::state::app_state::Memory;
 use crate::sync::transient_errors::what_remains;
 
-/// These objects as the cluster holds them now; `None`: gone. What could not be read is left out.
+/// These objects as the cluster holds them now; `None` for one that is gone. An object that could not be read is left out.
 pub(crate) async fn live_of<'k>(
     store: &LiveStore,
     keys: impl Iterator<Item = &'k ObjectKey>,
 ) -> BTreeMap<ObjectKey, Option<Arc<Manifest>>> {
     let mut live = BTreeMap::new();
     for key in keys {
-        // Kept whole in nearly all cases; the rest (an untracked namespace) is read from the server.
+        // The store has nearly all of them whole; the rest (an untracked namespace) is read from the API server.
         if let Ok(object) = store.get_whole(key).await {
             live.insert(key.clone(), object);
         }
@@ -34,34 +35,35 @@ pub(crate) async fn live_of<'k>(
     live
 }
 
-/// These objects as a sync sees them. What could not be read is left out: that is not "gone".
-pub(crate) async fn sights<'k>(
-    ground: &Ground,
-    memory: &Memory,
+/// These objects as a sync sees them. An object that could not be read is left out, which does not mean that it is gone.
+pub(crate) async fn observations<'k>(
+    context: &AppContext,
+    health: &HealthState,
+    writes: &WriteHistory,
     keys: impl Iterator<Item = &'k ObjectKey>,
 ) -> BTreeMap<ObjectKey, Observation> {
-    let store = &ground.cluster.store;
+    let store = &context.cluster.store;
     let found = live_of(store, keys).await;
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
         found.iter().filter_map(|(key, live)| Some((key.clone(), Arc::clone(live.as_ref()?)))).collect();
-    let settings = &ground.settings;
-    let around = Surroundings { store, patience: &settings.patience, now: Timestamp::now() };
-    let mut custom = ask(&settings.scripts, settings.generation, &live, &memory.health.answers).await;
-    let look = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
+    let settings = &context.settings;
+    let around = Dependencies { store, patience: &settings.patience, now: Timestamp::now() };
+    let mut custom = ask(&settings.scripts, settings.generation, &live, &health.answers).await;
+    let observe = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
-        let sight = match live {
-            Some(live) => Observation::Live(sight(&around, memory, &key, &live, answer)),
-            None if memory.finished.get(&key).is_some_and(|run| run.succeeded) => Observation::Collected,
+        let observation = match live {
+            Some(live) => Observation::Live(observed(&around, health, &key, &live, answer)),
+            None if writes.finished(&key).is_some_and(|run| run.succeeded) => Observation::Collected,
             None => Observation::Gone,
         };
-        (key, sight)
+        (key, observation)
     };
-    found.into_iter().map(look).collect()
+    found.into_iter().map(observe).collect()
 }
 
-fn sight(
-    around: &Surroundings<'_>,
-    memory: &Memory,
+fn observed(
+    around: &Dependencies<'_>,
+    history: &HealthState,
     key: &ObjectKey,
     live: &Arc<Manifest>,
     custom: Custom,
@@ -70,7 +72,7 @@ fn sight(
     let health = match health {
         // A webhook has no health that a sync would wait for: it is often applied before what answers it.
         None => None,
-        health => around.judge(&memory.health, key, live, health).0,
+        health => around.judge(history, key, live, health).0,
     };
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
     let finalizers: Vec<String> =
@@ -78,12 +80,12 @@ fn sight(
     ObservedObject {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
-        leaving_since: live.deleting_since(),
+        leaving_since: leaving_since(live),
         has_hook_finalizer: finalizers.iter().any(|entry| entry == HOOK_FINALIZER),
         finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
         since: health.as_ref().and_then(|health| {
-            let since = since(live, health, memory.health.past(key), Timestamp::now());
+            let since = since(live, health, history.past(key), Timestamp::now());
             // What is only known to be so now says nothing.
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
@@ -97,10 +99,14 @@ fn sight(
     }
 }
 
+fn leaving_since(live: &Manifest) -> Option<Timestamp> {
+    live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?.parse().ok()
+}
+
 /// What keeps an object from getting well, or a namespace from going.
 fn trouble_of(store: &LiveStore, live: &Arc<Manifest>, health: Option<&Health>) -> Option<Trouble> {
     if live.kind() == "Namespace" && live.group().is_empty() && live.is_terminating() {
-        return what_remains(live).map(|what| Trouble { what, since: live.deleting_since() });
+        return what_remains(live).map(|what| Trouble { what, since: leaving_since(live) });
     }
     let health = health.filter(|health| health.status != HealthStatus::Healthy)?;
     trouble(store, live, Some(health.clone()))

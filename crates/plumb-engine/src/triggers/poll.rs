@@ -7,7 +7,7 @@ use plumb_crd::settings::ReconciliationSettings;
 use tokio::time::Instant;
 
 use crate::engine::Engine;
-use crate::queue::{Look, Trigger};
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 
 /// How often apps are looked at although nobody told of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,9 @@ struct Rounds {
 
 impl Rounds {
     /// The next round: when, and how far it looks; `None`: never.
-    fn next(&self, rhythm: &Rhythm) -> Option<(Instant, Look)> {
-        let git = rhythm.git.and_then(|every| Some((self.git.checked_add(every)?, Look::Git)));
-        let hard = rhythm.hard.and_then(|every| Some((self.hard.checked_add(every)?, Look::Hard)));
+    fn next(&self, rhythm: &Rhythm) -> Option<(Instant, RefreshDepth)> {
+        let git = rhythm.git.and_then(|every| Some((self.git.checked_add(every)?, RefreshDepth::Git)));
+        let hard = rhythm.hard.and_then(|every| Some((self.hard.checked_add(every)?, RefreshDepth::Hard)));
         match (git, hard) {
             (Some(git), Some(hard)) => Some(if git.0 < hard.0 { git } else { hard }),
             (git, hard) => git.or(hard),
@@ -51,9 +51,9 @@ impl Rounds {
     }
 
     /// Notes a round; one that looks farther is the other one, too.
-    fn note(&mut self, look: Look, now: Instant) {
+    fn note(&mut self, look: RefreshDepth, now: Instant) {
         self.git = now;
-        if look == Look::Hard {
+        if look == RefreshDepth::Hard {
             self.hard = now;
         }
     }
@@ -61,11 +61,11 @@ impl Rounds {
 
 /// Looks at all apps again and again, as often as the settings say by then.
 pub(crate) async fn poll(engine: Arc<Engine>) {
-    let mut changes = engine.world.settings_changes();
+    let mut changes = engine.config.settings_changes();
     let mut rounds = Rounds { git: Instant::now(), hard: Instant::now() };
     loop {
         changes.mark_unchanged();
-        let rhythm = Rhythm::new(engine.options.poll, engine.world.settings().reconciliation);
+        let rhythm = Rhythm::new(engine.options.poll, engine.config.settings().reconciliation);
         let due = async {
             match rounds.next(&rhythm) {
                 Some((at, look)) => {
@@ -85,11 +85,12 @@ pub(crate) async fn poll(engine: Arc<Engine>) {
     }
 }
 
-fn look_at_all(engine: &Engine, look: Look, spread: Duration) {
+fn look_at_all(engine: &Engine, look: RefreshDepth, spread: Duration) {
     let apps = engine.registry.all();
     let n_apps = u32::try_from(apps.len().max(1)).unwrap_or(u32::MAX);
     // One trigger for all: what one app of the round asks a server, the others need not ask again.
-    let trigger = if look == Look::Hard { Trigger::new(look, "poll") } else { Trigger::poll() };
+    let trigger =
+        if look == RefreshDepth::Hard { Trigger::new(look, TriggerReason::Poll) } else { Trigger::poll() };
     for (position, known) in (0u32..).zip(apps) {
         engine.queue.push_after(known.id.clone(), trigger, spread * position / n_apps);
     }
@@ -133,14 +134,14 @@ mod tests {
         let at = |minutes| start + Duration::from_mins(minutes);
         let mut rounds = Rounds { git: start, hard: start };
         let rhythm = Rhythm::new(None, minutes(2, 0, 5));
-        assert_eq!(rounds.next(&rhythm), Some((at(2), Look::Git)));
-        rounds.note(Look::Git, at(2));
-        rounds.note(Look::Git, at(4));
-        assert_eq!(rounds.next(&rhythm), Some((at(5), Look::Hard)));
-        rounds.note(Look::Hard, at(5));
-        assert_eq!(rounds.next(&rhythm), Some((at(7), Look::Git)));
+        assert_eq!(rounds.next(&rhythm), Some((at(2), RefreshDepth::Git)));
+        rounds.note(RefreshDepth::Git, at(2));
+        rounds.note(RefreshDepth::Git, at(4));
+        assert_eq!(rounds.next(&rhythm), Some((at(5), RefreshDepth::Hard)));
+        rounds.note(RefreshDepth::Hard, at(5));
+        assert_eq!(rounds.next(&rhythm), Some((at(7), RefreshDepth::Git)));
         // Another rhythm counts from the last round on.
-        assert_eq!(rounds.next(&Rhythm::new(None, minutes(1, 0, 0))), Some((at(6), Look::Git)));
+        assert_eq!(rounds.next(&Rhythm::new(None, minutes(1, 0, 0))), Some((at(6), RefreshDepth::Git)));
         assert_eq!(rounds.next(&Rhythm::new(None, minutes(0, 0, 0))), None);
     }
 }

@@ -8,13 +8,13 @@ use plumb_core::app::App;
 use plumb_core::project::WindowSubject;
 
 use crate::engine::Engine;
-use crate::queue::{Look, Trigger};
+use crate::queue::{Trigger, TriggerReason};
 
 /// Projects and apps change meanwhile: the next opening is looked for again after this time at the latest.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Wakes the apps whose sync windows open or close, for ever.
-pub(crate) async fn follow_windows(engine: Arc<Engine>) {
+pub(crate) async fn watch_sync_windows(engine: Arc<Engine>) {
     let mut looked = Timestamp::now();
     loop {
         let next = engine.registry.all().iter().filter_map(|known| next_change(&engine, known, looked)).min();
@@ -28,18 +28,22 @@ pub(crate) async fn follow_windows(engine: Arc<Engine>) {
             .iter()
             .filter(|known| next_change(&engine, known, looked).is_some_and(|change| change <= now))
             .map(|known| known.id.clone());
-        engine.wake(changed.collect(), Trigger::new(Look::Live, "window"));
+        engine.request_runs(changed.collect(), Trigger::live(TriggerReason::Window));
         looked = now;
     }
 }
 
-fn next_change(engine: &Engine, known: &crate::apps::snapshot::Brief, after: Timestamp) -> Option<Timestamp> {
+fn next_change(
+    engine: &Engine,
+    known: &crate::apps::snapshot::AppSummary,
+    after: Timestamp,
+) -> Option<Timestamp> {
     let app: &App = known.app.as_ref().ok()?;
-    let project = engine.world.project(&app.project).ok()?;
+    let project = engine.config.project(&app.project).ok()?;
     if project.windows().is_empty() {
         return None;
     }
-    let (server, cluster) = engine.fleet.named(&app.destination.cluster)?;
+    let (server, cluster) = engine.clusters.named(&app.destination.cluster)?;
     let subject = WindowSubject {
         app: &app.id.name,
         namespace: app.destination.namespace.as_deref().unwrap_or_default(),

@@ -114,7 +114,7 @@ impl DeletePermit {
 
 #[cfg(test)]
 mod tests {
-    use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
+    use plumb_core::desired::{DesiredObject, DesiredSet};
     use plumb_core::live::LiveSet;
     use serde_json::json;
 
@@ -134,7 +134,7 @@ mod tests {
             set.objects.insert(key(name), object);
         }
         let live = LiveSet { complete: true, ..LiveSet::default() };
-        DeletionProof::new(&Complete::rendered_without_error(set), &live).unwrap()
+        DeletionProof::new(&set.complete().unwrap(), &live).unwrap()
     }
 
     fn manifest(name: &str, annotations: &serde_json::Value) -> Manifest {

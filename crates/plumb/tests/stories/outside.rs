@@ -229,7 +229,7 @@ async fn the_labels_of_a_cluster_are_numbers_where_somebody_asks_for_them() -> R
     let log = async || stage.log().unwrap_or_default();
     // The first start may still have been busy: what counts is what comes after the word.
     let is_anew = |log: &String| {
-        log.split_once("looked at anew").is_some_and(|(_, after)| after.contains("applications known"))
+        log.split_once("restarting: tracking").is_some_and(|(_, after)| after.contains("applications known"))
     };
     wait::until_seen(wait::LIMIT, "plumb reads the cluster anew", log, is_anew).await?;
     Ok(())

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::app::{ManagedNamespace, SelectedObject, SyncOption, SyncStrategy};
-use crate::desired::{Complete, DesiredHook, DesiredObject, DesiredSet, HookPhase, ObjectOptions};
+use crate::desired::{DesiredHook, DesiredObject, DesiredSet, HookPhase, ObjectOptions};
 use crate::live::LiveSet;
 use crate::object::{Manifest, ObjectKey};
 use crate::plan::{
@@ -96,7 +96,7 @@ impl Fixture {
         }
         if !unproven {
             let live = LiveSet { complete: true, ..LiveSet::default() };
-            let desired = Complete::rendered_without_error(fixture.desired.clone());
+            let desired = fixture.desired.clone().complete().unwrap();
             fixture.deletions = DeletionProof::new(&desired, &live);
         }
         fixture

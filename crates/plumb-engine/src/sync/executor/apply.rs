@@ -14,36 +14,36 @@ use plumb_kube::{
 };
 use serde_json::Value;
 
-use super::step::{Executor, Knowledge, Manner, named, success};
+use super::step::{Executor, StepContext, WriteMode, named, success};
 
 impl Executor<'_> {
-    /// Writes one object, as its manner asks.
+    /// Writes one object, as its mode asks.
     pub(super) async fn write(
         &self,
         key: &ObjectKey,
         manifest: &Manifest,
-        manner: Manner,
-        knowledge: &Knowledge,
+        mode: WriteMode,
+        context: &StepContext,
     ) -> Result<Success, WriteError> {
-        let permit = self.permit(key, knowledge)?;
+        let permit = self.permit(key, context)?;
         let options = ApplyOptions {
             field_manager: FIELD_MANAGER.to_owned(),
             force: true,
-            field_validation: if manner.strict { FieldValidation::Strict } else { FieldValidation::Warn },
+            field_validation: if mode.strict { FieldValidation::Strict } else { FieldValidation::Warn },
             subresource: None,
         };
-        if manner.dry_run {
-            return Ok(self.try_out(manifest, manner.how, &options, knowledge).await?);
+        if mode.dry_run {
+            return Ok(self.try_out(manifest, mode.how, &options, context).await?);
         }
         let gate = &self.cluster.gate;
-        match manner.how {
+        match mode.how {
             HowToApply::ServerSide => {
                 Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
             }
             HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
                 Ok(applied) => Ok(self.done(key, &applied, "serverside-applied")),
                 Err(error) if error.api().is_some_and(is_immutable) => {
-                    self.recreate(key, manifest, &permit, knowledge).await
+                    self.recreate(key, manifest, &permit, context).await
                 }
                 Err(error) => Err(error),
             },
@@ -55,8 +55,8 @@ impl Executor<'_> {
                 }
                 Err(error) => Err(error),
             },
-            HowToApply::Replace => self.replace(key, manifest, &permit, knowledge).await,
-            HowToApply::Recreate => self.recreate(key, manifest, &permit, knowledge).await,
+            HowToApply::Replace => self.replace(key, manifest, &permit, context).await,
+            HowToApply::Recreate => self.recreate(key, manifest, &permit, context).await,
         }
     }
 
@@ -73,10 +73,10 @@ impl Executor<'_> {
         manifest: &Manifest,
         how: HowToApply,
         options: &ApplyOptions,
-        knowledge: &Knowledge,
+        context: &StepContext,
     ) -> Result<Success, ApiError> {
         let client = self.client();
-        let live = knowledge.live.as_deref();
+        let live = context.live.as_deref();
         let tried = match (how, live) {
             (HowToApply::Replace, Some(live)) => {
                 let whole = with_server_fields(manifest, Some(live));
@@ -122,11 +122,11 @@ impl Executor<'_> {
         key: &ObjectKey,
         manifest: &Manifest,
         permit: &WritePermit,
-        knowledge: &Knowledge,
+        context: &StepContext,
     ) -> Result<Success, WriteError> {
         const TRIES: usize = 5;
         let gate = &self.cluster.gate;
-        let mut live = knowledge.live.clone();
+        let mut live = context.live.clone();
         for _ in 0..TRIES {
             let Some(replaced) = live else {
                 let applied = gate.create(permit, manifest, FIELD_MANAGER).await?;
@@ -154,12 +154,12 @@ impl Executor<'_> {
         key: &ObjectKey,
         manifest: &Manifest,
         permit: &WritePermit,
-        knowledge: &Knowledge,
+        context: &StepContext,
     ) -> Result<Success, WriteError> {
-        if let Some(live) = &knowledge.live {
+        if let Some(live) = &context.live {
             // What could not come back is not deleted.
             self.can_be_created(manifest).await?;
-            let permit = DeletePermit::judge(self.facts(key, knowledge), live, DeletionGround::Recreate)?;
+            let permit = DeletePermit::judge(self.facts(key, context), live, DeletionGround::Recreate)?;
             self.delete(permit, live, TombstoneReason::Recreated, Propagation::Background).await?;
         }
         // The server may need a moment to collect what was deleted; the watch says when it is gone.

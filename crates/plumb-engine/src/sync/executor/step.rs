@@ -1,7 +1,6 @@
 //! Carries out what a sync asks for: one function per verb, each safe to repeat.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -10,7 +9,7 @@ use plumb_core::desired::{Complete, DesiredSet, Propagation};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
-use plumb_core::object::{FieldPath, Manifest, ObjectKey};
+use plumb_core::object::{FieldPath, Manifest, ObjectKey, images};
 use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::{Command, Success, Verb};
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use crate::cluster::destination::Cluster;
+use crate::operation::state::WrittenVersions;
 use crate::sync::tombstones;
 use crate::sync::transient_errors::{self, Passing};
 
@@ -34,7 +34,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) control_plane_namespace: &'a str,
     pub(crate) home: &'a Cluster,
     pub(crate) cluster: &'a Cluster,
-    pub(crate) desired: &'a Complete<DesiredSet>,
+    /// What Git asks; `None` while the app is being deleted and Git is not known.
+    pub(crate) desired: Option<&'a Complete<DesiredSet>>,
     pub(crate) schemas: &'a SchemaSet,
     pub(crate) rules: &'a IgnoreRules,
     /// `RespectIgnoreDifferences=true`: ignored fields keep their live value.
@@ -43,13 +44,10 @@ pub(crate) struct Executor<'a> {
     pub(crate) revision: Option<&'a str>,
     pub(crate) impersonation: Option<Impersonation>,
     /// What is known about one object at the moment of the command.
-    pub(crate) knowledge: &'a (dyn Fn(&ObjectKey) -> Knowledge + Sync),
+    pub(crate) step_context: &'a (dyn Fn(&ObjectKey) -> StepContext + Sync),
     /// The state in which the server returned each object that was written.
-    pub(crate) written: &'a Written,
+    pub(crate) written: &'a WrittenVersions,
 }
-
-/// `metadata.resourceVersion` of what was written last, by object.
-pub(crate) type Written = Mutex<HashMap<ObjectKey, String>>;
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +87,7 @@ fn unknown_list(fields: &[FieldPath]) -> String {
 }
 
 /// What is known about one object at the moment of a command.
-pub(crate) struct Knowledge {
+pub(crate) struct StepContext {
     /// As the cluster holds it.
     pub(crate) live: Option<Arc<Manifest>>,
     /// Whose it is, if there is one.
@@ -114,7 +112,7 @@ impl Executor<'_> {
         let key = &command.id.key;
         Ok(match &command.verb {
             Verb::Apply { how, strict, migrate, dry_run } => {
-                let Some(object) = self.desired.get().objects.get(key) else {
+                let Some(object) = self.desired.and_then(|desired| desired.get().objects.get(key)) else {
                     // The plan was made from this very set.
                     return Ok(Success {
                         message: format!("{key} is not in Git any more"),
@@ -124,25 +122,25 @@ impl Executor<'_> {
                 if *strict {
                     self.know_all_fields(&object.manifest)?;
                 }
-                let knowledge = (self.knowledge)(key);
-                let manifest = self.prepared(key, &object.manifest, &knowledge);
-                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                let context = (self.step_context)(key);
+                let manifest = self.prepared(key, &object.manifest, &context);
+                let mode = WriteMode { how: *how, strict: *strict, dry_run: *dry_run };
                 // Whoever writes the whole object over takes nothing over: what left Git goes by itself, and a record
                 // that only an apply would fill again would be lost.
                 let is_whole = matches!(how, HowToApply::Replace | HowToApply::Recreate);
                 if *migrate && !*dry_run && !is_whole {
-                    self.migrate(key, &knowledge).await?;
+                    self.migrate(key, &context).await?;
                 }
-                self.write_patiently(key, &manifest, manner, &knowledge).await?
+                self.write_patiently(key, &manifest, mode, &context).await?
             }
             Verb::ApplyManifest { manifest, how, strict, dry_run } => {
                 if *strict {
                     self.know_all_fields(&manifest.0)?;
                 }
-                let knowledge = (self.knowledge)(key);
-                let manner = Manner { how: *how, strict: *strict, dry_run: *dry_run };
+                let context = (self.step_context)(key);
+                let mode = WriteMode { how: *how, strict: *strict, dry_run: *dry_run };
                 let manifest = manifest_to_apply(&manifest.0, self.schemas);
-                self.write_patiently(key, &manifest, manner, &knowledge).await?
+                self.write_patiently(key, &manifest, mode, &context).await?
             }
             Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
             Verb::DeleteHook { uid, propagation } => {
@@ -159,12 +157,12 @@ impl Executor<'_> {
     }
 
     /// The manifest as it is sent: fields that belong to somebody else keep their live value.
-    fn prepared(&self, key: &ObjectKey, manifest: &Manifest, knowledge: &Knowledge) -> Manifest {
+    fn prepared(&self, key: &ObjectKey, manifest: &Manifest, context: &StepContext) -> Manifest {
         let manifest = manifest_to_apply(manifest, self.schemas);
-        match &knowledge.live {
+        match &context.live {
             Some(live) => {
-                let manifest = leave_out(&manifest, &knowledge.advice.leave_out);
-                let kept = keep_live(&manifest, live, &knowledge.advice.keep_live, self.schemas);
+                let manifest = leave_out(&manifest, &context.advice.leave_out);
+                let kept = keep_live(&manifest, live, &context.advice.keep_live, self.schemas);
                 if !self.respect_ignore {
                     return kept;
                 }
@@ -177,12 +175,12 @@ impl Executor<'_> {
 
     /// Moves the ownership of fields that another manager holds for an older way of applying, so that what left
     /// Git really goes.
-    async fn migrate(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<(), WriteError> {
-        let (Some(live), Some(rewritten)) = (&knowledge.live, &knowledge.advice.managed_fields) else {
+    async fn migrate(&self, key: &ObjectKey, context: &StepContext) -> Result<(), WriteError> {
+        let (Some(live), Some(rewritten)) = (&context.live, &context.advice.managed_fields) else {
             return Ok(());
         };
         let Some(target) = Target::of(live) else { return Ok(()) };
-        let permit = self.permit(key, knowledge)?;
+        let permit = self.permit(key, context)?;
         let mut live = Arc::clone(live);
         let mut managed_fields = rewritten.clone();
         loop {
@@ -216,12 +214,12 @@ impl Executor<'_> {
         &self,
         key: &ObjectKey,
         manifest: &Manifest,
-        manner: Manner,
-        knowledge: &Knowledge,
+        mode: WriteMode,
+        context: &StepContext,
     ) -> Result<Success, StepError> {
         let mut pauses = transient_errors::pauses();
         loop {
-            let error = match self.write(key, manifest, manner, knowledge).await {
+            let error = match self.write(key, manifest, mode, context).await {
                 Ok(success) => return Ok(success),
                 Err(error) => error,
             };
@@ -248,7 +246,8 @@ impl Executor<'_> {
 
     /// Is the definition of this object's kind part of the same app?
     fn comes_with_its_kind(&self, key: &ObjectKey) -> bool {
-        self.desired.get().objects.values().any(|object| {
+        let objects = self.desired.into_iter().flat_map(|desired| desired.get().objects.values());
+        objects.into_iter().any(|object| {
             let text = |pointer: &str| object.manifest.value().pointer(pointer).and_then(Value::as_str);
             object.key.kind == "CustomResourceDefinition"
                 && text("/spec/group") == Some(&key.group)
@@ -259,7 +258,7 @@ impl Executor<'_> {
     /// Notes what was written, and says so.
     pub(super) fn done(&self, key: &ObjectKey, applied: &Applied, what: &str) -> Success {
         if let Some(version) = applied.manifest.resource_version() {
-            let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut written = self.written.lock();
             written.insert(key.clone(), version.to_owned());
         }
         success(applied, what)
@@ -272,16 +271,17 @@ impl Executor<'_> {
         propagation: Propagation,
     ) -> Result<Success, WriteError> {
         let pruned = || Success { message: "pruned".to_owned(), images: Vec::new() };
-        let knowledge = (self.knowledge)(key);
-        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+        let context = (self.step_context)(key);
+        let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(pruned());
         };
+        let Some(desired) = self.desired else { return Ok(Success::default()) };
         let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
         let store = &self.cluster.store;
-        let proof = store.prove_deletions(self.desired, LISTED_WITHIN).await.map_err(no_proof)?;
+        let proof = store.prove_deletions(desired, LISTED_WITHIN).await.map_err(no_proof)?;
         let ground = DeletionGround::Prune { proof: &proof, allow_empty: self.allow_empty };
-        let mut facts = self.facts(key, &knowledge);
-        facts.paused = facts.paused.or_else(|| knowledge.held.clone());
+        let mut facts = self.facts(key, &context);
+        facts.paused = facts.paused.or_else(|| context.held.clone());
         let permit = DeletePermit::judge(facts, &live, ground)?;
         self.delete(permit, &live, TombstoneReason::Pruned, propagation).await?;
         Ok(pruned())
@@ -294,14 +294,14 @@ impl Executor<'_> {
         uid: Option<&str>,
         propagation: Propagation,
     ) -> Result<(), WriteError> {
-        let knowledge = (self.knowledge)(key);
-        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+        let context = (self.step_context)(key);
+        let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(());
         };
         let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
         let listed = self.cluster.store.all_listed_within(LISTED_WITHIN).await.map_err(no_proof)?;
         let ground = DeletionGround::AppDeleted { listed: &listed };
-        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, ground)?;
+        let permit = DeletePermit::judge(self.facts(key, &context), &live, ground)?;
         self.delete(permit, &live, TombstoneReason::AppDeleted, propagation).await
     }
 
@@ -311,11 +311,11 @@ impl Executor<'_> {
         uid: Option<&str>,
         propagation: Propagation,
     ) -> Result<Success, WriteError> {
-        let knowledge = (self.knowledge)(key);
-        let Some(live) = knowledge.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
+        let context = (self.step_context)(key);
+        let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(Success::default());
         };
-        let permit = DeletePermit::judge(self.facts(key, &knowledge), &live, DeletionGround::FinishedHook)?;
+        let permit = DeletePermit::judge(self.facts(key, &context), &live, DeletionGround::FinishedHook)?;
         self.release_hook(key).await?;
         self.delete(permit, &live, TombstoneReason::Recreated, propagation).await?;
         Ok(Success::default())
@@ -324,8 +324,8 @@ impl Executor<'_> {
     /// Takes our finalizer off; other finalizers stay.
     async fn release_hook(&self, key: &ObjectKey) -> Result<Success, WriteError> {
         const TRIES: usize = 5;
-        let knowledge = (self.knowledge)(key);
-        let mut known = knowledge.live.clone();
+        let context = (self.step_context)(key);
+        let mut known = context.live.clone();
         let mut last = Ok(Success::default());
         for _ in 0..TRIES {
             let Some((live, patch)) = known.as_ref().and_then(|live| Some((live, without_finalizer(live)?)))
@@ -333,7 +333,7 @@ impl Executor<'_> {
                 return Ok(Success::default());
             };
             let Some(target) = Target::of(live) else { return Ok(Success::default()) };
-            let permit = self.permit(key, &knowledge)?;
+            let permit = self.permit(key, &context)?;
             match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
                 Ok(_) => return Ok(Success::default()),
                 Err(error) if error.api().is_some_and(ApiError::is_not_found) => {
@@ -391,12 +391,12 @@ impl Executor<'_> {
         tombstones::write(&self.home.gate, self.control_plane_namespace, &tombstone).await
     }
 
-    pub(super) fn permit(&self, key: &ObjectKey, knowledge: &Knowledge) -> Result<WritePermit, WriteError> {
-        Ok(WritePermit::judge(self.facts(key, knowledge))?)
+    pub(super) fn permit(&self, key: &ObjectKey, context: &StepContext) -> Result<WritePermit, WriteError> {
+        Ok(WritePermit::judge(self.facts(key, context))?)
     }
 
-    pub(super) fn facts(&self, key: &ObjectKey, knowledge: &Knowledge) -> WriteFacts {
-        let ownership = match (&knowledge.live, &knowledge.owner) {
+    pub(super) fn facts(&self, key: &ObjectKey, context: &StepContext) -> WriteFacts {
+        let ownership = match (&context.live, &context.owner) {
             (None, _) => Ownership::Absent,
             (Some(_), Owner::ThisApp) => Ownership::Ours,
             (Some(_), Owner::NoApp | Owner::Other { renders: false, .. }) => Ownership::Adopted,
@@ -405,8 +405,8 @@ impl Executor<'_> {
         WriteFacts {
             app: self.app.clone(),
             key: key.clone(),
-            paused: knowledge.paused.clone(),
-            project: knowledge
+            paused: context.paused.clone(),
+            project: context
                 .denied
                 .clone()
                 .map_or(ProjectAnswer::Allows, |why| ProjectAnswer::Denies { why }),
@@ -426,7 +426,7 @@ fn without_finalizer(live: &Manifest) -> Option<Patch> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct WriteMode {
     pub(super) how: HowToApply,
     pub(super) strict: bool,
     pub(super) dry_run: bool,
@@ -442,23 +442,6 @@ pub(super) fn named(manifest: &Manifest, what: &str) -> Success {
     let group = if manifest.group().is_empty() { String::new() } else { format!(".{}", manifest.group()) };
     let message = format!("{kind}{group}/{} {what}", manifest.name().unwrap_or_default());
     Success { message, images: images(manifest) }
-}
-
-/// The images of a workload's pods, sorted.
-pub(crate) fn images(manifest: &Manifest) -> Vec<String> {
-    let spec =
-        ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"].iter().find_map(|pointer| {
-            manifest.value().pointer(pointer).filter(|spec| spec.get("containers").is_some())
-        });
-    let mut found: Vec<String> = ["initContainers", "containers"]
-        .iter()
-        .filter_map(|field| spec?.get(*field)?.as_array())
-        .flatten()
-        .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
-        .collect();
-    found.sort();
-    found.dedup();
-    found
 }
 
 /// The rewritten ownership on top of a newer state of the object, if only subresources were written since.

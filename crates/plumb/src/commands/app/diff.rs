@@ -81,10 +81,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         refresh(context, &client, &target, how).await?;
     }
     let counts = if args.revision_override.is_given() {
-        let desk = args.render.open(context).await?;
-        let sheet = render_here::gather(&desk, &application, &args.revision_override).await?;
-        let judged = desk
-            .judge(&application, &sheet)
+        let inspector = args.render.open(context).await?;
+        let rendered = render_here::gather(&inspector, &application, &args.revision_override).await?;
+        let judged = inspector
+            .judge(&application, &rendered)
             .await
             .map_err(|error| CommandError::because(format!("compare {}", target.name), error))?;
         let masks = Masks::read(context, &client).await;

@@ -41,10 +41,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     let client = context.client().await?;
     let (_, application) = args.app.read(context, &client).await?;
-    let desk = args.render.open(context).await?;
-    let sheet = render_here::gather(&desk, &application, &args.revision_override).await?;
+    let inspector = args.render.open(context).await?;
+    let rendered = render_here::gather(&inspector, &application, &args.revision_override).await?;
     let masks = Masks::read(context, &client).await;
-    let desired = sheet.desired();
+    let desired = rendered.desired();
     let objects = desired.objects.values().map(|object| &object.manifest);
     let hooks = desired.hooks.iter().map(|hook| &hook.manifest);
     for manifest in objects.chain(hooks) {

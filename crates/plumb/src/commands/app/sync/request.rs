@@ -118,8 +118,8 @@ async fn labelled(
         source_names: args.source_names.clone(),
         ..RevisionOverride::default()
     };
-    let desk = args.render.open(context).await?;
-    let sheet = render_here::gather(&desk, application, &revision_override).await?;
+    let inspector = args.render.open(context).await?;
+    let rendered = render_here::gather(&inspector, application, &revision_override).await?;
     let wanted: Vec<(&str, &str)> = args.label.iter().filter_map(|label| label.split_once('=')).collect();
     let is_wanted = |manifest: &Manifest| {
         wanted.iter().any(|(name, value)| {
@@ -127,7 +127,7 @@ async fn labelled(
             labels.and_then(|labels| labels.get(name)?.as_str()) == Some(value)
         })
     };
-    let chosen: Vec<Value> = sheet
+    let chosen: Vec<Value> = rendered
         .desired()
         .objects
         .iter()

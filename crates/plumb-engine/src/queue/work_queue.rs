@@ -1,72 +1,16 @@
-//! Which app is looked at next. Requests for one app are merged while they wait, and an app is never in the
-//! hands of two workers: what comes in while it runs is handed out when that run is done.
+//! The queue of apps. Requests for one app are merged while they wait. No app is run by two workers at once: a request
+//! that arrives during a run is handed out when that run is done.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use plumb_core::app::AppId;
 use tokio::sync::Notify;
 
-/// How far a run has to look. Ordered: the later includes the earlier.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Look {
-    /// The cluster changed: compare with the commit that is known.
-    #[default]
-    Live,
-    /// Resolve the revision again, as every so often.
-    Git,
-    /// The same because somebody asked for it.
-    GitNow,
-    /// Ask the repository now and use no cached render or verdict.
-    Hard,
-}
-
-/// Why an app is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trigger {
-    /// How far to look.
-    pub look: Look,
-    /// For logs and metrics.
-    pub reason: &'static str,
-    /// When the reason arose. What a server said after that is new enough, whoever asked it.
-    pub at: Instant,
-    /// Does it tell of a change? A poll does not, nor does a time that has come.
-    pub is_news: bool,
-    /// Did a run for it give way to others once, since servers took long? It does so only once.
-    pub gave_way: bool,
-}
-
-impl Trigger {
-    /// A trigger whose reason arises now.
-    pub fn new(look: Look, reason: &'static str) -> Self {
-        Self { look, reason, at: Instant::now(), is_news: true, gave_way: false }
-    }
-
-    /// Time to ask Git, though nobody told of a change.
-    pub(crate) fn poll() -> Self {
-        Self { is_news: false, ..Self::new(Look::Git, "poll") }
-    }
-
-    /// Time alone may have changed something: the run that asked for it says what.
-    pub(crate) fn due(reason: &'static str) -> Self {
-        Self { is_news: false, ..Self::new(Look::Live, reason) }
-    }
-
-    /// Both together: the farthest look wins.
-    pub(crate) fn merged(self, other: Self) -> Self {
-        let farther = if other.look > self.look { other } else { self };
-        // Looks at the cluster alone do not make what Git said any older.
-        let asks_git = |trigger: &Self| trigger.look > Look::Live;
-        let at = [self, other].into_iter().filter(asks_git).map(|trigger| trigger.at).max();
-        Self {
-            at: at.unwrap_or(farther.at),
-            is_news: self.is_news || other.is_news,
-            gave_way: self.gave_way && other.gave_way,
-            ..farther
-        }
-    }
-}
+use super::Trigger;
+use super::delayed::Delayed;
 
 #[derive(Debug, Default)]
 struct State {
@@ -74,6 +18,9 @@ struct State {
     order: VecDeque<AppId>,
     waiting: HashMap<AppId, Waiting>,
     running: HashMap<AppId, Running>,
+    delayed: Delayed,
+    /// True while the timer task for `delayed` runs.
+    has_timer: bool,
     closed: bool,
     n_added: u64,
 }
@@ -93,39 +40,41 @@ struct Running {
 
 /// How busy the queue is, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub(crate) struct Load {
     /// Apps that wait.
-    pub n_waiting: usize,
+    pub(crate) n_waiting: usize,
     /// Requests that were not merged with one that waited already, since the start.
-    pub n_added: u64,
+    pub(crate) n_added: u64,
     /// How long all runs together have been under way.
-    pub unfinished: Duration,
+    pub(crate) unfinished: Duration,
     /// How long the longest of them has.
-    pub longest: Duration,
+    pub(crate) longest: Duration,
 }
 
 /// A deduplicating queue of apps. Cheap to clone; all clones are one queue.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
+pub(crate) struct Queue {
     state: Arc<Mutex<State>>,
     arrived: Arc<Notify>,
+    /// Tells the timer of a delayed trigger that may be due before the others.
+    delayed: Arc<Notify>,
 }
 
 /// An app in the hands of one worker. Dropping it gives the app back, also when the run panicked.
 #[derive(Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// Which app.
-    pub app: AppId,
+    pub(crate) app: AppId,
     /// Why.
-    pub trigger: Trigger,
+    pub(crate) trigger: Trigger,
     /// How long it waited for a worker.
-    pub waited: Duration,
+    pub(crate) waited: Duration,
     queue: Queue,
 }
 
 impl Queue {
     /// Asks for a run.
-    pub fn push(&self, app: AppId, trigger: Trigger) {
+    pub(crate) fn push(&self, app: AppId, trigger: Trigger) {
         self.with(|state| {
             if state.closed {
                 return;
@@ -145,17 +94,57 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Asks for a run after some time. Used for backoff and polling, and to gather events of one change.
-    pub fn push_after(&self, app: AppId, trigger: Trigger, delay: Duration) {
-        let queue = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
-            queue.push(app, trigger);
+    /// Requests a run after some time.
+    pub(crate) fn push_after(&self, app: AppId, trigger: Trigger, delay: Duration) {
+        let due = tokio::time::Instant::now() + delay;
+        self.delay(|delayed| delayed.add(app, trigger, due));
+    }
+
+    /// Requests a run within some time, to gather the events of one change.
+    pub(crate) fn push_within(&self, app: AppId, trigger: Trigger, delay: Duration) {
+        let now = tokio::time::Instant::now();
+        self.delay(|delayed| delayed.add_within(app, trigger, now, delay));
+    }
+
+    /// Adds to the delayed triggers, and starts the timer if it does not run.
+    fn delay(&self, add: impl FnOnce(&mut Delayed)) {
+        let starts_timer = self.with(|state| {
+            if state.closed {
+                return false;
+            }
+            add(&mut state.delayed);
+            !std::mem::replace(&mut state.has_timer, true)
         });
+        if starts_timer {
+            tokio::spawn(self.clone().run_timer());
+        } else {
+            self.delayed.notify_one();
+        }
+    }
+
+    /// Hands over delayed triggers when they are due. Ends when there are none.
+    async fn run_timer(self) {
+        loop {
+            let added = self.delayed.notified();
+            let (due, next) = self.with(|state| {
+                let due = state.delayed.take_due(tokio::time::Instant::now());
+                let next = state.delayed.next_due();
+                state.has_timer = next.is_some();
+                (due, next)
+            });
+            for (app, trigger) in due {
+                self.push(app, trigger);
+            }
+            let Some(next) = next else { return };
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = added => {}
+            }
+        }
     }
 
     /// The next app; `None` once the queue is closed.
-    pub async fn next(&self) -> Option<Job> {
+    pub(crate) async fn next(&self) -> Option<Job> {
         loop {
             let arrived = self.arrived.notified();
             let (job, closed) = self.with(|state| {
@@ -180,17 +169,19 @@ impl Queue {
     }
 
     /// Hands out nothing more; workers end when they ask for the next app.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.with(|state| {
             state.closed = true;
             state.order.clear();
             state.waiting.clear();
+            state.delayed = Delayed::default();
         });
         self.arrived.notify_one();
+        self.delayed.notify_one();
     }
 
     /// How busy it is.
-    pub fn load(&self, now: Instant) -> Load {
+    pub(crate) fn load(&self, now: Instant) -> Load {
         self.with(|state| {
             let runs = state.running.values().map(|running| now.saturating_duration_since(running.since));
             Load {
@@ -209,8 +200,7 @@ impl Queue {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        // A panic while the lock was held cannot leave half a change behind: each is one map operation.
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.state.lock())
     }
 }
 
@@ -226,13 +216,14 @@ impl Drop for Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::{RefreshDepth, TriggerReason};
 
     fn app(name: &str) -> AppId {
         AppId { namespace: "argocd".into(), name: name.into() }
     }
 
     fn live() -> Trigger {
-        Trigger::new(Look::Live, "live")
+        Trigger::live(TriggerReason::Live)
     }
 
     #[tokio::test]
@@ -240,10 +231,10 @@ mod tests {
         let queue = Queue::default();
         queue.push(app("a"), live());
         queue.push(app("b"), live());
-        queue.push(app("a"), Trigger::new(Look::Hard, "annotation"));
+        queue.push(app("a"), Trigger::new(RefreshDepth::Hard, TriggerReason::Refresh));
         queue.push(app("a"), live());
         let first = queue.next().await.unwrap();
-        assert_eq!((first.app.name.as_str(), first.trigger.look), ("a", Look::Hard));
+        assert_eq!((first.app.name.as_str(), first.trigger.depth), ("a", RefreshDepth::Hard));
         let second = queue.next().await.unwrap();
         assert_eq!(second.app.name, "b");
         assert_eq!(queue.depth(), 0);
@@ -257,7 +248,11 @@ mod tests {
             (0..others).for_each(|_| queue.push(app(app_name), live()));
             queue.push(app(app_name), Trigger::poll());
             let job = queue.next().await.unwrap();
-            assert_eq!((job.trigger.look, job.trigger.is_news), (Look::Git, others > 0), "{app_name}");
+            assert_eq!(
+                (job.trigger.depth, job.trigger.is_news),
+                (RefreshDepth::Git, others > 0),
+                "{app_name}"
+            );
         }
     }
 
@@ -266,11 +261,11 @@ mod tests {
         let queue = Queue::default();
         queue.push(app("a"), live());
         let job = queue.next().await.unwrap();
-        queue.push(app("a"), Trigger::new(Look::Git, "commit"));
+        queue.push(app("a"), Trigger::new(RefreshDepth::Git, TriggerReason::Webhook));
         assert_eq!(queue.depth(), 0, "not handed out while it runs");
         drop(job);
         let again = queue.next().await.unwrap();
-        assert_eq!(again.trigger.look, Look::Git);
+        assert_eq!(again.trigger.depth, RefreshDepth::Git);
     }
 
     #[tokio::test]
@@ -288,6 +283,27 @@ mod tests {
         drop((first, second));
         let load = queue.load(later);
         assert_eq!((load.longest, load.unfinished), (Duration::ZERO, Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn delayed_requests_come_when_they_are_due_and_one_timer_serves_all() {
+        let queue = Queue::default();
+        queue.push_after(app("late"), live(), Duration::from_mins(1));
+        for _ in 0..100 {
+            queue.push_within(app("soon"), live(), Duration::from_millis(2));
+        }
+        queue.push_after(app("late"), live(), Duration::from_secs(1));
+        let started = tokio::time::Instant::now();
+        for (name, after) in [("soon", 2), ("late", 1_000), ("late", 60_000)] {
+            let job = queue.next().await.unwrap();
+            let elapsed = started.elapsed().as_millis();
+            assert_eq!(job.app.name, name);
+            assert!((after..after + 5).contains(&elapsed), "{name} after {elapsed} ms");
+        }
+        tokio::task::yield_now().await;
+        assert!(!queue.with(|state| state.has_timer), "the timer ends with the last delayed request");
+        queue.push_after(app("again"), live(), Duration::from_secs(1));
+        assert_eq!(queue.next().await.unwrap().app.name, "again");
     }
 
     #[tokio::test]

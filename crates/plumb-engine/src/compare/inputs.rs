@@ -1,0 +1,187 @@
+//! What the judge is told about each object.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
+use plumb_core::drift::{Autoscaler, LiveOwner};
+use plumb_core::fields::has_other_writers;
+use plumb_core::health::{Health, HealthStatus};
+use plumb_core::object::{Fingerprint, Manifest, ObjectKey};
+use plumb_core::plan::Owner;
+use plumb_core::tracking::{TrackedBy, tracked_by};
+
+use super::judge::{DryRunPolicy, JudgeInput};
+use super::run::{Compared, Comparison};
+use super::state::JudgeState;
+use crate::apps::claims::Claimant;
+use crate::cluster::mutators;
+use crate::sources::state::GitState;
+
+/// The previous desired set, decompressed when it is first asked for.
+type PreviousSet = OnceCell<Option<Arc<Complete<DesiredSet>>>>;
+
+impl Comparison<'_> {
+    /// One input per object. Owners, hooks and shared objects are noted in `compared`.
+    pub(super) fn inputs(
+        &self,
+        git: &GitState,
+        judge: &JudgeState,
+        mutators: &[Arc<Manifest>],
+        compared: &mut Compared,
+    ) -> BTreeMap<ObjectKey, JudgeInput> {
+        let unreadable: BTreeSet<ObjectKey> =
+            compared.unreadable.iter().map(|(key, _)| key.clone()).collect();
+        let previous = PreviousSet::new();
+        let mut inputs = BTreeMap::new();
+        for (key, object) in &self.gathered.desired.get().objects {
+            let Some(fingerprint) = self.gathered.set.fingerprint(key) else { continue };
+            // An object that could not be read is neither missing nor different.
+            if !unreadable.contains(key) {
+                let history = History { git, judge, previous: &previous, fingerprint };
+                inputs.insert(key.clone(), self.desired_input(object, &history, mutators, compared));
+            }
+        }
+        self.add_undesired(judge, compared, &mut inputs);
+        inputs
+    }
+
+    /// An object that Git asks for.
+    fn desired_input(
+        &self,
+        object: &DesiredObject,
+        history: &History<'_>,
+        mutators: &[Arc<Manifest>],
+        compared: &mut Compared,
+    ) -> JudgeInput {
+        let key = &object.key;
+        let (judge, fingerprint) = (history.judge, history.fingerprint);
+        let live = compared.live.objects.get(key).cloned();
+        let claims = self.claims.others(&self.app.id, &self.cluster.server, key);
+        let owner = live.as_deref().map(|live| self.owner(live, &claims));
+        note_shared(compared, key, owner.as_ref(), &claims);
+        let live_owner = match &owner {
+            None | Some(Owner::ThisApp) => LiveOwner::ThisApp,
+            Some(Owner::NoApp) => LiveOwner::Nobody,
+            Some(Owner::Other { app, .. }) => LiveOwner::App(app.clone()),
+        };
+        if let Some(owner) = owner {
+            compared.owners.insert(key.clone(), owner);
+        }
+        // If a sync follows and plumb is the only writer, the previous manifest makes no difference.
+        let needs_previous =
+            self.dry_runs == DryRunPolicy::Ask || live.as_deref().is_some_and(has_other_writers);
+        let previous = || history.previous_manifest(key).filter(|_| needs_previous);
+        let was_in_sync = history.git.was_in_sync_before(key);
+        let rendering = self.gathered.rendering;
+        let (last_apply, last_attempt) =
+            judge.writes.last(key, fingerprint, rendering, was_in_sync, previous);
+        JudgeInput {
+            desired: Some(object.clone()),
+            owner: live_owner,
+            last_apply,
+            last_attempt,
+            claims,
+            autoscalers: live.as_ref().map(|_| self.autoscalers(key)).unwrap_or_default(),
+            mutators: mutators::matching(
+                mutators,
+                (&object.manifest, live.as_deref()),
+                &self.cluster.client.catalog(),
+                &self.cluster.store,
+            ),
+            users: Vec::new(),
+            heals: judge.heals(key, judge.writes.asked(key, fingerprint, rendering)),
+            finished: judge.writes.finished_run(key, fingerprint),
+            earlier: judge.findings_of(key),
+            live,
+        }
+    }
+
+    /// Live objects of the app that Git does not ask for.
+    fn add_undesired(
+        &self,
+        judge: &JudgeState,
+        compared: &mut Compared,
+        inputs: &mut BTreeMap<ObjectKey, JudgeInput>,
+    ) {
+        let desired = &self.gathered.desired.get().objects;
+        let Compared { live, owners, hooks, health, .. } = compared;
+        for (key, live) in &live.objects {
+            let is_ours = || tracked_by(live, self.instance, self.tracking) == TrackedBy::Ours;
+            if desired.contains_key(key) || !is_ours() {
+                continue;
+            }
+            owners.insert(key.clone(), Owner::ThisApp);
+            if ObjectOptions::parse(live).is_hook {
+                hooks.insert(key.clone());
+                // A hook that still runs is not left over.
+                if is_under_way(health.healths.get(key)) {
+                    continue;
+                }
+            }
+            let input = JudgeInput {
+                claims: self.claims.others(&self.app.id, &self.cluster.server, key),
+                users: self.cluster.store.referrers(key).into_iter().map(|node| node.key).collect(),
+                earlier: judge.findings_of(key),
+                live: Some(Arc::clone(live)),
+                ..JudgeInput::default()
+            };
+            inputs.insert(key.clone(), input);
+        }
+    }
+
+    /// Whose a live object is that this app wants. A tracking mark that was copied from another object does not count.
+    fn owner(&self, live: &Manifest, claims: &[Claimant]) -> Owner {
+        match tracked_by(live, self.instance, self.tracking) {
+            TrackedBy::Ours | TrackedBy::AppliedCrd => Owner::ThisApp,
+            TrackedBy::Other { app } => {
+                let renders = claims.iter().any(|other| *other.instance == *app);
+                Owner::Other { app, renders }
+            }
+            TrackedBy::Copied { .. } | TrackedBy::NoApp => Owner::NoApp,
+        }
+    }
+
+    fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
+        const KINDS: [&str; 3] = ["HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"];
+        let referrers = self.cluster.store.referrers(key).into_iter();
+        let autoscalers = referrers.filter(|node| KINDS.contains(&node.key.kind.as_str()));
+        autoscalers
+            .map(|node| Autoscaler { kind: node.key.kind.clone(), name: node.key.name.clone() })
+            .collect()
+    }
+}
+
+/// What is known of earlier states of one object.
+struct History<'h> {
+    git: &'h GitState,
+    judge: &'h JudgeState,
+    previous: &'h PreviousSet,
+    /// Of what Git asks now.
+    fingerprint: Fingerprint,
+}
+
+impl History<'_> {
+    fn previous_manifest(&self, key: &ObjectKey) -> Option<&Manifest> {
+        let set = self.previous.get_or_init(|| self.git.previous()).as_ref()?;
+        set.get().objects.get(key).map(|object| &object.manifest)
+    }
+}
+
+/// Notes the other apps that render this object or own it.
+fn note_shared(compared: &mut Compared, key: &ObjectKey, owner: Option<&Owner>, claims: &[Claimant]) {
+    let mut others: BTreeSet<String> = claims.iter().map(|other| other.instance.to_string()).collect();
+    if let Some(Owner::Other { app, .. }) = owner {
+        others.insert(app.clone());
+    }
+    if !others.is_empty() {
+        compared.shared.insert(key.clone(), others);
+    }
+}
+
+fn is_under_way(health: Option<&Health>) -> bool {
+    health.is_some_and(|health| {
+        matches!(health.status, HealthStatus::Progressing | HealthStatus::Suspended | HealthStatus::Unknown)
+    })
+}

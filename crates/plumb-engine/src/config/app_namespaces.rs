@@ -1,0 +1,36 @@
+//! The namespaces whose Applications plumb reconciles.
+
+use plumb_core::glob::Glob;
+
+use super::options::Options;
+use super::settings::Settings;
+
+/// The namespaces whose Applications are looked at, decided when plumb starts.
+#[derive(Debug)]
+pub(crate) struct AppNamespaces {
+    control_plane: String,
+    others: Vec<Glob>,
+}
+
+impl AppNamespaces {
+    pub(crate) fn new(options: &Options, settings: &Settings) -> Self {
+        let others = options.application_namespaces.iter().chain(&settings.application_namespaces);
+        Self { control_plane: options.namespace.clone(), others: others.cloned().collect() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(control_plane: &str, others: &[&str]) -> Self {
+        let others = others.iter().map(|pattern| Glob::plain(pattern).unwrap()).collect();
+        Self { control_plane: control_plane.to_owned(), others }
+    }
+
+    /// The one namespace to watch; `None`: all of them.
+    pub(crate) fn to_watch(&self) -> Option<String> {
+        self.others.is_empty().then(|| self.control_plane.clone())
+    }
+
+    /// Are the Applications of this namespace looked at?
+    pub(crate) fn permit(&self, namespace: &str) -> bool {
+        namespace == self.control_plane || self.others.iter().any(|pattern| pattern.matches(namespace))
+    }
+}

@@ -1,0 +1,205 @@
+//! Builds the engine and runs it while this process holds the lease.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use plumb_core::app::ClusterRef;
+use plumb_core::object::Manifest;
+use plumb_crd::install::default_project;
+use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
+use plumb_render::sandbox::FileIsolation;
+use plumb_render::{RendererConfig, Tools};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::{error, info, warn};
+
+use super::clusters::supervise;
+use super::handle::{Handle, Stage};
+use super::start_error::StartError;
+use super::tasks::{self, Workers};
+use crate::apps::claims::Claims;
+use crate::apps::deleting_projects::DeletingProjects;
+use crate::apps::registry::Registry;
+use crate::cluster::clusters::{Clusters, Order};
+use crate::cluster::destination::{Cluster, live_options};
+use crate::cluster::run_slots::RunSlots;
+use crate::cluster::witness;
+use crate::compare::ignored_updates::IgnoredUpdates;
+use crate::compare::orphans::Orphans;
+use crate::config::app_namespaces::AppNamespaces;
+use crate::config::load::load_settings;
+use crate::config::options::Options;
+use crate::config::settings::StartSettings;
+use crate::config::store::ConfigStore;
+use crate::engine::Engine;
+use crate::events::writer::Writer;
+use crate::health::events_and_logs::Diagnostics;
+use crate::metrics::counters::Metrics;
+use crate::queue::Queue;
+use crate::sources::gather::Sources;
+use crate::state::app_records::AppRecords;
+use crate::state::bursts::BurstDetector;
+
+/// How many apps run at the same time, unless the options or settings say otherwise.
+const WORKERS: usize = 24;
+/// How long runs may take to end when plumb stops. What they do can be repeated: the next process goes on.
+const RUNS_END_WITHIN: Duration = Duration::from_secs(8);
+/// How long the last events may take to be written.
+const EVENTS_END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Why an engine ended.
+pub(super) enum LeadEnd {
+    /// It was asked to stop, or lost its lease.
+    Stopped,
+    /// Something changed that only a restart of the engine takes in.
+    Restart,
+}
+
+/// An engine with what belongs to its life.
+struct Started {
+    engine: Arc<Engine>,
+    /// Writes the Kubernetes events.
+    events: JoinHandle<()>,
+    /// Which registered clusters to follow.
+    orders: mpsc::UnboundedReceiver<Order>,
+}
+
+/// Runs the engine until there is a reason to stop.
+pub(super) async fn lead(
+    client: &ClusterClient,
+    options: &Options,
+    handle: &Handle,
+    fence: &Fence,
+    down_since: Option<Timestamp>,
+    stop: &mut Pin<&mut impl Future<Output = ()>>,
+) -> Result<LeadEnd, StartError> {
+    handle.enter(Stage::Filling);
+    let Started { engine, events, orders } = build(client, options, handle, fence, down_since).await?;
+    handle.working(&engine);
+    let mut tasks = JoinSet::new();
+    let witness =
+        witness::start(&engine.options.witness, &engine.options.namespace, &engine.home, &mut tasks).await;
+    tasks.spawn(supervise(Arc::clone(&engine), orders));
+    let mut workers = Workers::default();
+    let started = async {
+        tasks::start(&engine, &mut tasks, &mut workers).await;
+        handle.enter(Stage::Leading);
+        tasks.join_next().await
+    };
+    let ended = tokio::select! {
+        () = stop => {
+            info!("stopping");
+            Ok(LeadEnd::Stopped)
+        }
+        lost = fence.lost() => {
+            error!(%lost, "stopping: another instance leads now");
+            Ok(LeadEnd::Stopped)
+        }
+        () = engine.restart.notified() => {
+            info!("restarting: tracking or RBAC settings changed, or a cluster refresh was requested");
+            Ok(LeadEnd::Restart)
+        }
+        ended = started => {
+            error!(?ended, "stopping: a task ended unexpectedly");
+            Err(StartError::Watch)
+        }
+    };
+    handle.enter(Stage::Stopping);
+    engine.queue.close();
+    // A run under way ends by itself. Without the lease it could not do anything more.
+    if fence.check().is_ok() {
+        workers.end_within(RUNS_END_WITHIN).await;
+    }
+    workers.abort().await;
+    if let Some(witness) = witness {
+        witness.withdraw(&engine.home.gate).await;
+    }
+    tasks.shutdown().await;
+    // Only the engine queues events: dropping it ends the writer.
+    drop(engine);
+    let _ = tokio::time::timeout(EVENTS_END_WITHIN, events).await;
+    ended
+}
+
+/// Builds the engine. Settings are read first: they decide how objects are tracked.
+async fn build(
+    client: &ClusterClient,
+    options: &Options,
+    handle: &Handle,
+    fence: &Fence,
+    down_since: Option<Timestamp>,
+) -> Result<Started, StartError> {
+    let metrics = handle.metrics();
+    let config = ConfigStore::default();
+    load_settings(client, &options.namespace, &config).await;
+    let settings = config.settings();
+    let sources = Arc::new(sources(options, settings.start, &metrics)?);
+    let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
+    let store = LiveStore::start(client.clone(), live_options(&config, ClusterRef::IN_CLUSTER_SERVER));
+    let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
+    create_default_project(client, &gate, &options.namespace).await;
+    let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
+    let events = tokio::spawn(writer.run(gate.clone()));
+    let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::new(n_workers)));
+    let (clusters, orders) = Clusters::new(Arc::clone(&home), options.exec_plugins, fence.clone());
+    let queue = Queue::default();
+    let engine = Arc::new(Engine {
+        options: options.clone(),
+        n_workers,
+        down_since,
+        home,
+        clusters,
+        app_namespaces: AppNamespaces::new(options, &settings),
+        registry: Registry::default(),
+        claims: Claims::default(),
+        records: AppRecords::default(),
+        diagnostics: Diagnostics::new(queue.clone()),
+        queue,
+        sources,
+        config,
+        metrics,
+        orphans: Orphans::default(),
+        ignored_updates: IgnoredUpdates::default(),
+        outbox,
+        deleting_projects: DeletingProjects::default(),
+        restart: Notify::new(),
+        bursts: BurstDetector::default(),
+    });
+    Ok(Started { engine, events, orders })
+}
+
+/// Creates the project `default` if it does not exist, as Argo CD does when it starts. An existing one stays as it is,
+/// whatever it permits.
+async fn create_default_project(client: &ClusterClient, gate: &Gate, namespace: &str) {
+    let Ok(project) = Manifest::new(default_project(namespace)) else { return };
+    let Some(key) = project.key() else { return };
+    if !matches!(client.get(&key).await, Ok(None)) {
+        return;
+    }
+    let create = OwnWrite::Create { manifest: project, field_manager: "plumb".to_owned() };
+    match gate.write_own(&create).await {
+        Ok(_) => info!("created the project `default`, which permits everything"),
+        Err(error) => warn!(%error, "cannot create the project `default`"),
+    }
+}
+
+fn sources(
+    options: &Options,
+    settings: StartSettings,
+    metrics: &Arc<Metrics>,
+) -> Result<Sources, StartError> {
+    let directory = options.cache_dir.clone();
+    let mut renderer = RendererConfig::new(directory.join("render"));
+    renderer.tools = Tools {
+        helm: options.helm.clone(),
+        kustomize: options.kustomize.clone(),
+        jsonnet: options.jsonnet.clone(),
+    };
+    if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
+        warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
+    }
+    Sources::new(&directory, renderer, settings, metrics)
+        .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
+}

@@ -1,0 +1,96 @@
+//! What Git asks of an app at one moment: whole during a run, compressed between runs.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Instant;
+
+use plumb_core::desired::{Complete, DesiredSet};
+use plumb_core::writes::Rendering;
+
+use super::inputs::RenderInputs;
+use crate::apps::compressed_set::CompressedSet;
+use crate::apps::followed_commits::TrackedRevision;
+
+/// What Git asks of an app at one moment.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    stored: Arc<StoredGathered>,
+    pub(crate) desired: Arc<Complete<DesiredSet>>,
+}
+
+/// The part that stays between two runs.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredGathered {
+    pub(super) inputs: Arc<RenderInputs>,
+    /// Resolved revisions, one per source.
+    pub(crate) revisions: Vec<String>,
+    /// `Helm`, `Kustomize` …, one per source.
+    pub(crate) source_types: Vec<String>,
+    /// True if rendering the same commit again may give other manifests.
+    pub(crate) may_vary: bool,
+    /// True if the app's path filter says that the commits since the rendering do not concern it.
+    pub(crate) is_filtered: bool,
+    pub(crate) rendering: Rendering,
+    pub(crate) set: Arc<CompressedSet>,
+    pub(super) rendered_at: Instant,
+}
+
+impl StoredGathered {
+    /// The revisions that the app tracks, with the commits that they resolved to.
+    pub(crate) fn tracked(&self, cluster: &str) -> Vec<TrackedRevision> {
+        let sources = self.inputs.sources.iter().zip(&self.revisions);
+        sources
+            .map(|((_, source), commit)| {
+                TrackedRevision::new(cluster, &source.repo_url, &source.target_revision, commit)
+            })
+            .collect()
+    }
+
+    /// Decompresses the set. `None` if it cannot be read back.
+    pub(crate) fn load(self: &Arc<Self>) -> Option<Arc<Gathered>> {
+        Some(Arc::new(Gathered { stored: Arc::clone(self), desired: self.set.load()? }))
+    }
+}
+
+impl Deref for Gathered {
+    type Target = StoredGathered;
+
+    fn deref(&self) -> &StoredGathered {
+        &self.stored
+    }
+}
+
+impl Gathered {
+    pub(super) fn new(
+        inputs: RenderInputs,
+        revisions: Vec<String>,
+        source_types: Vec<String>,
+        may_vary: bool,
+        desired: Arc<Complete<DesiredSet>>,
+    ) -> Self {
+        let stored = StoredGathered {
+            rendering: inputs.rendering(&revisions, may_vary),
+            inputs: Arc::new(inputs),
+            revisions,
+            source_types,
+            may_vary,
+            is_filtered: false,
+            set: Arc::new(CompressedSet::new(&desired)),
+            rendered_at: Instant::now(),
+        };
+        Self { stored: Arc::new(stored), desired }
+    }
+
+    /// The part that stays until the next run.
+    pub(crate) fn stored(&self) -> Arc<StoredGathered> {
+        Arc::clone(&self.stored)
+    }
+
+    /// The same objects at other revisions, none of which concerns the app.
+    pub(super) fn at(&self, revisions: Vec<String>) -> Self {
+        let rendering = self.inputs.rendering(&revisions, self.may_vary);
+        let stored =
+            StoredGathered { revisions, rendering, is_filtered: true, ..StoredGathered::clone(&self.stored) };
+        Self { stored: Arc::new(stored), desired: Arc::clone(&self.desired) }
+    }
+}

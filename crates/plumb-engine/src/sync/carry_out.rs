@@ -1,0 +1,159 @@
+//! Carries out the steps of an operation and records what was sent.
+
+use plumb_core::drift::ApplyAdvice;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::plan::Owner;
+use plumb_core::sync::{Command, StepOutcome, Verb};
+use plumb_core::tracking::{TrackedBy, tracked_by};
+use plumb_core::writes::AttemptResult;
+use tracing::warn;
+
+use super::executor::step::{Executor, StepContext, StepError};
+use super::observe::live_of;
+use crate::app_run::compare::compare;
+use crate::app_run::{AppInputs, AppRun};
+use crate::compare::judge::{DryRunPolicy, failure};
+use crate::compare::run::Compared;
+use crate::operation::active::ActiveOperation;
+use crate::state::app_state::AppState;
+
+/// An operation and the comparison that it works on.
+pub(super) struct Work<'w> {
+    pub(super) compared: &'w Compared,
+    pub(super) active: &'w ActiveOperation,
+}
+
+/// Carries out these commands at the same time.
+pub(super) async fn carry_out(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    work: &Work<'_>,
+    commands: &[Command],
+    state: &mut AppState,
+) -> Vec<StepOutcome> {
+    let AppInputs { app, context, .. } = inputs;
+    let Work { compared, active } = work;
+    let store = &context.cluster.store;
+    let live = live_of(store, commands.iter().map(|command| &command.id.key)).await;
+    // A user may sync a paused app by hand.
+    let app_pause = inputs.pause(run.now).filter(|_| !active.is_by_user());
+    let step_context = |key: &ObjectKey| {
+        let live = live.get(key).cloned().flatten();
+        let owner = compared.owners.get(key).cloned();
+        StepContext {
+            owner: owner.unwrap_or_else(|| hook_owner(live.as_deref(), inputs)),
+            advice: compared
+                .verdicts
+                .get(key)
+                .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
+            denied: context.denies(key),
+            paused: app_pause.map(|pause| pause.reason.clone()),
+            held: live.as_deref().and_then(|live| run.pause_of(live)).map(|pause| pause.reason),
+            live,
+        }
+    };
+    // Without the right service account nothing is sent, and never with plumb's own permissions instead.
+    let Ok(impersonation) = context.impersonation.clone() else { return Vec::new() };
+    let revisions = active.revisions();
+    let respects_ignore = active.state.as_ref().is_some_and(|state| state.plan().respect_ignore_differences);
+    let executor = Executor {
+        app: &app.id,
+        control_plane_namespace: &run.engine.options.namespace,
+        home: &run.engine.home,
+        cluster: &context.cluster,
+        desired: Some(&compared.gathered.desired),
+        schemas: &compared.schemas,
+        rules: &context.rules.rules,
+        respect_ignore: respects_ignore,
+        allow_empty: active.is_by_user()
+            || app.sync_policy.automated.is_some_and(|automation| automation.allow_empty),
+        revision: revisions.first().map(String::as_str),
+        impersonation,
+        step_context: &step_context,
+        written: &state.operation.written,
+    };
+    let results = executor.carry_out(commands).await;
+    let mut outcomes = Vec::with_capacity(results.len());
+    for (command, result) in commands.iter().zip(results) {
+        if let Verb::Apply { dry_run: false, .. } = &command.verb {
+            record(compared, &command.id.key, result.as_ref().err(), state);
+        }
+        if let Err(error) = &result {
+            warn!(object = %command.id.key, %error, "step failed");
+        }
+        let result = result.map_err(|error| error.to_string());
+        outcomes.push(StepOutcome { id: command.id.clone(), result });
+    }
+    outcomes
+}
+
+/// Records what was sent for one object, and how it ended.
+fn record(compared: &Compared, key: &ObjectKey, error: Option<&StepError>, state: &mut AppState) {
+    let Some(desired) = compared.gathered.set.fingerprint(key) else { return };
+    let result = match error {
+        None => AttemptResult::Applied,
+        Some(error) => {
+            let refusal = error.api().and_then(failure);
+            refusal.map_or(AttemptResult::Failed, |refusal| AttemptResult::Refused(Box::new(refusal)))
+        }
+    };
+    if error.is_none() {
+        state.git.note_applied(key);
+    }
+    state.judge.writes.record(key, desired, compared.gathered.rendering, result);
+}
+
+/// Sends what the API server refused once more, where knowing the refusal helps: a default that belongs to Git's former
+/// value stands in the way of the new one. Such objects are judged again with the refusal as evidence.
+pub(super) async fn repaired(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    work: &Work<'_>,
+    commands: &[Command],
+    mut outcomes: Vec<StepOutcome>,
+    state: &mut AppState,
+) -> Vec<StepOutcome> {
+    let compared = work.compared;
+    let is_refused = |command: &&Command| {
+        let attempt = state.judge.writes.attempt(&command.id.key);
+        matches!(command.verb, Verb::Apply { dry_run: false, .. })
+            && attempt.is_some_and(|attempt| matches!(attempt.result, AttemptResult::Refused(_)))
+            && outcomes.iter().any(|outcome| outcome.id == command.id && outcome.result.is_err())
+    };
+    let refused: Vec<&Command> = commands.iter().filter(is_refused).collect();
+    if refused.is_empty() {
+        return outcomes;
+    }
+    let Ok(again) = compare(run, inputs, &compared.gathered, DryRunPolicy::Ask, state).await else {
+        return outcomes;
+    };
+    let helps = |key: &ObjectKey| {
+        let before = compared.verdicts.get(key).and_then(|verdict| verdict.advice.managed_fields.as_ref());
+        again.verdicts.get(key).is_some_and(|verdict| {
+            let now = verdict.advice.managed_fields.as_ref();
+            now.is_some() && now != before && !verdict.advice.blocked
+        })
+    };
+    let repairs: Vec<Command> =
+        refused.into_iter().filter(|command| helps(&command.id.key)).cloned().collect();
+    if repairs.is_empty() {
+        return outcomes;
+    }
+    let work = Work { compared: &again, active: work.active };
+    for outcome in carry_out(run, inputs, &work, &repairs, state).await {
+        if let Some(first) = outcomes.iter_mut().find(|first| first.id == outcome.id) {
+            *first = outcome;
+        }
+    }
+    outcomes
+}
+
+/// Whose a hook's object is. Hooks are not compared, so no comparison has told.
+fn hook_owner(live: Option<&Manifest>, inputs: AppInputs<'_>) -> Owner {
+    let context = inputs.context;
+    match live.map(|live| tracked_by(live, &context.instance, &context.settings.tracking)) {
+        Some(TrackedBy::Other { app }) => Owner::Other { app, renders: true },
+        Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => Owner::ThisApp,
+        Some(TrackedBy::Copied { .. } | TrackedBy::NoApp) | None => Owner::NoApp,
+    }
+}

@@ -1,0 +1,87 @@
+//! The plan of an operation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plumb_core::desired::ObjectOptions;
+use plumb_core::drift::{Verdict, VerdictStatus};
+use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
+use plumb_core::plan::{
+    DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, build,
+    data_lost_with,
+};
+
+use super::advance::approved_at;
+use crate::app_run::{AppInputs, AppRun};
+use crate::compare::run::Compared;
+use crate::operation::active::ActiveOperation;
+
+/// Plans an operation. Pure, apart from reading the store.
+pub(super) fn plan(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    compared: &Compared,
+    active: &ActiveOperation,
+) -> Result<Plan, Refusal> {
+    let AppInputs { application, app, context } = inputs;
+    let facts: BTreeMap<ObjectKey, ObjectFacts> = compared
+        .verdicts
+        .iter()
+        .map(|(key, verdict)| (key.clone(), facts(run, inputs, compared, key, verdict)))
+        .collect();
+    let namespace = app.destination.namespace.clone();
+    let namespace_key = namespace.clone().map(|name| ObjectKey::new("", "Namespace", None, name));
+    let node = namespace_key.and_then(|key| context.cluster.store.node(&key));
+    let proof = DeletionProof::new(&compared.gathered.desired, &compared.live);
+    let catalog = context.cluster.client.catalog();
+    build(&PlanInput {
+        desired: compared.gathered.desired.get(),
+        facts: &facts,
+        deletions: proof.as_ref(),
+        request: &active.request(),
+        namespace: &NamespaceFacts {
+            exists: node.is_some_and(|node| !node.terminating),
+            name: namespace,
+            managed: app.sync_policy.managed_namespace.clone(),
+        },
+        budget: context.settings.prune_budget,
+        mark: &active.mark(),
+        approved_at: approved_at(application),
+        is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
+        denied: &|key: &ObjectKey| context.denies(key),
+    })
+}
+
+fn facts(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    compared: &Compared,
+    key: &ObjectKey,
+    verdict: &Verdict,
+) -> ObjectFacts {
+    let context = inputs.context;
+    let live = compared.live.objects.get(key).map(|live| LiveFacts {
+        manifest: Arc::clone(live),
+        options: ObjectOptions::parse(live),
+        owner: compared.owners.get(key).cloned().unwrap_or(Owner::NoApp),
+        holds_data: verdict
+            .requires_pruning
+            .then(|| context.settings.protects(key).or_else(|| holds_data(inputs, live)))
+            .flatten(),
+    });
+    ObjectFacts {
+        paused: live.as_ref().and_then(|live| run.pause_of(&live.manifest)).map(|pause| pause.reason),
+        also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
+        in_sync: !verdict.advice.needed && verdict.status == VerdictStatus::Synced,
+        live,
+    }
+}
+
+fn holds_data(inputs: AppInputs<'_>, live: &plumb_core::object::Manifest) -> Option<String> {
+    let store = &inputs.context.cluster.store;
+    let claims = |namespace: &str| {
+        let inside = store.in_namespace(namespace);
+        inside.iter().filter(|node| node.key.kind == "PersistentVolumeClaim").count()
+    };
+    data_lost_with(live, claims, |kind: &GroupKind| store.count(kind))
+}

@@ -1,0 +1,48 @@
+//! Requests runs when settings change.
+
+use std::sync::Arc;
+
+use plumb_core::object::GroupVersionKind;
+use plumb_kube::{ObjectEvent, Selection};
+use tracing::warn;
+
+use crate::config::load::SETTINGS_CONFIG_MAPS;
+use crate::engine::Engine;
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
+
+/// Watches the `ConfigMaps` with settings. A change concerns every app.
+pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
+    let gvk = GroupVersionKind::from_api_version("v1", "ConfigMap");
+    let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
+    let before = engine.config.settings();
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    while let Some(event) = stream.next().await {
+        let changed = match event {
+            ObjectEvent::Seen(object) => {
+                let name = object.name().unwrap_or_default().to_owned();
+                SETTINGS_CONFIG_MAPS.contains(&name.as_str())
+                    && engine.config.note_config_map(&name, Some(&object))
+            }
+            ObjectEvent::Gone { key, .. } => {
+                SETTINGS_CONFIG_MAPS.contains(&key.name.as_str())
+                    && engine.config.note_config_map(&key.name, None)
+            }
+            ObjectEvent::Listed => false,
+            ObjectEvent::Trouble(trouble) => {
+                warn!(trouble, "watch of settings failed");
+                false
+            }
+        };
+        if !changed {
+            continue;
+        }
+        let now = engine.config.settings();
+        if (&now.tracking, now.respect_rbac) != (&before.tracking, before.respect_rbac) {
+            engine.restart.notify_one();
+        }
+        for cluster in engine.clusters.connected() {
+            cluster.store.reconsider();
+        }
+        engine.request_all(Trigger::new(RefreshDepth::Git, TriggerReason::Settings));
+    }
+}

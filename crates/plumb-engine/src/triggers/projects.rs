@@ -1,0 +1,53 @@
+//! Requests runs when a project changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use plumb_core::object::GroupVersionKind;
+use plumb_crd::AppProject;
+use plumb_kube::{ObjectEvent, Selection};
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use super::first_list::FirstList;
+use crate::engine::Engine;
+use crate::queue::{Trigger, TriggerReason};
+
+/// Watches the projects. Without them every app would be refused, so the engine waits for their first list.
+pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<()>) {
+    let gvk = GroupVersionKind::from_api_version(AppProject::API_VERSION, AppProject::KIND);
+    let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
+    let mut listed = FirstList::new(listed);
+    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    while let Some(event) = stream.next().await {
+        let changed = match event {
+            ObjectEvent::Seen(manifest) => {
+                engine.deleting_projects.note(&manifest);
+                engine.config.note_project(&manifest)
+            }
+            ObjectEvent::Gone { key, .. } => {
+                engine.deleting_projects.forget(&key.name);
+                engine.config.forget_project(&key.name)
+            }
+            ObjectEvent::Listed => {
+                listed.signal();
+                BTreeSet::new()
+            }
+            ObjectEvent::Trouble(trouble) => {
+                warn!(trouble, "watch of projects failed");
+                BTreeSet::new()
+            }
+        };
+        if !changed.is_empty() {
+            let apps = engine
+                .registry
+                .all()
+                .into_iter()
+                .filter(|known| known.app.as_ref().is_ok_and(|app| changed.contains(&app.project)));
+            engine.request_runs(
+                apps.map(|known| known.id.clone()).collect(),
+                Trigger::live(TriggerReason::Project),
+            );
+        }
+    }
+}
