@@ -48,3 +48,73 @@ pub fn sync_follows(
     let is_new = synced.is_some_and(|(_, synced)| synced != revisions);
     is_automated && !has_operation && !is_held && is_new
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(phase: OperationPhase, revision: &str) -> LastOperation {
+        let synced = Some((Vec::new(), vec![revision.to_owned()]));
+        LastOperation { phase, message: "it broke".to_owned(), synced, heal_attempts: 2 }
+    }
+
+    /// `Failed a`: the phase and the revision.
+    fn print(last: Option<&LastOperation>) -> String {
+        let Some(last) = last else { return "none".to_owned() };
+        assert_eq!((last.message.as_str(), last.heal_attempts), ("it broke", 2));
+        let revisions = last.synced.as_ref().map_or("-".to_owned(), |(_, revisions)| revisions.join(","));
+        format!("{} {revisions}", last.phase.name())
+    }
+
+    #[test]
+    fn a_dry_run_does_not_replace_the_last_sync() {
+        let (failed, dry) =
+            (operation(OperationPhase::Failed, "a"), operation(OperationPhase::Failed, "dry"));
+        let known = || LastSync::Known(operation(OperationPhase::Error, "old"));
+        for (before, last, is_dry_run, answer, after) in [
+            // A sync replaces whatever was known, and so does a status without an operation.
+            (LastSync::Unknown, Some(&failed), false, "Failed a", "Failed a"),
+            (LastSync::None, Some(&failed), false, "Failed a", "Failed a"),
+            (known(), Some(&failed), false, "Failed a", "Failed a"),
+            (LastSync::Unknown, None, false, "none", "none"),
+            (known(), None, false, "none", "none"),
+            // A dry run changes nothing.
+            (known(), Some(&dry), true, "Error old", "Error old"),
+            (LastSync::None, Some(&dry), true, "none", "none"),
+            // The sync before the dry run is not known: the answer lets no sync start, not even as a retry.
+            (LastSync::Unknown, Some(&dry), true, "Succeeded -", "unknown"),
+            (LastSync::Unknown, None, true, "none", "unknown"),
+        ] {
+            let case = format!("{before:?} {last:?} {is_dry_run}");
+            let mut state = before;
+            let answered = state.update(last.cloned(), is_dry_run);
+            assert_eq!(print(answered.as_ref()), answer, "{case}");
+            let stored = match &state {
+                LastSync::Unknown => "unknown".to_owned(),
+                LastSync::None => print(None),
+                LastSync::Known(known) => print(Some(known)),
+            };
+            assert_eq!(stored, after, "{case}");
+        }
+    }
+
+    #[test]
+    fn each_condition_alone_prevents_the_sync() {
+        let other = operation(OperationPhase::Succeeded, "old");
+        let same = operation(OperationPhase::Succeeded, "new");
+        let bare = LastOperation { synced: None, ..other.clone() };
+        for (is_automated, has_operation, is_held, last, expected) in [
+            (true, false, false, Some(&other), true),
+            (false, false, false, Some(&other), false),
+            (true, true, false, Some(&other), false),
+            (true, false, true, Some(&other), false),
+            (true, false, false, Some(&same), false),
+            // Which revisions were synced last is not known.
+            (true, false, false, Some(&bare), false),
+            (true, false, false, None, false),
+        ] {
+            let follows = sync_follows(is_automated, has_operation, is_held, last, &["new".to_owned()]);
+            assert_eq!(follows, expected, "{is_automated} {has_operation} {is_held} {last:?}");
+        }
+    }
+}

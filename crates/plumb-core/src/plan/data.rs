@@ -25,3 +25,46 @@ pub fn data_lost_with(
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_hold_claims_and_definitions_hold_instances() {
+        let definition = json!({"group": "example.com", "names": {"kind": "Widget"}});
+        let (crd, none) = ("apiextensions.k8s.io/v1 CustomResourceDefinition", json!({}));
+        for (kind, spec, n_claims, n_instances, expected) in [
+            ("v1 Namespace", &none, 2, Some(3), Some("2 volume claims in the namespace")),
+            ("v1 Namespace", &none, 0, Some(3), None),
+            (crd, &definition, 2, Some(3), Some("3 Widget objects")),
+            (crd, &definition, 2, Some(0), None),
+            // The instances cannot be counted.
+            (crd, &definition, 2, None, None),
+            (crd, &none, 2, Some(3), None),
+            // Other kinds hold no data, or are known by their kind.
+            ("v1 ConfigMap", &none, 2, Some(3), None),
+            ("v1 PersistentVolumeClaim", &none, 2, Some(3), None),
+            // Other groups have kinds of the same names.
+            ("example.com/v1 Namespace", &none, 2, Some(3), None),
+            ("example.com/v1 CustomResourceDefinition", &definition, 2, Some(3), None),
+        ] {
+            let case = format!("{kind} {spec} {n_claims} {n_instances:?}");
+            let (api_version, kind) = kind.split_once(' ').unwrap();
+            let metadata = json!({"name": "shop"});
+            let live = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+            let claims = |namespace: &str| {
+                assert_eq!(namespace, "shop");
+                n_claims
+            };
+            let instances = |kind: &GroupKind| {
+                assert_eq!(*kind, GroupKind::new("example.com", "Widget"));
+                n_instances
+            };
+            let lost = data_lost_with(&Manifest::new(live).unwrap(), claims, instances);
+            assert_eq!(lost.as_deref(), expected, "{case}");
+        }
+    }
+}

@@ -127,3 +127,202 @@ impl ComparedObjects<'_> {
 fn ignores_health(live: &Manifest) -> bool {
     live.annotation(IGNORE_HEALTH) == Some("true")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::KeyParts;
+    use crate::plan::tests::fixture::Fixture;
+
+    /// What was found, in lines of the plan's fixture. `both` is in sync, the rest is not, `live` requires pruning, and
+    /// a live `hook=…` is a hook. Further words: a health status, `denied`, `handed-over`, `unreadable` (instead of a
+    /// verdict), `group=…` (another API group). Only the live object has `live-api=…`, `live-wave=…` and
+    /// `ignore-healthcheck=…`. The app is `prod/shop`, and `confirms_deletions` is its sync option.
+    fn statuses(facts: &str, confirms_deletions: bool) -> Vec<ObjectStatus> {
+        let fixture = Fixture::parse(facts);
+        let (mut live, mut verdicts, mut healths) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut hooks, mut unreadable, mut denied) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        for line in facts.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let has = |word: &str| words.contains(&word);
+            let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
+            let (fixed, object) = fixture.facts.iter().find(|(key, _)| key.name == words[2]).unwrap();
+            let key = match value("group=") {
+                Some(group) => KeyParts { group: group.to_owned(), ..KeyParts::clone(fixed) }.into(),
+                None => fixed.clone(),
+            };
+            healths.extend(
+                words
+                    .iter()
+                    .find_map(|word| HealthStatus::from_word(word))
+                    .map(|health| (key.clone(), Health::new(health, ""))),
+            );
+            if has("denied") {
+                denied.insert(key.clone());
+            }
+            if has("unreadable") {
+                unreadable.push((key, "forbidden".to_owned()));
+                continue;
+            }
+            let is_hook = object.live.as_ref().is_some_and(|live| live.options.is_hook);
+            if is_hook {
+                hooks.insert(key.clone());
+            }
+            if let Some(object) = &object.live {
+                live.insert(key.clone(), Arc::new(edited(&object.manifest, value)));
+            }
+            let status = match words[0] {
+                _ if is_hook => VerdictStatus::NotCompared(NotCompared::Hook),
+                _ if has("hook=Skip") => VerdictStatus::NotCompared(NotCompared::Skip),
+                _ if has("handed-over") => VerdictStatus::NotCompared(NotCompared::HandedOver),
+                "both" => VerdictStatus::Synced,
+                _ => VerdictStatus::OutOfSync,
+            };
+            let verdict = Verdict {
+                counts_for_app: status == VerdictStatus::OutOfSync,
+                status,
+                requires_pruning: words[0] == "live",
+                ..Verdict::plain(key.clone())
+            };
+            verdicts.insert(key, verdict);
+        }
+        let compared = ComparedObjects {
+            app: &AppId { namespace: "prod".to_owned(), name: "shop".to_owned() },
+            confirms_deletions,
+            desired: &fixture.desired,
+            live: &live,
+            verdicts: &verdicts,
+            healths: &healths,
+            hooks: &hooks,
+            unreadable: &unreadable,
+            is_denied: &|key| denied.contains(key),
+        };
+        compared.statuses()
+    }
+
+    fn edited<'a>(live: &Manifest, value: impl Fn(&str) -> Option<&'a str>) -> Manifest {
+        let mut live = live.clone();
+        for (word, annotation) in
+            [("live-wave=", "argocd.argoproj.io/sync-wave"), ("ignore-healthcheck=", IGNORE_HEALTH)]
+        {
+            if let Some(text) = value(word) {
+                live = live.with_annotation(annotation, text);
+            }
+        }
+        let mut object = live.into_value();
+        if let Some(api_version) = value("live-api=") {
+            object["apiVersion"] = api_version.into();
+        }
+        Manifest::new(object).unwrap()
+    }
+
+    /// One object: version, status, health, wave, role, and what else is true of it. `red` makes the app `OutOfSync`.
+    fn print(object: &ObjectStatus) -> String {
+        let status = object.status.map_or("-", SyncCode::name);
+        let health = object.health.as_ref().map_or("-".to_owned(), ToString::to_string);
+        let wave = object.wave.map_or("-".to_owned(), |wave| wave.0.to_string());
+        let flags = [
+            (object.counts, " red"),
+            (!object.is_live, " absent"),
+            (object.is_hook, " hook"),
+            (object.requires_pruning, " prune"),
+            (object.requires_confirmation, " confirm"),
+        ];
+        let flags: String = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect();
+        format!("{} {status} {health} {wave} {:?}{flags}", object.version, object.role)
+    }
+
+    fn check(cases: &[(&str, &str)]) {
+        for (line, expected) in cases {
+            let printed: Vec<String> = statuses(line, false).iter().map(print).collect();
+            assert_eq!(printed.join(", "), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_entry_says_what_the_comparison_found() {
+        check(&[
+            ("both ConfigMap web", "v1 Synced - 0 Counts"),
+            ("drift ConfigMap web Degraded", "v1 OutOfSync Degraded 0 Counts red"),
+            ("live ConfigMap web Healthy", "v1 OutOfSync Healthy 0 Counts red prune"),
+            ("git ConfigMap web", "v1 OutOfSync Missing 0 Counts red absent"),
+            // The health is from before the deletion.
+            ("git ConfigMap web Healthy", "v1 OutOfSync Missing 0 Counts red absent"),
+            // The project does not permit it: the verdict is not reported.
+            ("both ConfigMap web denied", "v1 Unknown - 0 Counts"),
+            ("drift ConfigMap web denied", "v1 Unknown - 0 Counts red"),
+            // Another app lists it.
+            ("live ConfigMap web handed-over", ""),
+            // A hook has one entry, though it has a verdict too.
+            ("live Job web hook=PreSync wave=2 Degraded", "v1 - Degraded 2 Exempt hook prune"),
+            ("live Job web hook=PreSync options=Prune=confirm", "v1 - - 0 Exempt hook prune"),
+            // It exists, and its content is not known.
+            ("git ConfigMap web wave=2 unreadable", "v1 Unknown Unknown: forbidden - Counts red"),
+        ]);
+    }
+
+    #[test]
+    fn git_names_version_and_wave_before_the_live_object() {
+        check(&[
+            ("git Widget web wave=1", "v1 OutOfSync Missing 1 Counts red absent"),
+            ("drift Widget web wave=1 live-wave=5", "v1 OutOfSync - 1 Counts red"),
+            ("drift Widget web live-wave=5", "v1 OutOfSync - 0 Counts red"),
+            ("live Widget web live-wave=5", "v1 OutOfSync - 5 Counts red prune"),
+            ("drift Widget web live-api=example.com/v2", "v1 OutOfSync - 0 Counts red"),
+            ("live Widget web live-api=example.com/v2", "v2 OutOfSync - 0 Counts red prune"),
+            ("live Job web hook=Sync live-api=batch/v1beta1", "v1beta1 - - 0 Exempt hook prune"),
+            // Neither is known.
+            ("live Widget web unreadable", " Unknown Unknown: forbidden - Counts red"),
+        ]);
+    }
+
+    #[test]
+    fn some_objects_do_not_count_for_the_health_of_the_app() {
+        check(&[
+            // Never applied and not compared.
+            ("both ConfigMap web hook=Skip", "v1 - - 0 Exempt"),
+            ("both ConfigMap web hook=Skip ignore-healthcheck=true", "v1 - - 0 Exempt"),
+            ("both ConfigMap web ignore-healthcheck=true Degraded", "v1 Synced Degraded 0 Bystander"),
+            ("both ConfigMap web ignore-healthcheck=false", "v1 Synced - 0 Counts"),
+            // The app itself, and objects that differ from it in one part of the key.
+            ("both Application shop", "v1alpha1 Synced - 0 Bystander"),
+            ("git Application shop", "v1alpha1 OutOfSync Missing 0 Bystander red absent"),
+            ("both Application other", "v1alpha1 Synced - 0 Counts"),
+            ("both Application shop ns=other", "v1alpha1 Synced - 0 Counts"),
+            ("both ConfigMap shop group=argoproj.io", "v1 Synced - 0 Counts"),
+            ("both Application shop group=app.k8s.io", "v1alpha1 Synced - 0 Counts"),
+        ]);
+    }
+
+    #[test]
+    fn the_live_object_or_the_app_asks_for_confirmation() {
+        for (line, by_object, by_app) in [
+            ("both ConfigMap web", false, true),
+            ("both ConfigMap web options=Prune=confirm", true, true),
+            ("both ConfigMap web options=Delete=confirm", true, true),
+            ("both ConfigMap web options=Prune=false", false, true),
+            // A deletion reads the options of the live object.
+            ("git ConfigMap web options=Prune=confirm", false, true),
+            // Hooks are deleted by their policies.
+            ("live Job web hook=Sync options=Delete=confirm", false, false),
+            ("git ConfigMap web options=Prune=confirm unreadable", false, false),
+        ] {
+            for (confirms_deletions, expected) in [(false, by_object), (true, by_app)] {
+                let confirms: Vec<bool> = statuses(line, confirms_deletions)
+                    .iter()
+                    .map(|object| object.requires_confirmation)
+                    .collect();
+                assert_eq!(confirms, [expected], "{line} {confirms_deletions}");
+            }
+        }
+    }
+
+    #[test]
+    fn hooks_and_unreadable_objects_come_last() {
+        let facts =
+            "git ConfigMap a unreadable\nlive Job b hook=Sync\nlive ConfigMap c handed-over\nboth Pod d";
+        let objects = statuses(facts, false);
+        let names: Vec<&str> = objects.iter().map(|object| object.key.name.as_str()).collect();
+        assert_eq!(names, ["d", "b", "a"]);
+    }
+}
