@@ -158,7 +158,6 @@ fn word(verdict: &Verdict) -> String {
     match &verdict.status {
         VerdictStatus::Synced => "Synced".to_owned(),
         VerdictStatus::OutOfSync => format!("OutOfSync{prune}"),
-        VerdictStatus::Unknown { .. } => "Unknown".to_owned(),
         VerdictStatus::NotCompared(_) => "absent".to_owned(),
     }
 }

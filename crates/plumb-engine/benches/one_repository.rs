@@ -1,7 +1,7 @@
-//! Many apps in one repository, and commits that each touch one of them: one request to the server, one fetch and one
-//! rendering per commit, whatever the number of apps, which look at it at the same time. Prints its figures and fails if
-//! a count is another; `cargo bench -p plumb-engine`.
-#![expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
+//! Many apps in one repository, and commits that each change one of them. All apps are refreshed concurrently, and each
+//! commit must cost one request to the Git server, one fetch and one render, whatever the number of apps. Prints the
+//! figures and fails if a count differs; `cargo bench -p plumb-engine`.
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::path::Path;
 use std::process::Command;
@@ -19,10 +19,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 const APPS: usize = 500;
 const COMMITS: usize = 60;
-/// So many apps are at work at once.
+/// How many apps are refreshed concurrently.
 const WORKERS: usize = 16;
 
-/// What all of them use.
+/// What all apps share.
 struct Shared {
     mirrors: Mirrors,
     renderer: Renderer,
@@ -59,8 +59,8 @@ fn request(app: usize, files: plumb_git::SourceTree, revision: String) -> Render
     }
 }
 
-/// One app looks at its repository; gives back whether it had to be rendered.
-async fn look(shared: Arc<Shared>, app: usize, since: Instant) -> Result<bool> {
+/// Refreshes one app; returns whether it had to be rendered.
+async fn refresh(shared: Arc<Shared>, app: usize, since: Instant) -> Result<bool> {
     let access = RepoAccess::default();
     shared.mirrors.fetch_since(&shared.url, &access, since).await?;
     let (mirror, commit) = shared.mirrors.resolve(&shared.url, &access, &RevisionSpec::default()).await?;
@@ -69,17 +69,17 @@ async fn look(shared: Arc<Shared>, app: usize, since: Instant) -> Result<bool> {
     Ok(!rendered.await??.cached)
 }
 
-/// All apps look for the same reason; gives back which of them had to be rendered.
-async fn round(shared: &Arc<Shared>) -> Result<Vec<usize>> {
+/// Refreshes all apps for the same trigger; returns which of them had to be rendered.
+async fn refresh_all(shared: &Arc<Shared>) -> Result<Vec<usize>> {
     let since = Instant::now();
-    let looks = (0..APPS).map(|app| {
-        let look = look(Arc::clone(shared), app, since);
-        async move { Ok((app, look.await?)) }
+    let refreshes = (0..APPS).map(|app| {
+        let refresh = refresh(Arc::clone(shared), app, since);
+        async move { Ok((app, refresh.await?)) }
     });
-    let looks: Vec<Result<(usize, bool)>> =
-        futures::stream::iter(looks).buffer_unordered(WORKERS).collect().await;
-    let looks: Vec<(usize, bool)> = looks.into_iter().collect::<Result<_>>()?;
-    Ok(looks.into_iter().filter_map(|(app, rendered)| rendered.then_some(app)).collect())
+    let results: Vec<Result<(usize, bool)>> =
+        futures::stream::iter(refreshes).buffer_unordered(WORKERS).collect().await;
+    let results: Vec<(usize, bool)> = results.into_iter().collect::<Result<_>>()?;
+    Ok(results.into_iter().filter_map(|(app, rendered)| rendered.then_some(app)).collect())
 }
 
 async fn measure() -> Result<()> {
@@ -100,25 +100,25 @@ async fn measure() -> Result<()> {
     });
 
     let started = Instant::now();
-    let first = round(&shared).await?;
-    println!("first look: {} of {APPS} apps rendered in {:?}", first.len(), started.elapsed());
-    ensure(first.len() == APPS, "an app was not rendered at the first look")?;
+    let first = refresh_all(&shared).await?;
+    println!("first refresh: {} of {APPS} apps rendered in {:?}", first.len(), started.elapsed());
+    ensure(first.len() == APPS, "an app was not rendered in the first refresh")?;
     let before = shared.mirrors.requests();
-    ensure((before.ls_remote, before.fetch) == (1, 1), "more than one request for the first look")?;
+    ensure((before.ls_remote, before.fetch) == (1, 1), "more than one request for the first refresh")?;
     let mut spent = Vec::with_capacity(COMMITS);
     for commit in 1..=COMMITS {
-        let touched = commit * 7 % APPS;
-        write(&repository, touched, commit)?;
+        let changed = commit * 7 % APPS;
+        write(&repository, changed, commit)?;
         git(&repository, &["commit", "-q", "-a", "-m", "change"])?;
         let started = Instant::now();
-        let rendered = round(&shared).await?;
+        let rendered = refresh_all(&shared).await?;
         spent.push(started.elapsed());
-        ensure(rendered == [touched], "another app than the one that was touched was rendered")?;
+        ensure(rendered == [changed], "the rendered apps are not exactly the changed one")?;
     }
     let after = shared.mirrors.requests();
-    let (asked, fetched) = (after.ls_remote - before.ls_remote, after.fetch - before.fetch);
+    let (listed, fetched) = (after.ls_remote - before.ls_remote, after.fetch - before.fetch);
     println!(
-        "{COMMITS} commits to {APPS} apps: asked {asked} times, fetched {fetched} times, rendered {} times",
+        "{COMMITS} commits to {APPS} apps: {listed} ref listings, {fetched} fetches, {} renders",
         spent.len()
     );
     spent.sort();
@@ -129,7 +129,7 @@ async fn measure() -> Result<()> {
         worst.unwrap_or_default()
     );
     let expected = COMMITS as u64;
-    ensure((asked, fetched) == (expected, expected), "not one request and one fetch per commit")
+    ensure((listed, fetched) == (expected, expected), "not one request and one fetch per commit")
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Result<()> {
@@ -137,7 +137,7 @@ fn ensure(holds: bool, otherwise: &str) -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if std::env::args().any(|argument| argument == "--test") {
         return Ok(());
     }

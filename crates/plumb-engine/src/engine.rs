@@ -93,11 +93,7 @@ impl Engine {
         let (Ok(application), Ok(app)) = (&known.wire, &known.app) else { return };
         let Some(cluster) = self.clusters.address(&app.destination.cluster) else { return };
         let instance = id.instance_name(&self.options.namespace);
-        self.claims.restore(id, &cluster, &instance, || {
-            let rendered = application.status.resources.iter();
-            let rendered = rendered.filter(|object| !object.requires_pruning && !object.hook);
-            rendered.map(plumb_crd::application::ResourceStatus::key).collect()
-        });
+        self.claims.restore(id, &cluster, &instance, || application.rendered_keys());
     }
 
     /// The slots for runs on one registered cluster: never all workers.

@@ -1,69 +1,75 @@
-//! What the loop does for all apps, done once for one app at the command line: gather, render, judge.
+//! Gathers, renders and judges one app once, for the command line, as the engine does for all apps.
 //!
-//! It reads and asks for dry runs; it writes nothing, needs no lease and watches nothing.
+//! It reads and sends dry runs. It writes nothing, needs no lease and starts no watches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
 use plumb_core::app::{App, ClusterRef};
 use plumb_core::desired::{Complete, DesiredSet};
-use plumb_core::drift::{Autoscaler, LiveOwner, Verdict};
-use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
-use plumb_core::tracking::{TrackedBy, tracked_by};
-use plumb_core::writes::{LastApply, LastAttempt};
+use plumb_core::drift::Verdict;
+use plumb_core::live::LiveSet;
+use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, to_app, to_operation};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
-use plumb_render::{
-    AppFacts, ClusterFacts, Freshness, LocalFiles, RenderRequest, Renderer, RendererConfig, Tools,
-};
+use plumb_render::{ClusterFacts, Freshness, LocalFiles, RenderRequest, Renderer, RendererConfig, Tools};
 use serde_json::Value;
 
+use crate::apps::claims::Claims;
 use crate::apps::context::{AppContext, CompiledRules};
+use crate::apps::requests::application_gvk;
 use crate::cluster::destination::{Cluster, live_options};
 use crate::cluster::run_slots::RunSlots;
-use crate::compare::judge::{DryRunPolicy, Judge, JudgeInput};
-use crate::compare::verdict_cache::VerdictCache;
+use crate::compare::inputs::AUTOSCALERS;
+use crate::compare::judge::DryRunPolicy;
+use crate::compare::run::{Compared, Comparison};
+use crate::compare::state::JudgeState;
 use crate::config::load::{load_registry, load_settings};
 use crate::config::store::ConfigStore;
+use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::Metrics;
-use crate::queue::RefreshDepth;
+use crate::queue::{Queue, RefreshDepth};
 use crate::runtime::start_error::StartError;
 use crate::sources::error::SourceError;
-use crate::sources::gather::{FetchPolicy, Sources, overrides};
+use crate::sources::gather::{FetchPolicy, Sources, app_facts, overrides};
 use crate::sources::gathered::Gathered;
 use crate::sources::slow_servers::Patience;
+use crate::sources::state::GitState;
 
+/// How long the first lists of admission configurations and the like may take.
+const LISTED_WITHIN: Duration = Duration::from_secs(3);
 /// How many objects are read at the same time.
 const READS_AT_ONCE: usize = 16;
 
-/// Why something could not be worked out.
+/// Why an app could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// The Application's spec, its project or its destination.
+    /// The Application's spec, its project or its destination is invalid.
     #[error("{}", .0.join("; "))]
     Spec(Vec<String>),
-    /// Git or the renderers.
+    /// The sources could not be fetched or rendered.
     #[error("{0}")]
     Render(String),
-    /// The cluster.
-    #[error("read the cluster")]
+    /// The cluster could not be read.
+    #[error("cannot read the cluster")]
     Cluster(#[from] ApiError),
 }
 
 /// What an app's objects are rendered from.
 #[derive(Clone, Debug)]
 pub enum RenderAt<'a> {
-    /// What the app follows.
+    /// The revisions that the app follows.
     Tracked,
     /// These revisions, one per source.
     Revisions(&'a [String]),
-    /// A directory in a checkout in place of the app's one source.
+    /// A directory in a local checkout, in place of the app's only source.
     Checkout {
         /// The root of the checkout.
         root: &'a Path,
@@ -72,14 +78,14 @@ pub enum RenderAt<'a> {
     },
 }
 
-/// What an app's sources ask for.
+/// The rendered objects of an app.
 #[derive(Debug)]
 pub struct RenderedApp {
     gathered: Arc<Gathered>,
 }
 
 impl RenderedApp {
-    /// Everything that is asked for.
+    /// All rendered objects and hooks.
     pub fn desired(&self) -> &DesiredSet {
         self.gathered.desired.get()
     }
@@ -90,14 +96,14 @@ impl RenderedApp {
     }
 }
 
-/// One object with its judgement.
+/// One object with its verdict.
 #[derive(Debug)]
 pub struct Judged {
-    /// What is wrong with it, and why.
+    /// How it differs from Git, and why.
     pub verdict: Verdict,
-    /// What is asked for.
+    /// The object in Git.
     pub desired: Option<Manifest>,
-    /// What the cluster holds.
+    /// The object in the cluster.
     pub live: Option<Arc<Manifest>>,
 }
 
@@ -106,18 +112,20 @@ pub struct Judged {
 pub struct InspectOptions {
     /// The control-plane namespace: where Applications, projects and settings are.
     pub namespace: String,
-    /// Everything below it is a cache and may be deleted at any time.
+    /// Directory of the caches. Its contents may be deleted at any time.
     pub cache_dir: PathBuf,
     /// The programs that render.
     pub tools: Tools,
 }
 
-/// A place to look at one app from.
+/// Inspects single apps.
 pub struct Inspector {
     options: InspectOptions,
     sources: Arc<Sources>,
     config: ConfigStore,
     home: Arc<Cluster>,
+    /// What other apps render.
+    claims: Claims,
 }
 
 impl Inspector {
@@ -133,15 +141,14 @@ impl Inspector {
             Sources::new(&options.cache_dir, renderer(&options), config.settings().start, &metrics).map_err(
                 |source| StartError::Cache { directory: options.cache_dir.display().to_string(), source },
             )?;
-        let mut live = live_options(&config, ClusterRef::IN_CLUSTER_SERVER);
-        live.excluded = Arc::new(|_| true);
-        let store = LiveStore::start(client.clone(), live);
+        let store = evidence_store(&client, &config).await;
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, RunSlots::new(1));
-        Ok(Self { options, sources: Arc::new(sources), config, home: Arc::new(home) })
+        let claims = load_claims(&home.client, &options.namespace, &home.server).await;
+        Ok(Self { options, sources: Arc::new(sources), config, home: Arc::new(home), claims })
     }
 
-    /// What the app's sources ask for.
+    /// Fetches and renders the app's sources.
     pub async fn gather(
         &self,
         application: &Application,
@@ -173,57 +180,53 @@ impl Inspector {
         Ok(RenderedApp { gathered: gathered.map_err(|error| InspectError::Render(error.message()))? })
     }
 
-    /// Judges what the rendered asks for against what the cluster holds, as the loop would, except that nothing is
-    /// remembered of earlier looks.
+    /// Judges what was rendered against what the cluster holds, as the engine would, except that nothing is known of
+    /// earlier runs.
     pub async fn judge(
         &self,
         application: &Application,
         rendered: &RenderedApp,
     ) -> Result<BTreeMap<ObjectKey, Judged>, InspectError> {
         let (app, context) = self.context_of(application)?;
-        let inputs = self.inputs(application, &context, rendered).await?;
-        let versions: BTreeSet<String> = inputs
-            .values()
-            .flat_map(|input| {
-                let desired = input.desired.as_ref().map(|desired| desired.manifest.api_version().to_owned());
-                desired.into_iter().chain(input.live.as_ref().map(|live| live.api_version().to_owned()))
-            })
-            .collect();
-        let kinds = inputs.keys().map(ObjectKey::group_kind).collect();
-        let schemas = context.cluster.schemas.typed(versions, kinds, &context.settings).await?;
         let gathered = &rendered.gathered;
+        let live = self.live(application, rendered).await?;
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
             async { self.sources.render_again(&app, &context, gathered).await }.boxed()
         };
-        let judge = Judge {
+        let comparison = Comparison {
+            app: &app,
             instance: &context.instance,
-            client: &context.cluster.client,
-            schemas: &schemas,
+            cluster: &context.cluster,
+            claims: &self.claims,
+            tracking: &context.settings.tracking,
+            settings: &context.settings,
+            diagnostics: &Diagnostics::new(Queue::default()),
             rules: &context.rules.rules,
-            options: context.settings.compare_options(&app),
-            prune: app.sync_policy.automated.is_some_and(|automation| automation.prune),
-            heal_limit: context.settings.heal_limit(),
-            render_may_vary: gathered.may_vary,
+            gathered,
             dry_runs: DryRunPolicy::Ask,
             now: Timestamp::now(),
-            admission: 0,
+            ask_again: false,
             render_again: &render_again,
         };
-        // What is only asked about is judged anew, and kept by nobody.
-        let mut verdicts = judge.judge_all(&inputs, &mut VerdictCache::default()).await;
-        let judged = |(key, input): (ObjectKey, JudgeInput)| {
-            let verdict = verdicts.remove(&key)?;
-            let desired = input.desired.map(|desired| desired.manifest);
-            Some((key, Judged { verdict, desired, live: input.live }))
-        };
-        Ok(inputs.into_iter().filter_map(judged).collect())
+        let schemas = comparison.schemas(&live).await?;
+        let compared = Compared::new(gathered, live, schemas);
+        let mut state = JudgeState::default();
+        state.writes = last_writes(application, gathered);
+        let compared = comparison.judge(compared, &GitState::default(), &mut state).await;
+        let desired = &gathered.desired.get().objects;
+        let judged = compared.verdicts.into_iter().map(|(key, verdict)| {
+            let desired = desired.get(&key).map(|object| object.manifest.clone());
+            let live = compared.live.objects.get(&key).cloned();
+            (key, Judged { verdict, desired, live })
+        });
+        Ok(judged.collect())
     }
 
     fn context_of(&self, application: &Application) -> Result<(App, AppContext), InspectError> {
         let app = to_app(application)
             .map_err(|problems| InspectError::Spec(problems.iter().map(ToString::to_string).collect()))?;
         if !app.destination.cluster.is_in_cluster() {
-            let why = "its destination is another cluster than the one that plumb works in".to_owned();
+            let why = "its destination is not the control-plane cluster".to_owned();
             return Err(InspectError::Spec(vec![why]));
         }
         let context =
@@ -234,23 +237,16 @@ impl Inspector {
         Ok((app, context))
     }
 
-    async fn inputs(
-        &self,
-        application: &Application,
-        context: &AppContext,
-        rendered: &RenderedApp,
-    ) -> Result<BTreeMap<ObjectKey, JudgeInput>, InspectError> {
+    /// The live objects that Git asks for, and those that the last status names. Each is read by itself: this needs no
+    /// permission to list.
+    async fn live(&self, application: &Application, rendered: &RenderedApp) -> Result<LiveSet, InspectError> {
         let desired = &rendered.desired().objects;
-        let known = application
-            .status
-            .resources
-            .iter()
-            .filter(|resource| !resource.hook)
-            .map(|resource| (resource.key(), resource.gvk()));
+        let resources = application.status.resources.iter().filter(|resource| !resource.hook);
+        let known = resources.map(|resource| (resource.key(), resource.gvk()));
         let asked = desired.iter().map(|(key, object)| (key.clone(), object.manifest.gvk()));
-        // What Git asks for counts with its own version.
+        // Objects of Git are read in Git's own version.
         let wanted: BTreeMap<ObjectKey, GroupVersionKind> = known.chain(asked).collect();
-        let client = &context.cluster.client;
+        let client = &self.home.client;
         let reads = futures::stream::iter(wanted.into_iter().map(|(key, gvk)| async move {
             let live = match client.get_at(&gvk, key.namespace.as_deref(), &key.name).await {
                 Err(ApiError::UnknownKind { .. }) => Ok(None),
@@ -258,43 +254,17 @@ impl Inspector {
             };
             (key, live)
         }));
-        let found: Vec<_> = reads.buffered(READS_AT_ONCE).collect().await;
-        let last_apply = last_apply(application, rendered.revisions());
-        let autoscalers = autoscalers(client, &found).await;
-        let mut inputs = BTreeMap::new();
-        for (key, live) in found {
-            let live = live?.map(Arc::new);
-            let mark =
-                live.as_deref().map(|live| tracked_by(live, &context.instance, &context.settings.tracking));
-            let wanted = desired.get(&key).cloned();
-            if wanted.is_none() && mark != Some(TrackedBy::Ours) {
-                continue;
+        let mut objects = BTreeMap::new();
+        let mut reads = reads.buffered(READS_AT_ONCE);
+        while let Some((key, live)) = reads.next().await {
+            if let Some(live) = live? {
+                objects.insert(key, Arc::new(live));
             }
-            let owner = match mark {
-                None | Some(TrackedBy::Ours | TrackedBy::AppliedCrd) => LiveOwner::ThisApp,
-                Some(TrackedBy::Other { app }) => LiveOwner::App(app),
-                Some(TrackedBy::Copied { .. } | TrackedBy::NoApp) => LiveOwner::Nobody,
-            };
-            let place = (key.namespace.clone(), key.kind.clone(), key.name.clone());
-            let input = JudgeInput {
-                desired: wanted,
-                live,
-                owner,
-                last_attempt: if last_apply == LastApply::Same {
-                    LastAttempt::Applied
-                } else {
-                    LastAttempt::None
-                },
-                last_apply: last_apply.clone(),
-                autoscalers: autoscalers.get(&place).cloned().unwrap_or_default(),
-                ..JudgeInput::default()
-            };
-            inputs.insert(key, input);
         }
-        Ok(inputs)
+        Ok(LiveSet { objects, ..LiveSet::default() })
     }
 
-    /// The objects that a directory of a checkout renders to, as JSON texts.
+    /// Renders a directory of a checkout. Returns the objects as JSON.
     async fn render_checkout(
         &self,
         application: &Application,
@@ -304,7 +274,8 @@ impl Inspector {
         path: &str,
     ) -> Result<Vec<String>, SourceError> {
         let [source] = app.sources.as_slice() else {
-            let message = "a checkout can replace the source of an app with one source only".to_owned();
+            let message =
+                "a checkout can only replace the source of an app that has exactly one source".to_owned();
             return Err(SourceError::References(message));
         };
         let renderer = Renderer::new(renderer(&self.options))?;
@@ -321,12 +292,7 @@ impl Inspector {
             refs: BTreeMap::new(),
             chart_dependencies: BTreeMap::new(),
             overrides: Some(overrides(&written, false)),
-            app: AppFacts {
-                name: app.id.name.clone(),
-                instance: context.instance.clone(),
-                project: app.project.clone(),
-                namespace: app.destination.namespace.clone().unwrap_or_default(),
-            },
+            app: app_facts(app, context),
             cluster: ClusterFacts {
                 kube_version: Some(catalog.kube_version()),
                 api_versions: context.cluster.api_versions(),
@@ -342,52 +308,53 @@ impl Inspector {
     }
 }
 
+/// Follows what the judge needs besides the app's own objects: admission configurations, namespaces, autoscalers.
+async fn evidence_store(client: &ClusterClient, config: &ConfigStore) -> LiveStore {
+    let mut options = live_options(config, ClusterRef::IN_CLUSTER_SERVER);
+    let kept = options.keep_whole.clone();
+    options.skip_forbidden = true;
+    options.excluded =
+        Arc::new(move |kind| !kept.contains(kind) && !AUTOSCALERS.contains(&kind.kind.as_str()));
+    let store = LiveStore::start(client.clone(), options);
+    // What is not listed by then is left out: the judge asks for a dry run where it is in doubt.
+    let _ = tokio::time::timeout(LISTED_WITHIN, store.wait_complete()).await;
+    store
+}
+
 fn renderer(options: &InspectOptions) -> RendererConfig {
     let mut config = RendererConfig::new(options.cache_dir.join("render"));
     config.tools = options.tools.clone();
     config
 }
 
-/// Was what is asked for now applied by the last sync?
-fn last_apply(application: &Application, revisions: &[String]) -> LastApply {
+/// What the last sync applied, as far as the status tells: what is rendered now, or something else.
+fn last_writes(application: &Application, gathered: &Gathered) -> WriteHistory {
+    let mut writes = WriteHistory::default();
     let state = application.status.operation_state.as_ref().filter(|state| state.phase == "Succeeded");
-    let Some(result) = state.and_then(|state| state.sync_result.as_deref()) else {
-        return LastApply::Unknown;
-    };
-    match (revisions, result.all_revisions()) {
-        ([], _) => LastApply::Unknown,
-        (asked, applied) if asked == applied => LastApply::Same,
-        _ => LastApply::Changed(None),
+    let Some(result) = state.and_then(|state| state.sync_result.as_deref()) else { return writes };
+    if gathered.revisions.is_empty() {
+        return writes;
     }
+    let is_same = gathered.revisions == result.all_revisions();
+    let something_else = Fingerprint::of_value(&Value::Null);
+    for (key, desired) in gathered.set.fingerprints() {
+        let applied = if is_same { desired } else { something_else };
+        writes.restore(key, || AttemptRecord::restored(applied, gathered.rendering));
+    }
+    writes
 }
 
-type Place = (Option<String>, String, String);
-
-/// The autoscalers of the namespaces that these objects are in, by what they scale.
-async fn autoscalers(
-    client: &ClusterClient,
-    found: &[(ObjectKey, Result<Option<Manifest>, ApiError>)],
-) -> BTreeMap<Place, Vec<Autoscaler>> {
-    let namespaces: BTreeSet<&String> = found
-        .iter()
-        .filter(|(key, _)| matches!(key.group.as_str(), "apps" | "argoproj.io"))
-        .filter_map(|(key, _)| key.namespace.as_ref())
-        .collect();
-    let gvk = GroupVersionKind::from_api_version("autoscaling/v2", "HorizontalPodAutoscaler");
-    let mut scaled: BTreeMap<Place, Vec<Autoscaler>> = BTreeMap::new();
-    for namespace in namespaces {
-        let selection = Selection { namespace: Some(namespace.clone()), ..Selection::default() };
-        for autoscaler in client.list(&gvk, &selection).await.unwrap_or_default() {
-            let of = |field: &str| {
-                let text = autoscaler.value().pointer(&format!("/spec/scaleTargetRef/{field}"));
-                text.and_then(Value::as_str).unwrap_or_default().to_owned()
-            };
-            let name = autoscaler.name().unwrap_or_default().to_owned();
-            scaled
-                .entry((Some(namespace.clone()), of("kind"), of("name")))
-                .or_default()
-                .push(Autoscaler { kind: "HorizontalPodAutoscaler".to_owned(), name });
+/// What other apps rendered, as far as their status tells. A user who may not list Applications judges without it.
+async fn load_claims(client: &ClusterClient, namespace: &str, cluster: &Arc<str>) -> Claims {
+    let claims = Claims::default();
+    let selection = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };
+    for manifest in client.list(&application_gvk(), &selection).await.unwrap_or_default() {
+        let Ok(application) = Application::from_json(manifest.value()) else { continue };
+        let Ok(app) = to_app(&application) else { continue };
+        if app.destination.cluster.is_in_cluster() {
+            let instance = app.id.instance_name(namespace);
+            claims.restore(&app.id, cluster, &instance, || application.rendered_keys());
         }
     }
-    scaled
+    claims
 }

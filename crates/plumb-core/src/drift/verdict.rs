@@ -54,11 +54,6 @@ pub enum VerdictStatus {
     Synced,
     /// A finding counts.
     OutOfSync,
-    /// The comparison was not possible.
-    Unknown {
-        /// Why.
-        reasons: Vec<String>,
-    },
     /// The object is not compared.
     NotCompared(NotCompared),
 }

@@ -38,7 +38,6 @@ impl SyncCode {
         match status {
             VerdictStatus::Synced => Some(Self::Synced),
             VerdictStatus::OutOfSync => Some(Self::OutOfSync),
-            VerdictStatus::Unknown { .. } => Some(Self::Unknown),
             VerdictStatus::NotCompared(_) => None,
         }
     }

@@ -1,12 +1,14 @@
 //! The whole Application object.
 
+use std::collections::BTreeSet;
+
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
 use serde_json::Value;
 
 use super::operation::Operation;
 use super::spec::ApplicationSpec;
-use super::status::ApplicationStatus;
+use super::status::{ApplicationStatus, ResourceStatus};
 use crate::metadata::{Metadata, identify};
 use crate::wire::{Wire, WireError, read_field, read_map};
 
@@ -78,6 +80,12 @@ impl Application {
     /// The key of an Application.
     pub fn key(id: &AppId) -> ObjectKey {
         ObjectKey::new("argoproj.io", Self::KIND, Some(id.namespace.clone()), id.name.clone())
+    }
+
+    /// The objects that it rendered when its status was last written.
+    pub fn rendered_keys(&self) -> BTreeSet<ObjectKey> {
+        let rendered = self.status.resources.iter().filter(|object| !object.requires_pruning && !object.hook);
+        rendered.map(ResourceStatus::key).collect()
     }
 
     /// The name of its project.

@@ -8,22 +8,17 @@ use parking_lot::RwLock;
 use plumb_core::app::{AppId, Pause};
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
+use plumb_crd::annotations::{DELETION_APPROVED, LINK_PREFIX};
 
 use super::snapshot::StoredApp;
 use super::snapshot::{AppSnapshot, AppSummary};
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
-use crate::status::links::LINK_PREFIX;
-
-/// Asks for a comparison: `normal` or `hard`. Removed when it was done.
-pub(crate) const REFRESH_ANNOTATION: &str = "argocd.argoproj.io/refresh";
-/// Identifies the request, so that a newer one is not removed with an older one.
-pub(crate) const REFRESH_TIMESTAMP_ANNOTATION: &str = "argocd.argoproj.io/refresh-timestamp";
 
 /// Annotations that change what plumb does with an app.
 const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
     Pause::ANNOTATION,
     plumb_core::app::CompareOptions::ANNOTATION,
-    plumb_crd::annotations::DELETION_APPROVED,
+    DELETION_APPROVED,
     "argocd.argoproj.io/skip-reconcile",
     "argocd.argoproj.io/manifest-generate-paths",
     "argocd.argoproj.io/client-side-apply-migration-manager",
@@ -144,6 +139,8 @@ fn asked(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use plumb_crd::annotations::REFRESH;
+
     use super::*;
     use serde_json::{Value, json};
 
@@ -180,7 +177,7 @@ pub(crate) mod tests {
         check(|app| app["spec"]["source"]["path"] = json!("b"), Some("source"));
         check(|app| app["spec"]["syncPolicy"] = json!({"automated": {}}), Some("spec"));
         check(|app| app["operation"] = json!({"sync": {}}), Some("operation"));
-        check(|app| app["metadata"]["annotations"] = json!({REFRESH_ANNOTATION: "hard"}), Some("refresh"));
+        check(|app| app["metadata"]["annotations"] = json!({REFRESH: "hard"}), Some("refresh"));
         check(|app| app["metadata"]["deletionTimestamp"] = json!("2026-11-15T19:00:00Z"), Some("metadata"));
         check(|app| app["metadata"]["annotations"] = json!({"plumb.dev/pause": "{}"}), Some("metadata"));
         let link = json!({"link.argocd.argoproj.io/wiki": "https://wiki.example.com"});

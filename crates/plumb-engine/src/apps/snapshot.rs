@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use plumb_core::app::{App, AppId};
 use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
+use plumb_crd::annotations::{REFRESH, REFRESH_TIMESTAMP};
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
 use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
 use plumb_kube::PackedJson;
 use serde_json::Value;
 
-use super::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::queue::RefreshDepth;
 
 /// What `kubectl apply` leaves behind.
@@ -37,7 +37,7 @@ pub(crate) struct AppSummary {
     /// Read, without the long lists of its status; or the reason why not.
     pub(crate) head: Result<Application, WireError>,
     /// Does somebody declare its spec (Git, by app of apps or by `kubectl apply`)? Then no line of it is ours.
-    pub(crate) is_declared: bool,
+    pub(super) is_declared: bool,
     /// The checked spec, or everything that is wrong with it. Empty when `head` is an error.
     pub(crate) app: Result<App, Vec<SpecProblem>>,
 }
@@ -107,14 +107,14 @@ impl AppSummary {
     /// The annotations that ask for a comparison, to tell one request from the next.
     pub(crate) fn refresh_request(&self) -> Option<RefreshRequest> {
         let head = self.head.as_ref().ok()?;
-        let at = head.annotation(REFRESH_TIMESTAMP_ANNOTATION).map(str::to_owned);
-        Some(RefreshRequest { kind: head.annotation(REFRESH_ANNOTATION)?.to_owned(), at })
+        let at = head.annotation(REFRESH_TIMESTAMP).map(str::to_owned);
+        Some(RefreshRequest { kind: head.annotation(REFRESH)?.to_owned(), at })
     }
 
     /// The comparison that an annotation asks for.
     pub(crate) fn requested_refresh(&self) -> Option<RefreshDepth> {
         let head = self.head.as_ref().ok()?;
-        match head.annotation(REFRESH_ANNOTATION)? {
+        match head.annotation(REFRESH)? {
             "hard" => Some(RefreshDepth::Hard),
             _ => Some(RefreshDepth::GitNow),
         }

@@ -2,7 +2,7 @@
 
 pub(crate) mod clusters;
 pub(crate) mod destination;
-pub(crate) mod label_selector;
+mod label_selector;
 pub(crate) mod mutators;
 pub(crate) mod registration;
 pub(crate) mod run_slots;

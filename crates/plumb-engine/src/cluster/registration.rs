@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use plumb_core::app::ClusterRef;
+use plumb_crd::annotations::REFRESH;
 use plumb_crd::settings::{ClusterSecret, SecretData};
 use plumb_kube::RegisteredCluster;
-
-use crate::apps::registry::REFRESH_ANNOTATION;
 
 /// One cluster as its Secret describes it. It holds credentials and cannot be printed.
 #[derive(PartialEq)]
@@ -44,12 +43,12 @@ impl Registration {
             namespaces: cluster.namespaces,
             cluster_resources: cluster.cluster_resources,
             skip_reconcile: cluster.skip_reconcile,
-            refresh: secret.metadata.annotations.get(REFRESH_ANNOTATION).cloned(),
+            refresh: secret.metadata.annotations.get(REFRESH).cloned(),
             config: secret.get("config").map(|text| text.expose().as_bytes().to_vec()).unwrap_or_default(),
         })
     }
 
-    pub(crate) fn is_home(&self) -> bool {
+    pub(super) fn is_home(&self) -> bool {
         *self.server == *ClusterRef::IN_CLUSTER_SERVER
     }
 
@@ -298,7 +297,7 @@ mod tests {
         assert_eq!(clusters.labels("https://b"), None);
         let asked = |at: &str| {
             let mut asked = labelled.clone();
-            asked.metadata.annotations.insert(REFRESH_ANNOTATION.to_owned(), at.to_owned());
+            asked.metadata.annotations.insert(REFRESH.to_owned(), at.to_owned());
             asked
         };
         assert!(clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));

@@ -1,8 +1,7 @@
-//! Changes that wake nobody: `resource.customizations.ignoreResourceUpdates`.
+//! Changes that trigger no run: `resource.customizations.ignoreResourceUpdates`.
 //!
-//! Some objects are written all the time (a counter in an annotation, a lease in a status). Where the settings
-//! name the fields that do not matter, a change that touches nothing else, and that leaves the object's health
-//! as it was, asks for no run.
+//! Some objects are written all the time (a counter in an annotation, a lease in a status). The settings can name
+//! fields that do not matter. A change of only these fields that leaves the object's health as it was triggers no run.
 
 use std::collections::HashMap;
 
@@ -14,22 +13,23 @@ use serde_json::Value;
 
 use crate::config::settings::Settings;
 
-/// What objects looked like when they last woke somebody.
+/// The last seen state of objects, by cluster and key.
 #[derive(Debug, Default)]
 pub(crate) struct IgnoredUpdates(Mutex<HashMap<(String, ObjectKey), SeenObject>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SeenObject {
-    matter: Fingerprint,
+    content: Fingerprint,
     health: Option<HealthStatus>,
 }
 
-/// Always left out, as in Argo CD: they change with everything else.
-const ALWAYS: [&str; 3] = ["/metadata/resourceVersion", "/metadata/generation", "/metadata/managedFields"];
+/// Always ignored, as in Argo CD: they change with every write.
+const ALWAYS_IGNORED: [&str; 3] =
+    ["/metadata/resourceVersion", "/metadata/generation", "/metadata/managedFields"];
 
 impl IgnoredUpdates {
-    /// May this change be passed over? Only changes of objects that an app tracks, told by a watch, where a rule
-    /// of the settings is about them.
+    /// True if this change triggers no run. Only watch events of objects that an app tracks can be ignored, and only if
+    /// a rule of the settings matches the object.
     pub(crate) fn may_ignore(
         &self,
         server: &str,
@@ -42,22 +42,22 @@ impl IgnoredUpdates {
         if !is_tracked || change.origin == Origin::Written {
             return false;
         }
-        let place = (server.to_owned(), change.key.clone());
+        let id = (server.to_owned(), change.key.clone());
         if change.gone {
-            self.lock().remove(&place);
+            self.lock().remove(&id);
             return false;
         }
         let Some(live) = store.get_kept(&change.key) else { return false };
         let ignored = rules.of(&change.key, None, Some(&live)).live;
-        // What a user's script makes of a change only a run can tell.
+        // Only a run calls the users' health scripts, so it has to decide.
         if ignored.is_empty() || settings.scripts.health_asks(&live).is_some() {
             return false;
         }
-        let look = SeenObject {
-            matter: Fingerprint::of_value(&without(live.value(), &ignored)),
+        let seen = SeenObject {
+            content: Fingerprint::of_value(&without(live.value(), &ignored)),
             health: health::assess(&live).map(|health| health.status),
         };
-        self.lock().insert(place, look.clone()) == Some(look)
+        self.lock().insert(id, seen.clone()) == Some(seen)
     }
 
     fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<(String, ObjectKey), SeenObject>> {
@@ -65,20 +65,20 @@ impl IgnoredUpdates {
     }
 }
 
-/// The object with these places blanked out. Nothing is removed: the places of list items stay what they are.
+/// The object with these fields set to null. Nothing is removed, so the indexes of list items stay the same.
 fn without(object: &Value, ignored: &[FieldPath]) -> Value {
     let mut rest = object.clone();
-    for place in ALWAYS.iter().map(|pointer| FieldPath::from_pointer(pointer)).chain(ignored.iter().cloned())
-    {
-        if let Some(value) = find_mut(&mut rest, &place) {
+    let always = ALWAYS_IGNORED.iter().map(|pointer| FieldPath::from_pointer(pointer));
+    for path in always.chain(ignored.iter().cloned()) {
+        if let Some(value) = find_mut(&mut rest, &path) {
             *value = Value::Null;
         }
     }
     rest
 }
 
-fn find_mut<'value>(value: &'value mut Value, place: &FieldPath) -> Option<&'value mut Value> {
-    place.segments().iter().try_fold(value, |value, segment| match (segment, value) {
+fn find_mut<'value>(value: &'value mut Value, path: &FieldPath) -> Option<&'value mut Value> {
+    path.segments().iter().try_fold(value, |value, segment| match (segment, value) {
         (Segment::Field(name), Value::Object(map)) => map.get_mut(name.as_str()),
         (Segment::Field(name), Value::Array(items)) => items.get_mut(name.parse::<usize>().ok()?),
         (Segment::Index(index), Value::Array(items)) => items.get_mut(*index),
@@ -92,15 +92,15 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_matters_is_compared() {
+    fn ignored_fields_are_not_compared() {
         let object = |replicas: u32, version: &str, ready: u32| {
             json!({"metadata": {"resourceVersion": version, "name": "a"}, "spec": {"replicas": replicas},
                    "status": {"list": [{"ready": ready}]}})
         };
         let rules =
             [FieldPath::from_pointer("/status/list/0/ready"), FieldPath::from_pointer("/status/none")];
-        let look = |value: &Value| without(value, &rules);
-        assert_eq!(look(&object(1, "5", 0)), look(&object(1, "6", 9)));
-        assert_ne!(look(&object(1, "5", 0)), look(&object(2, "6", 0)));
+        let compared = |value: &Value| without(value, &rules);
+        assert_eq!(compared(&object(1, "5", 0)), compared(&object(1, "6", 9)));
+        assert_ne!(compared(&object(1, "5", 0)), compared(&object(2, "6", 0)));
     }
 }

@@ -19,6 +19,10 @@ use crate::apps::claims::Claimant;
 use crate::cluster::mutators;
 use crate::sources::state::GitState;
 
+/// Kinds that scale workloads.
+pub(crate) const AUTOSCALERS: [&str; 3] =
+    ["HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"];
+
 /// The previous desired set, decompressed when it is first asked for.
 type PreviousSet = OnceCell<Option<Arc<Complete<DesiredSet>>>>;
 
@@ -144,9 +148,8 @@ impl Comparison<'_> {
     }
 
     fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
-        const KINDS: [&str; 3] = ["HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"];
         let referrers = self.cluster.store.referrers(key).into_iter();
-        let autoscalers = referrers.filter(|node| KINDS.contains(&node.key.kind.as_str()));
+        let autoscalers = referrers.filter(|node| AUTOSCALERS.contains(&node.key.kind.as_str()));
         autoscalers
             .map(|node| Autoscaler { kind: node.key.kind.clone(), name: node.key.name.clone() })
             .collect()

@@ -1,4 +1,4 @@
-//! Judging the objects of one app: states the facts at hand, fetches answers only where the judge asks.
+//! Judges the objects of one app: states the facts, and fetches answers only where the core's judge asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,29 +28,29 @@ use crate::compare::verdict_cache::{VerdictBasis, VerdictCache};
 /// How many questions are asked at the same time for one app.
 const QUESTIONS_AT_ONCE: usize = 8;
 
-/// The judge never asks twice for the same thing, and there are three things to ask for.
+/// The core's judge asks each of its three questions at most once per object.
 const MOST_ROUNDS: usize = 4;
 
 /// Renders the same commit once more.
 pub(crate) type RenderAgain<'a> =
     dyn Fn() -> BoxFuture<'a, Option<Arc<Complete<DesiredSet>>>> + Send + Sync + 'a;
 
-/// What one app's objects are judged by.
-pub(crate) struct Judge<'a, 'r> {
-    pub(crate) instance: &'a str,
-    pub(crate) client: &'a ClusterClient,
-    pub(crate) schemas: &'a SchemaSet,
-    pub(crate) rules: &'a IgnoreRules,
-    pub(crate) options: CompareOptions,
-    pub(crate) prune: bool,
-    pub(crate) heal_limit: HealLimit,
-    pub(crate) render_may_vary: bool,
-    pub(crate) dry_runs: DryRunPolicy,
-    pub(crate) now: Timestamp,
-    /// Which admission configurations there are, as one number.
-    pub(crate) admission: u64,
-    /// Renders the same commit once more; asked at most once for all objects.
-    pub(crate) render_again: &'a RenderAgain<'r>,
+/// What the objects of one app are judged with.
+pub(super) struct Judge<'a, 'r> {
+    pub(super) instance: &'a str,
+    pub(super) client: &'a ClusterClient,
+    pub(super) schemas: &'a SchemaSet,
+    pub(super) rules: &'a IgnoreRules,
+    pub(super) options: CompareOptions,
+    pub(super) prune: bool,
+    pub(super) heal_limit: HealLimit,
+    pub(super) render_may_vary: bool,
+    pub(super) dry_runs: DryRunPolicy,
+    pub(super) now: Timestamp,
+    /// Hash of the admission configurations.
+    pub(super) admission: u64,
+    /// Renders the same commit once more; called at most once for all objects.
+    pub(super) render_again: &'a RenderAgain<'r>,
 }
 
 /// Whether the API server is asked for a dry run where the facts leave a doubt.
@@ -63,21 +63,21 @@ pub(crate) enum DryRunPolicy {
     SyncFollows,
 }
 
-/// What is known about one object before anything is asked.
+/// What is known about one object before any question is asked.
 #[derive(Default)]
-pub(crate) struct JudgeInput {
-    pub(crate) desired: Option<DesiredObject>,
-    pub(crate) live: Option<Arc<Manifest>>,
-    pub(crate) owner: LiveOwner,
-    pub(crate) last_apply: LastApply,
-    pub(crate) last_attempt: LastAttempt,
-    pub(crate) claims: Vec<Claimant>,
-    pub(crate) autoscalers: Vec<Autoscaler>,
-    pub(crate) users: Vec<ObjectKey>,
-    pub(crate) mutators: Vec<Mutator>,
-    pub(crate) heals: Vec<HealRecord>,
-    pub(crate) finished: Option<FinishedRun>,
-    pub(crate) earlier: Arc<[Finding]>,
+pub(super) struct JudgeInput {
+    pub(super) desired: Option<DesiredObject>,
+    pub(super) live: Option<Arc<Manifest>>,
+    pub(super) owner: LiveOwner,
+    pub(super) last_apply: LastApply,
+    pub(super) last_attempt: LastAttempt,
+    pub(super) claims: Vec<Claimant>,
+    pub(super) autoscalers: Vec<Autoscaler>,
+    pub(super) users: Vec<ObjectKey>,
+    pub(super) mutators: Vec<Mutator>,
+    pub(super) heals: Vec<HealRecord>,
+    pub(super) finished: Option<FinishedRun>,
+    pub(super) earlier: Arc<[Finding]>,
 }
 
 impl JudgeInput {
@@ -89,13 +89,13 @@ impl JudgeInput {
     }
 }
 
-/// What the outside said; `None`: it could not be asked.
+/// The answer of the API server; `None` if it could not be asked.
 type Answer = Option<Result<Manifest, ApiFailure>>;
 
-/// The same commit rendered once more; `None`: it could not be.
+/// The same commit rendered once more; `None` if that failed.
 type SecondTime = Option<Arc<Complete<DesiredSet>>>;
 
-/// The live object in another version; `None`: it could not be had.
+/// The live object in another version; `None` if it could not be read.
 type LiveAt = Option<Manifest>;
 
 /// Answers that were fetched for one object.
@@ -107,7 +107,7 @@ struct Fetched {
 }
 
 impl Fetched {
-    /// Could everything be asked that was to be asked?
+    /// True if every question was answered.
     fn is_complete(&self) -> bool {
         !matches!(self.dry_run, Some(Err(None)))
             && !matches!(self.second_render, Some(None))
@@ -118,7 +118,7 @@ impl Fetched {
 impl Judge<'_, '_> {
     /// A verdict for every input. Questions of all objects are asked side by side; an object whose questions
     /// stay open is judged on what there is.
-    pub(crate) async fn judge_all(
+    pub(super) async fn judge_all(
         &self,
         inputs: &BTreeMap<ObjectKey, JudgeInput>,
         kept: &mut VerdictCache,
@@ -145,7 +145,7 @@ impl Judge<'_, '_> {
                 match self.with_evidence(key, input, renamed.get(key), fetched.get(key), judge) {
                     Outcome::Settled(verdict) => {
                         let answers = fetched.get(key);
-                        // How a fight stands depends on the time as well.
+                        // How far a fight over a field has gone depends on the time as well.
                         if answers.is_none_or(Fetched::is_complete)
                             && input.heals.is_empty()
                             && let Some(basis) = foundations.remove(key)
@@ -168,28 +168,38 @@ impl Judge<'_, '_> {
             {
                 second_render = Some((self.render_again)().await);
             }
-            let asked: Vec<BoxFuture<'_, _>> = questions
-                .into_iter()
-                .map(|(key, input, question)| self.answer(key, input, question).boxed())
-                .collect();
-            let mut answers = stream::iter(asked).buffer_unordered(QUESTIONS_AT_ONCE);
-            while let Some((key, answer, question)) = answers.next().await {
-                let slot = fetched.entry(key).or_default();
-                match question {
-                    Question::DryRun => {
-                        slot.dry_run = Some(answer.map_or(Err(None), |answer| answer.map_err(Some)));
-                    }
-                    Question::SecondRender => slot.second_render = Some(second_render.clone().flatten()),
-                    Question::LiveAt { .. } => slot.live_at = Some(answer.and_then(Result::ok)),
-                }
-            }
+            self.fetch(questions, second_render.as_ref(), &mut fetched).await;
         }
         kept.retain(|key| inputs.contains_key(key));
         verdicts
     }
 
-    /// Which objects are only called otherwise. The second render is asked for only where something of one kind
-    /// is both missing and left over.
+    /// Fetches the answers to questions of all objects, several at a time.
+    async fn fetch<'q>(
+        &'q self,
+        questions: Vec<(&'q ObjectKey, &'q JudgeInput, Question)>,
+        second_render: Option<&SecondTime>,
+        fetched: &mut BTreeMap<&'q ObjectKey, Fetched>,
+    ) {
+        let asked: Vec<BoxFuture<'_, _>> = questions
+            .into_iter()
+            .map(|(key, input, question)| self.answer(key, input, question).boxed())
+            .collect();
+        let mut answers = stream::iter(asked).buffer_unordered(QUESTIONS_AT_ONCE);
+        while let Some((key, answer, question)) = answers.next().await {
+            let slot = fetched.entry(key).or_default();
+            match question {
+                Question::DryRun => {
+                    slot.dry_run = Some(answer.map_or(Err(None), |answer| answer.map_err(Some)));
+                }
+                Question::SecondRender => slot.second_render = Some(second_render.cloned().flatten()),
+                Question::LiveAt { .. } => slot.live_at = Some(answer.and_then(Result::ok)),
+            }
+        }
+    }
+
+    /// Which objects only have another name. The second rendering is requested only if objects of one kind are both missing
+    /// and left over.
     async fn renamed(
         &self,
         inputs: &BTreeMap<ObjectKey, JudgeInput>,
@@ -220,7 +230,7 @@ impl Judge<'_, '_> {
         renamed(&first, &second.get().objects.keys().collect(), &missing, &left_over)
     }
 
-    /// Everything that is known about an object, for whoever wants to look at it.
+    /// Passes everything that is known about an object to a function.
     fn with_evidence<T>(
         &self,
         key: &ObjectKey,
@@ -288,7 +298,7 @@ impl Judge<'_, '_> {
         (key, answer, question)
     }
 
-    /// Asks the outside. `None`: it could not be asked.
+    /// Asks the API server. `None` if it could not be asked.
     async fn ask(&self, key: &ObjectKey, input: &JudgeInput, question: &Question) -> Answer {
         match question {
             Question::DryRun if self.dry_runs == DryRunPolicy::SyncFollows && input.is_plain_change() => None,
@@ -305,7 +315,7 @@ impl Judge<'_, '_> {
                     Err(error) => failure(&error).map(Err),
                 }
             }
-            // Answered for all objects at once by the caller.
+            // The caller answers it for all objects at once.
             Question::SecondRender => None,
             Question::LiveAt { api_version } => {
                 let gvk = GroupVersionKind::from_api_version(api_version, &key.kind);
@@ -315,7 +325,7 @@ impl Judge<'_, '_> {
     }
 }
 
-/// The server's refusal, if it was one: trouble on the way to the server says nothing about the object.
+/// The API server's refusal, if it was one. A failure on the way to the server says nothing about the object.
 pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
     let status = error.status()?;
     if status.is_schema_violation() {
@@ -345,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_value_is_the_manifests_fault_and_has_a_place() {
+    fn a_mistyped_value_is_a_refusal_that_names_the_field() {
         let failure = ApiFailure::mistyped(
             "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n  \
              .spec.replicas: expected numeric (int or float), got string\n  \

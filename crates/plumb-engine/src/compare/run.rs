@@ -69,6 +69,24 @@ pub(crate) struct Compared {
     pub(crate) new_schemas: Vec<(GroupVersionKind, usize)>,
 }
 
+impl Compared {
+    /// A comparison before any object was judged.
+    pub(crate) fn new(gathered: &Arc<Gathered>, live: LiveSet, schemas: Arc<SchemaSet>) -> Self {
+        Self {
+            gathered: Arc::clone(gathered),
+            live,
+            schemas,
+            verdicts: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            health: HealthResults::default(),
+            hooks: BTreeSet::new(),
+            shared: BTreeMap::new(),
+            unreadable: Vec::new(),
+            new_schemas: Vec::new(),
+        }
+    }
+}
+
 impl Comparison<'_> {
     /// Compares and judges every object of the app.
     pub(crate) async fn run(
@@ -82,25 +100,30 @@ impl Comparison<'_> {
         let mut live = snapshot.live;
         let schemas = self.schemas(&live).await?;
         let new_schemas = self.reread(&mut live, &schemas, judge).await;
-        let mut compared = Compared {
-            gathered: Arc::clone(self.gathered),
-            schemas,
-            verdicts: BTreeMap::new(),
-            owners: BTreeMap::new(),
-            health: self.health_check().run(&live.objects, health).await,
-            hooks: BTreeSet::new(),
-            shared: BTreeMap::new(),
+        let health = self.health_check().run(&live.objects, health).await;
+        let compared = Compared {
+            health,
             unreadable: snapshot.unreadable,
             new_schemas,
-            live,
+            ..Compared::new(self.gathered, live, schemas)
         };
+        Ok(self.judge(compared, git, judge).await)
+    }
+
+    /// Judges every object that Git asks for or that the app tracks.
+    pub(crate) async fn judge(
+        &self,
+        mut compared: Compared,
+        git: &GitState,
+        state: &mut JudgeState,
+    ) -> Compared {
         let mutators = mutators::mutators(&self.cluster.store);
-        let inputs = self.inputs(git, judge, &mutators, &mut compared);
+        let inputs = self.inputs(git, state, &mutators, &mut compared);
         if self.ask_again {
-            judge.verdicts.ask_again();
+            state.verdicts.ask_again();
         }
         let schemas = Arc::clone(&compared.schemas);
-        let judging = Judge {
+        let judge = Judge {
             instance: self.instance,
             client: &self.cluster.client,
             schemas: &schemas,
@@ -114,8 +137,8 @@ impl Comparison<'_> {
             admission: verdict_cache::admission(&mutators),
             render_again: self.render_again,
         };
-        compared.verdicts = judging.judge_all(&inputs, &mut judge.verdicts).await;
-        Ok(compared)
+        compared.verdicts = judge.judge_all(&inputs, &mut state.verdicts).await;
+        compared
     }
 
     /// The objects and hooks that Git asks for.
@@ -129,7 +152,7 @@ impl Comparison<'_> {
     }
 
     /// The schemas of everything that Git asks for and of everything live. Hooks are not compared, but are sent.
-    async fn schemas(&self, live: &LiveSet) -> Result<Arc<SchemaSet>, ApiError> {
+    pub(crate) async fn schemas(&self, live: &LiveSet) -> Result<Arc<SchemaSet>, ApiError> {
         let desired = self.gathered.desired.get();
         let objects = desired.objects.values().map(|object| &object.manifest);
         let hooks = desired.hooks.iter().map(|hook| &hook.manifest);

@@ -18,7 +18,7 @@ pub(crate) struct JudgeState {
     /// What self-heal did, object by object.
     pub(crate) ledger: HealLedger,
     /// Verdicts that still hold.
-    pub(crate) verdicts: VerdictCache,
+    pub(super) verdicts: VerdictCache,
     /// The findings of the last comparison. Objects without findings are left out.
     pub(crate) findings: BTreeMap<ObjectKey, Arc<[Finding]>>,
     /// Fingerprints of the schemas that objects were last judged with.

@@ -1,4 +1,4 @@
-//! Verdicts that still hold. Comparing again what has not changed asks the API server nothing.
+//! Verdicts that are still valid, so that an unchanged object is compared without a request to the API server.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,26 +7,26 @@ use std::sync::Arc;
 use plumb_core::drift::{Verdict, VerdictKey};
 use plumb_core::object::{Manifest, ObjectKey};
 
-/// The verdicts of one app's last look.
+/// The verdicts of one app's last run.
 #[derive(Debug, Default)]
-pub(crate) struct VerdictCache(HashMap<ObjectKey, CachedVerdict>);
+pub(super) struct VerdictCache(HashMap<ObjectKey, CachedVerdict>);
 
 #[derive(Debug)]
 struct CachedVerdict {
     basis: VerdictBasis,
-    /// Somebody was asked for it.
+    /// True if it needed a dry run or a second render.
     asked: bool,
-    /// `None`: nothing is to be said of the object, as of most.
+    /// `None` for the plain verdict, which most objects have.
     verdict: Option<Box<Verdict>>,
 }
 
-/// What a verdict rests on, as a number.
+/// Hash of everything that a verdict depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct VerdictBasis(u64);
+pub(super) struct VerdictBasis(u64);
 
 impl VerdictBasis {
-    /// What the judge was told, and which admission configurations there were: they are in the server's answers.
-    pub(crate) fn new(key: &VerdictKey, admission: u64) -> Self {
+    /// `key` is the judge's input. `admission` identifies the admission configurations, which affect dry runs.
+    pub(super) fn new(key: &VerdictKey, admission: u64) -> Self {
         let mut hasher = DefaultHasher::new();
         (key, admission).hash(&mut hasher);
         Self(hasher.finish())
@@ -34,38 +34,37 @@ impl VerdictBasis {
 }
 
 impl VerdictCache {
-    /// The verdict on an object, if it still rests on the same.
-    pub(crate) fn get(&self, object: &ObjectKey, basis: VerdictBasis) -> Option<Verdict> {
-        let kept = self.0.get(object).filter(|kept| kept.basis == basis)?;
-        Some(
-            kept.verdict.as_ref().map_or_else(|| Verdict::plain(object.clone()), |kept| Verdict::clone(kept)),
-        )
+    /// The verdict on an object, if its basis is unchanged.
+    pub(super) fn get(&self, object: &ObjectKey, basis: VerdictBasis) -> Option<Verdict> {
+        let cached = self.0.get(object).filter(|cached| cached.basis == basis)?;
+        let verdict = cached.verdict.as_ref();
+        Some(verdict.map_or_else(|| Verdict::plain(object.clone()), |verdict| Verdict::clone(verdict)))
     }
 
-    pub(crate) fn keep(&mut self, verdict: &Verdict, basis: VerdictBasis, asked: bool) {
+    pub(super) fn keep(&mut self, verdict: &Verdict, basis: VerdictBasis, asked: bool) {
         let is_plain = *verdict == Verdict::plain(verdict.key.clone());
-        let kept = (!is_plain).then(|| Box::new(verdict.clone()));
-        self.0.insert(verdict.key.clone(), CachedVerdict { basis, asked, verdict: kept });
+        let cached = (!is_plain).then(|| Box::new(verdict.clone()));
+        self.0.insert(verdict.key.clone(), CachedVerdict { basis, asked, verdict: cached });
     }
 
-    /// Forgets what somebody was asked for: whoever looks hard wants to know what they say now.
-    pub(crate) fn ask_again(&mut self) {
-        self.0.retain(|_, kept| !kept.asked);
+    /// Drops the verdicts that needed a dry run or a second render: a hard refresh repeats these.
+    pub(super) fn ask_again(&mut self) {
+        self.0.retain(|_, cached| !cached.asked);
     }
 
-    /// Gives back the room that is not needed.
-    pub(crate) fn shrink(&mut self) {
+    /// Releases unused capacity.
+    pub(super) fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 
-    /// Forgets objects that are none of the app's business any more.
-    pub(crate) fn retain(&mut self, is_judged: impl Fn(&ObjectKey) -> bool) {
+    /// Drops objects that no longer belong to the app.
+    pub(super) fn retain(&mut self, is_judged: impl Fn(&ObjectKey) -> bool) {
         self.0.retain(|object, _| is_judged(object));
     }
 }
 
-/// A number that changes when any admission configuration changes.
-pub(crate) fn admission(mutators: &[Arc<Manifest>]) -> u64 {
+/// Hash of all admission configurations.
+pub(super) fn admission(mutators: &[Arc<Manifest>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for mutator in mutators {
         (mutator.kind(), mutator.name(), mutator.resource_version()).hash(&mut hasher);

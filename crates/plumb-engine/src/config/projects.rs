@@ -71,7 +71,7 @@ impl Projects {
     }
 
     /// The settings changed: everything is put together anew.
-    pub(crate) fn settle_all(&mut self, global: &[GlobalProject]) {
+    pub(super) fn settle_all(&mut self, global: &[GlobalProject]) {
         let names: Vec<String> = self.0.keys().cloned().collect();
         for name in names {
             self.compile(&name, global);
@@ -176,6 +176,22 @@ mod tests {
         projects.settle_all(&global);
         projects.forget("base", &global);
         assert!(!permits(&projects, "team", "Namespace"), "the global project is gone");
+    }
+
+    #[test]
+    fn an_empty_list_of_a_global_project_takes_nothing_away() {
+        let mut projects = Projects::default();
+        let global = global();
+        projects.note(&project("team", &json!({"tier": "prod"}), &json!({})), &global);
+        projects.note(&project("base", &json!({}), &json!({"namespaceResourceWhitelist": []})), &global);
+        let permits =
+            |kind: &str| projects.get("team").unwrap().permits_kind(&GroupKind::new("", kind), "x", true);
+        assert!(permits("ConfigMap"), "as in Argo CD");
+        let base = json!({"namespaceResourceWhitelist": [{"group": "", "kind": "Service"}]});
+        projects.note(&project("base", &json!({}), &base), &global);
+        let permits =
+            |kind: &str| projects.get("team").unwrap().permits_kind(&GroupKind::new("", kind), "x", true);
+        assert!(permits("Service") && !permits("ConfigMap"), "a list with entries counts");
     }
 
     #[test]

@@ -56,11 +56,8 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
         Err(_) => Err(&why_not),
     };
     let revision = gathered.as_ref().ok().and_then(|gathered| gathered.revisions.first().cloned());
-    let mark = OperationMark {
-        started_at: application.metadata.deletion_timestamp.unwrap_or(run.now),
-        retry: 0,
-        revision: revision.unwrap_or_default(),
-    };
+    let started_at = application.metadata.deletion_timestamp.unwrap_or(run.now);
+    let mark = OperationMark { started_at, retry: 0, revision: revision.unwrap_or_default() };
     // client: the objects of the app and of its hooks
     let snapshot = context.cluster.store.snapshot(&context.instance, &[], &[]).await;
     let objects = owned(run, inputs, &snapshot.live.objects);

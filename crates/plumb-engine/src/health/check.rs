@@ -56,6 +56,16 @@ pub(crate) struct Unhealthy {
     pub(crate) causes: Vec<String>,
 }
 
+/// What was found out about an unhealthy object.
+#[derive(Clone, Copy)]
+struct Diagnosis<'d> {
+    family: &'d Family,
+    causes: &'d [Cause],
+    stuck: Option<&'d Stuck>,
+    since: Since,
+    is_in_trouble: bool,
+}
+
 impl HealthCheck<'_> {
     pub(crate) async fn run(
         &self,
@@ -131,14 +141,28 @@ impl HealthCheck<'_> {
             }
             stuck = is_stuck(&family, since);
         }
-        let told = explained(health.clone(), &family.node(), &causes, stuck.is_some());
-        let message = match &stuck {
+        let diagnosis =
+            Diagnosis { family: &family, causes: &causes, stuck: stuck.as_ref(), since, is_in_trouble };
+        self.report(key, &health, &diagnosis, state, checked);
+    }
+
+    /// Adds the health of one object, and an entry for the report if it is worth one.
+    fn report(
+        &self,
+        key: &ObjectKey,
+        health: &Health,
+        diagnosis: &Diagnosis<'_>,
+        state: &mut HealthState,
+        checked: &mut HealthResults,
+    ) {
+        let Diagnosis { family, causes, stuck, since, is_in_trouble } = *diagnosis;
+        let told = explained(health.clone(), &family.node(), causes, stuck.is_some());
+        let message = match stuck {
             Some(stuck) if told.message.is_empty() => stuck.since_when(),
             Some(stuck) => format!("{}: {}", stuck.since_when(), told.message),
             None => told.message,
         };
-        let story =
-            Story { key, status: Some(health.status), message, causes: &causes, stuck: stuck.is_some() };
+        let story = Story { key, status: Some(health.status), message, causes, stuck: stuck.is_some() };
         let (message, causes) = story.tell(state, self.now);
         let is_worth_a_note = match health.status {
             HealthStatus::Progressing => is_in_trouble || self.now.duration_since(since.at) >= WORTH_A_NOTE,

@@ -1,4 +1,4 @@
-//! An object with all that belongs to it, as far as it is kept: the way down to the pod.
+//! An object with the objects that it owns, down to its pods.
 
 use std::sync::Arc;
 
@@ -7,70 +7,70 @@ use plumb_core::object::Manifest;
 use plumb_core::sync::Trouble;
 use plumb_kube::{LiveStore, Uid};
 
-use super::events_and_logs::Words;
+use super::events_and_logs::EventsAndLogs;
 
-/// So many objects are looked at below one.
-const MOST_BELOW: usize = 200;
+/// At most so many descendants of one object are checked.
+const MAX_DESCENDANTS: usize = 200;
 const MAX_DEPTH: usize = 8;
 
-/// An object with what it owns.
+/// An object with the objects that it owns.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) object: Arc<Manifest>,
     pub(crate) health: Option<Health>,
     children: Vec<Family>,
-    words: Option<Words>,
+    events_and_logs: Option<EventsAndLogs>,
 }
 
 impl Family {
-    /// The object and all below it that is kept whole. What stands between and is not kept (a `StatefulSet` that an
-    /// operator made) is passed through.
+    /// The object and those of its descendants that the store keeps whole. One that is not kept (a `StatefulSet` that
+    /// an operator created) is replaced by its children.
     pub(crate) fn of(store: &LiveStore, object: &Arc<Manifest>, health: Option<Health>) -> Self {
-        let mut budget = MOST_BELOW;
+        let mut budget = MAX_DESCENDANTS;
         let children = match object.uid() {
-            Some(uid) => below(store, &Uid::new(uid), &mut budget, MAX_DEPTH),
+            Some(uid) => descendants(store, &Uid::new(uid), &mut budget, MAX_DEPTH),
             None => Vec::new(),
         };
-        Self { object: Arc::clone(object), health, children, words: None }
+        Self { object: Arc::clone(object), health, children, events_and_logs: None }
     }
 
-    /// As the core looks at it.
+    /// The input of the core's health functions.
     pub(crate) fn node(&self) -> Node<'_> {
         let mut node = Node::judged(&self.object, self.health.clone());
         node.children = self.children.iter().map(Self::node).collect();
-        if let Some(words) = &self.words {
-            node.events.clone_from(&words.events);
-            node.logs.clone_from(&words.logs);
+        if let Some(found) = &self.events_and_logs {
+            node.events.clone_from(&found.events);
+            node.logs.clone_from(&found.logs);
         }
         node
     }
 
-    /// The one that a chain of causes ends at.
+    /// The object that a chain of causes ends at.
     pub(super) fn last_of(&self, causes: &[Cause]) -> Option<&Self> {
         let key = causes.last()?.key.as_ref()?;
         self.find(&|member| member.object.key().as_ref() == Some(key))
     }
 
-    fn find(&self, is_it: &dyn Fn(&Self) -> bool) -> Option<&Self> {
-        if is_it(self) {
+    fn find(&self, matches: &dyn Fn(&Self) -> bool) -> Option<&Self> {
+        if matches(self) {
             return Some(self);
         }
-        self.children.iter().find_map(|child| child.find(is_it))
+        self.children.iter().find_map(|child| child.find(matches))
     }
 
-    /// Adds what events and logs say about one of the family.
-    pub(super) fn hear(&mut self, uid: &str, words: &Words) {
+    /// Attaches events and logs to the object with this uid.
+    pub(super) fn hear(&mut self, uid: &str, found: &EventsAndLogs) {
         if self.object.uid() == Some(uid) {
-            self.words = Some(words.clone());
+            self.events_and_logs = Some(found.clone());
         } else {
             for child in &mut self.children {
-                child.hear(uid, words);
+                child.hear(uid, found);
             }
         }
     }
 }
 
-fn below(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -> Vec<Family> {
+fn descendants(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -> Vec<Family> {
     if depth == 0 {
         return Vec::new();
     }
@@ -81,11 +81,11 @@ fn below(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -> Vec<
         }
         *budget -= 1;
         let is_pod = child.key.kind == "Pod" && child.key.group.is_empty();
-        let children = if is_pod { Vec::new() } else { below(store, &child.uid, budget, depth - 1) };
+        let children = if is_pod { Vec::new() } else { descendants(store, &child.uid, budget, depth - 1) };
         match store.get_kept(&child.key) {
             Some(object) => {
                 let health = health::assess(&object);
-                found.push(Family { object: Arc::new(object), health, children, words: None });
+                found.push(Family { object: Arc::new(object), health, children, events_and_logs: None });
             }
             None => found.extend(children),
         }
@@ -93,8 +93,8 @@ fn below(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -> Vec<
     found
 }
 
-/// What keeps an object from getting well, if a container or the scheduler says so in plain words. A pod that is
-/// merely on its way is no trouble.
+/// What keeps an object from becoming healthy, if the status of a container or the scheduler names it. A pod that is
+/// still starting is not reported.
 pub(crate) fn trouble(store: &LiveStore, object: &Arc<Manifest>, health: Option<Health>) -> Option<Trouble> {
     let family = Family::of(store, object, health);
     let causes = health::chain(&family.node());

@@ -1,4 +1,5 @@
-//! What an object depends on without saying so: the Secret that it promises, the Service that a webhook calls.
+//! Health that depends on other objects: the Secret that a controller creates for an object, the Service that a
+//! webhook calls.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +14,28 @@ use serde_json::{Value, json};
 
 use super::history::HealthState;
 
-/// Watches do not tell things in the order in which they happened, and operators need a moment: what is missing for
-/// less than this is on its way.
+/// Watch events of different kinds arrive in any order, and operators need time to create objects. A dependency that
+/// has been missing for less than this counts as in progress.
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
-/// A webhook and the pods that answer it are often applied together.
+/// The same for webhooks: a webhook and the pods that serve it are often applied together.
 const WEBHOOK_GRACE: SignedDuration = SignedDuration::from_mins(2);
 
-/// How soon a webhook configuration is looked at again: the pods behind it may be another app's, whose changes do not
-/// wake this one. It costs no request.
-const WEBHOOK_ILL: SignedDuration = SignedDuration::from_secs(15);
-const WEBHOOK_WELL: SignedDuration = SignedDuration::from_mins(2);
+/// How soon a webhook configuration is checked again. The pods that serve it may belong to another app, whose changes
+/// do not trigger a run of this app. A check costs no request.
+const RECHECK_UNHEALTHY_WEBHOOK: SignedDuration = SignedDuration::from_secs(15);
+const RECHECK_HEALTHY_WEBHOOK: SignedDuration = SignedDuration::from_mins(2);
 
-/// What is around an app's objects.
+/// Looks up what the objects of an app depend on.
 pub(crate) struct Dependencies<'a> {
     pub(crate) store: &'a LiveStore,
-    /// A kind that may be on its way for less than the times above is given less.
+    /// Limits by kind. A limit that is shorter than the grace periods above replaces them.
     pub(crate) patience: &'a ProgressLimits,
     pub(crate) now: Timestamp,
 }
 
 impl Dependencies<'_> {
-    /// A judgement with the surroundings taken into account, and when to look again because nothing will say that it
-    /// changed.
+    /// The health with the dependencies taken into account, and when to check again if no watch event will report the
+    /// change.
     pub(crate) fn judge(
         &self,
         state: &HealthState,
@@ -47,32 +48,33 @@ impl Dependencies<'_> {
         }
         if let (Some(judged), Some(expected)) = (&health, expected_secret(object))
             && judged.status == HealthStatus::Healthy
-            && let Some(kept) = state_of(self.store, &expected)
+            && let Some(secret) = state_of(self.store, &expected)
         {
-            let told = with_secret(judged.clone(), &expected, &kept);
+            let health = with_secret(judged.clone(), &expected, &secret);
             let grace = GRACE.min(self.patience.with(object));
-            let (health, until) = self.patient(state, key, told, grace);
+            let (health, until) = self.with_grace(state, key, health, grace);
             return (Some(health), until);
         }
         if health.is_none() && object.group() == "admissionregistration.k8s.io" {
             let services = webhook_services(object);
-            let known: BTreeMap<ObjectKey, Backing> = services
+            let backings: BTreeMap<ObjectKey, Backing> = services
                 .into_iter()
                 .filter_map(|service| Some((service.clone(), backing(self.store, &service)?)))
                 .collect();
-            if let Some(told) = assess_webhook(object, &known) {
-                let is_well = known.values().all(|backing| *backing == Backing::Ready);
+            if let Some(health) = assess_webhook(object, &backings) {
+                let is_healthy = backings.values().all(|backing| *backing == Backing::Ready);
                 let grace = WEBHOOK_GRACE.min(self.patience.with(object));
-                let (health, until) = self.patient(state, key, told, grace);
-                let again = self.now + if is_well { WEBHOOK_WELL } else { WEBHOOK_ILL };
+                let (health, until) = self.with_grace(state, key, health, grace);
+                let again =
+                    self.now + if is_healthy { RECHECK_HEALTHY_WEBHOOK } else { RECHECK_UNHEALTHY_WEBHOOK };
                 return (Some(health), Some(until.map_or(again, |until| until.min(again))));
             }
         }
         (health, None)
     }
 
-    /// What is missing only now may come in a moment.
-    fn patient(
+    /// A dependency that has been missing for a short time only counts as in progress.
+    fn with_grace(
         &self,
         state: &HealthState,
         key: &ObjectKey,
@@ -80,7 +82,7 @@ impl Dependencies<'_> {
         grace: SignedDuration,
     ) -> (Health, Option<Timestamp>) {
         if health.status == HealthStatus::Healthy {
-            state.found(key);
+            state.clear_missing(key);
             return (health, None);
         }
         let until = state.missing_since(key, self.now) + grace;
@@ -91,8 +93,8 @@ impl Dependencies<'_> {
     }
 }
 
-/// Is the expected Secret there, as far as the store can tell? Only names, owners and uids are looked at: contents of Secrets
-/// that nobody tracks are not even in the store.
+/// The state of the expected Secret; `None` if the Secrets are not listed. Uses names, owners and uids only: the store
+/// does not hold the contents of untracked Secrets.
 fn state_of(store: &LiveStore, expected: &ExpectedSecret) -> Option<SecretState> {
     let secrets = GroupKind::new("", "Secret");
     if !store.is_listed(&secrets) {
@@ -110,7 +112,7 @@ fn state_of(store: &LiveStore, expected: &ExpectedSecret) -> Option<SecretState>
     Some(expected.state(Some(&json!({"ownerReferences": owners}))))
 }
 
-/// What is behind a Service; `None` where that cannot be told without asking the server.
+/// Whether ready pods serve a Service; `None` if deciding that would need a request to the API server.
 fn backing(store: &LiveStore, service: &ObjectKey) -> Option<Backing> {
     if !store.is_listed(&GroupKind::new("", "Service")) {
         return None;
@@ -125,7 +127,7 @@ fn backing(store: &LiveStore, service: &ObjectKey) -> Option<Backing> {
         let conditions = pod.value().pointer("/status/conditions").and_then(Value::as_array);
         conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
     };
-    let is_behind = |pod: &Manifest| {
+    let is_selected = |pod: &Manifest| {
         selector
             .iter()
             .all(|(label, value)| pod.label(label).is_some_and(|found| Some(found) == value.as_str()))
@@ -136,5 +138,5 @@ fn backing(store: &LiveStore, service: &ObjectKey) -> Option<Backing> {
         .into_iter()
         .filter(|node| node.key.kind == "Pod" && node.key.group.is_empty())
         .filter_map(|node| store.get_kept(&node.key));
-    Some(if pods.any(|pod| is_behind(&pod) && is_ready(&pod)) { Backing::Ready } else { Backing::Empty })
+    Some(if pods.any(|pod| is_selected(&pod) && is_ready(&pod)) { Backing::Ready } else { Backing::Empty })
 }

@@ -1,7 +1,7 @@
-//! What events and logs say about an object that is not well.
+//! Events and logs of an unhealthy object.
 //!
-//! They are read from the server only when an object is newly in trouble, once for each trouble, beside the run: a
-//! kubelet that does not answer delays nobody. When the words are there, the app is looked at again.
+//! They are read from the API server once for each new problem. A background task reads them, so that a kubelet that
+//! does not answer delays no run. When they have arrived, the app is reconciled again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,104 +20,105 @@ use tracing::debug;
 use crate::queue::{Queue, Trigger, TriggerReason};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The same trouble is heard anew after this, if something wakes the app anyway.
-const OLD: Duration = Duration::from_hours(1);
-const MOST_KEPT: usize = 2000;
-const AT_ONCE: usize = 4;
+/// After this, the next run of the app reads events and logs again, even if the problem is the same.
+const MAX_AGE: Duration = Duration::from_hours(1);
+const MAX_ENTRIES: usize = 2000;
+const MAX_CONCURRENT: usize = 4;
 const LOG_LINES: u32 = 5;
 const LOG_BYTES: u32 = 16 << 10;
-const MOST_CONTAINERS: usize = 3;
-const MOST_EVENTS: usize = 20;
+const MAX_CONTAINERS: usize = 3;
+const MAX_EVENTS: usize = 20;
 
-/// Events and the last lines of logs.
+/// Events of an object and the last lines of its logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct EventsAndLogs {
     pub(crate) events: Vec<Event>,
-    pub(crate) logs: Vec<LogTail>,
+    pub(super) logs: Vec<LogTail>,
 }
 
-/// What was heard, by uid of the object. Cheap to clone; all clones are one.
+/// Events and logs by uid of the object. Cheap to clone; all clones share the same data.
 #[derive(Clone)]
 pub(crate) struct Diagnostics(Arc<Inner>);
 
 struct Inner {
     queue: Queue,
     permits: Semaphore,
-    heard: Mutex<HashMap<String, Heard>>,
+    entries: Mutex<HashMap<String, DiagnosticsEntry>>,
 }
 
-struct Heard {
+struct DiagnosticsEntry {
     essence: String,
     at: Instant,
-    words: Option<Words>,
+    found: Option<EventsAndLogs>,
 }
 
 impl Diagnostics {
     pub(crate) fn new(queue: Queue) -> Self {
-        let heard = Mutex::default();
-        Self(Arc::new(Inner { queue, permits: Semaphore::new(AT_ONCE), heard }))
+        let entries = Mutex::default();
+        Self(Arc::new(Inner { queue, permits: Semaphore::new(MAX_CONCURRENT), entries }))
     }
 
-    /// What is known about an object in this trouble. What is not known is asked for; the app is looked at again when
-    /// it is there.
-    pub(crate) fn about(
+    /// The events and logs of an object with this problem. If they were not read yet, a background task reads them and
+    /// requests a run of the app; until then, those of the previous problem are returned.
+    pub(super) fn about(
         &self,
         client: &ClusterClient,
         app: &AppId,
         object: &Arc<Manifest>,
         essence: &str,
-    ) -> Option<Words> {
+    ) -> Option<EventsAndLogs> {
         let uid = object.uid()?.to_owned();
-        let mut heard = self.lock();
-        let known = heard.get(&uid);
-        if let Some(known) = known.filter(|known| known.essence == essence && known.at.elapsed() < OLD) {
-            return known.words.clone();
+        let mut entries = self.lock();
+        let entry = entries.get(&uid);
+        if let Some(entry) = entry.filter(|entry| entry.essence == essence && entry.at.elapsed() < MAX_AGE) {
+            return entry.found.clone();
         }
-        let words = known.and_then(|known| known.words.clone());
-        if heard.len() >= MOST_KEPT {
-            heard.retain(|_, known| known.at.elapsed() < OLD);
-            if heard.len() >= MOST_KEPT {
-                return words;
+        let previous = entry.and_then(|entry| entry.found.clone());
+        if entries.len() >= MAX_ENTRIES {
+            entries.retain(|_, entry| entry.at.elapsed() < MAX_AGE);
+            if entries.len() >= MAX_ENTRIES {
+                return previous;
             }
         }
-        let asked = Heard { essence: essence.to_owned(), at: Instant::now(), words: words.clone() };
-        heard.insert(uid.clone(), asked);
-        drop(heard);
+        let pending =
+            DiagnosticsEntry { essence: essence.to_owned(), at: Instant::now(), found: previous.clone() };
+        entries.insert(uid.clone(), pending);
+        drop(entries);
         let (this, client, app, object) = (self.clone(), client.clone(), app.clone(), Arc::clone(object));
         tokio::spawn(async move {
             let Ok(_permit) = this.0.permits.acquire().await else { return };
-            let words = listen(&client, &object).await;
-            let is_news = {
-                let mut heard = this.lock();
-                let Some(known) = heard.get_mut(&uid) else { return };
-                let is_news = known.words.as_ref() != Some(&words);
-                known.words = Some(words);
-                is_news
+            let found = read_events_and_logs(&client, &object).await;
+            let is_new = {
+                let mut entries = this.lock();
+                let Some(entry) = entries.get_mut(&uid) else { return };
+                let is_new = entry.found.as_ref() != Some(&found);
+                entry.found = Some(found);
+                is_new
             };
-            if is_news {
+            if is_new {
                 this.0.queue.push(app, Trigger::live(TriggerReason::Diagnostics));
             }
         });
-        words
+        previous
     }
 
-    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Heard>> {
-        self.0.heard.lock()
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<String, DiagnosticsEntry>> {
+        self.0.entries.lock()
     }
 }
 
-async fn listen(client: &ClusterClient, object: &Manifest) -> Words {
-    let (Some(uid), Some(name)) = (object.uid(), object.name()) else { return Words::default() };
-    let mut words = Words::default();
+async fn read_events_and_logs(client: &ClusterClient, object: &Manifest) -> EventsAndLogs {
+    let (Some(uid), Some(name)) = (object.uid(), object.name()) else { return EventsAndLogs::default() };
+    let mut found = EventsAndLogs::default();
     match tokio::time::timeout(TIMEOUT, client.events_of(uid, object.namespace())).await {
         Ok(Ok(events)) => {
-            let first = events.len().saturating_sub(MOST_EVENTS);
-            words.events = events[first..].iter().map(event).collect();
+            let first = events.len().saturating_sub(MAX_EVENTS);
+            found.events = events[first..].iter().map(event).collect();
         }
-        Ok(Err(error)) => debug!(name, %error, "events not read"),
-        Err(_) => debug!(name, "events not read in time"),
+        Ok(Err(error)) => debug!(name, %error, "cannot read events"),
+        Err(_) => debug!(name, "timed out reading events"),
     }
-    let Some(namespace) = object.namespace() else { return words };
+    let Some(namespace) = object.namespace() else { return found };
     for (container, previous) in crashed(object) {
         let options = LogOptions {
             container: Some(container.clone()),
@@ -130,16 +131,16 @@ async fn listen(client: &ClusterClient, object: &Manifest) -> Words {
             Ok(Ok(text)) => {
                 let lines: Vec<String> =
                     text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
-                words.logs.push(LogTail { container, lines });
+                found.logs.push(LogTail { container, lines });
             }
-            Ok(Err(error)) => debug!(name, %error, "log not read"),
-            Err(_) => debug!(name, "log not read in time"),
+            Ok(Err(error)) => debug!(name, %error, "cannot read the log"),
+            Err(_) => debug!(name, "timed out reading the log"),
         }
     }
-    words
+    found
 }
 
-/// The containers of a pod that ended or do not get ready, and whether the run before the present one is meant.
+/// The containers of a pod that failed or are not ready. True: the log of the previous run is of interest.
 fn crashed(pod: &Manifest) -> Vec<(String, bool)> {
     if !(pod.group().is_empty() && pod.kind() == "Pod") {
         return Vec::new();
@@ -161,7 +162,7 @@ fn crashed(pod: &Manifest) -> Vec<(String, bool)> {
         }
         (status.pointer("/state/running").is_some() && !is_ready).then_some((name, false))
     });
-    crashed.take(MOST_CONTAINERS).collect()
+    crashed.take(MAX_CONTAINERS).collect()
 }
 
 fn event(event: &Manifest) -> Event {

@@ -1,5 +1,5 @@
-//! What the users' scripts in `argocd-cm` say. A script may take a second, so none runs on a thread that others
-//! wait for, and none is asked twice about the same state of an object.
+//! Health from the users' Lua scripts in `argocd-cm`. A script may run for a second, so scripts run on blocking
+//! threads, and once for each version of an object unless they read the time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use plumb_core::health::Health;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_lua::{Asks, Error, Scripts};
 
-/// A script that exceeded its limits this often in one run is not called again in it: the next objects would cost the
-/// same and say the same.
-const MOST_LIMITS: usize = 3;
+/// A script that exceeded its limits this often in one run is not called again in that run: it would take as long for
+/// the next objects, and fail too.
+const MAX_LIMIT_ERRORS: usize = 3;
 
-/// Answers of scripts, by object.
+/// Results of scripts, by object.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<HashMap<ObjectKey, Answer>>);
 
@@ -21,13 +21,13 @@ pub(crate) struct Answers(Mutex<HashMap<ObjectKey, Answer>>);
 struct Answer {
     uid: Option<String>,
     resource_version: Option<String>,
-    /// Of the settings.
+    /// Generation of the settings.
     generation: u64,
     health: Option<Health>,
 }
 
 impl Answer {
-    fn holds(&self, object: &Manifest, generation: u64) -> bool {
+    fn is_valid_for(&self, object: &Manifest, generation: u64) -> bool {
         self.generation == generation
             && self.resource_version.is_some()
             && (self.uid.as_deref(), self.resource_version.as_deref())
@@ -35,12 +35,13 @@ impl Answer {
     }
 }
 
-/// The answers on all objects that have a script; `None`: the script gave no status, and nobody else is asked.
+/// The results for all objects that have a script. `None`: the script returned no status, and the built-in checks are
+/// not used either.
 pub(crate) async fn ask(
     scripts: &Arc<Scripts>,
     generation: u64,
     live: &BTreeMap<ObjectKey, Arc<Manifest>>,
-    known: &Answers,
+    cache: &Answers,
 ) -> BTreeMap<ObjectKey, Option<Health>> {
     let mut answers = BTreeMap::new();
     if scripts.is_empty() {
@@ -48,10 +49,13 @@ pub(crate) async fn ask(
     }
     let mut to_ask = Vec::new();
     {
-        let known = known.0.lock();
+        let cache = cache.0.lock();
         for (key, object) in live {
             let Some(asks) = scripts.health_asks(object) else { continue };
-            match known.get(key).filter(|answer| asks == Asks::Object && answer.holds(object, generation)) {
+            match cache
+                .get(key)
+                .filter(|answer| asks == Asks::Object && answer.is_valid_for(object, generation))
+            {
                 Some(answer) => {
                     answers.insert(key.clone(), answer.health.clone());
                 }
@@ -63,13 +67,14 @@ pub(crate) async fn ask(
         return answers;
     }
     let scripts = Arc::clone(scripts);
-    let asked: Vec<ObjectKey> = to_ask.iter().map(|(key, _)| key.clone()).collect();
+    let keys: Vec<ObjectKey> = to_ask.iter().map(|(key, _)| key.clone()).collect();
     let fresh = tokio::task::spawn_blocking(move || run(&scripts, to_ask)).await.unwrap_or_else(|error| {
-        let lost = |key| (key, None, Some(Health::unknown(format!("the Lua script was lost: {error}"))));
-        asked.into_iter().map(lost).collect()
+        let aborted =
+            |key| (key, None, Some(Health::unknown(format!("the Lua script was aborted: {error}"))));
+        keys.into_iter().map(aborted).collect()
     });
-    let mut known = known.0.lock();
-    known.retain(|key, _| live.contains_key(key));
+    let mut cache = cache.0.lock();
+    cache.retain(|key, _| live.contains_key(key));
     for (key, object, health) in fresh {
         if let Some(object) = object {
             let answer = Answer {
@@ -78,21 +83,21 @@ pub(crate) async fn ask(
                 generation,
                 health: health.clone(),
             };
-            known.insert(key.clone(), answer);
+            cache.insert(key.clone(), answer);
         }
         answers.insert(key, health);
     }
     answers
 }
 
-type Fresh = (ObjectKey, Option<Arc<Manifest>>, Option<Health>);
+type FreshAnswer = (ObjectKey, Option<Arc<Manifest>>, Option<Health>);
 
-fn run(scripts: &Scripts, objects: Vec<(ObjectKey, Arc<Manifest>)>) -> Vec<Fresh> {
+fn run(scripts: &Scripts, objects: Vec<(ObjectKey, Arc<Manifest>)>) -> Vec<FreshAnswer> {
     let mut limits: HashMap<(String, String), usize> = HashMap::new();
     let mut answers = Vec::with_capacity(objects.len());
     for (key, object) in objects {
         let kind = (key.group.clone(), key.kind.clone());
-        if limits.get(&kind).is_some_and(|count| *count >= MOST_LIMITS) {
+        if limits.get(&kind).is_some_and(|count| *count >= MAX_LIMIT_ERRORS) {
             let health = Health::unknown("the Lua script exceeded its limits on other objects of this kind");
             answers.push((key, None, Some(health)));
             continue;
@@ -138,42 +143,42 @@ mod tests {
         (0..n).map(thing).collect()
     }
 
-    fn words(answers: &BTreeMap<ObjectKey, Option<Health>>) -> Vec<String> {
+    fn texts(answers: &BTreeMap<ObjectKey, Option<Health>>) -> Vec<String> {
         answers.values().map(|health| health.as_ref().map(ToString::to_string).unwrap_or_default()).collect()
     }
 
     #[tokio::test]
-    async fn a_script_is_asked_once_about_each_state() {
-        let known = Answers::default();
+    async fn a_script_runs_once_for_each_version_of_an_object() {
+        let cache = Answers::default();
         let first = scripts("return {status = 'Degraded', message = obj.metadata.resourceVersion}");
-        let told = ask(&first, 1, &things(1, "7"), &known).await;
-        assert_eq!(words(&told), ["Degraded: 7"]);
-        // Another script under the same generation of the settings would be asked only if the object changed.
+        let answers = ask(&first, 1, &things(1, "7"), &cache).await;
+        assert_eq!(texts(&answers), ["Degraded: 7"]);
+        // Within one generation of the settings, a script runs again only if the object changed.
         let second = scripts("return {status = 'Healthy'}");
-        assert_eq!(words(&ask(&second, 1, &things(1, "7"), &known).await), ["Degraded: 7"]);
-        assert_eq!(words(&ask(&second, 2, &things(1, "7"), &known).await), ["Healthy"]);
-        assert_eq!(words(&ask(&first, 2, &things(1, "8"), &known).await), ["Degraded: 8"]);
+        assert_eq!(texts(&ask(&second, 1, &things(1, "7"), &cache).await), ["Degraded: 7"]);
+        assert_eq!(texts(&ask(&second, 2, &things(1, "7"), &cache).await), ["Healthy"]);
+        assert_eq!(texts(&ask(&first, 2, &things(1, "8"), &cache).await), ["Degraded: 8"]);
     }
 
     #[tokio::test]
-    async fn a_script_that_knows_the_time_is_asked_each_time() {
-        let known = Answers::default();
+    async fn a_script_that_reads_the_time_runs_each_time() {
+        let cache = Answers::default();
         let first = scripts("local os = require('os') return {status = 'Degraded', message = 'x'}");
-        ask(&first, 1, &things(1, "7"), &known).await;
+        ask(&first, 1, &things(1, "7"), &cache).await;
         let second = scripts("local os = require('os') return {status = 'Healthy'}");
-        assert_eq!(words(&ask(&second, 1, &things(1, "7"), &known).await), ["Healthy"]);
+        assert_eq!(texts(&ask(&second, 1, &things(1, "7"), &cache).await), ["Healthy"]);
     }
 
     #[tokio::test]
-    async fn an_endless_script_costs_its_limit_a_few_times_and_no_more() {
-        let told = ask(&scripts("while true do end"), 1, &things(20, "1"), &Answers::default()).await;
-        let told = words(&told);
-        assert_eq!(told.len(), 20);
+    async fn an_endless_script_runs_only_a_few_times() {
+        let answers = ask(&scripts("while true do end"), 1, &things(20, "1"), &Answers::default()).await;
+        let answers = texts(&answers);
+        assert_eq!(answers.len(), 20);
         assert!(
-            told.iter().all(|words| words.starts_with("Unknown: the Lua script exceeded its limit")),
-            "{told:?}"
+            answers.iter().all(|text| text.starts_with("Unknown: the Lua script exceeded its limit")),
+            "{answers:?}"
         );
-        let n_run = told.iter().filter(|words| words.ends_with("instructions")).count();
-        assert_eq!(n_run, MOST_LIMITS);
+        let n_run = answers.iter().filter(|text| text.ends_with("instructions")).count();
+        assert_eq!(n_run, MAX_LIMIT_ERRORS);
     }
 }

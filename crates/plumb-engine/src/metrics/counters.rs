@@ -59,6 +59,7 @@ pub(crate) struct Metrics {
 }
 
 impl Default for Metrics {
+    // Long because it is a table: one entry per metric.
     fn default() -> Self {
         Self {
             syncs: Counter::new(

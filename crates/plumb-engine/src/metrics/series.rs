@@ -66,7 +66,7 @@ impl Family {
 
 /// Name, meaning and labels of a metric.
 #[derive(Debug)]
-pub(crate) struct Definition<const N: usize> {
+pub(super) struct Definition<const N: usize> {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) labels: [&'static str; N],

@@ -1,4 +1,4 @@
-//! An operation under way: from `operation` of the Application, through the state machine of the core, to
+//! An operation in progress: from `operation` of the Application, through the state machine of the core, to
 //! `status.operationState`.
 
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use plumb_crd::application as wire;
 
 use crate::sources::gathered::Gathered;
 
-/// An operation under way.
+/// An operation in progress.
 pub(crate) struct ActiveOperation {
-    /// As it was asked for.
+    /// As the user or the automation requested it.
     pub(crate) wire: wire::Operation,
-    /// The request, checked.
+    /// The validated request.
     pub(crate) asked: Operation,
     /// Phase, message, times and results.
     pub(crate) record: OperationRecord,
-    /// A failed try waits for this time.
+    /// When a failed attempt is retried.
     pub(crate) retry_at: Option<Timestamp>,
-    /// What it syncs; resolved once, so that a new commit in between changes nothing.
+    /// What it syncs. Resolved once, so that a new commit during the operation changes nothing.
     pub(crate) gathered: Option<Arc<Gathered>>,
-    /// After a failed try that asks Git anew: it syncs what Git asks by then, not what was asked for.
+    /// Set after a failed attempt whose retry resolves Git again: it syncs the current commit, not the requested one.
     pub(crate) follows_git: bool,
-    /// Since when its prunes wait for other apps of the repository to be looked at.
+    /// Since when its prunes have been waiting for runs of other apps of the repository.
     pub(crate) waits_for_others: Option<Instant>,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
-    /// Where it stands; `None` before the plan was made.
+    /// Progress of the sync; `None` before the plan was made.
     pub(crate) state: Option<SyncState>,
 }
 
 impl ActiveOperation {
-    /// An operation that begins now; `last` is when the one before it began.
+    /// An operation that starts now; `last` is the start of the previous one.
     pub(crate) fn begin(
         wire: wire::Operation,
         asked: Operation,
@@ -58,7 +58,7 @@ impl ActiveOperation {
         }
     }
 
-    /// An operation that another process began. A wait for a retry that was cut off is not waited for again.
+    /// An operation that another process started. If it was waiting for a retry, it is retried without a further wait.
     pub(crate) fn resume(wire: wire::Operation, asked: Operation, state: &wire::OperationState) -> Self {
         let result = state.sync_result.as_deref();
         let pinned = result.map(|result| result.all_revisions().to_vec());
@@ -91,12 +91,12 @@ impl ActiveOperation {
         active
     }
 
-    /// Does the next try ask Git anew? With `retry.refresh`, and where the operation names no revision.
+    /// True if the next attempt resolves Git again: with `retry.refresh`, or if the operation names no revision.
     pub(crate) fn resolves_anew(&self) -> bool {
         self.asked.retry.refresh || self.asked.revisions.is_empty()
     }
 
-    /// The next try begins.
+    /// Starts the next attempt.
     pub(crate) fn retry(&mut self) {
         self.record = self.record.retried();
         self.retry_at = None;
@@ -113,12 +113,12 @@ impl ActiveOperation {
         !self.is_automated()
     }
 
-    /// Is it the engine's own?
+    /// True if the automation requested it.
     pub(crate) fn is_automated(&self) -> bool {
         self.asked.initiated_by == Initiator::Automated
     }
 
-    /// Does it cover the whole app, for real?
+    /// True if it syncs the whole app and is not a dry run.
     pub(crate) fn is_full(&self) -> bool {
         self.asked.selected.is_none() && !self.asked.dry_run
     }
@@ -128,13 +128,13 @@ impl ActiveOperation {
         SyncRequest::of(&self.asked)
     }
 
-    /// Which operation and which try of it, as hooks are marked with.
+    /// The operation and its attempt, as hooks are annotated.
     pub(crate) fn mark(&self) -> OperationMark {
         let revision = self.revisions().first().cloned().unwrap_or_default();
         self.record.mark(revision)
     }
 
-    /// What it syncs to, one per source.
+    /// The revisions that it syncs to, one per source.
     pub(crate) fn revisions(&self) -> Vec<String> {
         self.gathered.as_ref().map_or_else(|| self.pinned.clone(), |gathered| gathered.revisions.clone())
     }
@@ -204,11 +204,11 @@ pub(crate) fn automated(
     }
 }
 
-/// Somebody asked for the end of an operation while its progress was being written down: that stays asked.
+/// Keeps a user's request to terminate an operation that arrived while plumb was writing its progress.
 pub(crate) fn keep_request_to_end(before: Option<&wire::OperationState>, after: &mut wire::OperationState) {
-    let is_asked =
+    let is_requested =
         before.is_some_and(|before| before.phase == "Terminating" && before.started_at == after.started_at);
-    if is_asked && after.phase == "Running" {
+    if is_requested && after.phase == "Running" {
         "Terminating".clone_into(&mut after.phase);
     }
 }
@@ -230,7 +230,7 @@ fn wire_result(result: &ResourceResult) -> wire::ResourceResult {
     }
 }
 
-/// A result that an earlier process, or Argo CD, recorded; `None` for what makes no sense.
+/// A result that an earlier process, or Argo CD, recorded; `None` if it is not valid.
 fn result_of(result: &wire::ResourceResult) -> Option<ResourceResult> {
     let phase = SyncPhase::from_name(&result.sync_phase).unwrap_or(SyncPhase::Sync);
     Some(ResourceResult {
@@ -257,15 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn progress_does_not_undo_a_request_to_end() {
+    fn progress_does_not_undo_a_request_to_terminate() {
         const THEN: &str = "2026-01-01T00:00:00Z";
         const LATER: &str = "2026-01-01T00:01:00Z";
         for (before, after, expected) in [
             (state("Terminating", THEN), state("Running", THEN), "Terminating"),
             (state("Running", THEN), state("Running", THEN), "Running"),
-            // It has ended.
+            // The operation has ended.
             (state("Terminating", THEN), state("Failed", THEN), "Failed"),
-            // That was another operation.
+            // The request was for another operation.
             (state("Terminating", THEN), state("Running", LATER), "Running"),
         ] {
             let mut after = after;

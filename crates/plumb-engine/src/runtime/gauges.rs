@@ -1,4 +1,4 @@
-//! Numbers that are read off the engine's state when somebody asks.
+//! Metrics that are computed from the engine's state on each scrape.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::metrics::counters::QUEUE;
 use crate::metrics::series::{Family, number};
 use crate::runtime::handle::Stage;
 
-/// What can be told without a cluster.
-pub(crate) fn of_process(stage: &Stage) -> Vec<Family> {
+/// Metrics that need no connection to a cluster.
+pub(super) fn of_process(stage: &Stage) -> Vec<Family> {
     let leads = if *stage == Stage::Leading { 1.0 } else { 0.0 };
     vec![
         Family::gauge("argocd_info", "Info about the version.")
             .with(&[("version", concat!("plumb-v", env!("CARGO_PKG_VERSION")))], 1.0),
-        Family::gauge("plumb_leader", "1 if this process leads.").with(&[], leads),
+        Family::gauge("plumb_leader", "1 if this process is the leader.").with(&[], leads),
     ]
 }
 
-/// What the engine knows now.
-pub(crate) fn of_engine(engine: &Engine) -> Vec<Family> {
+/// Metrics of apps, clusters and the queue.
+pub(super) fn of_engine(engine: &Engine) -> Vec<Family> {
     let mut families = apps(engine);
     families.extend(clusters(engine));
-    families.extend(plumbs_own(engine));
+    families.extend(plumb_metrics(engine));
     families
 }
 
@@ -42,12 +42,12 @@ fn apps(engine: &Engine) -> Vec<Family> {
         Family::gauge("argocd_app_orphaned_resources_count", "Number of orphaned resources per application.");
     let mut apps = engine.registry.all();
     apps.sort_by(|a, b| a.id.cmp(&b.id));
-    for known in apps {
-        let Ok(application) = &known.head else { continue };
+    for summary in apps {
+        let Ok(application) = &summary.head else { continue };
         let project = application.project();
         let base =
-            [("namespace", known.id.namespace.as_str()), ("name", &known.id.name), ("project", project)];
-        app_info(engine, &known, application, &base, &mut info);
+            [("namespace", summary.id.namespace.as_str()), ("name", &summary.id.name), ("project", project)];
+        app_info(engine, &summary, application, &base, &mut info);
         if !settings.metrics_labels.is_empty() {
             let values = with_labels(&settings.metrics_labels, &application.metadata.labels);
             let mut all = base.to_vec();
@@ -67,7 +67,7 @@ fn apps(engine: &Engine) -> Vec<Family> {
                 conditions.push(&all, number(counts[condition]));
             }
         }
-        if let Some(count) = engine.orphans.count(&known.id) {
+        if let Some(count) = engine.orphans.count(&summary.id) {
             orphans.push(&base, number(count));
         }
     }
@@ -76,16 +76,16 @@ fn apps(engine: &Engine) -> Vec<Family> {
 
 fn app_info(
     engine: &Engine,
-    known: &AppSummary,
+    summary: &AppSummary,
     application: &Application,
     base: &[(&str, &str)],
     info: &mut Family,
 ) {
     let or_unknown = |status: &str| if status.is_empty() { "Unknown".to_owned() } else { status.to_owned() };
-    let automated = known.app.as_ref().is_ok_and(|app| app.sync_policy.automated.is_some());
-    let source = known.app.as_ref().ok().and_then(|app| app.sources.first());
+    let automated = summary.app.as_ref().is_ok_and(|app| app.sync_policy.automated.is_some());
+    let source = summary.app.as_ref().ok().and_then(|app| app.sources.first());
     let repo = source.map(|source| normalize_repo_url(&source.repo_url)).unwrap_or_default();
-    let server = engine.server_of(known);
+    let server = engine.server_of(summary);
     let operation = if application.is_terminating() {
         "delete"
     } else if application.operation.as_ref().is_some_and(|operation| operation.sync.is_some()) {
@@ -116,8 +116,11 @@ fn clusters(engine: &Engine) -> Vec<Family> {
     let mut objects =
         Family::gauge("argocd_cluster_api_resource_objects", "Number of objects in the cache per cluster.");
     let mut age = Family::gauge("argocd_cluster_cache_age_seconds", "Cluster cache age in seconds.");
-    let mut whole = Family::gauge("plumb_objects_kept_whole", "Objects that are kept whole.");
-    let mut bytes = Family::gauge("plumb_objects_bytes", "Bytes of the objects that are kept whole.");
+    let mut whole = Family::gauge("plumb_objects_kept_whole", "Objects that are kept in memory as a whole.");
+    let mut bytes = Family::gauge(
+        "plumb_objects_bytes",
+        "Compressed bytes of the objects that are kept in memory as a whole.",
+    );
     let mut named = Vec::new();
     for cluster in engine.clusters.connected() {
         let server = &*cluster.server;
@@ -125,7 +128,7 @@ fn clusters(engine: &Engine) -> Vec<Family> {
         let version = catalog.server.git_version.trim_start_matches('v');
         let size = cluster.store.size();
         let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
-        // A Secret may give the own cluster another name.
+        // A cluster Secret may give another name to the cluster that plumb runs in.
         let registered = engine.clusters.named(&ClusterRef::Server(server.to_owned()));
         let name = registered.map_or_else(|| cluster.name.clone(), |(_, name)| name);
         info.push(&[("server", server), ("k8s_version", version), ("name", &name)], 1.0);
@@ -148,7 +151,7 @@ fn clusters(engine: &Engine) -> Vec<Family> {
     vec![info, labels, status, kinds, objects, age, whole, bytes]
 }
 
-/// As Argo CD says it: whole seconds, and -1 for a cluster of which nothing is known yet.
+/// As in Argo CD: whole seconds, and -1 for a cluster whose cache was never complete.
 fn cache_age(age: Option<Duration>) -> f64 {
     age.map_or(-1.0, |age| number(age.as_secs()))
 }
@@ -170,19 +173,19 @@ fn cluster_labels(engine: &Engine, clusters: &[(Arc<str>, String)]) -> Family {
     family
 }
 
-/// The labels that somebody wants to see, as Prometheus names them; those that are not there are empty.
+/// The configured labels under their Prometheus names; absent ones are empty.
 fn with_labels<'a>(wanted: &[String], labels: &'a BTreeMap<String, String>) -> Vec<(String, &'a str)> {
     let value = |key: &String| labels.get(key).map(String::as_str).unwrap_or_default();
     wanted.iter().map(|key| (label_name(key), value(key))).collect()
 }
 
-fn plumbs_own(engine: &Engine) -> Vec<Family> {
+fn plumb_metrics(engine: &Engine) -> Vec<Family> {
     let mut findings = Family::gauge("plumb_findings", "Findings of all apps by class.");
     for ((class, counts), n) in engine.records.finding_counts() {
         findings.push(&[("class", class), ("counts", if counts { "true" } else { "false" })], number(n));
     }
     let renders = engine.sources.render_counts();
-    let mut rendered = Family::counter("plumb_renders_total", "Renders, by whether the cache had them.");
+    let mut rendered = Family::counter("plumb_renders_total", "Renders, by whether the result was cached.");
     rendered.push(&[("cached", "true")], number(renders.cached));
     rendered.push(&[("cached", "false")], number(renders.fresh));
     let mut families = vec![findings, rendered];
@@ -190,7 +193,7 @@ fn plumbs_own(engine: &Engine) -> Vec<Family> {
     families
 }
 
-/// The queue, in the words of client-go.
+/// Metrics of the queue, named as in client-go.
 fn queue(engine: &Engine) -> Vec<Family> {
     let load = engine.queue.load(Instant::now());
     let count = |count: usize| number(u64::try_from(count).unwrap_or(u64::MAX));
@@ -221,14 +224,14 @@ fn label_name(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_cache_that_never_was_filled_is_no_age() {
+    fn a_cache_that_was_never_filled_has_the_age_minus_one() {
         use std::time::Duration;
         assert_eq!(super::cache_age(None).to_string(), "-1");
         assert_eq!(super::cache_age(Some(Duration::from_millis(2900))).to_string(), "2");
     }
 
     #[test]
-    fn labels_become_names_that_prometheus_takes() {
+    fn labels_become_valid_prometheus_names() {
         assert_eq!(super::label_name("app.kubernetes.io/team-name"), "label_app_kubernetes_io_team_name");
     }
 }

@@ -1,5 +1,5 @@
-//! What the outside may see of an engine and ask of it: health endpoints, metrics and webhooks use this, and
-//! nothing else.
+//! The interface of an engine to the rest of the process: health endpoints, metrics and webhooks use this, and nothing
+//! else.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use plumb_core::app::AppId;
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::annotations::REFRESH;
 use plumb_crd::settings::{SecretData, WebhookSecrets};
 use plumb_crd::{Application, to_app};
 use plumb_kube::{ClusterClient, Fence, Gate, Selection};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::apps::registry::REFRESH_ANNOTATION;
 use crate::apps::requests::{application_gvk, application_patch};
 use crate::config::app_namespaces::AppNamespaces;
 use crate::config::load::load_settings;
@@ -27,24 +27,24 @@ use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::runtime::gauges;
 use crate::triggers::webhook::Push;
 
-/// How far an engine has come.
+/// Stage of an engine's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It asks the API server what it serves.
+    /// It runs discovery against the API server.
     Starting,
-    /// Another process leads; this one would take over.
+    /// Another process is the leader; this one takes over if that ends.
     StandingBy,
-    /// It leads, and learns what the cluster holds.
+    /// It is the leader and waits for the initial lists.
     Filling,
-    /// It works.
+    /// It is the leader and reconciles apps.
     Leading,
     /// It was asked to stop, or has lost its lease.
     Stopping,
 }
 
 impl Stage {
-    /// Is a process in this stage what its Deployment waits for? One that stands by is: were it not, a rolling
-    /// update would wait for it forever, since the old leader goes only when the new process is ready.
+    /// True if the pod is ready. A standby is ready: a rolling update stops the old leader only after the new pod is
+    /// ready, so it would never finish otherwise.
     fn is_ready(&self) -> bool {
         match self {
             Self::StandingBy | Self::Leading => true,
@@ -52,22 +52,22 @@ impl Stage {
         }
     }
 
-    fn words(&self) -> &'static str {
+    fn description(&self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::StandingBy => "standing by: another process leads",
-            Self::Filling => "learning what the cluster holds",
+            Self::Filling => "loading the state of the cluster",
             Self::Leading => "leading",
             Self::Stopping => "stopping",
         }
     }
 }
 
-/// How long what was read from `argocd-secret` counts. Nobody can make plumb read it more often than this.
+/// How long `argocd-secret` is cached, so that a flood of webhook requests does not cause a flood of reads.
 const SECRETS_FRESH: Duration = Duration::from_secs(5);
 
-/// A view of one engine. Cheap to clone; all clones see the same engine. It is made before the engine, so that
-/// health can be told from the first moment on.
+/// A view of one engine. Cheap to clone; all clones see the same engine. It is created before the engine, so that the
+/// health endpoints work from the start.
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
@@ -103,7 +103,7 @@ impl Default for Handle {
 }
 
 impl Handle {
-    // --- what the engine tells ---------------------------------------------------------------------------
+    // --- for the engine ------------------------------------------------------------------------------
 
     pub(crate) fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.0.metrics)
@@ -115,30 +115,30 @@ impl Handle {
         state.fence = Some(fence);
     }
 
-    pub(crate) fn working(&self, engine: &Arc<Engine>) {
+    pub(super) fn working(&self, engine: &Arc<Engine>) {
         self.state_mut().engine = Arc::downgrade(engine);
     }
 
-    pub(crate) fn enter(&self, stage: Stage) {
+    pub(super) fn enter(&self, stage: Stage) {
         self.state_mut().stage = stage;
     }
 
-    // --- what the outside sees ---------------------------------------------------------------------------
+    // --- for the web server ----------------------------------------------------------------------------
 
-    /// How far it has come.
+    /// The current stage.
     pub fn stage(&self) -> Stage {
         self.state().stage.clone()
     }
 
-    /// Is it ready, and in which words? A leader whose lease has run out is not.
+    /// Whether the process is ready, and a description. A leader whose lease has expired is not ready.
     pub fn readiness(&self) -> (bool, &'static str) {
         let state = self.state();
         let lost =
             state.stage == Stage::Leading && state.fence.as_ref().is_some_and(|fence| fence.check().is_err());
-        if lost { (false, "the lease is lost") } else { (state.stage.is_ready(), state.stage.words()) }
+        if lost { (false, "the lease is lost") } else { (state.stage.is_ready(), state.stage.description()) }
     }
 
-    /// Every number, as it stands now.
+    /// All metrics with their current values.
     pub fn families(&self) -> Vec<Family> {
         let mut families = gauges::of_process(&self.stage());
         if let Some(engine) = self.engine() {
@@ -149,27 +149,27 @@ impl Handle {
         families
     }
 
-    /// What senders of webhooks must prove; `None` if it cannot be told now.
+    /// The secrets that senders of webhooks must know; `None` if they cannot be read now.
     pub async fn webhook_secrets(&self) -> Option<WebhookSecrets> {
         let ControlPlane { client, options } = self.control_plane()?;
-        let mut known = self.0.secrets.lock().await;
-        if let Some((_, secrets)) = known.as_ref().filter(|(read, _)| read.elapsed() < SECRETS_FRESH) {
+        let mut cached = self.0.secrets.lock().await;
+        if let Some((_, secrets)) = cached.as_ref().filter(|(read, _)| read.elapsed() < SECRETS_FRESH) {
             return Some(secrets.clone());
         }
         let key = ObjectKey::new("", "Secret", Some(options.namespace), "argocd-secret");
         let secrets = match client.get(&key).await {
             Ok(Some(object)) => SecretData::read(object.value())
                 .map(|(secret, _)| WebhookSecrets::read(&secret))
-                .map_err(|error| warn!(%error, "argocd-secret cannot be read"))
+                .map_err(|error| warn!(%error, "cannot parse argocd-secret"))
                 .ok()?,
             Ok(None) => WebhookSecrets::default(),
             Err(error) => {
-                // Nobody can prove anything now; letting everybody in is no answer.
-                warn!(%error, "argocd-secret cannot be read");
+                // No sender can be verified now, so all requests are refused.
+                warn!(%error, "cannot read argocd-secret");
                 return None;
             }
         };
-        *known = Some((Instant::now(), secrets.clone()));
+        *cached = Some((Instant::now(), secrets.clone()));
         Some(secrets)
     }
 
@@ -185,20 +185,20 @@ impl Handle {
         self.0.metrics.webhook_requests.increment([sender, outcome]);
     }
 
-    /// Looks at the apps that a push concerns, and says how many they are. A process that does not lead asks
-    /// the one that does, by annotation.
+    /// Requests runs of the apps that a push affects, and returns their number. A process that is not the leader
+    /// requests a refresh from the leader by annotation.
     pub async fn pushed(&self, push: &Push) -> usize {
         let apps = match self.engine() {
-            Some(engine) => engine.pushed(push),
-            None => self.pass_on(push).await,
+            Some(engine) => engine.enqueue_pushed(push),
+            None => self.forward_to_leader(push).await,
         };
-        info!(repositories = ?push.repositories, revisions = ?push.revisions, apps, "push");
+        info!(repositories = ?push.repositories, revisions = ?push.revisions, apps, "push received");
         apps
     }
 
-    async fn pass_on(&self, push: &Push) -> usize {
+    async fn forward_to_leader(&self, push: &Push) -> usize {
         let Some(ControlPlane { client, options }) = self.control_plane() else { return 0 };
-        // The leader's settings are not known here.
+        // Only the leader keeps the settings up to date.
         let config = ConfigStore::default();
         load_settings(&client, &options.namespace, &config).await;
         let namespaces = AppNamespaces::new(&options, &config.settings());
@@ -206,18 +206,18 @@ impl Handle {
         let applications = match client.list(&application_gvk(), &selection).await {
             Ok(applications) => applications,
             Err(error) => {
-                warn!(%error, "a push could not be passed on");
+                warn!(%error, "cannot forward a push to the leader");
                 return 0;
             }
         };
-        // The annotation is a request to the leader, as a person would write it; no lease is needed for that.
+        // The annotation is a request to the leader, as a user would write it, so it needs no lease.
         let gate = Gate::new(client, Fence::of_command(), None);
         let mut n_apps = 0;
-        for app in concerned(&applications, &namespaces, push) {
-            let patch = json!({"metadata": {"annotations": {REFRESH_ANNOTATION: "normal"}}});
+        for app in affected(&applications, &namespaces, push) {
+            let patch = json!({"metadata": {"annotations": {REFRESH: "normal"}}});
             match gate.write_own(&application_patch(&app, patch)).await {
                 Ok(_) => n_apps += 1,
-                Err(error) => warn!(%app, %error, "a push could not be passed on"),
+                Err(error) => warn!(%app, %error, "cannot forward a push to the leader"),
             }
         }
         n_apps
@@ -240,40 +240,39 @@ impl Handle {
     }
 }
 
-/// The apps that a push concerns, out of those that plumb looks at.
-fn concerned(applications: &[Manifest], namespaces: &AppNamespaces, push: &Push) -> Vec<AppId> {
+/// The apps that a push affects, in the namespaces that plumb manages.
+fn affected(applications: &[Manifest], namespaces: &AppNamespaces, push: &Push) -> Vec<AppId> {
     let apps = applications.iter().filter_map(|manifest| {
         let application = Application::from_json(manifest.value()).ok()?;
-        to_app(&application).ok().filter(|app| namespaces.permit(&app.id.namespace) && push.concerns(app))
+        to_app(&application).ok().filter(|app| namespaces.permit(&app.id.namespace) && push.affects(app))
     });
     apps.map(|app| app.id).collect()
 }
 
 impl Engine {
-    /// Asks for runs of the apps that a push concerns. Beyond a number of apps they are spread over the time
-    /// that the settings allow.
-    fn pushed(&self, push: &Push) -> usize {
-        let concerned: Vec<AppId> = self
+    /// Requests runs of the apps that a push affects. If there are many, they are spread over the configured jitter.
+    fn enqueue_pushed(&self, push: &Push) -> usize {
+        let affected: Vec<AppId> = self
             .registry
             .all()
             .into_iter()
-            .filter(|known| known.app.as_ref().is_ok_and(|app| push.concerns(app)))
-            .map(|known| known.id.clone())
+            .filter(|summary| summary.app.as_ref().is_ok_and(|app| push.affects(app)))
+            .map(|summary| summary.id.clone())
             .collect();
         let settings = self.config.settings();
-        let n_apps = u64::try_from(concerned.len()).unwrap_or(u64::MAX);
+        let n_apps = u64::try_from(affected.len()).unwrap_or(u64::MAX);
         let trigger = Trigger::new(RefreshDepth::GitNow, TriggerReason::Webhook);
         let spread =
             if n_apps > settings.webhook.jitter_threshold { settings.webhook.jitter } else { Duration::ZERO };
         let steps = u32::try_from(n_apps.max(1)).unwrap_or(u32::MAX);
-        for (position, app) in (0u32..).zip(&concerned) {
+        for (position, app) in (0u32..).zip(&affected) {
             if spread.is_zero() {
                 self.queue.push(app.clone(), trigger);
             } else {
                 self.queue.push_after(app.clone(), trigger, spread * position / steps);
             }
         }
-        concerned.len()
+        affected.len()
     }
 }
 
@@ -282,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_push_is_passed_on_to_the_apps_of_all_permitted_namespaces() {
+    fn a_push_affects_the_apps_of_all_permitted_namespaces() {
         let application = |namespace: &str, repository: &str| {
             Manifest::new(json!({
                 "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
@@ -306,7 +305,7 @@ mod tests {
         let check = |others: &[&str], wanted: &[&str]| {
             let namespaces = AppNamespaces::of("argocd", others);
             let found: Vec<String> =
-                concerned(&applications, &namespaces, &push).iter().map(ToString::to_string).collect();
+                affected(&applications, &namespaces, &push).iter().map(ToString::to_string).collect();
             assert_eq!(found, wanted);
         };
         check(&[], &["argocd/web"]);

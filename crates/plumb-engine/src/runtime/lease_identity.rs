@@ -1,38 +1,38 @@
-//! Who holds the lease, so exactly that another process on the same machine can tell whether it still runs.
+//! The holder identity of the lease, with which a process on the same machine can check whether the holder still runs.
 //!
-//! After `kill -9` the lease stays behind. Everyone else has to wait until its time has run out; a process of the
-//! same machine, same boot and same process namespace can look instead. That is a proof: a process that ended
-//! sends nothing more. Everything else (another host, another container, no `/proc`) proves nothing.
+//! After `kill -9` the lease remains. Other processes have to wait until it expires. A process of the same machine,
+//! boot and PID namespace can check `/proc` instead, which is a proof: a process that has ended sends no more requests.
+//! In all other cases (another host, another container, no `/proc`) nothing is proved.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// What this process calls itself in the lease: `host_pid_start_place`. The host is for people to read.
+/// The identity of this process in the lease: `host_pid_start_namespace`. The host is for human readers.
 pub fn identity(host: &str) -> String {
     let pid = std::process::id();
     let host = if host.is_empty() { "plumb" } else { host };
-    match (started(pid), place()) {
-        (Some(started), Some(place)) => format!("{host}_{pid}_{started}_{place}"),
-        // A system without these files: then nobody can prove anything.
+    match (started(pid), pid_namespace()) {
+        (Some(started), Some(namespace)) => format!("{host}_{pid}_{started}_{namespace}"),
+        // Without `/proc`, no process can prove that this one has ended.
         _ => format!("{host}_{pid}"),
     }
 }
 
-/// Is a holder proved to have ended?
+/// True if it is proved that a holder has ended.
 pub(crate) fn is_gone(holder: &str) -> bool {
     let mut parts = holder.rsplit('_');
     let (Some(there), Some(start), Some(pid)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
     };
-    let (Ok(pid), Ok(start), Some(here)) = (pid.parse::<u32>(), start.parse::<u64>(), place()) else {
+    let (Ok(pid), Ok(start), Some(here)) = (pid.parse::<u32>(), start.parse::<u64>(), pid_namespace()) else {
         return false;
     };
-    // Without our own entry the directory is not what it should be, and says nothing about others.
+    // If `/proc` does not list even this process, it proves nothing about others.
     if there != here || started(std::process::id()).is_none() {
         return false;
     }
-    // Another start time: the number was given to another process since.
+    // Another start time means that the PID was reused.
     started(pid) != Some(start)
 }
 
@@ -44,14 +44,14 @@ fn started(pid: u32) -> Option<u64> {
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// This boot of this machine and this process namespace, as a short text.
-fn place() -> Option<String> {
+/// Hash of the boot ID of this machine and the PID namespace of this process.
+fn pid_namespace() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     let digest = Sha256::digest(format!("{}/{}", boot.trim(), namespace.display()).as_bytes());
     let mut short = String::new();
     for byte in digest.iter().take(6) {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(short, "{byte:02x}");
     }
     Some(short)
@@ -62,27 +62,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_runs_is_there_and_one_that_ended_is_gone() {
+    fn a_process_is_gone_after_it_has_ended() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let (start, place) = (started(child.id()).unwrap(), place().unwrap());
-        let of_child = format!("some_host_{}_{start}_{place}", child.id());
+        let (start, namespace) = (started(child.id()).unwrap(), pid_namespace().unwrap());
+        let of_child = format!("some_host_{}_{start}_{namespace}", child.id());
         assert!(!is_gone(&of_child));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(is_gone(&of_child));
-        assert!(!is_gone(&identity("host")), "ourselves");
+        assert!(!is_gone(&identity("host")), "this process still runs");
     }
 
     #[test]
-    fn what_proves_nothing_is_waited_for() {
+    fn a_holder_that_cannot_be_checked_is_not_gone() {
         let pid = std::process::id();
-        let (start, place) = (started(pid).unwrap(), place().unwrap());
-        assert!(is_gone(&format!("host_{pid}_{}_{place}", start + 1)), "the number was used again");
+        let (start, namespace) = (started(pid).unwrap(), pid_namespace().unwrap());
+        assert!(is_gone(&format!("host_{pid}_{}_{namespace}", start + 1)), "the PID was reused");
         for holder in [
             format!("host_{pid}_{}_0123456789ab", start + 1),
             format!("host_{pid}"),
-            format!("host_x_{start}_{place}"),
-            format!("host_{pid}_x_{place}"),
+            format!("host_x_{start}_{namespace}"),
+            format!("host_{pid}_x_{namespace}"),
             "argocd-application-controller-0".to_owned(),
             String::new(),
         ] {

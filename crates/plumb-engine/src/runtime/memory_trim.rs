@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 
-/// Gives memory back after every burst.
-pub(crate) async fn give_memory_back(engine: Arc<Engine>) {
+/// Returns unused memory to the system after every burst of runs.
+pub(super) async fn give_memory_back(engine: Arc<Engine>) {
     loop {
         engine.bursts.end().await;
-        // It takes some milliseconds, and all of a worker.
+        // It blocks its thread for some milliseconds.
         let _ = tokio::task::spawn_blocking(plumb_heap::give_back).await;
     }
 }

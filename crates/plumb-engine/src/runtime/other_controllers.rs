@@ -1,17 +1,17 @@
-//! Is another application controller at work on the same Applications? Two of them would undo each other's work
-//! without end, so plumb does not start beside one.
+//! Detects another application controller in the same namespace. Two controllers would overwrite each other's changes
+//! forever, so plumb does not start beside one.
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_kube::{ApiError, ClusterClient, Selection};
 use serde_json::Value;
 
-/// What every way to install Argo CD's controller calls its program.
+/// Name of the program of Argo CD's controller in all ways to install it.
 const PROGRAM: &str = "argocd-application-controller";
-/// How its pods and leases are called, whatever stands before it.
+/// How the names of its pods and leases end, whatever the prefix.
 const SUFFIX: &str = "application-controller";
 
-/// The controllers at work in a namespace, in words: pods that are ready, leases that are renewed.
+/// Descriptions of the controllers that run in a namespace: pods that are ready, leases that are renewed.
 pub(crate) async fn find(
     client: &ClusterClient,
     namespace: &str,
@@ -40,8 +40,8 @@ fn is_controller(pod: &Manifest) -> bool {
     }
     let containers = pod.value().pointer("/spec/containers").and_then(Value::as_array);
     containers.into_iter().flatten().any(|container| {
-        let words = ["command", "args"].iter().filter_map(|field| container[*field].as_array()).flatten();
-        words.filter_map(Value::as_str).any(|word| word.rsplit('/').next() == Some(PROGRAM))
+        let arguments = ["command", "args"].iter().filter_map(|field| container[*field].as_array()).flatten();
+        arguments.filter_map(Value::as_str).any(|argument| argument.rsplit('/').next() == Some(PROGRAM))
     })
 }
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_are_known_by_label_or_program() {
+    fn controllers_are_recognised_by_label_or_program() {
         let official = json!({"app.kubernetes.io/name": "argocd-application-controller"});
         let operator = json!({"app.kubernetes.io/name": "team-application-controller"});
         let none = json!({"app": "x"});

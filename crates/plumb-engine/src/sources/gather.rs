@@ -14,7 +14,8 @@ use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
 use plumb_git::{GitOptions, Mirrors, RequestObserver};
 use plumb_render::{
-    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Renderer, RendererConfig, SourceType,
+    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
+    SourceType,
 };
 use tokio::sync::Semaphore;
 
@@ -232,6 +233,15 @@ impl Sources {
         None
     }
 
+    /// Renders one source on a thread of its own.
+    async fn render(&self, request: RenderRequest, freshness: Freshness) -> Result<Rendered, SourceError> {
+        let renderer = Arc::clone(&self.renderer);
+        // The semaphore is never closed, so there is a permit in the end.
+        let _permit = self.at_once.acquire().await.ok();
+        let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness)).await;
+        Ok(output.map_err(|source| SourceError::Aborted { what: "rendering", source })??)
+    }
+
     async fn build(
         &self,
         app: &App,
@@ -266,12 +276,7 @@ impl Sources {
                 refs: refs.clone(),
                 chart_dependencies: BTreeMap::new(),
                 overrides: Some(overrides(&source.written, app.multi_source)),
-                app: AppFacts {
-                    name: app.id.name.clone(),
-                    instance: context.instance.clone(),
-                    project: app.project.clone(),
-                    namespace: app.destination.namespace.clone().unwrap_or_default(),
-                },
+                app: app_facts(app, context),
                 cluster: ClusterFacts {
                     kube_version: Some(inputs.kube_version.clone()),
                     api_versions: Arc::clone(&inputs.api_versions),
@@ -279,13 +284,7 @@ impl Sources {
                 settings: Arc::clone(&context.settings.render),
             };
             request.chart_dependencies = self.dependencies(context, &request, freshness, since).await?;
-            let renderer = Arc::clone(&self.renderer);
-            // Never closed, so there always is a place in the end.
-            let place = self.at_once.acquire().await.ok();
-            let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness))
-                .await
-                .map_err(|source| SourceError::Aborted { what: "rendering", source })??;
-            drop(place);
+            let output = self.render(request, freshness).await?;
             let count = if output.cached { &self.cached } else { &self.fresh };
             count.fetch_add(1, Ordering::Relaxed);
             may_vary |= output.source_type != SourceType::Directory;
@@ -295,6 +294,16 @@ impl Sources {
         let desired = complete(desired_set(manifests, context, app))?;
         let revisions = resolved.into_iter().map(|source| source.revision).collect();
         Ok(Gathered::new(inputs, revisions, types, may_vary, desired))
+    }
+}
+
+/// The app as renderers see it.
+pub(crate) fn app_facts(app: &App, context: &AppContext) -> AppFacts {
+    AppFacts {
+        name: app.id.name.clone(),
+        instance: context.instance.clone(),
+        project: app.project.clone(),
+        namespace: app.destination.namespace.clone().unwrap_or_default(),
     }
 }
 

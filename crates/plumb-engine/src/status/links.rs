@@ -1,16 +1,15 @@
-//! The addresses under which an app can be reached: those of its Ingresses, and those that annotations name.
+//! The URLs of an app: those of its Ingresses, and those in annotations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_core::object::Manifest;
+use plumb_crd::annotations::LINK_PREFIX;
 use serde_json::Value;
 
-/// How the annotations begin that hold links.
-pub(crate) const LINK_PREFIX: &str = "link.argocd.argoproj.io/";
 const IGNORE_DEFAULT: &str = "argocd.argoproj.io/ignore-default-links";
 
-/// All of them, sorted, each once.
-pub(crate) fn external_urls<'a>(
+/// All URLs, sorted, without duplicates.
+pub(super) fn external_urls<'a>(
     annotations: &BTreeMap<String, String>,
     live: impl Iterator<Item = &'a Manifest>,
 ) -> Vec<String> {
@@ -34,7 +33,7 @@ fn annotated(object: &Manifest) -> Vec<String> {
     links.filter_map(|(_, value)| link(value.as_str()?)).collect()
 }
 
-/// `url` or `title|url`; only what a browser opens as a page.
+/// `url` or `title|url`; only `http` and `https`, so that a link cannot run a script in a browser.
 fn link(text: &str) -> Option<String> {
     let url = text.split_once('|').map_or(text, |(_, url)| url).trim();
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
@@ -54,7 +53,7 @@ fn of_ingress(ingress: &Value) -> Vec<String> {
     for rule in list(&spec["rules"]) {
         let host = rule["host"].as_str().filter(|host| !host.is_empty()).or(address);
         let Some(host) = host else { continue };
-        // A TLS entry without hosts is for all of them.
+        // A TLS entry without hosts covers all hosts.
         let is_secure = tls.iter().any(|entry| {
             let hosts = list(&entry["hosts"]);
             hosts.is_empty() || hosts.iter().any(|covered| covered == host)
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn ingresses_and_annotations_say_where_an_app_is() {
+    fn urls_come_from_ingresses_and_annotations() {
         let own = BTreeMap::from([
             ("link.argocd.argoproj.io/wiki".to_owned(), "Wiki|https://wiki.example.com".to_owned()),
             ("link.argocd.argoproj.io/bad".to_owned(), "javascript:alert(1)".to_owned()),
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ingress_may_ask_for_none() {
+    fn an_ingress_can_disable_its_urls() {
         let object = ingress(&json!({IGNORE_DEFAULT: "true"}));
         assert!(external_urls(&BTreeMap::new(), [&object].into_iter()).is_empty());
     }

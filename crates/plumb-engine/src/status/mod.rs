@@ -1,7 +1,7 @@
 //! Writes what a run found: the Application's status and the `DriftReport`. One request each, and none if nothing
 //! changed.
 
-pub(crate) mod links;
+mod links;
 pub(crate) mod patch;
 pub(crate) mod pauses;
 mod report;

@@ -1,10 +1,11 @@
-//! The one request that changes an Application from what the cluster holds to what it should hold.
+//! The one request that changes an Application from its stored state to the wanted state.
 
 use std::sync::Arc;
 
 use plumb_core::object::merge_patch;
 use plumb_core::sync::deletion::finalizers_for;
 use plumb_crd::Wire;
+use plumb_crd::annotations::{REFRESH, REFRESH_TIMESTAMP};
 use plumb_crd::application as wire;
 use plumb_crd::wire::whole_seconds;
 use plumb_kube::{ApiError, WriteError};
@@ -12,18 +13,17 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::app_run::AppRun;
-use crate::apps::registry::{REFRESH_ANNOTATION, REFRESH_TIMESTAMP_ANNOTATION};
 use crate::apps::snapshot::AppSnapshot;
 use crate::events::event::of_change;
 use crate::operation::active::keep_request_to_end;
 
 /// What happens to the `operation` field.
 pub(super) enum OperationField {
-    /// It is not ours to change.
+    /// It is not changed.
     Keep,
-    /// It says what is under way.
+    /// It is set to the operation in progress.
     Set(Value),
-    /// It goes, if it is still this one.
+    /// It is removed, if it still holds this operation.
     Clear(Value),
 }
 
@@ -37,24 +37,24 @@ pub(super) async fn send(
     let mut after = after.clone();
     let mut is_short = false;
     for _ in 0..3 {
-        if let (Some(state), Ok(known)) = (&mut after.operation_state, &run.snapshot.wire) {
-            keep_request_to_end(known.status.operation_state.as_deref(), state);
+        if let (Some(state), Ok(stored)) = (&mut after.operation_state, &run.snapshot.wire) {
+            keep_request_to_end(stored.status.operation_state.as_deref(), state);
         }
         let Some(patch) = patch(run, &after, &operation) else { return true };
         let before = Arc::clone(&run.snapshot);
         match run.engine.patch_application(&run.snapshot.id, patch).await {
-            Ok(seen) => {
+            Ok(written) => {
                 record_events(run, &before, &after);
-                if let Some((known, trigger)) = run.engine.registry.note(&seen) {
-                    if let Some(trigger) = trigger.filter(|_| seen.annotation(REFRESH_ANNOTATION).is_some()) {
-                        run.engine.queue.push(known.id.clone(), trigger);
+                if let Some((snapshot, trigger)) = run.engine.registry.note(&written) {
+                    if let Some(trigger) = trigger.filter(|_| written.annotation(REFRESH).is_some()) {
+                        run.engine.queue.push(snapshot.id.clone(), trigger);
                     }
-                    run.snapshot = known;
+                    run.snapshot = snapshot;
                 }
                 return true;
             }
             Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
-                // Somebody wrote in between: take in what they wrote, and try once more on top of it.
+                // Another writer changed the Application: read it again and apply the status on top.
                 if !reread(run).await {
                     run.engine.retry_later(&run.snapshot.id);
                     return false;
@@ -62,13 +62,13 @@ pub(super) async fn send(
             }
             Err(error) if error.api().is_some_and(ApiError::is_not_found) => return false,
             Err(error) if is_too_large(&error) && !is_short => {
-                // More than etcd takes: at least the reason gets through.
-                warn!(app = %run.snapshot.id, %error, "the status is too large");
+                // The status exceeds the size limit of etcd: write a short one that gives the reason.
+                warn!(app = %run.snapshot.id, %error, "the status is too large, writing a short one");
                 after = shortened(&run.snapshot, &after, run.now);
                 is_short = true;
             }
             Err(error) => {
-                warn!(app = %run.snapshot.id, %error, "status not written");
+                warn!(app = %run.snapshot.id, %error, "cannot write the status");
                 run.engine.retry_later(&run.snapshot.id);
                 return false;
             }
@@ -78,7 +78,7 @@ pub(super) async fn send(
     false
 }
 
-/// Events for what a write changed.
+/// Records events for the changes of a write.
 fn record_events(run: &AppRun<'_>, before: &AppSnapshot, after: &wire::ApplicationStatus) {
     let Ok(application) = &before.wire else { return };
     for event in of_change(&application.status, after) {
@@ -87,12 +87,12 @@ fn record_events(run: &AppRun<'_>, before: &AppSnapshot, after: &wire::Applicati
 }
 
 async fn reread(run: &mut AppRun<'_>) -> bool {
-    let Ok(Some(seen)) = run.engine.get_application(&run.snapshot.id).await else { return false };
-    let Some((known, trigger)) = run.engine.registry.note(&seen) else { return false };
+    let Ok(Some(application)) = run.engine.get_application(&run.snapshot.id).await else { return false };
+    let Some((snapshot, trigger)) = run.engine.registry.note(&application) else { return false };
     if let Some(trigger) = trigger {
-        run.engine.queue.push(known.id.clone(), trigger);
+        run.engine.queue.push(snapshot.id.clone(), trigger);
     }
-    run.snapshot = known;
+    run.snapshot = snapshot;
     true
 }
 
@@ -106,7 +106,7 @@ fn patch(run: &AppRun<'_>, after: &wire::ApplicationStatus, field: &OperationFie
     }
     let operation = application.and_then(|application| application.operation.as_ref());
     match field {
-        // Another operation that somebody asked for in between is theirs.
+        // Keep another operation that a user requested in the meantime.
         OperationField::Clear(ours) if operation.map(Wire::write).as_ref() == Some(ours) => {
             patch.insert("operation".to_owned(), Value::Null);
         }
@@ -127,12 +127,9 @@ fn patch(run: &AppRun<'_>, after: &wire::ApplicationStatus, field: &OperationFie
     if let Some(finalizers) = wanted {
         metadata.insert("finalizers".to_owned(), json!(finalizers));
     }
-    // Only what this run has done: somebody may have asked for another look in the meantime.
+    // Remove only the request that this run served. A user may have requested another refresh in the meantime.
     if run.refresh.is_some() && run.snapshot.refresh_request() == run.refresh {
-        metadata.insert(
-            "annotations".to_owned(),
-            json!({REFRESH_ANNOTATION: null, REFRESH_TIMESTAMP_ANNOTATION: null}),
-        );
+        metadata.insert("annotations".to_owned(), json!({REFRESH: null, REFRESH_TIMESTAMP: null}));
     }
     if patch.is_empty() && metadata.is_empty() {
         return None;
@@ -142,18 +139,18 @@ fn patch(run: &AppRun<'_>, after: &wire::ApplicationStatus, field: &OperationFie
     Some(Value::Object(patch))
 }
 
-/// Does the server say that it is more than it can store?
+/// True if the API server refused the object because of its size.
 fn is_too_large(error: &WriteError) -> bool {
     error.api().and_then(ApiError::code) == Some(413)
 }
 
-/// What stood in the cluster before, and that more does not fit.
+/// The stored status with the new sync and health status, and a condition that says that the rest does not fit.
 fn shortened(
-    known: &AppSnapshot,
+    snapshot: &AppSnapshot,
     after: &wire::ApplicationStatus,
     now: jiff::Timestamp,
 ) -> wire::ApplicationStatus {
-    let mut short = known.wire.as_ref().map(|wire| wire.status.clone()).unwrap_or_default();
+    let mut short = snapshot.wire.as_ref().map(|wire| wire.status.clone()).unwrap_or_default();
     short.sync.status.clone_from(&after.sync.status);
     short.health.clone_from(&after.health);
     short.conditions = vec![wire::Condition {

@@ -1,4 +1,4 @@
-//! What is written where nothing could be compared.
+//! The status of an app that could not be compared.
 
 use plumb_crd::Application;
 use plumb_crd::application as wire;
@@ -9,7 +9,7 @@ use crate::queue::RefreshDepth;
 use crate::state::app_state::AppState;
 use plumb_crd::wire::whole_seconds;
 
-/// Nothing could be compared: the spec is wrong.
+/// Writes the status of an app whose spec is invalid.
 pub(crate) async fn write_invalid(run: &mut AppRun<'_>, state: &mut AppState) {
     let mut after =
         run.snapshot.wire.as_ref().map(|application| application.status.clone()).unwrap_or_default();
@@ -34,9 +34,9 @@ pub(crate) async fn write_invalid(run: &mut AppRun<'_>, state: &mut AppState) {
     send(run, &after, OperationField::Keep).await;
 }
 
-/// What Git asks could not be worked out: the objects keep their entries, nothing is known about them.
+/// Writes the status of an app whose desired state could not be determined. Its resources stay listed, as `Unknown`.
 pub(crate) async fn write_unknown(run: &mut AppRun<'_>, application: &Application, state: &mut AppState) {
-    let mut after = nothing_known(run, application, state);
+    let mut after = with_unknown_sync(run, application, state);
     if after.health.status.is_empty() {
         "Unknown".clone_into(&mut after.health.status);
         after.health.last_transition_time = Some(whole_seconds(run.now));
@@ -44,9 +44,9 @@ pub(crate) async fn write_unknown(run: &mut AppRun<'_>, application: &Applicatio
     send(run, &after, OperationField::Keep).await;
 }
 
-/// The cluster cannot be seen: nothing is known about any object, its health included.
+/// Writes the status of an app whose cluster cannot be reached. Health is `Unknown` too.
 pub(crate) async fn write_unreachable(run: &mut AppRun<'_>, application: &Application, state: &mut AppState) {
-    let mut after = nothing_known(run, application, state);
+    let mut after = with_unknown_sync(run, application, state);
     if after.health.status != "Unknown" {
         after.health = wire::HealthStatus {
             status: "Unknown".to_owned(),
@@ -58,10 +58,15 @@ pub(crate) async fn write_unreachable(run: &mut AppRun<'_>, application: &Applic
     send(run, &after, OperationField::Keep).await;
 }
 
-fn nothing_known(run: &AppRun<'_>, application: &Application, state: &AppState) -> wire::ApplicationStatus {
-    // This run may have written the end of an operation already.
-    let known = run.snapshot.wire.as_ref().map_or(&application.status, |known| &known.status);
-    let mut after = known.clone();
+/// The stored status with the sync status of the app and of all resources set to `Unknown`.
+fn with_unknown_sync(
+    run: &AppRun<'_>,
+    application: &Application,
+    state: &AppState,
+) -> wire::ApplicationStatus {
+    // The snapshot may be newer: this run may have written the end of an operation already.
+    let stored = run.snapshot.wire.as_ref().map_or(&application.status, |stored| &stored.status);
+    let mut after = stored.clone();
     for resource in after.resources.iter_mut().filter(|resource| !resource.status.is_empty()) {
         "Unknown".clone_into(&mut resource.status);
     }

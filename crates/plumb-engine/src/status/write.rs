@@ -1,5 +1,5 @@
-//! Writes down what a run has found: the Application's status and the `DriftReport`. One request each, and none
-//! when nothing changed.
+//! Writes the results of a run: the Application's status and the `DriftReport`. One request each, and none if nothing
+//! changed.
 
 use plumb_core::object::images;
 use plumb_core::status::AppStatus;
@@ -17,7 +17,7 @@ use crate::operation::active::ActiveOperation;
 use crate::queue::RefreshDepth;
 use crate::state::app_state::AppState;
 
-/// Everything that a status is made from.
+/// Everything that a status is built from.
 pub(crate) struct StatusDraft<'a> {
     pub(crate) inputs: AppInputs<'a>,
     pub(crate) compared: &'a Compared,
@@ -25,7 +25,7 @@ pub(crate) struct StatusDraft<'a> {
     pub(crate) ended: Option<&'a ActiveOperation>,
 }
 
-/// The status and the report after a full run. Says whether the status stands in the cluster now.
+/// Writes the status and the report after a full run. Returns whether the cluster holds the status now.
 pub(crate) async fn write(run: &mut AppRun<'_>, draft: StatusDraft<'_>, state: &mut AppState) -> bool {
     let before = &draft.inputs.application.status;
     let mut after = before.clone();
@@ -69,15 +69,16 @@ fn fill(run: &AppRun<'_>, after: &mut wire::ApplicationStatus, draft: &StatusDra
         last_transition_time: since.or(Some(whole_seconds(run.now))),
     };
     after.conditions = run.conditions.on_wire(&after.conditions, run.now);
-    // Scripts wait after an operation until somebody has looked since it ended, and this look has.
-    let seen = draft.ended.map(|ended| ended.record.finished_at.map_or(run.now, |end| end.max(run.now)));
-    if after.reconciled_at.is_none() || run.trigger.depth >= RefreshDepth::GitNow || seen.is_some() {
-        after.reconciled_at = Some(whole_seconds(seen.unwrap_or(run.now)));
+    // Users' scripts wait until `reconciledAt` is not before the end of the operation. This run compared after it.
+    let compared_at =
+        draft.ended.map(|ended| ended.record.finished_at.map_or(run.now, |end| end.max(run.now)));
+    if after.reconciled_at.is_none() || run.trigger.depth >= RefreshDepth::GitNow || compared_at.is_some() {
+        after.reconciled_at = Some(whole_seconds(compared_at.unwrap_or(run.now)));
     }
     after.source_type =
         if is_multi { String::new() } else { gathered.source_types.first().cloned().unwrap_or_default() };
     after.source_types = if is_multi { gathered.source_types.clone() } else { Vec::new() };
-    // Empty: the health of each object stands beside it.
+    // Empty means that each entry of `resources` has its own health.
     after.resource_health_source = if is_inline { String::new() } else { "appTree".to_owned() };
     after.controller_namespace.clone_from(&run.engine.options.namespace);
     after.summary = summary(draft);
@@ -110,43 +111,46 @@ fn add_history(
     after.history.drain(..surplus);
 }
 
-/// The operation as it stands, and nothing else. Says whether it was written.
+/// Writes the state of the operation and nothing else. Returns whether it was written.
 pub(crate) async fn write_progress(
     run: &mut AppRun<'_>,
     application: &Application,
     active: &ActiveOperation,
 ) -> bool {
-    let mut after =
-        run.snapshot.wire.as_ref().map_or_else(|_| application.status.clone(), |known| known.status.clone());
+    let mut after = run
+        .snapshot
+        .wire
+        .as_ref()
+        .map_or_else(|_| application.status.clone(), |stored| stored.status.clone());
     after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
-    // Whoever asked for a look gets the answer at the end of the run, not now.
-    let asked = run.refresh.take();
+    // A requested refresh is answered at the end of the run, not now.
+    let requested = run.refresh.take();
     let is_written = send(run, &after, OperationField::Set(active.wire.write())).await;
-    run.refresh = asked;
+    run.refresh = requested;
     is_written
 }
 
-/// An operation that ended before it could begin.
+/// Writes the result of an operation that ended before it could start.
 pub(crate) async fn write_ended(run: &mut AppRun<'_>, application: &Application, active: &ActiveOperation) {
     let mut after = application.status.clone();
     after.operation_state = Some(Box::new(active.to_wire(&application.spec)));
     send(run, &after, OperationField::Clear(active.wire.write())).await;
 }
 
-/// The conditions of an app that is being deleted.
+/// Writes the conditions of an app that is being deleted.
 pub(crate) async fn write_deletion(run: &mut AppRun<'_>, application: &Application) {
     let mut after = application.status.clone();
     after.conditions = run.conditions.on_wire(&after.conditions, run.now);
     send(run, &after, OperationField::Keep).await;
 }
 
-/// Images of the app's pods, where it can be reached, and whether it has apps of its own.
+/// Images of the app's pods, its URLs, and whether it is an app of apps.
 fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     let tree = draft.inputs.context.cluster.store.tree(&draft.inputs.context.instance);
     let mut found: Vec<String> =
         tree.iter().flat_map(|node| node.images.iter().map(ToString::to_string)).collect();
     if found.is_empty() {
-        // Workloads without pods (scaled to zero) have images all the same.
+        // A workload that is scaled to zero has no pods: use the images of its pod template.
         found = draft.compared.live.objects.values().flat_map(|live| images(live)).collect();
     }
     found.sort();
@@ -161,7 +165,7 @@ fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
     }
 }
 
-/// One entry of `resources`. Health is stored only on request, and only where it counts.
+/// One entry of `resources`. Health is stored only if the settings say so, and only for objects that count.
 fn resource(object: &plumb_core::status::ObjectStatus, with_health: bool) -> wire::ResourceStatus {
     let counts = with_health && object.role == plumb_core::health::Role::Counts;
     let health = object.health.as_ref().filter(|_| counts).map(|health| wire::HealthStatus {

@@ -75,15 +75,25 @@ pub(crate) fn start_by_itself(
         }
         Decision::Sync(start) => {
             record_heals(run, inputs, &start, &items, judge);
-            let wire = active::automated(&start, &application.spec, &compared.gathered.revisions);
-            let asked = to_operation(&wire).ok()?;
-            let n_objects = start.selected.as_ref().map_or(0, Vec::len);
-            info!(kind = ?start.kind, objects = n_objects, "automated sync starts");
-            let mut active = begin(run, application, slot, wire, asked);
-            active.gathered = Some(Arc::clone(&compared.gathered));
-            Some(active)
+            begin_automated(run, inputs, compared, &start, slot)
         }
     }
+}
+
+fn begin_automated(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    compared: &Compared,
+    start: &SyncStart,
+    slot: &mut OperationSlot,
+) -> Option<ActiveOperation> {
+    let wire = active::automated(start, &inputs.application.spec, &compared.gathered.revisions);
+    let asked = to_operation(&wire).ok()?;
+    let n_objects = start.selected.as_ref().map_or(0, Vec::len);
+    info!(kind = ?start.kind, objects = n_objects, "automated sync starts");
+    let mut active = begin(run, inputs.application, slot, wire, asked);
+    active.gathered = Some(Arc::clone(&compared.gathered));
+    Some(active)
 }
 
 /// Counts what self-heal is about to write, so that a fight with another writer ends.

@@ -73,18 +73,16 @@ pub(super) async fn carry_out(
         written: &state.operation.written,
     };
     let results = executor.carry_out(commands).await;
-    let mut outcomes = Vec::with_capacity(results.len());
-    for (command, result) in commands.iter().zip(results) {
+    let outcomes = commands.iter().zip(results).map(|(command, result)| {
         if let Verb::Apply { dry_run: false, .. } = &command.verb {
             record(compared, &command.id.key, result.as_ref().err(), state);
         }
         if let Err(error) = &result {
             warn!(object = %command.id.key, %error, "step failed");
         }
-        let result = result.map_err(|error| error.to_string());
-        outcomes.push(StepOutcome { id: command.id.clone(), result });
-    }
-    outcomes
+        StepOutcome { id: command.id.clone(), result: result.map_err(|error| error.to_string()) }
+    });
+    outcomes.collect()
 }
 
 /// Records what was sent for one object, and how it ended.

@@ -9,4 +9,4 @@ mod plan;
 pub(crate) mod requested;
 mod sibling_apps;
 pub mod tombstones;
-pub(crate) mod transient_errors;
+mod transient_errors;

@@ -21,7 +21,7 @@ use crate::health::lua::ask;
 use crate::sync::transient_errors::what_remains;
 
 /// These objects as the cluster holds them now; `None` for one that is gone. An object that could not be read is left out.
-pub(crate) async fn live_of<'k>(
+pub(super) async fn live_of<'k>(
     store: &LiveStore,
     keys: impl Iterator<Item = &'k ObjectKey>,
 ) -> BTreeMap<ObjectKey, Option<Arc<Manifest>>> {
@@ -47,12 +47,12 @@ pub(crate) async fn observations<'k>(
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
         found.iter().filter_map(|(key, live)| Some((key.clone(), Arc::clone(live.as_ref()?)))).collect();
     let settings = &context.settings;
-    let around = Dependencies { store, patience: &settings.patience, now: Timestamp::now() };
+    let dependencies = Dependencies { store, patience: &settings.patience, now: Timestamp::now() };
     let mut custom = ask(&settings.scripts, settings.generation, &live, &health.answers).await;
     let observe = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
         let observation = match live {
-            Some(live) => Observation::Live(observed(&around, health, &key, &live, answer)),
+            Some(live) => Observation::Live(observed(&dependencies, health, &key, &live, answer)),
             None if writes.finished(&key).is_some_and(|run| run.succeeded) => Observation::Collected,
             None => Observation::Gone,
         };
@@ -62,7 +62,7 @@ pub(crate) async fn observations<'k>(
 }
 
 fn observed(
-    around: &Dependencies<'_>,
+    dependencies: &Dependencies<'_>,
     history: &HealthState,
     key: &ObjectKey,
     live: &Arc<Manifest>,
@@ -70,9 +70,9 @@ fn observed(
 ) -> ObservedObject {
     let health = assess_with(live, |_| custom);
     let health = match health {
-        // A webhook has no health that a sync would wait for: it is often applied before what answers it.
+        // A sync does not wait for the health of a webhook, which is often applied before the pods that serve it.
         None => None,
-        health => around.judge(history, key, live, health).0,
+        health => dependencies.judge(history, key, live, health).0,
     };
     let finalizers = live.value().pointer("/metadata/finalizers").and_then(Value::as_array);
     let finalizers: Vec<String> =
@@ -80,33 +80,33 @@ fn observed(
     ObservedObject {
         uid: live.uid().map(str::to_owned),
         terminating: live.is_terminating(),
-        leaving_since: leaving_since(live),
+        leaving_since: deletion_requested_at(live),
         has_hook_finalizer: finalizers.iter().any(|entry| entry == HOOK_FINALIZER),
         finalizers: finalizers.into_iter().filter(|entry| entry != HOOK_FINALIZER).collect(),
         mark: live.annotation(OPERATION_ANNOTATION).map(str::to_owned),
         since: health.as_ref().and_then(|health| {
             let since = since(live, health, history.past(key), Timestamp::now());
-            // What is only known to be so now says nothing.
+            // A status that was first seen now says nothing about when it began.
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
-        trouble: trouble_of(around.store, live, health.as_ref()),
+        trouble: trouble_of(dependencies.store, live, health.as_ref()),
         held: live
             .annotation(Pause::ANNOTATION)
             .map(Pause::parse)
-            .filter(|pause| pause.holds_at(around.now))
+            .filter(|pause| pause.holds_at(dependencies.now))
             .map(|pause| pause.reason),
         health,
     }
 }
 
-fn leaving_since(live: &Manifest) -> Option<Timestamp> {
+fn deletion_requested_at(live: &Manifest) -> Option<Timestamp> {
     live.value().pointer("/metadata/deletionTimestamp").and_then(Value::as_str)?.parse().ok()
 }
 
-/// What keeps an object from getting well, or a namespace from going.
+/// What keeps an object from becoming healthy, or a namespace from being deleted.
 fn trouble_of(store: &LiveStore, live: &Arc<Manifest>, health: Option<&Health>) -> Option<Trouble> {
     if live.kind() == "Namespace" && live.group().is_empty() && live.is_terminating() {
-        return what_remains(live).map(|what| Trouble { what, since: leaving_since(live) });
+        return what_remains(live).map(|what| Trouble { what, since: deletion_requested_at(live) });
     }
     let health = health.filter(|health| health.status != HealthStatus::Healthy)?;
     trouble(store, live, Some(health.clone()))

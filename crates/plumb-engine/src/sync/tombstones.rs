@@ -1,7 +1,7 @@
-//! What was deleted, kept so that it can be brought back: one Secret per deleted object.
+//! Tombstones: copies of deleted objects, so that `plumb undo` can restore them. One Secret per deleted object.
 //!
-//! A Secret, because a deleted object may have been one. Its name follows from the object's uid and version,
-//! so that a deletion that is tried again after a crash does not make a second one.
+//! It is a Secret because the deleted object may have been one. The name is derived from the object's uid and version,
+//! so that a deletion that is repeated after a crash creates no second tombstone.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ pub const APP_NAMESPACE_LABEL: &str = "plumb.dev/app-namespace";
 const DELETED_AT: &str = "plumb.dev/deleted-at";
 const REASON: &str = "plumb.dev/reason";
 const REVISION: &str = "plumb.dev/revision";
-/// Address of the cluster that the object was in. Without it, it was the one that plumb works in.
+/// Address of the cluster that the object was in. If absent, it was the cluster that plumb runs in.
 const SERVER: &str = "plumb.dev/server";
 const OBJECT: &str = "plumb.dev/object";
 
-/// A tombstone cannot be larger than a Secret may be; nor is a decompression bomb unpacked.
+/// No more than this is unpacked, as a protection against decompression bombs.
 const LARGEST_OBJECT: u64 = 8 * 1024 * 1024;
 
-/// Stores the object. The gate deletes nothing before this succeeded.
+/// Stores the object. The gate deletes it only after this has succeeded.
 pub(crate) async fn write(
     gate: &Gate,
     namespace: &str,
@@ -51,7 +51,7 @@ pub(crate) async fn write(
     gate.keep_tombstone(&tombstone.live, secret).await
 }
 
-/// Removes the tombstones that are older than the settings keep them. What cannot be read or removed stays.
+/// Removes tombstones that are older than the settings allow. Those that cannot be read or removed stay.
 pub(crate) async fn sweep(
     client: &ClusterClient,
     gate: &Gate,
@@ -67,13 +67,13 @@ pub(crate) async fn sweep(
     let gvk = GroupVersionKind::from_api_version("v1", "Secret");
     let secrets = match client.list(&gvk, &selection).await {
         Ok(secrets) => secrets,
-        Err(error) => return debug!(%error, "tombstones cannot be listed"),
+        Err(error) => return debug!(%error, "cannot list tombstones"),
     };
     for secret in secrets.iter().filter(|secret| is_outdated(secret, keep, now)) {
         let (Some(target), Some(uid)) = (Target::of(secret), secret.uid()) else { continue };
         let delete = OwnWrite::Delete { target, uid: uid.to_owned() };
         if let Err(error) = gate.write_own(&delete).await {
-            debug!(%error, "an old tombstone stays");
+            debug!(%error, "cannot remove an old tombstone");
         }
     }
 }
@@ -120,7 +120,7 @@ fn secret(namespace: &str, tombstone: &Tombstone) -> Option<Manifest> {
     .ok()
 }
 
-/// Reads a tombstone back; `None` if the Secret is none.
+/// Reads a tombstone; `None` if the Secret is not one.
 pub fn read(secret: &Manifest) -> Option<Tombstone> {
     let packed = STANDARD.decode(secret.value().pointer("/data/object")?.as_str()?).ok()?;
     let live = unpack(&packed)?;
@@ -164,7 +164,7 @@ fn reason_of(name: &str) -> Option<TombstoneReason> {
         .find(|reason| reason_name(*reason) == name)
 }
 
-/// Labels have at most 63 characters; a longer name is cut, the object inside keeps it whole.
+/// Labels have at most 63 characters; a longer name is truncated.
 fn label_value(text: &str) -> String {
     let cut: String = text.chars().take(63).collect();
     cut.trim_end_matches(|character: char| !character.is_ascii_alphanumeric()).to_owned()
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_comes_out_as_it_went_in() {
+    fn a_tombstone_holds_the_whole_object() {
         let live = json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="},
             "metadata": {"name": "db", "namespace": "prod", "uid": "u1", "resourceVersion": "7"}});
         let live = Arc::new(Manifest::new(live).unwrap());
@@ -190,11 +190,11 @@ mod tests {
         };
         let secret = secret("argocd", &tombstone).unwrap();
         assert_eq!(read(&secret), Some(tombstone.clone()));
-        let unmarked = secret.clone().edit_metadata(|metadata| {
+        let without_server = secret.clone().edit_metadata(|metadata| {
             metadata.get_mut("annotations").unwrap().as_object_mut().unwrap().remove(SERVER);
         });
-        let at_home = Tombstone { server: ClusterRef::IN_CLUSTER_SERVER.into(), ..tombstone };
-        assert_eq!(read(&unmarked), Some(at_home), "those without a mark are of the home cluster");
+        let in_cluster = Tombstone { server: ClusterRef::IN_CLUSTER_SERVER.into(), ..tombstone };
+        assert_eq!(read(&without_server), Some(in_cluster), "without the annotation, it is the home cluster");
         assert!(!secret.value().to_string().contains("aHVudGVyMg"), "only in compressed form");
         assert!(secret.name().unwrap().starts_with(TOMBSTONE_PREFIX));
         let month = Duration::from_hours(30 * 24);

@@ -1,5 +1,5 @@
-//! Refusals that pass by themselves: a kind that is served a moment after its definition was applied, a webhook or
-//! a conversion that does not answer, a namespace on its way out.
+//! Transient errors: a kind that is not served yet because its CRD was applied a moment ago, a webhook or a conversion
+//! that does not answer, a namespace that is being deleted.
 
 use std::time::Duration;
 
@@ -7,27 +7,29 @@ use plumb_core::object::{Manifest, ObjectKey};
 use plumb_kube::{ApiError, LiveStore, Retry, WriteError};
 use serde_json::Value;
 
-/// Why a refusal may pass.
+/// Why an error is transient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passing {
-    /// The kind was defined a moment ago and is not served yet.
+pub(in crate::sync) enum Passing {
+    /// The CRD was applied a moment ago and the kind is not served yet.
     NewKind,
-    /// The server, a webhook or a conversion has trouble.
+    /// The API server, a webhook or a conversion failed.
     ServerTrouble,
-    /// The namespace is being deleted. That can take long, so nobody waits for it here: the operation's own
-    /// retries do.
+    /// The namespace is being deleted. That can take long, so it is left to the retries of the operation.
     NamespaceTerminating,
 }
 
-/// How long to wait before each further try. Short, because a worker waits with it; what lasts longer is left to
-/// the operation's retries, with its cause in the message.
+/// How long to wait before each further attempt. The waits are short because they block a worker. Longer problems are
+/// left to the retries of the operation, with the cause in the message.
 pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
     [100, 300, 600, 1000].into_iter().map(Duration::from_millis)
 }
 
-/// Does this refusal pass by itself? `comes_with_its_kind`: is the definition of the object's kind part of the
-/// same app?
-pub(crate) fn passing(error: &WriteError, comes_with_its_kind: impl FnOnce() -> bool) -> Option<Passing> {
+/// Why this error is transient; `None` if it is not. `comes_with_its_kind` returns true if the CRD of the object's kind
+/// is part of the same app.
+pub(in crate::sync) fn passing(
+    error: &WriteError,
+    comes_with_its_kind: impl FnOnce() -> bool,
+) -> Option<Passing> {
     let error = error.api()?;
     let causes = error.status().map(|status| status.causes.as_slice()).unwrap_or_default();
     if causes.iter().any(|cause| cause.kind == "NamespaceTerminating") {
@@ -36,7 +38,7 @@ pub(crate) fn passing(error: &WriteError, comes_with_its_kind: impl FnOnce() -> 
     if matches!(error, ApiError::UnknownKind { .. }) || error.is_not_found() {
         return comes_with_its_kind().then_some(Passing::NewKind);
     }
-    // Who takes the whole time to fail would do so four times over.
+    // Do not retry timeouts here: each attempt would take the full timeout.
     let is_slow = matches!(error, ApiError::TimedOut { .. });
     match error.retry() {
         Retry::Soon | Retry::After(_) if !is_slow => Some(Passing::ServerTrouble),
@@ -44,8 +46,8 @@ pub(crate) fn passing(error: &WriteError, comes_with_its_kind: impl FnOnce() -> 
     }
 }
 
-/// Since when a namespace is being deleted and what that waits for, as far as it can be told.
-pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Option<String> {
+/// Since when a namespace is being deleted and what blocks the deletion, as far as known.
+pub(in crate::sync) async fn why_terminating(store: &LiveStore, namespace: &str) -> Option<String> {
     let key = ObjectKey::new("", "Namespace", None, namespace);
     let live = store.get_whole(&key).await.ok()??;
     let since = live.deleting_since()?;
@@ -55,8 +57,8 @@ pub(crate) async fn why_terminating(store: &LiveStore, namespace: &str) -> Optio
     })
 }
 
-/// What is still there of a namespace that is being deleted, in the server's words.
-pub(crate) fn what_remains(namespace: &Manifest) -> Option<String> {
+/// What remains in a namespace that is being deleted, as the API server reports it.
+pub(in crate::sync) fn what_remains(namespace: &Manifest) -> Option<String> {
     let conditions = namespace.value().pointer("/status/conditions").and_then(Value::as_array);
     let message = |name: &str| {
         let mut conditions = conditions.into_iter().flatten();
@@ -64,7 +66,7 @@ pub(crate) fn what_remains(namespace: &Manifest) -> Option<String> {
             conditions.find(|condition| condition["status"] == "True" && condition["type"] == name)?;
         found["message"].as_str().map(str::to_owned)
     };
-    // Who holds it says more than how much is left.
+    // The names of the finalizers help more than the number of remaining objects.
     message("NamespaceFinalizersRemaining").or_else(|| message("NamespaceContentRemaining"))
 }
 
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_passes_by_itself_is_tried_again() {
+    fn only_transient_errors_are_retried() {
         check(
             &refused(403, Reason::Forbidden, "NamespaceTerminating"),
             false,

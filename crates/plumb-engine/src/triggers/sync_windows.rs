@@ -1,4 +1,4 @@
-//! Looks at apps when a sync window opens or closes: nothing else tells of it.
+//! Reconciles apps when a sync window opens or closes: no watch event reports that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,35 +10,35 @@ use plumb_core::project::WindowSubject;
 use crate::engine::Engine;
 use crate::queue::{Trigger, TriggerReason};
 
-/// Projects and apps change meanwhile: the next opening is looked for again after this time at the latest.
+/// Projects and apps may change during the wait, so the next change is computed again after this time at the latest.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// Wakes the apps whose sync windows open or close, for ever.
+/// Requests runs of the apps whose sync windows open or close, forever.
 pub(crate) async fn watch_sync_windows(engine: Arc<Engine>) {
-    let mut looked = Timestamp::now();
+    let mut checked_at = Timestamp::now();
     loop {
-        let next = engine.registry.all().iter().filter_map(|known| next_change(&engine, known, looked)).min();
+        let next = engine.registry.all().iter().filter_map(|app| next_change(&engine, app, checked_at)).min();
         let wait = next.and_then(|next| Duration::try_from(next.duration_since(Timestamp::now())).ok());
-        // One that passed while the others were looked at is due now.
+        // A change that has passed since the last check is due now.
         let wait = if next.is_some() { wait.unwrap_or_default() } else { LONGEST_WAIT };
         tokio::time::sleep(wait.min(LONGEST_WAIT)).await;
         let now = Timestamp::now();
         let apps = engine.registry.all();
         let changed = apps
             .iter()
-            .filter(|known| next_change(&engine, known, looked).is_some_and(|change| change <= now))
-            .map(|known| known.id.clone());
+            .filter(|app| next_change(&engine, app, checked_at).is_some_and(|change| change <= now))
+            .map(|app| app.id.clone());
         engine.request_runs(changed.collect(), Trigger::live(TriggerReason::Window));
-        looked = now;
+        checked_at = now;
     }
 }
 
 fn next_change(
     engine: &Engine,
-    known: &crate::apps::snapshot::AppSummary,
+    summary: &crate::apps::snapshot::AppSummary,
     after: Timestamp,
 ) -> Option<Timestamp> {
-    let app: &App = known.app.as_ref().ok()?;
+    let app: &App = summary.app.as_ref().ok()?;
     let project = engine.config.project(&app.project).ok()?;
     if project.windows().is_empty() {
         return None;

@@ -1,43 +1,43 @@
-//! Somebody pushed to a repository: which apps does that concern?
+//! Which apps a push to a repository affects.
 //!
-//! As in Argo CD: a source is concerned if its address means the same repository, whatever the transport, and
-//! if the branch or tag that was pushed is what it follows. An app that names the paths it is made from
-//! (`manifest-generate-paths`) is concerned only if one of them changed.
+//! As in Argo CD, a push affects a source if its address means the same repository, whatever the transport, and if it
+//! follows the branch or tag that was pushed. An app that names the paths it is rendered from
+//! (`manifest-generate-paths`) is affected only if one of them changed.
 
 use plumb_core::app::{App, Source};
 use plumb_core::glob::Glob;
 use plumb_core::version::{Constraint, Version};
 
-/// Which paths of the repository an app is made from.
+/// Annotation with the paths of the repository that an app is rendered from.
 const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
-/// What a Git server says about a push.
+/// What a Git server reports about a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Push {
-    /// Addresses of the repository; each names the same one.
+    /// Addresses of the repository, one per transport.
     pub repositories: Vec<String>,
     /// The branches and tags that moved, without `refs/heads/` or `refs/tags/`.
     pub revisions: Vec<String>,
-    /// Did the default branch move? Also yes if the server does not tell.
+    /// True if the default branch moved, or if the server does not say.
     pub touches_default: bool,
-    /// Files that changed; empty if the server does not tell.
+    /// Files that changed; empty if the server does not list them.
     pub changed_files: Vec<String>,
 }
 
 impl Push {
-    /// Does it concern an app?
-    pub(crate) fn concerns(&self, app: &App) -> bool {
-        app.sources
-            .iter()
-            .any(|source| self.moves(source) && self.is_from(&source.repo_url) && self.touches(app, source))
+    /// True if the push affects an app.
+    pub(crate) fn affects(&self, app: &App) -> bool {
+        app.sources.iter().any(|source| {
+            self.moves_revision_of(source) && self.is_from(&source.repo_url) && self.touches(app, source)
+        })
     }
 
     fn is_from(&self, repo_url: &str) -> bool {
-        let Some(wanted) = Place::of(repo_url) else { return false };
-        self.repositories.iter().filter_map(|url| Place::of(url)).any(|place| place == wanted)
+        let Some(wanted) = RepositoryAddress::of(repo_url) else { return false };
+        self.repositories.iter().filter_map(|url| RepositoryAddress::of(url)).any(|address| address == wanted)
     }
 
-    fn moves(&self, source: &Source) -> bool {
+    fn moves_revision_of(&self, source: &Source) -> bool {
         let wanted = source.target_revision.as_deref().unwrap_or_default();
         if matches!(wanted, "" | "HEAD") {
             return self.touches_default;
@@ -84,7 +84,7 @@ pub fn short_name(reference: &str) -> &str {
         .unwrap_or(reference)
 }
 
-/// A path without `.`, `..` and empty steps.
+/// A path without `.`, `..` and empty segments.
 fn clean(path: &str) -> String {
     let mut steps: Vec<&str> = Vec::new();
     for step in path.split('/') {
@@ -99,15 +99,15 @@ fn clean(path: &str) -> String {
     steps.join("/")
 }
 
-/// Host and path of a repository, whatever the transport, user and port. Some hosts serve ssh under a name of
-/// its own (`ssh.github.com`, `altssh.bitbucket.org`).
+/// Host and path of a repository, whatever the transport, user and port. Some hosts have a separate name for ssh
+/// (`ssh.github.com`, `altssh.bitbucket.org`).
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct RepositoryAddress {
     host: String,
     path: String,
 }
 
-impl Place {
+impl RepositoryAddress {
     fn of(url: &str) -> Option<Self> {
         let url = url.trim().to_lowercase();
         let (authority, path) = match url.split_once("://") {
@@ -166,7 +166,7 @@ mod tests {
             "git@git.example.com:team/repo.git",
             "git.example.com/team/repo",
         ] {
-            assert!(push.concerns(&app(|app| app["spec"]["source"]["repoURL"] = json!(url))), "{url}");
+            assert!(push.affects(&app(|app| app["spec"]["source"]["repoURL"] = json!(url))), "{url}");
         }
         for url in [
             "https://git.example.com/team/other.git",
@@ -175,12 +175,12 @@ mod tests {
             "https://other.example.com/team/repo",
             "file:///srv/team/repo",
         ] {
-            assert!(!push.concerns(&app(|app| app["spec"]["source"]["repoURL"] = json!(url))), "{url}");
+            assert!(!push.affects(&app(|app| app["spec"]["source"]["repoURL"] = json!(url))), "{url}");
         }
     }
 
     #[test]
-    fn a_source_is_concerned_by_the_revision_that_it_follows() {
+    fn a_push_affects_sources_that_follow_its_revision() {
         let at = |revision: &str| {
             let revision = revision.to_owned();
             app(move |app| app["spec"]["source"]["targetRevision"] = json!(revision))
@@ -188,32 +188,35 @@ mod tests {
         let default = push(&["main"], true, &[]);
         let branch = push(&["feature/x"], false, &[]);
         let tag = push(&["v1.4.2"], false, &[]);
-        assert!(default.concerns(&at("HEAD")) && default.concerns(&at("")) && default.concerns(&at("main")));
-        assert!(!default.concerns(&at("v1.*")) && !branch.concerns(&at("HEAD")));
-        assert!(branch.concerns(&at("feature/x")) && branch.concerns(&at("refs/heads/feature/x")));
-        assert!(!branch.concerns(&at("x")), "the whole name counts");
-        assert!(tag.concerns(&at("v1.4.2")) && tag.concerns(&at("1.4.*")) && tag.concerns(&at(">=1.0.0")));
-        assert!(!tag.concerns(&at("2.*")));
+        assert!(default.affects(&at("HEAD")) && default.affects(&at("")) && default.affects(&at("main")));
+        assert!(!default.affects(&at("v1.*")) && !branch.affects(&at("HEAD")));
+        assert!(branch.affects(&at("feature/x")) && branch.affects(&at("refs/heads/feature/x")));
+        assert!(!branch.affects(&at("x")), "the full name must match");
+        assert!(tag.affects(&at("v1.4.2")) && tag.affects(&at("1.4.*")) && tag.affects(&at(">=1.0.0")));
+        assert!(!tag.affects(&at("2.*")));
         let prefixed = app(|app| {
             app["spec"]["source"]["targetRevision"] = json!("1.*");
             app["spec"]["source"]["tagPrefix"] = json!("web-");
         });
-        assert!(push(&["web-1.3.0"], false, &[]).concerns(&prefixed));
-        assert!(!push(&["db-1.3.0"], false, &[]).concerns(&prefixed));
+        assert!(push(&["web-1.3.0"], false, &[]).affects(&prefixed));
+        assert!(!push(&["db-1.3.0"], false, &[]).affects(&prefixed));
     }
 
     #[test]
-    fn named_paths_narrow_it_down() {
+    fn only_changes_in_the_annotated_paths_affect_an_app() {
         let with = |paths: &str| {
             let paths = paths.to_owned();
             app(move |app| app["metadata"]["annotations"] = json!({GENERATE_PATHS: paths}))
         };
         let changed = push(&["main"], true, &["apps/web/deployment.yaml"]);
-        assert!(changed.concerns(&with(".")) && changed.concerns(&with("/apps")));
-        assert!(changed.concerns(&with("../web")) && changed.concerns(&with("/apps/*/*.yaml")));
-        assert!(changed.concerns(&with("/")) && changed.concerns(&with("/other;.")));
-        assert!(!changed.concerns(&with("/other")) && !changed.concerns(&with("../we")));
-        assert!(changed.concerns(&with("")), "an empty annotation narrows nothing down");
-        assert!(push(&["main"], true, &[]).concerns(&with("/other")), "no list: anything may have changed");
+        assert!(changed.affects(&with(".")) && changed.affects(&with("/apps")));
+        assert!(changed.affects(&with("../web")) && changed.affects(&with("/apps/*/*.yaml")));
+        assert!(changed.affects(&with("/")) && changed.affects(&with("/other;.")));
+        assert!(!changed.affects(&with("/other")) && !changed.affects(&with("../we")));
+        assert!(changed.affects(&with("")), "an empty annotation is ignored");
+        assert!(
+            push(&["main"], true, &[]).affects(&with("/other")),
+            "without a list, any file may have changed"
+        );
     }
 }

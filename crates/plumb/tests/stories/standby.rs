@@ -106,7 +106,7 @@ async fn a_standby_waits_passes_pushes_on_and_takes_over_what_was_under_way() ->
 
     stage.kill_plumb()?;
     until_it_says(inside, "leading").await?;
-    ensure!(standby.log()?.contains("has ended without giving it back"), "by proof, not by waiting");
+    ensure!(standby.log()?.contains("ended without releasing the lease"), "by proof, not by waiting");
     let_go(&stage, "migrate").await?;
     let ended = stage.place.wait(&app, "has ended", |app| phase(app) == "Succeeded").await?;
     let (before, after) = (&running["status"]["operationState"], &ended["status"]["operationState"]);
@@ -132,7 +132,7 @@ async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
     stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
     stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
     until_it_says(inside, "leading").await?;
-    ensure!(!standby.log()?.contains("has ended without giving it back"), "it has not ended");
+    ensure!(!standby.log()?.contains("ended without releasing the lease"), "it has not ended");
     let now_holds = stage.place.get(&lease()).await?.unwrap_or_default();
     let woken_at = std::fs::metadata(stage.place.cluster().audit_log())?.len();
     stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited again"}})).await?;

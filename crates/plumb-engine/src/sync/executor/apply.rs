@@ -1,4 +1,4 @@
-//! The ways of writing one object.
+//! The ways to write one object: apply, create, replace, recreate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::step::{Executor, StepContext, WriteMode, named, success};
 
 impl Executor<'_> {
-    /// Writes one object, as its mode asks.
+    /// Writes one object in the given mode.
     pub(super) async fn write(
         &self,
         key: &ObjectKey,
@@ -33,7 +33,7 @@ impl Executor<'_> {
             subresource: None,
         };
         if mode.dry_run {
-            return Ok(self.try_out(manifest, mode.how, &options, context).await?);
+            return Ok(self.dry_run(manifest, mode.how, &options, context).await?);
         }
         let gate = &self.cluster.gate;
         match mode.how {
@@ -49,7 +49,7 @@ impl Executor<'_> {
             },
             HowToApply::Create => match gate.create(&permit, manifest, FIELD_MANAGER).await {
                 Ok(applied) => Ok(self.done(key, &applied, "created")),
-                // Created by this very operation before a restart.
+                // This operation created it before plumb was restarted.
                 Err(error) if already_exists(&error) => {
                     Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "configured"))
                 }
@@ -67,8 +67,8 @@ impl Executor<'_> {
         }
     }
 
-    /// What the server says to a write, without effect.
-    async fn try_out(
+    /// Sends the write as a dry run.
+    async fn dry_run(
         &self,
         manifest: &Manifest,
         how: HowToApply,
@@ -77,7 +77,7 @@ impl Executor<'_> {
     ) -> Result<Success, ApiError> {
         let client = self.client();
         let live = context.live.as_deref();
-        let tried = match (how, live) {
+        let result = match (how, live) {
             (HowToApply::Replace, Some(live)) => {
                 let whole = with_server_fields(manifest, Some(live));
                 client.dry_run_replace(&whole, FIELD_MANAGER).await
@@ -92,7 +92,7 @@ impl Executor<'_> {
                         self.can_be_created(manifest).await?;
                         return Ok(named(live, "replaced (dry run)"));
                     }
-                    tried => tried,
+                    result => result,
                 }
             }
             (
@@ -104,10 +104,10 @@ impl Executor<'_> {
                 _,
             ) => client.dry_run_apply(manifest, options).await,
         };
-        Ok(success(&tried?, "serverside-applied (dry run)"))
+        Ok(success(&result?, "serverside-applied (dry run)"))
     }
 
-    /// Would the server take this object if there were none of its name?
+    /// Checks that the API server would accept this object if it did not exist yet.
     async fn can_be_created(&self, manifest: &Manifest) -> Result<(), ApiError> {
         match self.client().dry_run_create(manifest, FIELD_MANAGER).await {
             Ok(_) => Ok(()),
@@ -116,7 +116,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Writes the whole object over whatever is there, as `kubectl replace` does.
+    /// Replaces the whole live object, as `kubectl replace` does.
     async fn replace(
         &self,
         key: &ObjectKey,
@@ -135,7 +135,7 @@ impl Executor<'_> {
             let whole = with_server_fields(manifest, Some(&replaced));
             match gate.replace(permit, &whole, FIELD_MANAGER).await {
                 Ok(applied) => return Ok(self.done(key, &applied, "replaced")),
-                // A controller wrote in between: it is written over all the same.
+                // Another writer changed the object: replace the newer version too.
                 Err(error)
                     if error.api().is_some_and(|error| error.is_conflict() || error.is_not_found()) =>
                 {
@@ -157,20 +157,20 @@ impl Executor<'_> {
         context: &StepContext,
     ) -> Result<Success, WriteError> {
         if let Some(live) = &context.live {
-            // What could not come back is not deleted.
+            // Do not delete an object that could not be created again.
             self.can_be_created(manifest).await?;
             let permit = DeletePermit::judge(self.facts(key, context), live, DeletionGround::Recreate)?;
             self.delete(permit, live, TombstoneReason::Recreated, Propagation::Background).await?;
         }
-        // The server may need a moment to collect what was deleted; the watch says when it is gone.
-        self.until_gone(key).await;
+        // The API server may need a moment to remove the object. The watch reports when it is gone.
+        self.wait_until_gone(key).await;
         let applied = self.cluster.gate.create(permit, manifest, FIELD_MANAGER).await?;
         Ok(self.done(key, &applied, "replaced"))
     }
 
-    /// Waits until the store no longer has the object, at most half a minute: then creating says what is in
-    /// the way.
-    async fn until_gone(&self, key: &ObjectKey) {
+    /// Waits until the store no longer has the object, at most 30 seconds. After that, the request to create it reports
+    /// what is in the way.
+    async fn wait_until_gone(&self, key: &ObjectKey) {
         let store = &self.cluster.store;
         let mut changes = store.subscribe();
         let gone = async {
@@ -184,7 +184,7 @@ impl Executor<'_> {
     }
 }
 
-/// A refusal because a field cannot be changed in place.
+/// True if the API server refused to change an immutable field.
 fn is_immutable(error: &ApiError) -> bool {
     matches!(error.reason(), Some(Reason::Invalid | Reason::Conflict))
 }
@@ -193,7 +193,7 @@ fn already_exists(error: &WriteError) -> bool {
     error.api().is_some_and(|error| matches!(error.reason(), Some(Reason::AlreadyExists)))
 }
 
-/// `Replace` writes the whole object: what only the server sets is taken over from the live one.
+/// A replacement has to contain the fields that only the API server sets: they are copied from the live object.
 fn with_server_fields(manifest: &Manifest, live: Option<&Manifest>) -> Manifest {
     let Some(live) = live else { return manifest.clone() };
     let resource_version = live.resource_version().map(str::to_owned);
@@ -207,7 +207,7 @@ fn with_server_fields(manifest: &Manifest, live: Option<&Manifest>) -> Manifest 
     if manifest.kind() != "Service" || !manifest.group().is_empty() {
         return replaced;
     }
-    // A Service keeps its address: the server refuses a replacement without it.
+    // The API server refuses to replace a Service without its cluster IP.
     let mut value = replaced.clone().into_value();
     if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
         for (field, address) in ["clusterIP", "clusterIPs"].into_iter().zip(cluster_ip) {

@@ -1,4 +1,4 @@
-//! Carries out the steps of a sync, one function per verb.
+//! Executes the steps of a sync.
 
 pub(crate) mod apply;
 pub(crate) mod step;

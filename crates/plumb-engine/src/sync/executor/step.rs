@@ -1,4 +1,4 @@
-//! Carries out what a sync asks for: one function per verb, each safe to repeat.
+//! Executes the commands of a sync: one function per verb, each safe to repeat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +25,16 @@ use crate::operation::state::WrittenVersions;
 use crate::sync::tombstones;
 use crate::sync::transient_errors::{self, Passing};
 
-/// How long a deletion waits for kinds that came a moment ago, with a definition of the same sync say, to be listed.
+/// How long a deletion waits for the first list of new kinds, for example of a CRD that the same sync applied.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the commands of one app work on.
+/// Executes the commands of one app.
 pub(crate) struct Executor<'a> {
     pub(crate) app: &'a AppId,
     pub(crate) control_plane_namespace: &'a str,
     pub(crate) home: &'a Cluster,
     pub(crate) cluster: &'a Cluster,
-    /// What Git asks; `None` while the app is being deleted and Git is not known.
+    /// The objects in Git; `None` while the app is being deleted and Git could not be read.
     pub(crate) desired: Option<&'a Complete<DesiredSet>>,
     pub(crate) schemas: &'a SchemaSet,
     pub(crate) rules: &'a IgnoreRules,
@@ -43,36 +43,36 @@ pub(crate) struct Executor<'a> {
     pub(crate) allow_empty: bool,
     pub(crate) revision: Option<&'a str>,
     pub(crate) impersonation: Option<Impersonation>,
-    /// What is known about one object at the moment of the command.
+    /// Looks up the context of one object at the time of the command.
     pub(crate) step_context: &'a (dyn Fn(&ObjectKey) -> StepContext + Sync),
-    /// The state in which the server returned each object that was written.
+    /// The version of each written object that the API server returned.
     pub(crate) written: &'a WrittenVersions,
 }
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
-    /// The gate or the API server.
+    /// The gate or the API server refused the write.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Git has fields that the server does not know, and the object is to be validated.
+    /// Git sets fields that the API server does not know, and the object is validated.
     #[error("strict decoding error: {}", unknown_list(.0))]
     UnknownFields(Vec<FieldPath>),
-    /// Nothing can be created in a namespace that is on its way out.
+    /// Nothing can be created in a namespace that is being deleted.
     #[error("namespace {namespace} is being deleted{}", .why.as_deref().map(|why| format!(" ({why})")).unwrap_or_default())]
     NamespaceTerminating {
-        /// Which one.
+        /// Name of the namespace.
         namespace: String,
-        /// Since when and what it waits for, if it is known.
+        /// Since when it is being deleted, and what blocks the deletion, if known.
         why: Option<String>,
-        /// The server's refusal.
+        /// The API server's refusal.
         #[source]
         source: WriteError,
     },
 }
 
 impl StepError {
-    /// The API server's refusal, if it was one.
+    /// The API server's refusal, if there was one.
     pub(crate) fn api(&self) -> Option<&ApiError> {
         match self {
             Self::Write(error) | Self::NamespaceTerminating { source: error, .. } => error.api(),
@@ -86,61 +86,58 @@ fn unknown_list(fields: &[FieldPath]) -> String {
     named.join(", ")
 }
 
-/// What is known about one object at the moment of a command.
+/// One object at the time of a command.
 pub(crate) struct StepContext {
-    /// As the cluster holds it.
+    /// The object in the cluster.
     pub(crate) live: Option<Arc<Manifest>>,
-    /// Whose it is, if there is one.
+    /// The app that owns the live object.
     pub(crate) owner: Owner,
-    /// How the comparison says it should be written.
+    /// How to write it, according to the comparison.
     pub(crate) advice: ApplyAdvice,
-    /// Why the project does not permit it.
+    /// Why the project does not permit it, if so.
     pub(crate) denied: Option<String>,
-    /// The app is held by a person, and why.
+    /// Why a user paused the app, if so.
     pub(crate) paused: Option<String>,
-    /// The object itself is.
+    /// Why a user paused this object, if so.
     pub(crate) held: Option<String>,
 }
 
 impl Executor<'_> {
-    /// Carries out all commands at the same time; the results are in the order of the commands.
+    /// Executes all commands concurrently; the results are in the order of the commands.
     pub(crate) async fn carry_out(&self, commands: &[Command]) -> Vec<Result<Success, StepError>> {
-        join_all(commands.iter().map(|command| self.one(command))).await
+        join_all(commands.iter().map(|command| self.execute(command))).await
     }
 
-    async fn one(&self, command: &Command) -> Result<Success, StepError> {
+    async fn execute(&self, command: &Command) -> Result<Success, StepError> {
         let key = &command.id.key;
         Ok(match &command.verb {
             Verb::Apply { how, strict, migrate, dry_run } => {
                 let Some(object) = self.desired.and_then(|desired| desired.get().objects.get(key)) else {
-                    // The plan was made from this very set.
-                    return Ok(Success {
-                        message: format!("{key} is not in Git any more"),
-                        images: Vec::new(),
-                    });
+                    // Not expected: the plan was made from the same set.
+                    return Ok(Success { message: format!("{key} is no longer in Git"), images: Vec::new() });
                 };
                 if *strict {
-                    self.know_all_fields(&object.manifest)?;
+                    self.check_unknown_fields(&object.manifest)?;
                 }
                 let context = (self.step_context)(key);
                 let manifest = self.prepared(key, &object.manifest, &context);
                 let mode = WriteMode { how: *how, strict: *strict, dry_run: *dry_run };
-                // Whoever writes the whole object over takes nothing over: what left Git goes by itself, and a record
-                // that only an apply would fill again would be lost.
-                let is_whole = matches!(how, HowToApply::Replace | HowToApply::Recreate);
-                if *migrate && !*dry_run && !is_whole {
+                // These replace the whole object, so fields that were removed from Git disappear without a migration. A
+                // migration would also drop a record of ownership that only an apply restores.
+                let replaces_object = matches!(how, HowToApply::Replace | HowToApply::Recreate);
+                if *migrate && !*dry_run && !replaces_object {
                     self.migrate(key, &context).await?;
                 }
-                self.write_patiently(key, &manifest, mode, &context).await?
+                self.write_with_retries(key, &manifest, mode, &context).await?
             }
             Verb::ApplyManifest { manifest, how, strict, dry_run } => {
                 if *strict {
-                    self.know_all_fields(&manifest.0)?;
+                    self.check_unknown_fields(&manifest.0)?;
                 }
                 let context = (self.step_context)(key);
                 let mode = WriteMode { how: *how, strict: *strict, dry_run: *dry_run };
                 let manifest = manifest_to_apply(&manifest.0, self.schemas);
-                self.write_patiently(key, &manifest, mode, &context).await?
+                self.write_with_retries(key, &manifest, mode, &context).await?
             }
             Verb::Prune { uid, propagation } => self.prune(key, uid.as_deref(), *propagation).await?,
             Verb::DeleteHook { uid, propagation } => {
@@ -150,13 +147,13 @@ impl Executor<'_> {
         })
     }
 
-    /// The server drops some unknown fields without a word, such as those of a custom resource.
-    fn know_all_fields(&self, manifest: &Manifest) -> Result<(), StepError> {
+    /// The API server drops some unknown fields silently, for example those of custom resources.
+    fn check_unknown_fields(&self, manifest: &Manifest) -> Result<(), StepError> {
         let unknown = unknown_fields(manifest, self.schemas);
         if unknown.is_empty() { Ok(()) } else { Err(StepError::UnknownFields(unknown)) }
     }
 
-    /// The manifest as it is sent: fields that belong to somebody else keep their live value.
+    /// The manifest to send: fields that belong to another writer keep their live value.
     fn prepared(&self, key: &ObjectKey, manifest: &Manifest, context: &StepContext) -> Manifest {
         let manifest = manifest_to_apply(manifest, self.schemas);
         match &context.live {
@@ -173,8 +170,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Moves the ownership of fields that another manager holds for an older way of applying, so that what left
-    /// Git really goes.
+    /// Moves the ownership of fields from the managers of older apply methods to plumb. Without this, fields that are
+    /// removed from Git would stay in the cluster.
     async fn migrate(&self, key: &ObjectKey, context: &StepContext) -> Result<(), WriteError> {
         let (Some(live), Some(rewritten)) = (&context.live, &context.advice.managed_fields) else {
             return Ok(());
@@ -194,14 +191,15 @@ impl Executor<'_> {
             match self.cluster.gate.patch(&permit, &target, &patch, &PatchOptions::default()).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
-                    // A controller wrote the status in between. If that was all, the rewrite still holds.
+                    // Another writer changed the object. If it changed only a subresource, such as the status, the
+                    // rewrite is still valid.
                     let fresh =
                         self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
                     let Some(fresh) = fresh.await? else { return Ok(()) };
-                    let Some(again) = rebase_managed_fields(&live, &fresh, &managed_fields) else {
+                    let Some(rebased) = rebase_managed_fields(&live, &fresh, &managed_fields) else {
                         return Err(error);
                     };
-                    managed_fields = again;
+                    managed_fields = rebased;
                     live = Arc::new(fresh);
                 }
                 Err(error) => return Err(error),
@@ -209,8 +207,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Writes, and again where the refusal is of a kind that passes by itself.
-    async fn write_patiently(
+    /// Writes, and retries after a transient error.
+    async fn write_with_retries(
         &self,
         key: &ObjectKey,
         manifest: &Manifest,
@@ -223,7 +221,7 @@ impl Executor<'_> {
                 Ok(success) => return Ok(success),
                 Err(error) => error,
             };
-            let Some(passing) = transient_errors::passing(&error, || self.comes_with_its_kind(key)) else {
+            let Some(passing) = transient_errors::passing(&error, || self.has_crd_of(key)) else {
                 return Err(error.into());
             };
             match passing {
@@ -235,17 +233,17 @@ impl Executor<'_> {
                 Passing::NewKind | Passing::ServerTrouble => {}
             }
             let Some(pause) = pauses.next() else { return Err(error.into()) };
-            debug!(object = %key, %error, ?passing, "written again in a moment");
+            debug!(object = %key, %error, ?passing, "retrying after a transient error");
             tokio::time::sleep(pause).await;
             if passing == Passing::NewKind {
-                // What discovery says then decides; its own failure shows in the next try.
+                // If discovery fails, the next attempt reports why.
                 let _ = self.cluster.client.discover().await;
             }
         }
     }
 
-    /// Is the definition of this object's kind part of the same app?
-    fn comes_with_its_kind(&self, key: &ObjectKey) -> bool {
+    /// True if the CRD of this object's kind is part of the same app.
+    fn has_crd_of(&self, key: &ObjectKey) -> bool {
         let objects = self.desired.into_iter().flat_map(|desired| desired.get().objects.values());
         objects.into_iter().any(|object| {
             let text = |pointer: &str| object.manifest.value().pointer(pointer).and_then(Value::as_str);
@@ -255,7 +253,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Notes what was written, and says so.
+    /// Records the written version and returns the result message.
     pub(super) fn done(&self, key: &ObjectKey, applied: &Applied, what: &str) -> Success {
         if let Some(version) = applied.manifest.resource_version() {
             let mut written = self.written.lock();
@@ -321,14 +319,15 @@ impl Executor<'_> {
         Ok(Success::default())
     }
 
-    /// Takes our finalizer off; other finalizers stay.
+    /// Removes the hook finalizer; other finalizers stay.
     async fn release_hook(&self, key: &ObjectKey) -> Result<Success, WriteError> {
         const TRIES: usize = 5;
         let context = (self.step_context)(key);
-        let mut known = context.live.clone();
+        let mut current = context.live.clone();
         let mut last = Ok(Success::default());
         for _ in 0..TRIES {
-            let Some((live, patch)) = known.as_ref().and_then(|live| Some((live, without_finalizer(live)?)))
+            let Some((live, patch)) =
+                current.as_ref().and_then(|live| Some((live, without_finalizer(live)?)))
             else {
                 return Ok(Success::default());
             };
@@ -339,12 +338,12 @@ impl Executor<'_> {
                 Err(error) if error.api().is_some_and(ApiError::is_not_found) => {
                     return Ok(Success::default());
                 }
-                // The hook's controller wrote its status in between.
+                // Another writer changed the hook, usually its controller, which writes its status.
                 Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
                     let fresh =
                         self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
                     let fresh = fresh.await?.filter(|fresh| fresh.uid() == live.uid());
-                    known = fresh.map(Arc::new);
+                    current = fresh.map(Arc::new);
                     last = Err(error);
                 }
                 Err(error) => return Err(error),
@@ -353,7 +352,7 @@ impl Executor<'_> {
         last
     }
 
-    /// Deletes an object, after its tombstone was written if the permit asks for one.
+    /// Deletes an object. If the permit requires a tombstone, it is written first.
     pub(super) async fn delete(
         &self,
         permit: DeletePermit,
@@ -416,7 +415,7 @@ impl Executor<'_> {
     }
 }
 
-/// What takes the hook finalizer off this very state of an object; `None` if it is not there.
+/// A patch that removes the hook finalizer from exactly this version of an object; `None` if it has none.
 fn without_finalizer(live: &Manifest) -> Option<Patch> {
     let finalizers = live.value().pointer("/metadata/finalizers")?.as_array()?;
     let kept: Vec<&Value> = finalizers.iter().filter(|entry| *entry != HOOK_FINALIZER).collect();
@@ -432,7 +431,7 @@ pub(super) struct WriteMode {
     pub(super) dry_run: bool,
 }
 
-/// `deployment.apps/web serverside-applied`, as kubectl says it, and the images of its pods.
+/// `deployment.apps/web serverside-applied`, as kubectl prints it, and the images of its pods.
 pub(super) fn success(applied: &Applied, what: &str) -> Success {
     named(&applied.manifest, what)
 }
@@ -444,7 +443,7 @@ pub(super) fn named(manifest: &Manifest, what: &str) -> Success {
     Success { message, images: images(manifest) }
 }
 
-/// The rewritten ownership on top of a newer state of the object, if only subresources were written since.
+/// The rewritten ownership on top of a newer version of the object, if only subresources were written since.
 fn rebase_managed_fields(before: &Manifest, now: &Manifest, rewritten: &Value) -> Option<Value> {
     let is_main = |entry: &&Value| entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
     let entries = |manifest: &Manifest| -> Vec<Value> {

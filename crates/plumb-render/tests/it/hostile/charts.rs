@@ -145,7 +145,7 @@ fn templates_that_print_without_end() {
         "x".repeat(100)
     );
     // Either of the limits on output and time will do: Helm also sorts what it prints.
-    fails(&chart(&flood), "chart", None, &["helm template", "and was ended"]);
+    fails(&chart(&flood), "chart", None, &["helm template", "and was killed"]);
 }
 
 #[test]
