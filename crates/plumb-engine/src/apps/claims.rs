@@ -1,8 +1,8 @@
-//! Which apps render which object: what tells a shared object from an owned one, and a moved one from one that
-//! left Git.
+//! Which apps render which object. This distinguishes shared objects from owned ones, and objects that moved
+//! to another app from objects that were removed from Git.
 //!
-//! What an app renders is known once it was gathered. Until then, after a start, its status counts: the
-//! objects that an earlier process compared. So no app is judged as if it were alone.
+//! What an app renders is known once it was gathered. Until then, after a start, the objects in its status
+//! count. So no app is compared as if it were the only one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -17,24 +17,24 @@ use crate::apps::compressed_set::CompressedSet;
 /// One app that renders an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimant {
-    /// The app's name in tracking marks.
+    /// The app's name in tracking labels and annotations.
     pub(crate) instance: Arc<str>,
-    known: Claimed,
+    claimed: Claimed,
 }
 
-/// What is known of an app's objects.
+/// The objects of an app.
 #[derive(Clone, Debug)]
 enum Claimed {
-    /// Everything it asks for.
+    /// The desired set of the app.
     Desired(Arc<CompressedSet>),
-    /// What an earlier process compared.
+    /// The objects in the app's status, which an earlier process compared.
     Status(Arc<BTreeSet<ObjectKey>>),
 }
 
 impl Claimant {
-    /// What the app asks this object to be; `None` if that is not known yet.
+    /// The app's manifest of this object; `None` if the app was not gathered yet.
     pub(crate) fn manifest(&self, key: &ObjectKey) -> Option<Manifest> {
-        match &self.known {
+        match &self.claimed {
             Claimed::Desired(desired) => {
                 desired.load()?.get().objects.get(key).map(|object| object.manifest.clone())
             }
@@ -43,27 +43,27 @@ impl Claimant {
     }
 
     fn claims(&self, key: &ObjectKey) -> bool {
-        match &self.known {
+        match &self.claimed {
             Claimed::Desired(desired) => desired.contains(key),
             Claimed::Status(keys) => keys.contains(key),
         }
     }
 
     fn keys(&self) -> Box<dyn Iterator<Item = &ObjectKey> + '_> {
-        match &self.known {
+        match &self.claimed {
             Claimed::Desired(desired) => Box::new(desired.keys()),
             Claimed::Status(keys) => Box::new(keys.iter()),
         }
     }
 }
 
-/// A number for an object in one cluster. Two objects may share one, so whoever is found by it is asked.
-type Place = u64;
+/// Hash of (cluster, key). It may collide, so the apps found by it are checked with `claims`.
+type ObjectHash = u64;
 
 #[derive(Debug, Default)]
 struct Index {
     hasher: RandomState,
-    by_place: HashMap<Place, Vec<Arc<AppId>>>,
+    by_hash: HashMap<ObjectHash, Vec<Arc<AppId>>>,
     by_app: HashMap<AppId, ClaimEntry>,
 }
 
@@ -74,12 +74,12 @@ struct ClaimEntry {
     rendered: Claimant,
 }
 
-/// What every app renders, by object. Cheap to clone; all clones are one index.
+/// What every app renders, by object. Cheap to clone; clones share one index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims(Arc<Mutex<Index>>);
 
 impl Claims {
-    /// Notes what an app renders now. Returns the other apps whose judgement may change by it.
+    /// Notes what an app renders now. Returns the other apps whose comparison may change because of it.
     pub(crate) fn set(
         &self,
         app: &AppId,
@@ -91,16 +91,16 @@ impl Claims {
         let is_same = index.by_app.get(app).is_some_and(|before| {
             before.cluster == *cluster
                 && *before.rendered.instance == *instance
-                && matches!(&before.rendered.known, Claimed::Desired(known) if Arc::ptr_eq(known, desired))
+                && matches!(&before.rendered.claimed, Claimed::Desired(set) if Arc::ptr_eq(set, desired))
         });
         if is_same {
             return BTreeSet::new();
         }
-        let rendered = Claimant { instance: instance.into(), known: Claimed::Desired(Arc::clone(desired)) };
+        let rendered = Claimant { instance: instance.into(), claimed: Claimed::Desired(Arc::clone(desired)) };
         index.replace(app, cluster, rendered)
     }
 
-    /// Notes what an earlier process compared, unless this one knows better.
+    /// Notes the objects in the status of an app, unless its objects are known already.
     pub(crate) fn restore(
         &self,
         app: &AppId,
@@ -110,21 +110,21 @@ impl Claims {
     ) {
         let mut index = self.lock();
         if !index.by_app.contains_key(app) {
-            let known = Claimed::Status(Arc::new(keys()));
-            index.replace(app, cluster, Claimant { instance: instance.into(), known });
+            let claimed = Claimed::Status(Arc::new(keys()));
+            index.replace(app, cluster, Claimant { instance: instance.into(), claimed });
         }
     }
 
-    /// The app is gone. Returns the other apps that render something it rendered.
+    /// Removes a deleted app. Returns the other apps that render an object that it rendered.
     pub(crate) fn remove(&self, app: &AppId) -> BTreeSet<AppId> {
         let mut index = self.lock();
         let Some(gone) = index.by_app.remove(app) else { return BTreeSet::new() };
-        let mut touched = BTreeSet::new();
+        let mut affected = BTreeSet::new();
         for key in gone.rendered.keys() {
             index.drop_claim(&gone, key);
-            touched.extend(index.claimants(&gone.cluster, key).map(|other| AppId::clone(&other.id)));
+            affected.extend(index.claimants(&gone.cluster, key).map(|other| AppId::clone(&other.id)));
         }
-        touched
+        affected
     }
 
     /// The other apps that render this object.
@@ -147,13 +147,13 @@ impl Claims {
 }
 
 impl Index {
-    fn place(&self, cluster: &str, key: &ObjectKey) -> Place {
+    fn hash_of(&self, cluster: &str, key: &ObjectKey) -> ObjectHash {
         self.hasher.hash_one((cluster, key))
     }
 
-    /// The apps that render this object, by name.
+    /// The apps that render this object, sorted by name.
     fn claimants(&self, cluster: &Arc<str>, key: &ObjectKey) -> impl Iterator<Item = &ClaimEntry> {
-        let apps = self.by_place.get(&self.place(cluster, key)).into_iter().flatten();
+        let apps = self.by_hash.get(&self.hash_of(cluster, key)).into_iter().flatten();
         let claimants = apps.filter_map(|app| self.by_app.get(app));
         claimants.filter(move |other| other.cluster == *cluster && other.rendered.claims(key))
     }
@@ -161,38 +161,38 @@ impl Index {
     fn replace(&mut self, app: &AppId, cluster: &Arc<str>, rendered: Claimant) -> BTreeSet<AppId> {
         let before = self.by_app.remove(app);
         let id = before.as_ref().map_or_else(|| Arc::new(app.clone()), |before| Arc::clone(&before.id));
-        let stays = before.as_ref().filter(|before| before.cluster == *cluster);
-        let mut touched = BTreeSet::new();
+        let on_same_cluster = before.as_ref().filter(|before| before.cluster == *cluster);
+        let mut affected = BTreeSet::new();
         if let Some(before) = &before {
             for key in before.rendered.keys() {
                 self.drop_claim(before, key);
-                if stays.is_none() || !rendered.claims(key) {
+                if on_same_cluster.is_none() || !rendered.claims(key) {
                     let others = self.claimants(&before.cluster, key);
-                    touched.extend(others.map(|other| AppId::clone(&other.id)));
+                    affected.extend(others.map(|other| AppId::clone(&other.id)));
                 }
             }
         }
         for key in rendered.keys() {
-            if !stays.is_some_and(|before| before.rendered.claims(key)) {
-                touched.extend(self.claimants(cluster, key).map(|other| AppId::clone(&other.id)));
+            if !on_same_cluster.is_some_and(|before| before.rendered.claims(key)) {
+                affected.extend(self.claimants(cluster, key).map(|other| AppId::clone(&other.id)));
             }
-            let place = self.place(cluster, key);
-            let apps = self.by_place.entry(place).or_insert_with(|| Vec::with_capacity(1));
-            if apps.iter().all(|known| *known != id) {
+            let hash = self.hash_of(cluster, key);
+            let apps = self.by_hash.entry(hash).or_insert_with(|| Vec::with_capacity(1));
+            if apps.iter().all(|other| *other != id) {
                 apps.push(Arc::clone(&id));
                 apps.sort();
             }
         }
         self.by_app.insert(app.clone(), ClaimEntry { id, cluster: Arc::clone(cluster), rendered });
-        touched
+        affected
     }
 
     fn drop_claim(&mut self, claimant: &ClaimEntry, key: &ObjectKey) {
-        let place = self.place(&claimant.cluster, key);
-        let Some(apps) = self.by_place.get_mut(&place) else { return };
+        let hash = self.hash_of(&claimant.cluster, key);
+        let Some(apps) = self.by_hash.get_mut(&hash) else { return };
         apps.retain(|app| *app != claimant.id);
         if apps.is_empty() {
-            self.by_place.remove(&place);
+            self.by_hash.remove(&hash);
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_object_wakes_the_other_app_when_it_comes_and_when_it_goes() {
+    fn a_shared_object_affects_the_other_app_when_it_is_added_and_removed() {
         let (claims, cluster) = (Claims::default(), Arc::from("in"));
         assert!(claims.set(&app("a"), &cluster, "a", &set(&["one", "two"])).is_empty());
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_process_compared_counts_until_the_app_is_gathered() {
+    fn the_status_counts_until_the_app_is_gathered() {
         let (claims, cluster) = (Claims::default(), Arc::from("in"));
         let keys = |names: &[&str]| set(names).keys().cloned().collect::<BTreeSet<_>>();
         claims.restore(&app("b"), &cluster, "b", || keys(&["one", "two"]));
@@ -242,11 +242,14 @@ mod tests {
         assert_eq!(others.len(), 1);
         assert!(others[0].manifest(&one).is_none());
         assert!(claims.others(&app("a"), &Arc::from("elsewhere"), &one).is_empty());
-        // It renders one of them no more: who renders it too has to know.
+        // App `b` no longer renders `one`. App `a` also renders it, so it is affected.
         claims.set(&app("a"), &cluster, "a", &set(&["one"]));
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
         claims.restore(&app("b"), &cluster, "b", || keys(&["one"]));
-        assert!(claims.others(&app("a"), &cluster, &one).is_empty(), "what is known counts more");
+        assert!(
+            claims.others(&app("a"), &cluster, &one).is_empty(),
+            "the status does not replace the desired set"
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The desired set of an app, compressed between two runs.
 //!
-//! A parsed manifest takes ten times the memory of its text, and most apps are idle for hours. So plumb keeps the names and
-//! fingerprints, which are asked for often, and the texts, compressed. A run decompresses them for as long as it lasts.
+//! A parsed manifest takes ten times the memory of its text, and most apps are idle for hours. So plumb keeps
+//! the keys and fingerprints, which are needed often, and the texts, compressed. A run decompresses them for
+//! as long as it lasts.
 
 use std::sync::{Arc, Weak};
 
@@ -14,11 +15,11 @@ use plumb_core::object::{Fingerprint, Manifest, ObjectKey};
 use plumb_kube::PackedJson;
 use serde_json::Value;
 
-/// A desired set on the set.
+/// A compressed desired set.
 #[derive(Debug)]
 pub(crate) struct CompressedSet {
     /// Sorted by key.
-    entries: Box<[Entry]>,
+    entries: Box<[ObjectEntry]>,
     /// The manifests as a list, in the order of the entries.
     manifests: PackedJson,
     hooks: Box<[DesiredHook]>,
@@ -28,7 +29,7 @@ pub(crate) struct CompressedSet {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ObjectEntry {
     key: ObjectKey,
     api_version: Box<str>,
     fingerprint: Fingerprint,
@@ -39,7 +40,7 @@ struct Entry {
 impl CompressedSet {
     pub(crate) fn new(set: &Arc<Complete<DesiredSet>>) -> Self {
         let objects = &set.get().objects;
-        let entries = objects.values().map(|object| Entry {
+        let entries = objects.values().map(|object| ObjectEntry {
             key: object.key.clone(),
             api_version: object.manifest.api_version().into(),
             fingerprint: Fingerprint::of(&object.manifest),
@@ -56,19 +57,19 @@ impl CompressedSet {
         }
     }
 
-    /// The whole set, decompressed. `None` if it cannot be read back: then the set is unknown, which is never taken for an
-    /// empty set.
+    /// The whole set, decompressed. `None` if it cannot be read back: then the set is unknown, which is never
+    /// treated as an empty set.
     pub(crate) fn load(&self) -> Option<Arc<Complete<DesiredSet>>> {
         let mut loaded = self.loaded.lock();
         if let Some(set) = loaded.upgrade() {
             return Some(set);
         }
-        let set = Arc::new(self.unpack()?.complete().ok()?);
+        let set = Arc::new(self.decompress()?.complete().ok()?);
         *loaded = Arc::downgrade(&set);
         Some(set)
     }
 
-    fn unpack(&self) -> Option<DesiredSet> {
+    fn decompress(&self) -> Option<DesiredSet> {
         let values: Vec<Value> = self.manifests.read()?;
         if values.len() != self.entries.len() {
             return None;
@@ -89,12 +90,12 @@ impl CompressedSet {
         })
     }
 
-    /// Its objects, hooks left out.
+    /// The keys of its objects, without hooks.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.entries.iter().map(|entry| &entry.key)
     }
 
-    /// Is this one of its objects?
+    /// True if this is one of its objects.
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
         self.entries.binary_search_by(|entry| entry.key.cmp(key)).is_ok()
     }
@@ -105,7 +106,7 @@ impl CompressedSet {
         self.entries.get(index).map(|entry| entry.fingerprint)
     }
 
-    /// Its objects with their fingerprints.
+    /// The keys of its objects with their fingerprints.
     pub(crate) fn fingerprints(&self) -> impl Iterator<Item = (&ObjectKey, Fingerprint)> {
         self.entries.iter().map(|entry| (&entry.key, entry.fingerprint))
     }
@@ -166,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_without_unpacking() {
+    fn keys_and_fingerprints_need_no_decompression() {
         let whole = Arc::new(set().complete().unwrap());
         let set = CompressedSet::new(&whole);
         assert!(set.keys().eq(whole.get().objects.keys()));
         assert!(set.keys().all(|key| set.contains(key)));
         let other = ObjectKey::new("", "ConfigMap", Some("x".to_owned()), "b");
         assert!(!set.contains(&other));
-        assert!(set.fingerprints().all(|(key, print)| set.fingerprint(key) == Some(print)));
+        assert!(set.fingerprints().all(|(key, fingerprint)| set.fingerprint(key) == Some(fingerprint)));
         assert_eq!(set.fingerprint(&other), None);
         assert!(set.api_versions().all(|version| version == "v1"));
     }

@@ -43,19 +43,20 @@ impl Conditions {
             .found
             .iter()
             .map(|(condition, message)| {
-                let known = before
-                    .iter()
-                    .find(|known| known.condition_type == condition.as_str() && known.message == *message);
+                let previous = before.iter().find(|previous| {
+                    previous.condition_type == condition.as_str() && previous.message == *message
+                });
                 wire::Condition {
                     condition_type: condition.as_str().to_owned(),
                     message: message.clone(),
-                    last_transition_time: known
-                        .and_then(|known| known.last_transition_time)
+                    last_transition_time: previous
+                        .and_then(|previous| previous.last_transition_time)
                         .or(Some(whole_seconds(now))),
                 }
             })
             .collect();
-        let kept = before.iter().filter(|known| known.kind().is_some_and(|kind| self.kept.contains(&kind)));
+        let kept =
+            before.iter().filter(|previous| previous.kind().is_some_and(|kind| self.kept.contains(&kind)));
         conditions.extend(kept.cloned());
         conditions.sort_by(|a, b| (&a.condition_type, &a.message).cmp(&(&b.condition_type, &b.message)));
         conditions.dedup();

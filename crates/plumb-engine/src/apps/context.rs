@@ -1,4 +1,4 @@
-//! The context that an app stands on: its project, its destination, the settings that count for it.
+//! The context of an app: its project, its destination cluster and the settings that apply to it.
 
 use std::sync::Arc;
 
@@ -15,36 +15,36 @@ use crate::config::projects::NoProject;
 use crate::config::settings::Settings;
 use crate::config::store::ConfigStore;
 
-/// What an app stands on during one run.
+/// Project, destination cluster and settings of an app, fixed for one run.
 pub(crate) struct AppContext {
-    /// The app's name in tracking marks.
+    /// The app's name in tracking labels and annotations.
     pub(crate) instance: String,
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) project: Arc<Project>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) rules: Arc<CompiledRules>,
-    /// Whose permissions syncs use, where the project names a service account; or why they may not write.
+    /// The service account that syncs impersonate, if the project names one; or why they may not write.
     pub(crate) impersonation: Result<Option<Impersonation>, String>,
 }
 
-/// Why an app stands on nothing.
+/// Why an app cannot be reconciled now.
 pub(crate) enum Unavailable {
-    /// Its cluster is being looked at for the first time; the app is asked for again when more is known.
+    /// Its cluster is being connected. The app runs again afterwards.
     NotYet,
-    /// Its cluster's Secret says to leave its apps alone.
+    /// The Secret of its cluster turns off reconciliation.
     LeftAlone,
     /// Its cluster cannot be reached.
     ClusterAway(String),
     /// It names a cluster that is not registered.
     ClusterUnknown(String),
-    /// It names a cluster whose registration somebody has to correct.
+    /// It names a cluster whose registration a user has to correct.
     ClusterUnclear(String),
-    /// Its project does not exist or does not permit it: everything that is wrong.
+    /// Its project does not exist or does not permit it, with all reasons.
     Refused(Vec<String>),
 }
 
 impl AppContext {
-    /// The context of an app on this cluster, or everything that forbids it.
+    /// The context of an app on this cluster, or all reasons why its project refuses it.
     pub(crate) fn of(
         app: &App,
         config: &ConfigStore,
@@ -130,7 +130,7 @@ impl AppContext {
 
 /// The ignore rules of an app and of the settings, compiled once for each state of both.
 pub(crate) struct CompiledRules {
-    asked: Vec<IgnoreRule>,
+    app_rules: Vec<IgnoreRule>,
     settings: u64,
     pub(crate) rules: IgnoreRules,
     /// Rules that could not be compiled, and why.
@@ -145,7 +145,7 @@ impl CompiledRules {
             .into_iter()
             .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message));
         Self {
-            asked: app.ignore_differences.clone(),
+            app_rules: app.ignore_differences.clone(),
             settings: settings.generation,
             rules,
             problems: problems.collect(),
@@ -154,6 +154,6 @@ impl CompiledRules {
 
     /// True if these are the rules of this spec and these settings.
     pub(crate) fn are_of(&self, app: &App, settings: &Settings) -> bool {
-        self.settings == settings.generation && self.asked == app.ignore_differences
+        self.settings == settings.generation && self.app_rules == app.ignore_differences
     }
 }

@@ -1,5 +1,5 @@
-//! Projects that are being deleted. A project with Argo CD's finalizer stays until no app refers to it: a project that is
-//! gone would refuse its apps.
+//! Projects that are being deleted. A project with Argo CD's finalizer is kept until no app refers to it:
+//! without its project, an app is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use tokio::sync::Notify;
 
 use super::snapshot::AppSummary;
 
-/// The projects that are being deleted and wait for us.
+/// The projects that are being deleted and still have the finalizer.
 #[derive(Default)]
 pub(crate) struct DeletingProjects {
     state: Mutex<State>,
-    /// Signals that a project may be free.
+    /// Signals that the finalizer of a project may have to be removed.
     pub(crate) asked: Notify,
 }
 
 #[derive(Default)]
 struct State {
     /// True once all Applications were listed. Before that, any of them may refer to a project.
-    apps_known: bool,
+    apps_listed: bool,
     projects: BTreeMap<String, Arc<Manifest>>,
 }
 
 impl DeletingProjects {
-    /// Notes a project as it is now.
+    /// Notes the current state of a project.
     pub(crate) fn note(&self, project: &Manifest) {
         let Some(name) = project.name() else { return };
-        if waits(project) {
+        if is_held_by_finalizer(project) {
             self.lock().projects.insert(name.to_owned(), Arc::new(project.clone()));
             self.asked.notify_one();
         } else {
@@ -39,18 +39,18 @@ impl DeletingProjects {
         }
     }
 
-    /// A project is gone.
+    /// Notes that a project was deleted.
     pub(crate) fn forget(&self, name: &str) {
         self.lock().projects.remove(name);
     }
 
-    /// All Applications are known now.
+    /// Notes that all Applications were listed.
     pub(crate) fn apps_are_known(&self) {
-        self.lock().apps_known = true;
+        self.lock().apps_listed = true;
         self.asked.notify_one();
     }
 
-    /// An Application is gone, or changed.
+    /// Notes that an Application was deleted or changed.
     pub(crate) fn reconsider(&self) {
         if !self.lock().projects.is_empty() {
             self.asked.notify_one();
@@ -60,7 +60,7 @@ impl DeletingProjects {
     /// The projects that no app refers to any more.
     pub(crate) fn free(&self, apps: &[Arc<AppSummary>]) -> Vec<Arc<Manifest>> {
         let state = self.lock();
-        if !state.apps_known {
+        if !state.apps_listed {
             return Vec::new();
         }
         let is_free = |name: &str| !apps.iter().any(|app| may_refer(app, name));
@@ -72,8 +72,8 @@ impl DeletingProjects {
     }
 }
 
-/// Is it being deleted, and does it wait for us?
-fn waits(project: &Manifest) -> bool {
+/// True if it is being deleted and has the finalizer.
+fn is_held_by_finalizer(project: &Manifest) -> bool {
     project.is_terminating() && finalizers(project).any(|finalizer| finalizer == FINALIZER)
 }
 
@@ -120,13 +120,13 @@ mod tests {
         let deleting = DeletingProjects::default();
         deleting.note(project);
         let apps = registry(specs).all();
-        assert!(deleting.free(&apps).is_empty(), "not before all apps are known");
+        assert!(deleting.free(&apps).is_empty(), "not before all apps are listed");
         deleting.apps_are_known();
         assert_eq!(deleting.free(&apps).len(), usize::from(is_free));
     }
 
     #[test]
-    fn a_project_goes_when_no_app_refers_to_it() {
+    fn a_project_is_released_when_no_app_refers_to_it() {
         let spec = |project: &str| {
             let destination = json!({"server": "https://kubernetes.default.svc"});
             json!({"project": project, "source": {"repoURL": "r", "path": "p"}, "destination": destination})

@@ -1,7 +1,7 @@
-//! Which branches, tags and the like an app tracks, and the commits that they resolved to.
+//! The revisions (branches, tags, version ranges) that an app tracks, and the commits that they resolved to.
 //!
-//! Objects may move from one app to another in one commit. The app that loses one must not prune it before the other
-//! apps that track the same branch have been gathered: one of them may ask for it now.
+//! Objects may move from one app to another in one commit. The app that loses an object must not prune it
+//! before the other apps that track the same revision have been gathered: one of them may render it now.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::snapshot::AppSummary;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TrackedRevision {
     /// Hash of the destination cluster, the repository and the revision as the spec has it.
-    what: u64,
+    hash: u64,
     commit: Box<str>,
 }
 
 impl TrackedRevision {
     pub(crate) fn new(cluster: &str, repository: &str, revision: &str, commit: &str) -> Self {
-        Self { what: what(cluster, repository, revision), commit: commit.into() }
+        Self { hash: revision_hash(cluster, repository, revision), commit: commit.into() }
     }
 
     #[cfg(test)]
     pub(crate) fn what(&self) -> u64 {
-        self.what
+        self.hash
     }
 }
 
-/// True if an app that follows `follows` shares a revision with `own` and was last gathered at another commit of it, or
-/// not at all.
+/// True if an app that follows `follows` shares a revision with `own` and was last gathered at another commit
+/// of it, or not at all.
 pub(crate) fn is_behind(own: &[TrackedRevision], theirs: &[TrackedRevision], follows: &[u64]) -> bool {
-    own.iter().filter(|own| follows.contains(&own.what)).any(|own| !theirs.contains(own))
+    own.iter().filter(|own| follows.contains(&own.hash)).any(|own| !theirs.contains(own))
 }
 
-/// What an app tracks by its spec. `None` for an app that is not reconciled.
+/// Hashes of the revisions that an app tracks by its spec. `None` for an app that is not reconciled.
 pub(crate) fn follows(
     summary: &AppSummary,
     cluster: impl Fn(&ClusterRef) -> Option<Arc<str>>,
@@ -47,10 +47,10 @@ pub(crate) fn follows(
     let cluster = cluster(&app.destination.cluster)?;
     let spec = &application.spec;
     let sources = spec.source.as_deref().into_iter().chain(&spec.sources);
-    Some(sources.map(|source| what(&cluster, &source.repo_url, &source.target_revision)).collect())
+    Some(sources.map(|source| revision_hash(&cluster, &source.repo_url, &source.target_revision)).collect())
 }
 
-fn what(cluster: &str, repository: &str, revision: &str) -> u64 {
+fn revision_hash(cluster: &str, repository: &str, revision: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (cluster, repository, revision).hash(&mut hasher);
     hasher.finish()

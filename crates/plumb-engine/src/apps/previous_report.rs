@@ -30,7 +30,7 @@ impl PreviousReport {
         self.exists = true;
     }
 
-    /// Takes what was found at the start, once.
+    /// Takes the report of an earlier process, once.
     pub(crate) fn take(&mut self) -> Option<DriftReport> {
         let found = self.found.take()?;
         DriftReport::from_json(&found.read::<Value>()?).ok()

@@ -1,4 +1,4 @@
-//! The Applications as the cluster holds them, and what a change of one asks for.
+//! The Applications in the cluster, and the runs that their changes trigger.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use plumb_crd::annotations::{DELETION_APPROVED, LINK_PREFIX};
 
-use super::snapshot::StoredApp;
-use super::snapshot::{AppSnapshot, AppSummary};
+use super::snapshot::{AppSnapshot, AppSummary, StoredApp};
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 
 /// Annotations that change what plumb does with an app.
@@ -24,14 +23,15 @@ const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
     "argocd.argoproj.io/client-side-apply-migration-manager",
 ];
 
-/// The watch and the answers to our own writes tell of the same Application, in no order. For so long after one of
-/// them an older state is a late word. Afterwards it is taken as it is: a cluster that was restored from a backup
-/// counts its versions from there.
+/// States of an Application arrive from the watch and in the responses to plumb's own writes, in no fixed
+/// order. For this time after one state, an older one is ignored as late. Afterwards it is accepted: a
+/// cluster that was restored from a backup has lower resource versions.
 const LATE: Duration = Duration::from_mins(1);
-/// How many Applications that are gone are remembered: the answer to our last write of one may come after its end.
+/// How many deleted Applications are remembered. The response to plumb's last write of one may arrive after
+/// its deletion.
 const GONE: usize = 256;
 
-/// Does a change of this annotation change what plumb does with an app, or says of it?
+/// True if a change of this annotation changes what plumb does with an app or shows about it.
 fn is_meaningful(annotation: &str) -> bool {
     MEANINGFUL_ANNOTATIONS.contains(&annotation) || annotation.starts_with(LINK_PREFIX)
 }
@@ -41,36 +41,37 @@ fn meaningful(application: &Application) -> impl Iterator<Item = (&String, &Stri
     application.metadata.annotations.iter().filter(|(key, _)| is_meaningful(key))
 }
 
-/// All Applications. Cheap to clone; all clones are one registry.
+/// All Applications. Cheap to clone; clones share one registry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry(Arc<RwLock<Apps>>);
 
 #[derive(Debug, Default)]
 struct Apps {
     by_id: HashMap<AppId, StoredApp>,
-    /// Uids, and since when; the latest last.
+    /// Uids of deleted Applications and the time of deletion; the latest last.
     gone: VecDeque<(String, Instant)>,
 }
 
 impl Registry {
-    /// Notes what was seen, and says what it asks for. What is newer already stays; `None` for what is no
-    /// Application (any more).
+    /// Notes a state of an Application. Returns the current snapshot, and the trigger if the change needs a
+    /// run. A newer state that is known already stays. `None` if the object is not an Application, or is a
+    /// deleted one.
     pub(crate) fn note(&self, manifest: &Manifest) -> Option<(Arc<AppSnapshot>, Option<Trigger>)> {
-        let (known, resting) = AppSnapshot::of(manifest)?;
+        let (snapshot, stored) = AppSnapshot::of(manifest)?;
         let mut apps = self.0.write();
         let is_gone = |uid: &str| apps.gone.iter().any(|(gone, at)| gone == uid && at.elapsed() < LATE);
         if manifest.uid().is_some_and(is_gone) {
             return None;
         }
-        if let Some(newer) = apps.by_id.get(&known.id).filter(|present| present.is_newer(&resting, LATE)) {
+        if let Some(newer) = apps.by_id.get(&snapshot.id).filter(|current| current.is_newer(&stored, LATE)) {
             return Some((newer.load(), None));
         }
-        let before = apps.by_id.insert(known.id.clone(), resting);
-        let asked = asked(before.as_ref().map(|before| &*before.summary), &known);
-        Some((known, asked))
+        let before = apps.by_id.insert(snapshot.id.clone(), stored);
+        let trigger = trigger_for(before.as_ref().map(|before| &*before.summary), &snapshot);
+        Some((snapshot, trigger))
     }
 
-    /// The Application is gone.
+    /// Removes a deleted Application.
     pub(crate) fn forget(&self, id: &AppId, uid: &str) {
         let mut apps = self.0.write();
         apps.by_id.remove(id);
@@ -84,32 +85,32 @@ impl Registry {
         self.0.read().by_id.get(id).map(StoredApp::load)
     }
 
-    /// What is always at hand of an Application.
+    /// The part of an Application that is always in memory.
     pub(crate) fn summary(&self, id: &AppId) -> Option<Arc<AppSummary>> {
         let apps = self.0.read();
-        apps.by_id.get(id).map(|resting| Arc::clone(&resting.summary))
+        apps.by_id.get(id).map(|stored| Arc::clone(&stored.summary))
     }
 
     /// Every Application, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<AppSummary>> {
         let apps = self.0.read();
-        apps.by_id.values().map(|resting| Arc::clone(&resting.summary)).collect()
+        apps.by_id.values().map(|stored| Arc::clone(&stored.summary)).collect()
     }
 
-    /// The app that a tracking mark means.
+    /// The app with this name in tracking labels and annotations.
     pub(crate) fn by_instance(&self, instance: &str, control_plane_namespace: &str) -> Option<AppId> {
         let (namespace, name) = instance.split_once('_').unwrap_or((control_plane_namespace, instance));
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
-        let is_known = self.0.read().by_id.contains_key(&id);
-        is_known.then_some(id)
+        let exists = self.0.read().by_id.contains_key(&id);
+        exists.then_some(id)
     }
 }
 
-/// What the difference between two states of an Application asks for. Its status is ours: a change there asks
-/// for nothing, unless somebody asked to stop the operation, or took it away (a `kubectl replace` does).
-fn asked(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger> {
-    if let Some(look) = now.requested_refresh() {
-        return Some(Trigger::new(look, TriggerReason::Refresh));
+/// The trigger for a change of an Application. plumb writes the status itself, so a change there triggers
+/// nothing, unless a user requested to stop the operation or removed the status (as `kubectl replace` does).
+fn trigger_for(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger> {
+    if let Some(depth) = now.requested_refresh() {
+        return Some(Trigger::new(depth, TriggerReason::Refresh));
     }
     let Some(before) = before else { return Some(Trigger::new(RefreshDepth::Git, TriggerReason::New)) };
     let (Ok(old), Ok(new)) = (&before.head, &now.head) else {
@@ -128,12 +129,16 @@ fn asked(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger> {
         return Some(Trigger::new(RefreshDepth::GitNow, TriggerReason::Operation));
     }
     let phase = |app: &Application| app.status.operation_state.as_ref().map(|state| state.phase.clone());
-    let to_be_stopped = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
-    let is_wiped = old.status.reconciled_at.is_some() && new.status.reconciled_at.is_none();
-    let annotated = !meaningful(old).eq(meaningful(new));
-    let metadata =
+    let stop_requested = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
+    let status_removed = old.status.reconciled_at.is_some() && new.status.reconciled_at.is_none();
+    let annotations_changed = !meaningful(old).eq(meaningful(new));
+    let metadata_changed =
         old.is_terminating() != new.is_terminating() || old.metadata.finalizers != new.metadata.finalizers;
-    (to_be_stopped || is_wiped || annotated || metadata || old.operation != new.operation)
+    (stop_requested
+        || status_removed
+        || annotations_changed
+        || metadata_changed
+        || old.operation != new.operation)
         .then_some(Trigger::live(TriggerReason::Metadata))
 }
 
@@ -163,7 +168,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn our_own_status_asks_for_nothing() {
+    fn a_status_change_triggers_nothing() {
         check(|_| {}, None);
         check(
             |app| app["status"] = json!({"sync": {"status": "Synced", "comparedTo": {"destination": {}}}}),
@@ -173,7 +178,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_person_changes_is_looked_at() {
+    fn a_change_by_a_user_triggers_a_run() {
         check(|app| app["spec"]["source"]["path"] = json!("b"), Some("source"));
         check(|app| app["spec"]["syncPolicy"] = json!({"automated": {}}), Some("spec"));
         check(|app| app["operation"] = json!({"sync": {}}), Some("operation"));
@@ -186,7 +191,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_status_that_somebody_took_away_is_written_anew() {
+    fn a_removed_status_triggers_a_run() {
         let registry = Registry::default();
         registry
             .note(&application(|app| app["status"] = json!({"reconciledAt": "2026-11-15T19:00:00Z"})))
@@ -196,31 +201,32 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn late_words_change_nothing() {
+    fn late_states_are_ignored() {
         let at = |version: &str| application(|app| app["metadata"]["resourceVersion"] = json!(version));
         let registry = Registry::default();
         registry.note(&at("9"));
         registry.note(&at("12"));
-        let (known, trigger) = registry.note(&at("10")).unwrap();
-        assert_eq!((known.resource_version.as_str(), trigger), ("12", None));
-        assert_eq!(registry.get(&known.id).unwrap().resource_version, "12");
+        let (snapshot, trigger) = registry.note(&at("10")).unwrap();
+        assert_eq!((snapshot.resource_version.as_str(), trigger), ("12", None));
+        assert_eq!(registry.get(&snapshot.id).unwrap().resource_version, "12");
 
-        // The answer to a write that comes after the end does not bring the app back; one of the same name does.
-        registry.forget(&known.id, "u");
+        // A response that arrives after the deletion does not restore the app. A new app of the same name is
+        // noted.
+        registry.forget(&snapshot.id, "u");
         assert!(registry.note(&at("13")).is_none());
-        assert!(registry.get(&known.id).is_none());
-        let anew = application(|app| app["metadata"]["uid"] = json!("another"));
-        assert!(registry.note(&anew).is_some());
+        assert!(registry.get(&snapshot.id).is_none());
+        let recreated = application(|app| app["metadata"]["uid"] = json!("another"));
+        assert!(registry.note(&recreated).is_some());
     }
 
     #[test]
-    fn a_new_app_is_looked_at_and_found_by_its_mark() {
+    fn a_new_app_triggers_a_run_and_is_found_by_its_tracking_name() {
         let registry = Registry::default();
-        let (known, trigger) = registry.note(&application(|_| {})).unwrap();
-        let id = known.id.clone();
+        let (snapshot, trigger) = registry.note(&application(|_| {})).unwrap();
+        let id = snapshot.id.clone();
         assert_eq!(trigger.map(|trigger| trigger.reason.name()), Some("new"));
         assert_eq!(registry.by_instance("web", "argocd"), Some(id.clone()));
         assert_eq!(registry.by_instance("argocd_web", "other"), Some(id));
-        assert_eq!(registry.by_instance("nobody", "argocd"), None);
+        assert_eq!(registry.by_instance("missing", "argocd"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! One Application as it was last seen: whole for a run, and with the long lists of its status packed in between.
+//! One Application as it was last seen: whole during a run, and with the long lists of its status compressed
+//! between runs.
 
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
@@ -6,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use plumb_core::app::{App, AppId};
+use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::tracking::TRACKING_ANNOTATION;
 use plumb_crd::annotations::{REFRESH, REFRESH_TIMESTAMP};
@@ -16,33 +18,31 @@ use serde_json::Value;
 
 use crate::queue::RefreshDepth;
 
-/// What `kubectl apply` leaves behind.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 /// One Application, whole.
 #[derive(Debug)]
 pub(crate) struct AppSnapshot {
     summary: Arc<AppSummary>,
-    /// Read, or the reason why not.
+    /// The parsed Application, or why it cannot be parsed.
     pub(crate) wire: Result<Application, WireError>,
 }
 
-/// What is always at hand of an Application.
+/// The part of an Application that is always in memory.
 #[derive(Debug)]
 pub(crate) struct AppSummary {
     /// Its name and namespace.
     pub(crate) id: AppId,
     /// `metadata.resourceVersion`.
     pub(crate) resource_version: String,
-    /// Read, without the long lists of its status; or the reason why not.
+    /// The parsed Application without the long lists of its status, or why it cannot be parsed.
     pub(crate) head: Result<Application, WireError>,
-    /// Does somebody declare its spec (Git, by app of apps or by `kubectl apply`)? Then no line of it is ours.
+    /// True if the spec is managed elsewhere (Git by app of apps, or `kubectl apply`). plumb then never
+    /// changes it.
     pub(super) is_declared: bool,
-    /// The checked spec, or everything that is wrong with it. Empty when `head` is an error.
+    /// The checked spec, or all its problems. The list of problems is empty if `head` is an error.
     pub(crate) app: Result<App, Vec<SpecProblem>>,
 }
 
-/// A request for a comparison.
+/// A request for a refresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RefreshRequest {
     kind: String,
@@ -53,20 +53,21 @@ pub(crate) struct RefreshRequest {
 #[derive(Debug)]
 pub(super) struct StoredApp {
     pub(super) summary: Arc<AppSummary>,
-    /// What the head lacks, as a status of its own.
+    /// The lists that `head` lacks, as a status.
     lists: PackedJson,
     seen_at: Instant,
-    /// The whole while somebody works with it.
-    awake: Mutex<Weak<AppSnapshot>>,
+    /// The whole Application while a run uses it.
+    loaded: Mutex<Weak<AppSnapshot>>,
 }
 
 impl AppSnapshot {
-    /// Reads an Application. Whatever it contains, there is an answer.
+    /// Reads an Application. Invalid content becomes an error in the snapshot; `None` only if the name or
+    /// namespace is missing.
     pub(super) fn of(manifest: &Manifest) -> Option<(Arc<Self>, StoredApp)> {
         let id = Application::id_of(manifest.value())?;
         let mut wire = Application::from_json(manifest.value());
         if let Ok(application) = &mut wire {
-            // As long as the spec, and nobody asks what it says.
+            // It is as long as the spec, and plumb does not need it.
             application.metadata.annotations.remove(LAST_APPLIED);
         }
         let app = wire.as_ref().map_err(|_| Vec::new()).and_then(to_app);
@@ -79,13 +80,16 @@ impl AppSnapshot {
             is_declared: is_declared(manifest),
             app,
         });
-        let known = Arc::new(Self { summary: Arc::clone(&summary), wire });
-        let awake = Mutex::new(Arc::downgrade(&known));
-        Some((known, StoredApp { summary, lists: PackedJson::new(&lists), seen_at: Instant::now(), awake }))
+        let snapshot = Arc::new(Self { summary: Arc::clone(&summary), wire });
+        let loaded = Mutex::new(Arc::downgrade(&snapshot));
+        Some((
+            snapshot,
+            StoredApp { summary, lists: PackedJson::new(&lists), seen_at: Instant::now(), loaded },
+        ))
     }
 
-    /// The change that makes the spec what Argo CD would store: a project always named, blocks that say nothing
-    /// dropped. `None` if there is nothing to change, or if the spec is somebody's to declare.
+    /// The patch that makes the spec what Argo CD would store: the project is set and empty blocks are
+    /// dropped. `None` if nothing changes, or if the spec is managed elsewhere.
     pub(crate) fn tidied_spec(&self) -> Option<Value> {
         let spec = &self.wire.as_ref().ok()?.spec;
         if self.is_declared || self.app.is_err() {
@@ -104,14 +108,14 @@ impl Deref for AppSnapshot {
 }
 
 impl AppSummary {
-    /// The annotations that ask for a comparison, to tell one request from the next.
+    /// The refresh annotations, which identify a request.
     pub(crate) fn refresh_request(&self) -> Option<RefreshRequest> {
         let head = self.head.as_ref().ok()?;
         let at = head.annotation(REFRESH_TIMESTAMP).map(str::to_owned);
         Some(RefreshRequest { kind: head.annotation(REFRESH)?.to_owned(), at })
     }
 
-    /// The comparison that an annotation asks for.
+    /// The depth of the refresh that an annotation requests.
     pub(crate) fn requested_refresh(&self) -> Option<RefreshDepth> {
         let head = self.head.as_ref().ok()?;
         match head.annotation(REFRESH)? {
@@ -122,27 +126,28 @@ impl AppSummary {
 }
 
 impl StoredApp {
-    /// Is the other an older state than this one, which was seen a moment ago?
+    /// True if this state was seen within the last `moment` and the other one is older.
     pub(super) fn is_newer(&self, other: &Self, moment: Duration) -> bool {
-        let version = |resting: &Self| resting.summary.resource_version.parse::<u64>().ok();
+        let version = |stored: &Self| stored.summary.resource_version.parse::<u64>().ok();
         version(self).zip(version(other)).is_some_and(|(this, that)| this > that)
             && self.seen_at.elapsed() < moment
     }
 
     /// The whole Application.
     pub(super) fn load(&self) -> Arc<AppSnapshot> {
-        let mut awake = self.awake.lock();
-        if let Some(known) = awake.upgrade() {
-            return known;
+        let mut loaded = self.loaded.lock();
+        if let Some(snapshot) = loaded.upgrade() {
+            return snapshot;
         }
-        let known = Arc::new(AppSnapshot { summary: Arc::clone(&self.summary), wire: self.whole() });
-        *awake = Arc::downgrade(&known);
-        known
+        let snapshot = Arc::new(AppSnapshot { summary: Arc::clone(&self.summary), wire: self.whole() });
+        *loaded = Arc::downgrade(&snapshot);
+        snapshot
     }
 
     fn whole(&self) -> Result<Application, WireError> {
         let mut application = self.summary.head.clone()?;
-        // A status without its lists must not be taken for the whole: what it lacks would be written over.
+        // A status without its lists must not be used as the whole status: the next write would remove the
+        // lists.
         let lists: Option<Value> = self.lists.read();
         let lists = lists.ok_or_else(|| WireError::unexpected("a status", &Value::Null))?;
         put_lists(&mut application.status, ApplicationStatus::read(&lists)?);
@@ -150,7 +155,7 @@ impl StoredApp {
     }
 }
 
-/// Takes the lists out that grow with the number of objects and of syncs.
+/// Takes out the lists that grow with the number of objects and syncs.
 fn take_lists(status: &mut ApplicationStatus) -> ApplicationStatus {
     let results = status.operation_state.as_mut().and_then(|state| state.sync_result.as_mut());
     let operation_state = results.map(|results| {
@@ -166,7 +171,7 @@ fn take_lists(status: &mut ApplicationStatus) -> ApplicationStatus {
     }
 }
 
-/// Puts them back.
+/// Puts the lists back.
 fn put_lists(status: &mut ApplicationStatus, lists: ApplicationStatus) {
     status.resources = lists.resources;
     status.history = lists.history;
@@ -177,7 +182,8 @@ fn put_lists(status: &mut ApplicationStatus, lists: ApplicationStatus) {
     }
 }
 
-/// Does an applying manager own a part of the spec, or does a mark say whose manifest it is?
+/// True if an applying field manager owns part of the spec, or an annotation shows that the object comes from
+/// a manifest.
 fn is_declared(manifest: &Manifest) -> bool {
     let managers = manifest.value().pointer("/metadata/managedFields").and_then(Value::as_array);
     let applies = |entry: &Value| entry["operation"] == "Apply" && entry["fieldsV1"].get("f:spec").is_some();
@@ -192,22 +198,22 @@ mod tests {
     use super::*;
     use crate::apps::registry::tests::application;
 
-    fn known(change: impl FnOnce(&mut Value)) -> (Arc<AppSnapshot>, StoredApp) {
+    fn read(change: impl FnOnce(&mut Value)) -> (Arc<AppSnapshot>, StoredApp) {
         AppSnapshot::of(&application(change)).unwrap()
     }
 
     #[test]
-    fn a_spec_is_tidied_unless_somebody_declares_it() {
+    fn a_spec_is_normalized_unless_it_is_managed_elsewhere() {
         let loose = |app: &mut Value| {
             app["spec"]["project"] = json!("");
             app["spec"]["syncPolicy"] = json!({});
             app["spec"]["source"]["helm"] = json!({});
         };
-        let patch = |change: &dyn Fn(&mut Value)| known(|app| change(app)).0.tidied_spec();
+        let patch = |change: &dyn Fn(&mut Value)| read(|app| change(app)).0.tidied_spec();
         let tidied = patch(&loose).unwrap();
         assert_eq!(tidied["project"], "default");
         assert!(tidied.get("destination").is_none(), "{tidied}");
-        assert_eq!(patch(&|_| {}), None, "it is tidy");
+        assert_eq!(patch(&|_| {}), None, "it is normalized already");
         for mark in [LAST_APPLIED, TRACKING_ANNOTATION] {
             let declared = |app: &mut Value| {
                 loose(app);
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wakes_is_what_went_to_rest() {
+    fn a_loaded_application_equals_the_stored_one() {
         let result = json!({"group": "", "version": "v1", "kind": "Service", "namespace": "n", "name": "a",
                             "status": "Synced", "message": "service/a configured"});
         let status = json!({
@@ -237,24 +243,24 @@ mod tests {
             },
         });
         for status in [json!({}), json!({"operationState": status["operationState"]}), status] {
-            let (known, resting) = known(|app| app["status"] = status);
-            assert!(Arc::ptr_eq(&resting.load(), &known), "it is still awake");
-            let before = known.wire.clone().unwrap();
-            drop(known);
-            let again = resting.load();
+            let (snapshot, stored) = read(|app| app["status"] = status);
+            assert!(Arc::ptr_eq(&stored.load(), &snapshot), "it is still loaded");
+            let before = snapshot.wire.clone().unwrap();
+            drop(snapshot);
+            let again = stored.load();
             assert_eq!(*again.wire.as_ref().unwrap(), before);
-            assert!(Arc::ptr_eq(&resting.load(), &again), "nobody unpacks twice");
-            let head = resting.summary.head.as_ref().unwrap();
+            assert!(Arc::ptr_eq(&stored.load(), &again), "it is decompressed once");
+            let head = stored.summary.head.as_ref().unwrap();
             assert!(head.status.resources.is_empty() && head.status.history.is_empty());
-            assert_eq!(head.status.sync, before.status.sync, "what is short is at hand");
+            assert_eq!(head.status.sync, before.status.sync, "short fields stay in the summary");
         }
     }
 
     #[test]
-    fn a_status_that_cannot_be_read_back_is_not_taken_for_an_empty_one() {
-        let (known, resting) = known(|_| {});
-        drop(known);
-        let lost = StoredApp { lists: PackedJson::default(), ..resting };
+    fn a_status_that_cannot_be_read_back_is_an_error() {
+        let (snapshot, stored) = read(|_| {});
+        drop(snapshot);
+        let lost = StoredApp { lists: PackedJson::default(), ..stored };
         assert!(lost.load().wire.is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! The clusters that apps go to. The one that plumb itself works in is always followed; any other from the
-//! first app that names it until the last one is gone.
+//! The destination clusters of apps. The home cluster, in which plumb runs, is always connected. Any other
+//! cluster is connected while at least one app names it.
 //!
-//! A cluster that cannot be reached is a fact about that cluster: its apps are told, nobody else waits. All
-//! that is decided here is which cluster is meant and whether it can be looked at now.
+//! A cluster that cannot be reached affects only its own apps. This module decides which cluster a
+//! destination means and whether it can be used now.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,33 +17,33 @@ use super::registration::{ClusterLookup, Labels, Registered, Registration};
 
 use crate::cluster::destination::Cluster;
 
-/// A destination as it is now.
+/// Whether the destination cluster of an app can be used now.
 pub(crate) enum ClusterState {
-    /// It can be looked at.
+    /// It is connected.
     Ready(Arc<Cluster>),
-    /// It was not asked for before. Its apps are asked for again when more is known.
+    /// It is being connected, or the cluster Secrets are not listed yet. Its apps run again afterwards.
     NotYet,
-    /// It cannot be reached, and why. Its apps are asked for again when that changes.
+    /// It cannot be reached, with the reason. Its apps run again when that changes.
     Away(String),
     /// No such cluster is registered.
     Unknown(String),
-    /// It is registered or switched off in a way that somebody has to correct.
+    /// Its registration is invalid, ambiguous or disabled. A user has to correct that.
     Unclear(String),
-    /// Its Secret says to leave all its apps alone.
+    /// Its Secret turns off the reconciliation of its apps.
     LeftAlone,
 }
 
-/// What a cluster Secret changed.
+/// The effect of a changed cluster Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretChange {
     Nothing,
-    /// Something about a cluster; if it is followed, it starts anew.
+    /// A registration changed. If the cluster is connected, it is connected again.
     Changed,
-    /// Somebody asks that the cluster which plumb itself works in be read anew.
+    /// A user requested that all objects of the home cluster are read again.
     RefreshHome,
 }
 
-/// All clusters.
+/// All destination clusters.
 pub(crate) struct Clusters {
     home: Arc<Cluster>,
     pub(crate) exec: ExecPlugins,
@@ -59,12 +59,12 @@ struct State {
     is_listed: bool,
     /// Clusters in use, by address.
     running: HashMap<Arc<str>, Running>,
-    /// Where each app goes.
+    /// The address of the cluster that each app uses.
     destinations: HashMap<AppId, Arc<str>>,
     n_started: u64,
 }
 
-/// Tells one start of a cluster from the next.
+/// Identifies one start of a cluster, so that reports about an earlier one are ignored.
 pub(crate) type StartId = u64;
 
 struct Running {
@@ -81,14 +81,14 @@ pub(crate) enum Condition {
     Away(String),
 }
 
-/// What the task that tends clusters is asked for.
+/// Commands for the task that connects and disconnects clusters.
 pub(crate) enum Order {
     Start(StartId, Arc<Registration>),
     Stop(StartId),
 }
 
 impl Clusters {
-    /// The home cluster alone. What is ordered has to be carried out by [`tend`].
+    /// The home cluster only. `runtime::clusters` carries out the orders from the receiver.
     pub(crate) fn new(
         home: Arc<Cluster>,
         exec: ExecPlugins,
@@ -98,19 +98,19 @@ impl Clusters {
         (Self { home, exec, fence, orders, state: Mutex::default() }, receiver)
     }
 
-    /// Notes a cluster Secret; `None` takes it away. Clusters whose Secret changed start anew with the next
-    /// app that asks. Says whether anything changed.
+    /// Notes a cluster Secret, or its deletion with `None`. A cluster whose Secret changed is disconnected,
+    /// and connected again by the next run that uses it.
     pub(crate) fn note_secret(&self, name: &str, secret: Option<&SecretData>) -> SecretChange {
         let mut state = self.lock();
-        let asked = |state: &State| {
+        let refresh_request = |state: &State| {
             let home = state.registered.by_server(ClusterRef::IN_CLUSTER_SERVER);
             home.and_then(|home| home.refresh.clone())
         };
-        let before = asked(&state);
+        let before = refresh_request(&state);
         if !state.registered.note(name, secret) {
             return SecretChange::Nothing;
         }
-        let now = asked(&state);
+        let now = refresh_request(&state);
         if state.is_listed && now.is_some() && now != before {
             return SecretChange::RefreshHome;
         }
@@ -125,12 +125,12 @@ impl Clusters {
         SecretChange::Changed
     }
 
-    /// Every Secret that there is was noted.
+    /// Notes that all cluster Secrets were listed.
     pub(crate) fn note_listed(&self) {
         self.lock().is_listed = true;
     }
 
-    /// The cluster that an app goes to. From now on it is followed, if it was not.
+    /// The destination cluster of an app. Starts to connect it if it is not in use yet.
     pub(crate) fn reach(&self, app: &AppId, destination: &ClusterRef, home_enabled: bool) -> ClusterState {
         let mut state = self.lock();
         let registration = match state.registered.find(destination) {
@@ -177,7 +177,7 @@ impl Clusters {
     fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> ClusterState {
         if !enabled {
             return ClusterState::Unclear(format!(
-                "the cluster {} is switched off by the setting cluster.inClusterEnabled",
+                "the cluster {} is disabled by the setting cluster.inClusterEnabled",
                 ClusterRef::IN_CLUSTER_NAME
             ));
         }
@@ -188,7 +188,7 @@ impl Clusters {
         }
     }
 
-    /// Which cluster a destination means, by address, without following it.
+    /// The address of the cluster that a destination means. Does not connect it.
     pub(crate) fn address(&self, destination: &ClusterRef) -> Option<Arc<str>> {
         match self.lock().registered.find(destination) {
             ClusterLookup::Home(_) => Some(Arc::clone(&self.home.server)),
@@ -197,7 +197,7 @@ impl Clusters {
         }
     }
 
-    /// Which cluster a destination means, by address and name, without following it.
+    /// Address and name of the cluster that a destination means. Does not connect it.
     pub(crate) fn named(&self, destination: &ClusterRef) -> Option<(Arc<str>, String)> {
         match self.lock().registered.find(destination) {
             ClusterLookup::Home(None) => Some((Arc::clone(&self.home.server), self.home.name.clone())),
@@ -213,12 +213,12 @@ impl Clusters {
         self.lock().registered.labels(server).cloned().unwrap_or_default()
     }
 
-    /// The app is gone: a cluster that nobody else uses is not followed any more.
+    /// Notes that an app was deleted. A cluster that no other app uses is disconnected.
     pub(crate) fn forget(&self, app: &AppId) {
         self.leave(&mut self.lock(), app);
     }
 
-    /// The clusters that can be looked at now.
+    /// The clusters that are connected now.
     pub(crate) fn connected(&self) -> Vec<Arc<Cluster>> {
         let state = self.lock();
         let up = state.running.values().filter_map(|running| match &running.condition {
@@ -228,7 +228,7 @@ impl Clusters {
         std::iter::once(Arc::clone(&self.home)).chain(up).collect()
     }
 
-    /// Address and name of the clusters that apps go to and that cannot be looked at now.
+    /// Address and name of the clusters that apps use and that are not connected now.
     pub(crate) fn away(&self) -> Vec<(Arc<str>, String)> {
         let state = self.lock();
         let away = state.running.values().filter_map(|running| match &running.condition {
@@ -245,13 +245,13 @@ impl Clusters {
         let Some(running) = state.running.get_mut(&server) else { return };
         running.users.remove(app);
         if running.users.is_empty() {
-            tracing::info!(%server, "no app uses this cluster any more");
+            tracing::info!(%server, "cluster disconnected: no app uses it");
             let _ = self.orders.send(Order::Stop(running.id));
             state.running.remove(&server);
         }
     }
 
-    /// Notes how a cluster is. Returns the apps that this concerns: none if nothing changed.
+    /// Notes the condition of a cluster. Returns the apps that use it, or none if nothing changed.
     pub(crate) fn note(&self, id: StartId, condition: Condition) -> BTreeSet<AppId> {
         let mut state = self.lock();
         let Some(running) = state.running.values_mut().find(|running| running.id == id) else {

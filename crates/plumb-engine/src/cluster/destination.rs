@@ -18,14 +18,14 @@ use crate::cluster::waiting_for_lists::WaitingForLists;
 use crate::config::store::ConfigStore;
 use crate::metrics::counters::Metrics;
 
-/// One destination cluster. Cheap to clone; all clones are one.
+/// One destination cluster. Cheap to clone; clones share all state.
 #[derive(Clone)]
 pub(crate) struct Cluster {
-    /// The address under which Applications name it.
+    /// The address that Applications use for it.
     pub(crate) server: Arc<str>,
-    /// The name under which they name it.
+    /// The name that Applications use for it.
     pub(crate) name: String,
-    /// The project it is registered for, if it is for one only.
+    /// The only project that may use it, if its Secret names one.
     project: Option<String>,
     pub(crate) client: ClusterClient,
     pub(crate) store: LiveStore,
@@ -33,11 +33,11 @@ pub(crate) struct Cluster {
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) run_slots: RunSlots,
     pub(crate) waiting_for_lists: WaitingForLists,
-    /// Worked out once for each state of the catalog.
+    /// Computed once for each state of the catalog.
     derived: Arc<Mutex<Option<Derived>>>,
 }
 
-/// What follows from one state of the catalog.
+/// Values that are derived from one state of the catalog.
 #[derive(Clone)]
 struct Derived {
     of: Arc<Catalog>,
@@ -46,7 +46,7 @@ struct Derived {
 }
 
 impl Cluster {
-    /// The cluster that plumb itself works in.
+    /// The home cluster, in which plumb runs.
     pub(crate) fn home(client: ClusterClient, store: LiveStore, gate: Gate, run_slots: RunSlots) -> Self {
         Self {
             server: ClusterRef::IN_CLUSTER_SERVER.into(),
@@ -74,31 +74,31 @@ impl Cluster {
             .renamed(registration)
     }
 
-    /// The same cluster as a Secret names it.
+    /// The same cluster with the name and project of a Secret.
     pub(crate) fn renamed(&self, registration: &Registration) -> Self {
         Self { name: registration.name.clone(), project: registration.project.clone(), ..self.clone() }
     }
 
-    /// As projects know it.
+    /// The cluster as project rules match it.
     pub(crate) fn target(&self) -> TargetCluster<'_> {
         TargetCluster { server: &self.server, name: &self.name, project: self.project.as_deref() }
     }
 
-    /// Which kinds have namespaces.
+    /// Which kinds are namespaced.
     pub(crate) fn scopes(&self) -> Arc<Scopes> {
         self.derived().scopes
     }
 
-    /// What the cluster serves, as charts ask for it.
+    /// The API versions that the cluster serves, for the capabilities of charts.
     pub(crate) fn api_versions(&self) -> Arc<[String]> {
         self.derived().api_versions
     }
 
     fn derived(&self) -> Derived {
         let catalog = self.client.catalog();
-        let mut known = self.derived.lock();
-        if let Some(known) = known.as_ref().filter(|known| Arc::ptr_eq(&known.of, &catalog)) {
-            return known.clone();
+        let mut cached = self.derived.lock();
+        if let Some(cached) = cached.as_ref().filter(|cached| Arc::ptr_eq(&cached.of, &catalog)) {
+            return cached.clone();
         }
         let mut scopes = Scopes::built_in();
         for (kind, served) in &catalog.kinds {
@@ -106,12 +106,12 @@ impl Cluster {
         }
         let api_versions = catalog.api_versions().into();
         let derived = Derived { of: catalog, scopes: Arc::new(scopes), api_versions };
-        *known = Some(derived.clone());
+        *cached = Some(derived.clone());
         derived
     }
 }
 
-/// What to follow of a cluster, and whose an object is by its marks.
+/// Which objects of a cluster to keep, and which app owns an object by its tracking label or annotation.
 pub(crate) fn live_options(config: &ConfigStore, server: &str) -> LiveOptions {
     let settings = config.settings();
     let tracking = settings.tracking.clone();
@@ -122,7 +122,7 @@ pub(crate) fn live_options(config: &ConfigStore, server: &str) -> LiveOptions {
         let id: TrackingId = marks.annotation(TRACKING_ANNOTATION)?.parse().ok()?;
         Some(id.app).filter(|app| !app.is_empty())
     }));
-    // Strict asks the server once more whether a kind may be listed: it just said that.
+    // Argo CD's `strict` also sends an access review. plumb does not: the refused list has the same answer.
     options.skip_forbidden = settings.respect_rbac != RespectRbac::Off;
     let (config, server) = (config.clone(), server.to_owned());
     options.excluded = Arc::new(move |kind| config.settings().filter.excludes(kind, &server));
@@ -135,7 +135,7 @@ pub(crate) fn live_options(config: &ConfigStore, server: &str) -> LiveOptions {
     options
 }
 
-/// Counts every request to a cluster, on behalf of the app whose run it belongs to.
+/// Counts every request to a cluster for the app whose run sends it.
 pub(crate) fn observe_requests(client: &ClusterClient, metrics: &Arc<Metrics>, server: Arc<str>) {
     let metrics = Arc::clone(metrics);
     client.observe_requests(Arc::new(move |request| metrics.request(&server, request)));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_may_not_be_listed_are_left_out_where_the_settings_say_so() {
+    fn forbidden_kinds_are_skipped_if_the_settings_say_so() {
         check("", false);
         check("normal", true);
         check("strict", true);

@@ -1,25 +1,25 @@
-//! Label selectors, also of labels that are known in part.
+//! Label selectors, also for labels that are only partly known.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The labels that a selector looks at.
+/// The labels that a selector is matched with.
 #[derive(Clone, Debug)]
 pub(super) struct Labels<'a> {
-    /// What is known of them.
+    /// The labels that are known.
     pub(super) known: BTreeMap<&'a str, &'a str>,
-    /// Are these all? What is not known may match.
+    /// True if there are no others. Otherwise a label that is not known may match.
     pub(super) complete: bool,
 }
 
-/// May these labels match? A selector that is not there, or empty, takes everything.
+/// True if these labels may match. A missing or empty selector matches everything.
 pub(super) fn selects(selector: Option<&Value>, labels: &Labels<'_>) -> bool {
     let Some(selector) = selector else { return true };
     let pairs = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
     let mut pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
     let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
-    pairs.all(|(key, value)| is_open(key, labels) || labels.known.get(key).copied() == value)
+    pairs.all(|(key, value)| is_unknown(key, labels) || labels.known.get(key).copied() == value)
         && expressions.into_iter().all(|expression| is_met(expression, labels))
 }
 
@@ -31,19 +31,19 @@ fn is_met(expression: &Value, labels: &Labels<'_>) -> bool {
         let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
         values.filter_map(Value::as_str).any(|value| found == Some(&value))
     };
-    is_open(key, labels)
+    is_unknown(key, labels)
         || match text("operator") {
             "In" => is_listed(),
             "NotIn" => !is_listed(),
             "Exists" => found.is_some(),
             "DoesNotExist" => found.is_none(),
-            // An operator of a later server.
+            // An operator of a newer API server: it may match.
             _ => true,
         }
 }
 
-/// Is it not known whether there is such a label?
-fn is_open(key: &str, labels: &Labels<'_>) -> bool {
+/// True if it is not known whether there is such a label.
+fn is_unknown(key: &str, labels: &Labels<'_>) -> bool {
     !labels.complete && !labels.known.contains_key(key)
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn selectors_are_read_as_the_server_reads_them() {
+    fn selectors_match_as_in_the_api_server() {
         let complete = Labels { known: BTreeMap::from([("app", "web"), ("tier", "")]), complete: true };
         let expression = |operator: &str, key: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
         for (selector, expected) in [
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(selects(Some(&selector), &complete), expected, "{selector}");
         }
         assert!(selects(None, &complete));
-        // What is not known may be there, or not.
+        // Labels that are not known may match.
         let partial = Labels { complete: false, ..complete };
         for (selector, expected) in [
             (json!({"matchLabels": {"other": "web"}}), true),

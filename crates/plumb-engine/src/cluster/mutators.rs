@@ -12,14 +12,14 @@ use super::label_selector::{Labels, selects};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const BINDING: &str = "MutatingAdmissionPolicyBinding";
-/// The one label of a namespace that always is its name.
+/// The label that the API server sets on every namespace, to its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Every mutating admission configuration of the cluster that is known whole, with the bindings of policies.
+/// All mutating admission configurations that the live store keeps whole, with the bindings of policies.
 pub(crate) fn mutators(store: &LiveStore) -> Vec<Arc<Manifest>> {
     let kept = |kind: &str| -> (Vec<Arc<Manifest>>, bool) {
         let nodes = store.of_kind(&GroupKind::new(GROUP, kind));
-        // The witness writes nothing but its own note.
+        // The witness only writes its own annotation.
         let nodes = nodes.iter().filter(|node| !plumb_crd::witness::is_witness(&node.key.name));
         let read: Vec<_> = nodes.clone().map(|node| store.get_kept(&node.key).map(Arc::new)).collect();
         let all = read.iter().all(Option::is_some);
@@ -28,21 +28,22 @@ pub(crate) fn mutators(store: &LiveStore) -> Vec<Arc<Manifest>> {
     let (mut mutators, _) = kept("MutatingWebhookConfiguration");
     let (mut policies, _) = kept("MutatingAdmissionPolicy");
     let (bindings, all) = kept(BINDING);
-    // A policy without a binding does nothing.
+    // A policy without a binding has no effect.
     if all && store.is_listed(&GroupKind::new(GROUP, BINDING)) {
-        policies.retain(|policy| bindings.iter().any(|binding| is_of(binding, policy)));
+        policies.retain(|policy| bindings.iter().any(|binding| is_binding_of(binding, policy)));
     }
     mutators.append(&mut policies);
     mutators.extend(bindings);
     mutators
 }
 
-fn is_of(binding: &Manifest, policy: &Manifest) -> bool {
-    let of = binding.value().pointer("/spec/policyName").and_then(Value::as_str);
-    binding.kind() == BINDING && of.is_some() && of == policy.name()
+fn is_binding_of(binding: &Manifest, policy: &Manifest) -> bool {
+    let policy_name = binding.value().pointer("/spec/policyName").and_then(Value::as_str);
+    binding.kind() == BINDING && policy_name.is_some() && policy_name == policy.name()
 }
 
-/// Those that may change this object. Conditions in CEL are not looked at: what they decide may match.
+/// The webhooks and policies that may change this object. CEL conditions are not evaluated: any of them may
+/// match.
 pub(crate) fn matching(
     mutators: &[Arc<Manifest>],
     (desired, live): (&Manifest, Option<&Manifest>),
@@ -50,7 +51,7 @@ pub(crate) fn matching(
     store: &LiveStore,
 ) -> Vec<Mutator> {
     let gvk = desired.gvk();
-    // The server shows admission configurations to no admission.
+    // The API server does not run admission for admission configurations.
     if mutators.is_empty() || gvk.group == GROUP {
         return Vec::new();
     }
@@ -88,52 +89,52 @@ pub(crate) fn matching(
         .collect()
 }
 
-/// The labels that an apply leaves on the object.
+/// The labels of the object after an apply.
 fn written_labels<'a>(desired: &'a Manifest, live: Option<&'a Manifest>) -> Labels<'a> {
     let mut known = live.map(Manifest::labels).unwrap_or_default();
     known.extend(desired.labels());
     Labels { known, complete: true }
 }
 
-/// The object that is written, as rules see it.
+/// The object that is written, as admission rules match it.
 struct Target<'a> {
     group: &'a str,
     version: &'a str,
-    /// All versions in which the server has the kind.
+    /// All versions in which the API server serves the kind.
     versions: Vec<&'a str>,
     plural: &'a str,
     namespaced: bool,
     name: &'a str,
     labels: Labels<'a>,
-    /// Those of its namespace, or of itself if it is one; `None`: it is in none.
+    /// The labels of its namespace, or its own if it is a Namespace. `None` for other cluster-scoped objects.
     namespace: Option<Labels<'a>>,
 }
 
 fn may_change(mutator: &Manifest, all: &[Arc<Manifest>], target: &Target<'_>) -> bool {
     let value = mutator.value();
     if let Some(webhooks) = value.get("webhooks").and_then(Value::as_array) {
-        return webhooks.iter().any(|webhook| takes(webhook, Some(list(webhook, "rules")), target));
+        return webhooks.iter().any(|webhook| applies_to(webhook, Some(list(webhook, "rules")), target));
     }
     let Some(constraints) = value.pointer("/spec/matchConstraints") else { return false };
-    let mut bindings = all.iter().filter(|binding| is_of(binding, mutator)).peekable();
+    let mut bindings = all.iter().filter(|binding| is_binding_of(binding, mutator)).peekable();
     let is_bound = bindings.peek().is_none()
         || bindings.any(|binding| {
             let narrower = binding.value().pointer("/spec/matchResources");
             narrower.is_none_or(|narrower| {
                 let rules = list(narrower, "resourceRules");
-                takes(narrower, Some(rules).filter(|rules| !rules.is_empty()), target)
+                applies_to(narrower, Some(rules).filter(|rules| !rules.is_empty()), target)
             })
         });
-    is_bound && takes(constraints, Some(list(constraints, "resourceRules")), target)
+    is_bound && applies_to(constraints, Some(list(constraints, "resourceRules")), target)
 }
 
 fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Do the selectors and rules of a webhook, a policy or a binding take this object when it is made or changed? A
-/// binding may have no rules of its own.
-fn takes(constraints: &Value, rules: Option<&[Value]>, target: &Target<'_>) -> bool {
+/// True if the selectors and rules of a webhook, a policy or a binding match the creation or update of this
+/// object. A binding may have no rules of its own.
+fn applies_to(constraints: &Value, rules: Option<&[Value]>, target: &Target<'_>) -> bool {
     let is_selected =
         target.namespace.as_ref().is_none_or(|labels| selects(constraints.get("namespaceSelector"), labels))
             && selects(constraints.get("objectSelector"), &target.labels);
@@ -153,7 +154,7 @@ fn matches(rule: &Value, operation: &str, is_exact: bool, target: &Target<'_>) -
         entries.filter_map(Value::as_str).collect()
     };
     let has = |field: &str, wanted: &str| texts(field).iter().any(|entry| *entry == "*" || *entry == wanted);
-    // The server converts the object to the version that a rule names, unless that is switched off.
+    // The API server converts the object to the version that a rule names, unless `matchPolicy` is `Exact`.
     let has_version = has("apiVersions", target.version)
         || (!is_exact && target.versions.iter().any(|version| has("apiVersions", version)));
     let names = texts("resourceNames");
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_match_as_the_server_matches_them() {
+    fn rules_match_as_in_the_api_server() {
         let with = |field: &str, value: Value| {
             let mut rule = rule("UPDATE", "v1", "deployments");
             rule[field] = value;
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_and_exclusions_take_objects_out() {
+    fn selectors_and_exclusions_leave_objects_out() {
         let labels = |labels: Value| json!({"matchLabels": labels});
         let name = |name: &str| labels(json!({NAME_LABEL: name}));
         let all = || json!([rule("*", "*", "*")]);
@@ -242,14 +243,14 @@ mod tests {
             (json!({"matchPolicy": "Exact", "resourceRules": [rule("*", "v1beta1", "*")]}), false),
         ] {
             let rules = list(&constraints, "resourceRules");
-            assert_eq!(takes(&constraints, Some(rules), &deployment()), expected, "{constraints}");
+            assert_eq!(applies_to(&constraints, Some(rules), &deployment()), expected, "{constraints}");
         }
         let node = Target { namespace: None, namespaced: false, ..deployment() };
-        assert!(takes(&json!({"namespaceSelector": name("other")}), None, &node));
+        assert!(applies_to(&json!({"namespaceSelector": name("other")}), None, &node));
     }
 
     #[test]
-    fn a_policy_works_where_a_binding_takes_it() {
+    fn a_policy_applies_where_a_binding_matches() {
         let object = |kind: &str, name: &str, spec: Value| {
             Manifest::new(json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind,
                 "metadata": {"name": name}, "spec": spec}))

@@ -1,4 +1,4 @@
-//! The clusters that are registered, and which one a destination means.
+//! The registered clusters, and which one a destination means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,20 +9,20 @@ use plumb_crd::annotations::REFRESH;
 use plumb_crd::settings::{ClusterSecret, SecretData};
 use plumb_kube::RegisteredCluster;
 
-/// One cluster as its Secret describes it. It holds credentials and cannot be printed.
+/// One cluster as its Secret describes it. It contains credentials, so `Debug` shows only the address.
 #[derive(PartialEq)]
 pub(crate) struct Registration {
     pub(crate) server: Arc<str>,
     pub(crate) name: String,
-    /// The project it is registered for, if it is for one only.
+    /// The only project that may use it, if the Secret names one.
     pub(crate) project: Option<String>,
-    /// Only these namespaces are looked at; empty: all.
+    /// The namespaces that plumb reads; empty means all.
     pub(crate) namespaces: Vec<String>,
-    /// With `namespaces`: cluster-scoped kinds too?
+    /// True if plumb also reads cluster-scoped kinds although `namespaces` is set.
     pub(crate) cluster_resources: bool,
-    /// Are all its apps left alone?
+    /// True if its apps are not reconciled.
     pub(crate) skip_reconcile: bool,
-    /// When somebody last asked for everything to be read anew, in their words.
+    /// The refresh annotation. A new value requests that all objects are read again.
     pub(crate) refresh: Option<String>,
     config: Vec<u8>,
 }
@@ -52,15 +52,15 @@ impl Registration {
         *self.server == *ClusterRef::IN_CLUSTER_SERVER
     }
 
-    /// What is needed to get in.
+    /// Address and credentials for a connection.
     pub(crate) fn access(&self) -> RegisteredCluster {
         RegisteredCluster { server: self.server.to_string(), config: self.config.clone() }
     }
 }
 
-/// What a Secret says, or what of it could still be read when the rest could not.
+/// A cluster Secret. If it is invalid, the fields that could still be read.
 #[derive(Debug, PartialEq)]
-enum Entry {
+enum SecretEntry {
     Read(Arc<Registration>),
     Unreadable { server: Option<String>, name: Option<String>, reason: String },
 }
@@ -68,20 +68,20 @@ enum Entry {
 /// Which cluster a destination means.
 #[derive(Debug, PartialEq)]
 pub(super) enum ClusterLookup {
-    /// The one that plumb itself works in, with what a Secret says about it, if there is one.
+    /// The home cluster, with its registration if it has a Secret.
     Home(Option<Arc<Registration>>),
     Other(Arc<Registration>),
-    /// None that is registered.
+    /// No registered cluster, with the message for the user.
     None(String),
-    /// It is registered, but not so that it could be told or used, and why. Somebody has to correct that.
+    /// The registration is ambiguous or invalid, with the reason. A user has to correct that.
     Unclear(String),
 }
 
 /// All cluster Secrets by their names.
 #[derive(Debug, Default)]
 pub(super) struct Registered {
-    entries: BTreeMap<String, Entry>,
-    /// The labels of each Secret. Whoever changes one does not change the cluster.
+    entries: BTreeMap<String, SecretEntry>,
+    /// The labels of each Secret. A changed label is not a change of the cluster.
     labels: BTreeMap<String, Labels>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Registered {
 pub(crate) type Labels = BTreeMap<String, String>;
 
 impl Registered {
-    /// Notes a Secret; `None` takes it away. Says whether anything changed.
+    /// Notes a Secret, or its deletion with `None`. Returns true if a registration changed.
     pub(super) fn note(&mut self, secret_name: &str, secret: Option<&SecretData>) -> bool {
         let Some(secret) = secret else {
             self.labels.remove(secret_name);
@@ -97,13 +97,13 @@ impl Registered {
         };
         self.labels.insert(secret_name.to_owned(), secret.metadata.labels.clone());
         let entry = match Registration::read(secret) {
-            Ok(registration) => Entry::Read(Arc::new(registration)),
+            Ok(registration) => SecretEntry::Read(Arc::new(registration)),
             Err(reason) => {
                 let text =
                     |key: &str| secret.get(key).map(|text| text.expose().trim_end_matches('/').to_owned());
-                tracing::warn!(secret = secret_name, reason, "a cluster Secret cannot be read");
+                tracing::warn!(secret = secret_name, reason, "cannot read cluster Secret");
                 let reason = format!("Secret {secret_name} cannot be read: {reason}");
-                Entry::Unreadable { server: text("server"), name: text("name"), reason }
+                SecretEntry::Unreadable { server: text("server"), name: text("name"), reason }
             }
         };
         if self.entries.get(secret_name) == Some(&entry) {
@@ -113,18 +113,18 @@ impl Registered {
         true
     }
 
-    /// The cluster of this address, whatever the Secret is called. Of several Secrets the first counts.
+    /// The cluster with this address. If several Secrets have it, the first one is used.
     pub(super) fn by_server(&self, server: &str) -> Option<&Arc<Registration>> {
-        self.read().find(|registration| *registration.server == *server)
+        self.valid().find(|registration| *registration.server == *server)
     }
 
-    /// The labels of the Secret that counts for this address.
+    /// The labels of the Secret that is used for this address.
     pub(super) fn labels(&self, server: &str) -> Option<&Labels> {
-        let is_meant = |entry: &Entry| match entry {
-            Entry::Read(registration) => *registration.server == *server,
-            Entry::Unreadable { .. } => false,
+        let is_match = |entry: &SecretEntry| match entry {
+            SecretEntry::Read(registration) => *registration.server == *server,
+            SecretEntry::Unreadable { .. } => false,
         };
-        let (secret, _) = self.entries.iter().find(|(_, entry)| is_meant(entry))?;
+        let (secret, _) = self.entries.iter().find(|(_, entry)| is_match(entry))?;
         self.labels.get(secret)
     }
 
@@ -141,7 +141,7 @@ impl Registered {
         if server == ClusterRef::IN_CLUSTER_SERVER {
             return ClusterLookup::Home(found.cloned());
         }
-        match (found, self.unreadable(|known, _| known == Some(server))) {
+        match (found, self.unreadable(|entry_server, _| entry_server == Some(server))) {
             (Some(found), _) => ClusterLookup::Other(Arc::clone(found)),
             (None, Some(reason)) => {
                 ClusterLookup::Unclear(format!("error getting cluster by server \"{server}\": {reason}"))
@@ -154,14 +154,14 @@ impl Registered {
 
     fn find_name(&self, name: &str) -> ClusterLookup {
         let found: Vec<&Arc<Registration>> =
-            self.read().filter(|registration| registration.name == name).collect();
+            self.valid().filter(|registration| registration.name == name).collect();
         match found.as_slice() {
             [one] if one.is_home() => ClusterLookup::Home(Some(Arc::clone(one))),
             [one] => ClusterLookup::Other(Arc::clone(one)),
             [] if name == ClusterRef::IN_CLUSTER_NAME => {
                 ClusterLookup::Home(self.by_server(ClusterRef::IN_CLUSTER_SERVER).cloned())
             }
-            [] => match self.unreadable(|_, known| known == Some(name)) {
+            [] => match self.unreadable(|_, entry_name| entry_name == Some(name)) {
                 Some(reason) => ClusterLookup::Unclear(format!("cluster {name}: {reason}")),
                 None => ClusterLookup::None(format!("there are no clusters with this name: {name}")),
             },
@@ -176,19 +176,21 @@ impl Registered {
         }
     }
 
-    fn read(&self) -> impl Iterator<Item = &Arc<Registration>> {
+    fn valid(&self) -> impl Iterator<Item = &Arc<Registration>> {
         self.entries.values().filter_map(|entry| match entry {
-            Entry::Read(registration) => Some(registration),
-            Entry::Unreadable { .. } => None,
+            SecretEntry::Read(registration) => Some(registration),
+            SecretEntry::Unreadable { .. } => None,
         })
     }
 
-    fn unreadable(&self, is_meant: impl Fn(Option<&str>, Option<&str>) -> bool) -> Option<&str> {
+    fn unreadable(&self, is_match: impl Fn(Option<&str>, Option<&str>) -> bool) -> Option<&str> {
         self.entries.values().find_map(|entry| match entry {
-            Entry::Unreadable { server, name, reason } if is_meant(server.as_deref(), name.as_deref()) => {
+            SecretEntry::Unreadable { server, name, reason }
+                if is_match(server.as_deref(), name.as_deref()) =>
+            {
                 Some(reason.as_str())
             }
-            Entry::Unreadable { .. } | Entry::Read(_) => None,
+            SecretEntry::Unreadable { .. } | SecretEntry::Read(_) => None,
         })
     }
 }
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_cluster_has_its_names_with_and_without_a_secret() {
+    fn the_home_cluster_is_found_with_and_without_a_secret() {
         let none = Registered::default();
         assert_eq!(none.find(&name("in-cluster")), ClusterLookup::Home(None));
         assert_eq!(none.find(&server("https://kubernetes.default.svc")), ClusterLookup::Home(None));
@@ -259,27 +261,27 @@ mod tests {
     }
 
     #[test]
-    fn two_clusters_of_one_name_are_not_told_apart() {
+    fn two_clusters_with_the_same_name_are_ambiguous() {
         let clusters = registered(&[
             ("a", &[("server", "https://a"), ("name", "x")]),
             ("b", &[("server", "https://b"), ("name", "x")]),
         ]);
         let ClusterLookup::Unclear(why) = clusters.find(&name("x")) else {
-            panic!("it is not clear which one")
+            panic!("the name must be ambiguous")
         };
         assert_eq!(why, "there are 2 clusters with the same name: [https://a https://b]");
         assert!(matches!(clusters.find(&server("https://b")), ClusterLookup::Other(_)));
     }
 
     #[test]
-    fn a_secret_that_cannot_be_read_says_so_and_shows_no_value() {
+    fn an_invalid_secret_is_reported_without_its_values() {
         let clusters = registered(&[
             ("bad", &[("server", "https://a"), ("name", "x"), ("config", "{\"bearerToken\": s3cr3t}")]),
             ("good", &[("server", "https://b"), ("name", "y")]),
         ]);
         for destination in [server("https://a"), name("x")] {
             let ClusterLookup::Unclear(why) = clusters.find(&destination) else {
-                panic!("it cannot be read")
+                panic!("the Secret must be invalid")
             };
             assert!(why.contains("Secret bad cannot be read: config: not JSON"), "{why}");
             assert!(!why.contains("s3cr3t"));
@@ -288,25 +290,25 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_no_change_and_a_request_to_read_anew_is_one() {
+    fn a_refresh_request_is_a_change_and_a_label_is_not() {
         let mut clusters = registered(&[("a", &[("server", "https://a")])]);
         let mut labelled = secret(&[("server", "https://a")]);
         labelled.metadata.labels.insert("team".to_owned(), "blue".to_owned());
         assert!(!clusters.note("a", Some(&labelled)));
         assert_eq!(clusters.labels("https://a").and_then(|labels| labels.get("team")).unwrap(), "blue");
         assert_eq!(clusters.labels("https://b"), None);
-        let asked = |at: &str| {
-            let mut asked = labelled.clone();
-            asked.metadata.annotations.insert(REFRESH.to_owned(), at.to_owned());
-            asked
+        let with_refresh = |at: &str| {
+            let mut secret = labelled.clone();
+            secret.metadata.annotations.insert(REFRESH.to_owned(), at.to_owned());
+            secret
         };
-        assert!(clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
-        assert!(!clusters.note("a", Some(&asked("2026-11-16T10:00:00Z"))));
-        assert!(clusters.note("a", Some(&asked("2026-11-16T11:00:00Z"))));
+        assert!(clusters.note("a", Some(&with_refresh("2026-11-16T10:00:00Z"))));
+        assert!(!clusters.note("a", Some(&with_refresh("2026-11-16T10:00:00Z"))));
+        assert!(clusters.note("a", Some(&with_refresh("2026-11-16T11:00:00Z"))));
     }
 
     #[test]
-    fn the_same_secret_again_is_no_change() {
+    fn the_same_secret_again_is_not_a_change() {
         let mut clusters = registered(&[("a", &[("server", "https://a")])]);
         assert!(!clusters.note("a", Some(&secret(&[("server", "https://a")]))));
         assert!(clusters.note("a", Some(&secret(&[("server", "https://a"), ("namespaces", "x")]))));

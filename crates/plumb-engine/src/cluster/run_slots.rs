@@ -1,4 +1,4 @@
-//! How many runs may be busy with one cluster: one that answers slowly must not hold all workers.
+//! Limits how many runs use one cluster at a time. A cluster that answers slowly must not occupy all workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ pub(crate) struct RunSlots(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     free: usize,
-    all: usize,
-    /// Apps that found no seat.
+    total: usize,
+    /// Apps that wait for a slot.
     waiting: BTreeMap<AppId, Trigger>,
 }
 
-/// A seat in use. Dropping it asks for a run of an app that waits for one.
+/// A slot in use. Dropping it requests a run of an app that waits for one.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct RunSlot {
     run_slots: RunSlots,
     queue: Queue,
 }
 
 impl RunSlots {
-    pub(crate) fn new(n_seats: usize) -> Self {
-        let all = n_seats.max(1);
-        Self(Arc::new(Mutex::new(State { free: all, all, waiting: BTreeMap::new() })))
+    pub(crate) fn new(n_slots: usize) -> Self {
+        let total = n_slots.max(1);
+        Self(Arc::new(Mutex::new(State { free: total, total, waiting: BTreeMap::new() })))
     }
 
-    /// A seat; or none, and then the app is asked for again when one is free.
-    pub(crate) fn take(&self, queue: &Queue, app: &AppId, trigger: Trigger) -> Option<Seat> {
+    /// Takes a slot. If none is free, returns `None`, and a run of the app is requested when one becomes
+    /// free.
+    pub(crate) fn take(&self, queue: &Queue, app: &AppId, trigger: Trigger) -> Option<RunSlot> {
         let mut state = self.lock();
         if state.free == 0 {
             let waiting = state.waiting.entry(app.clone()).or_insert(trigger);
@@ -42,7 +43,7 @@ impl RunSlots {
             return None;
         }
         state.free -= 1;
-        Some(Seat { run_slots: self.clone(), queue: queue.clone() })
+        Some(RunSlot { run_slots: self.clone(), queue: queue.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -50,14 +51,14 @@ impl RunSlots {
     }
 }
 
-impl Drop for Seat {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         let next = {
             let mut state = self.run_slots.lock();
             state.free += 1;
-            // The app that is asked for may not want its seat any more. While others sit, one of them asks for the
-            // next; the last one to leave asks for all.
-            if state.free == state.all {
+            // The next app may no longer need a slot, and then it never frees one. So the last slot to become
+            // free requests runs of all waiting apps.
+            if state.free == state.total {
                 std::mem::take(&mut state.waiting)
             } else {
                 state.waiting.pop_first().into_iter().collect()
@@ -75,7 +76,7 @@ mod tests {
     use crate::queue::{RefreshDepth, TriggerReason};
 
     #[tokio::test]
-    async fn who_finds_no_seat_is_asked_for_when_one_is_free() {
+    async fn an_app_without_a_slot_runs_when_one_is_free() {
         let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
         let (queue, run_slots) = (Queue::default(), RunSlots::new(1));
         let first = run_slots.take(&queue, &app("a"), Trigger::live(TriggerReason::Live));
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_want_its_seat_any_more_holds_nobody_up() {
+    async fn an_app_that_no_longer_needs_a_slot_does_not_block_others() {
         let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
         let (queue, run_slots) = (Queue::default(), RunSlots::new(1));
         let live = Trigger::live(TriggerReason::Live);
@@ -103,6 +104,10 @@ mod tests {
             assert!(run_slots.take(&queue, &app(name), live).is_none());
         }
         drop(first);
-        assert_eq!(queue.depth(), 2, "`gone` may never sit down, so nobody would ask for `here` later");
+        assert_eq!(
+            queue.depth(),
+            2,
+            "`gone` may never take a slot, so nothing would request a run of `here` later"
+        );
     }
 }

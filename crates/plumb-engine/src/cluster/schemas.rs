@@ -1,4 +1,4 @@
-//! The cluster's schemas, fetched when first needed and again when the server says that they changed.
+//! The schemas of a cluster, fetched when first needed and again when the API server publishes a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::config::settings::Settings;
 /// The schemas of one cluster.
 pub(crate) struct Schemas {
     client: ClusterClient,
-    known: Mutex<AppSnapshot>,
+    cache: Mutex<SchemaCache>,
 }
 
 #[derive(Default)]
-struct AppSnapshot {
+struct SchemaCache {
     set: Arc<SchemaSet>,
-    /// Group version → hash of the document that was read; empty where the server has none.
+    /// Group version → hash of the document that was read; empty if the API server has none.
     hashes: BTreeMap<String, String>,
 }
 
 impl Schemas {
     pub(crate) fn new(client: ClusterClient) -> Self {
-        Self { client, known: Mutex::new(AppSnapshot::default()) }
+        Self { client, cache: Mutex::new(SchemaCache::default()) }
     }
 
-    /// The schemas of these group versions, where fields of these kinds have the types that the settings name.
+    /// The schemas of these group versions. Fields of these kinds have the types that the settings name.
     pub(crate) async fn typed(
         &self,
         mut api_versions: BTreeSet<String>,
@@ -38,33 +38,33 @@ impl Schemas {
         if !kinds.iter().any(|kind| settings.knows_types_of(kind)) {
             return self.with(&api_versions).await;
         }
-        // The types are described there.
+        // The schemas of these types are in `v1`.
         api_versions.insert("v1".to_owned());
         let schemas = self.with(&api_versions).await?;
         Ok(Arc::new(SchemaSet::clone(&schemas).with_known_types(Arc::clone(&settings.known_types))))
     }
 
-    /// The schemas, with at least these group versions (`apps/v1`) as the server publishes them now. A server
-    /// without changes is not asked.
+    /// The schemas of at least these group versions (`apps/v1`), as the API server publishes them now.
+    /// Unchanged ones are not fetched again.
     pub(crate) async fn with(&self, api_versions: &BTreeSet<String>) -> Result<Arc<SchemaSet>, ApiError> {
-        let mut known = self.known.lock().await;
+        let mut cache = self.cache.lock().await;
         let catalog = self.client.catalog();
         for api_version in api_versions {
             let published = catalog.schemas.get(api_version).cloned().unwrap_or_default();
-            if known.hashes.get(api_version) == Some(&published) {
+            if cache.hashes.get(api_version) == Some(&published) {
                 continue;
             }
             let document = self.client.fetch_schema(api_version).await?;
             let hash = document.as_ref().map(|document| document.hash.clone()).unwrap_or_default();
             let parsed = document.and_then(|document| serde_json::from_slice(&document.json).ok());
-            let set = SchemaSet::clone(&known.set);
-            known.set = Arc::new(match parsed {
+            let set = SchemaSet::clone(&cache.set);
+            cache.set = Arc::new(match parsed {
                 Some(document) => set.with_document(&document),
                 None => set.without(api_version),
             });
-            // What was read may be newer than what the catalog announced: both count as read.
-            known.hashes.insert(api_version.clone(), if hash.is_empty() { published } else { hash });
+            // The document may be newer than the catalog, so its own hash is stored.
+            cache.hashes.insert(api_version.clone(), if hash.is_empty() { published } else { hash });
         }
-        Ok(Arc::clone(&known.set))
+        Ok(Arc::clone(&cache.set))
     }
 }

@@ -1,7 +1,7 @@
-//! Starts the witness and registers it with the API server; `plumb_core::witness` says what it is for.
+//! Starts the witness and registers it with the API server. `plumb_core::witness` says what it is for.
 //!
-//! It is worth having and nothing depends on it: whatever goes wrong here is said once, and the engine runs
-//! without. Findings then say "somebody" where they could have named the writer.
+//! The witness is optional: a failure here is logged once and the engine runs without it. Findings then
+//! cannot name the writer that removed or reordered fields.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -19,7 +19,7 @@ pub(crate) struct Registered {
     uid: String,
 }
 
-/// Listens, registers, and answers in a task of its own.
+/// Starts the witness in a task of its own and registers it.
 pub(crate) async fn start(
     place: &WitnessPlace,
     namespace: &str,
@@ -36,7 +36,7 @@ pub(crate) async fn start(
         Err(error) => {
             warn!(
                 error = plumb_core::error_chain::error_chain(&error),
-                "no witness: removed fields will have no author"
+                "cannot start the witness: findings cannot name who removed a field"
             );
             return None;
         }
@@ -50,7 +50,7 @@ pub(crate) async fn start(
     match registered {
         Ok(registered) => Some(registered),
         Err(problem) => {
-            warn!(problem, "the witness is not registered: removed fields will have no author");
+            warn!(problem, "cannot register the witness: findings cannot name who removed a field");
             None
         }
     }
@@ -62,10 +62,10 @@ async fn register(
     url: &str,
     ca_bundle: &str,
 ) -> Result<Registered, String> {
-    let home = ObjectKey::new("", "Namespace", None, namespace);
-    let home = cluster.client.get(&home).await.map_err(|error| error.to_string())?;
-    let home = home.as_ref().and_then(Manifest::uid).ok_or("its namespace is gone")?;
-    let registration = plumb_crd::witness::registration(namespace, home, url, ca_bundle);
+    let owner = ObjectKey::new("", "Namespace", None, namespace);
+    let owner = cluster.client.get(&owner).await.map_err(|error| error.to_string())?;
+    let owner = owner.as_ref().and_then(Manifest::uid).ok_or("the namespace does not exist")?;
+    let registration = plumb_crd::witness::registration(namespace, owner, url, ca_bundle);
     let manifest = Manifest::new(registration).map_err(|error| error.to_string())?;
     let target = Target::of(&manifest).ok_or("the registration has no name")?;
     let options = ApplyOptions {
@@ -76,17 +76,17 @@ async fn register(
     };
     let applied = cluster.gate.write_own(&OwnWrite::Apply { manifest, options }).await;
     let applied = applied.map_err(|error| error.to_string())?;
-    let uid = applied.as_ref().and_then(|applied| applied.manifest.uid()).ok_or("the answer has no uid")?;
-    info!(name = target.name, url, "the witness is registered");
+    let uid = applied.as_ref().and_then(|applied| applied.manifest.uid()).ok_or("the response has no uid")?;
+    info!(name = target.name, url, "witness registered");
     Ok(Registered { uid: uid.to_owned(), target })
 }
 
 impl Registered {
-    /// Takes the registration back: nobody answers any more.
+    /// Deletes the registration when the witness stops.
     pub(crate) async fn withdraw(self, gate: &Gate) {
         let delete = OwnWrite::Delete { target: self.target, uid: self.uid };
         if let Err(error) = gate.write_own(&delete).await {
-            warn!(%error, "the witness is still registered; its absence is ignored by the API server");
+            warn!(%error, "cannot unregister the witness; the API server ignores an unreachable witness");
         }
     }
 }

@@ -5,7 +5,7 @@ use plumb_core::glob::Glob;
 use super::options::Options;
 use super::settings::Settings;
 
-/// The namespaces whose Applications are looked at, decided when plumb starts.
+/// The namespaces whose Applications plumb reconciles, determined when plumb starts.
 #[derive(Debug)]
 pub(crate) struct AppNamespaces {
     control_plane: String,
@@ -24,12 +24,12 @@ impl AppNamespaces {
         Self { control_plane: control_plane.to_owned(), others }
     }
 
-    /// The one namespace to watch; `None`: all of them.
+    /// The only namespace to watch; `None` means all namespaces.
     pub(crate) fn to_watch(&self) -> Option<String> {
         self.others.is_empty().then(|| self.control_plane.clone())
     }
 
-    /// Are the Applications of this namespace looked at?
+    /// True if plumb reconciles the Applications of this namespace.
     pub(crate) fn permit(&self, namespace: &str) -> bool {
         namespace == self.control_plane || self.others.iter().any(|pattern| pattern.matches(namespace))
     }

@@ -1,4 +1,4 @@
-//! How the engine is started.
+//! The options of the engine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use plumb_kube::ExecPlugins;
 
 use crate::events::event::EventFilter;
 
-/// How the engine works.
+/// The options of the engine, from the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The control-plane namespace: where Applications, projects and settings are.
     pub namespace: String,
-    /// Everything below it is a cache and may be deleted at any time.
+    /// The cache directory. Everything below it may be deleted at any time.
     pub cache_dir: PathBuf,
     /// The helm program.
     pub helm: PathBuf,
@@ -21,37 +21,37 @@ pub struct Options {
     pub kustomize: PathBuf,
     /// The command that evaluates Jsonnet in a process of its own.
     pub jsonnet: Vec<PathBuf>,
-    /// Who we are in the lease; unique to this process.
+    /// The holder identity in the lease, unique to this process.
     pub identity: String,
-    /// How many apps are looked at at the same time, if not as many as the settings say.
+    /// How many apps are reconciled at the same time; `None` uses the settings.
     pub workers: Option<usize>,
-    /// How often Git is asked where no webhook tells, if not as often as the settings say; zero: never.
+    /// How often Git is polled; `None` uses the settings, zero turns polling off.
     pub poll: Option<Duration>,
     /// Which Kubernetes events are written.
     pub events: EventFilter,
-    /// Start although another application controller is at work in the same namespace.
+    /// Start although another application controller is active in the same namespace.
     pub beside_others: bool,
     /// Where the API server reaches the witness.
     pub witness: WitnessPlace,
     /// Namespaces, besides the control plane's and those of the setting `application.namespaces`, whose
-    /// Applications are looked at: globs, or regular expressions between slashes.
+    /// Applications are reconciled: globs, or regular expressions between slashes.
     pub application_namespaces: Vec<Glob>,
-    /// May the Secret of a cluster name a program that gives credentials?
+    /// Whether the Secret of a cluster may name a program that provides credentials.
     pub exec_plugins: ExecPlugins,
 }
 
 /// Where the API server reaches the witness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WitnessPlace {
-    /// There is none.
+    /// The witness is off.
     Off,
     /// The API server runs on this machine.
     Loopback,
     /// The API server reaches this process under this name or address and port.
     At {
-        /// Name or address.
+        /// Host name or IP address.
         host: String,
-        /// Port, here and there.
+        /// The port, both in the address and of the listener.
         port: u16,
     },
 }

@@ -1,4 +1,4 @@
-//! The `AppProjects` as the cluster holds them, each with the rules that global projects add to it.
+//! The `AppProjects` in the cluster, each with the rules that global projects add to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use tracing::warn;
 
 /// All projects.
 #[derive(Default)]
-pub(crate) struct Projects(BTreeMap<String, Entry>);
+pub(crate) struct Projects(BTreeMap<String, ProjectEntry>);
 
-struct Entry {
+struct ProjectEntry {
     labels: BTreeMap<String, String>,
-    /// As it was read, or why it cannot be.
+    /// The project's own rules, or why they cannot be read.
     rules: Result<ProjectRules, String>,
-    /// With what global projects add.
+    /// Compiled with the rules of global projects.
     compiled: Option<Arc<Project>>,
 }
 
-/// Why there is no project.
+/// Why a project cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoProject {
-    /// There is none of this name.
+    /// No project has this name.
     Missing,
-    /// It cannot be read, and permits nothing.
+    /// It cannot be read, so it permits nothing.
     Unreadable(String),
 }
 
@@ -46,31 +46,31 @@ impl Projects {
         self.0.get(name).map(|entry| entry.labels.clone()).unwrap_or_default()
     }
 
-    /// Notes a project; the names of all whose rules may have changed.
+    /// Notes a project. Returns the names of all projects whose rules may have changed.
     pub(crate) fn note(&mut self, manifest: &Manifest, global: &[GlobalProject]) -> BTreeSet<String> {
         let Some(name) = manifest.name().map(str::to_owned) else { return BTreeSet::new() };
         let entry = match AppProject::from_json(manifest.value()) {
             Ok(wire) => {
                 let (rules, problems) = to_project_rules(&wire);
-                complain(&name, &problems);
-                Entry { labels: wire.metadata.labels.clone(), rules: Ok(rules), compiled: None }
+                log_problems(&name, &problems);
+                ProjectEntry { labels: wire.metadata.labels.clone(), rules: Ok(rules), compiled: None }
             }
             Err(error) => {
-                warn!(project = name, %error, "project cannot be read and permits nothing");
-                Entry { labels: BTreeMap::new(), rules: Err(error.to_string()), compiled: None }
+                warn!(project = name, %error, "cannot read project; it permits nothing");
+                ProjectEntry { labels: BTreeMap::new(), rules: Err(error.to_string()), compiled: None }
             }
         };
         self.0.insert(name.clone(), entry);
-        self.settle(&name, global)
+        self.compile_affected(&name, global)
     }
 
-    /// A project is gone; the names of all whose rules may have changed.
+    /// Removes a deleted project. Returns the names of all projects whose rules may have changed.
     pub(crate) fn forget(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
         self.0.remove(name);
-        self.settle(name, global)
+        self.compile_affected(name, global)
     }
 
-    /// The settings changed: everything is put together anew.
+    /// Compiles all projects again, after a change of the settings.
     pub(super) fn settle_all(&mut self, global: &[GlobalProject]) {
         let names: Vec<String> = self.0.keys().cloned().collect();
         for name in names {
@@ -78,20 +78,20 @@ impl Projects {
         }
     }
 
-    fn settle(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
-        let mut concerned = BTreeSet::from([name.to_owned()]);
+    fn compile_affected(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
+        let mut affected = BTreeSet::from([name.to_owned()]);
         let is_global = global.iter().any(|global| global.project == name);
         if is_global {
-            let concerns = |entry: &Entry, other: &str| {
+            let concerns = |entry: &ProjectEntry, other: &str| {
                 global.iter().any(|global| global.project == name && global.concerns(other, &entry.labels))
             };
             let others = self.0.iter().filter(|(other, entry)| concerns(entry, other));
-            concerned.extend(others.map(|(other, _)| other.clone()).collect::<Vec<_>>());
+            affected.extend(others.map(|(other, _)| other.clone()).collect::<Vec<_>>());
         }
-        for name in &concerned {
+        for name in &affected {
             self.compile(name, global);
         }
-        concerned
+        affected
     }
 
     fn compile(&mut self, name: &str, global: &[GlobalProject]) {
@@ -104,22 +104,23 @@ impl Projects {
             }
         }
         let (project, problems) = Project::compile(&rules);
-        complain(name, &problems);
+        log_problems(name, &problems);
         if let Some(entry) = self.0.get_mut(name) {
             entry.compiled = Some(Arc::new(project));
         }
     }
 }
 
-/// What a global project adds: repositories, destinations, kinds, windows, service accounts. Not what an app may
-/// live in, nor what is said about orphans.
+/// Adds the rules of a global project: repositories, destinations, kinds, sync windows, service accounts. The
+/// namespaces of apps and the settings for orphaned resources are not inherited.
 fn add(rules: &mut ProjectRules, global: &ProjectRules) {
     rules.source_repos.extend(global.source_repos.iter().cloned());
     rules.destinations.extend(global.destinations.iter().cloned());
     rules.cluster_kinds_allowed.extend(global.cluster_kinds_allowed.iter().cloned());
     rules.cluster_kinds_denied.extend(global.cluster_kinds_denied.iter().cloned());
     rules.namespaced_kinds_denied.extend(global.namespaced_kinds_denied.iter().cloned());
-    // No list allows everything, an empty one nothing: a list that is added to none becomes the list.
+    // No list allows all kinds, an empty list none. If the project has no list, it gets that of the global
+    // project.
     if let Some(allowed) = &global.namespaced_kinds_allowed {
         rules.namespaced_kinds_allowed.get_or_insert_default().extend(allowed.iter().cloned());
     }
@@ -127,10 +128,10 @@ fn add(rules: &mut ProjectRules, global: &ProjectRules) {
     rules.service_accounts.extend(global.service_accounts.iter().cloned());
 }
 
-fn complain(project: &str, problems: &[ProjectProblem]) {
+fn log_problems(project: &str, problems: &[ProjectProblem]) {
     for problem in problems {
         let ProjectProblem { field, reason } = problem;
-        warn!(project, field, reason, "part of a project cannot be read and permits nothing");
+        warn!(project, field, reason, "cannot read part of a project; that part permits nothing");
     }
 }
 
@@ -161,15 +162,15 @@ mod tests {
     }
 
     #[test]
-    fn a_global_project_adds_to_those_that_its_selector_names() {
+    fn a_global_project_adds_rules_to_the_projects_that_it_selects() {
         let mut projects = Projects::default();
         let global = global();
         projects.note(&project("team", &json!({"tier": "prod"}), &json!({})), &global);
         projects.note(&project("other", &json!({}), &json!({})), &global);
         assert!(!permits(&projects, "team", "Namespace"));
         let base = json!({"clusterResourceWhitelist": [{"group": "", "kind": "Namespace"}]});
-        let concerned = projects.note(&project("base", &json!({"tier": "prod"}), &base), &global);
-        assert_eq!(concerned.into_iter().collect::<Vec<_>>(), ["base", "team"]);
+        let affected = projects.note(&project("base", &json!({"tier": "prod"}), &base), &global);
+        assert_eq!(affected.into_iter().collect::<Vec<_>>(), ["base", "team"]);
         assert!(permits(&projects, "team", "Namespace") && !permits(&projects, "other", "Namespace"));
         projects.settle_all(&[]);
         assert!(!permits(&projects, "team", "Namespace"), "the setting is gone");
@@ -195,10 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn a_project_that_cannot_be_read_says_so() {
+    fn an_invalid_project_is_reported() {
         let mut projects = Projects::default();
-        projects.note(&project("soup", &json!({}), &json!({"sourceRepos": {"a": 1}})), &[]);
-        assert!(matches!(projects.get("soup"), Err(NoProject::Unreadable(_))));
+        projects.note(&project("broken", &json!({}), &json!({"sourceRepos": {"a": 1}})), &[]);
+        assert!(matches!(projects.get("broken"), Err(NoProject::Unreadable(_))));
         assert_eq!(projects.get("none").err(), Some(NoProject::Missing));
     }
 }

@@ -1,4 +1,4 @@
-//! Projects and settings as the cluster holds them now.
+//! The current projects and settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn config_data(object: &Manifest) -> ConfigData {
     data.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// Projects and settings. Cheap to clone; all clones are one.
+/// Projects and settings. Cheap to clone; clones share the state.
 #[derive(Clone, Default)]
 pub(crate) struct ConfigStore(Arc<RwLock<State>>);
 
@@ -28,7 +28,7 @@ struct State {
     projects: Projects,
     settings: Arc<Settings>,
     source: SettingsSource,
-    /// Which generation of settings counts, for those who wait for another.
+    /// The generation of the current settings, for tasks that wait for a change.
     changes: watch::Sender<u64>,
 }
 
@@ -39,19 +39,19 @@ impl State {
             warn!(
                 place = problem.place,
                 reason = problem.reason,
-                "a setting cannot be read; its default counts"
+                "cannot read a setting; its default applies"
             );
         }
         for setting in &settings.without_effect {
-            // Told once, not with every change of another setting.
+            // Logged once, not with every change of another setting.
             if !self.settings.without_effect.contains(setting) {
                 warn!(place = setting.place, reason = setting.reason, "a setting has no effect");
             }
         }
-        let other_projects = self.settings.global_projects != settings.global_projects;
+        let global_projects_changed = self.settings.global_projects != settings.global_projects;
         self.changes.send_replace(settings.generation);
         self.settings = Arc::new(settings);
-        if other_projects {
+        if global_projects_changed {
             self.projects.settle_all(&self.settings.global_projects);
         }
     }
@@ -66,12 +66,12 @@ impl ConfigStore {
         Arc::clone(&self.0.read().settings)
     }
 
-    /// Tells when other settings count.
+    /// Signals a change of the settings.
     pub(crate) fn settings_changes(&self) -> watch::Receiver<u64> {
         self.0.read().changes.subscribe()
     }
 
-    /// Notes a `ConfigMap` that the settings are read from; `None` takes it away. Says whether anything changed.
+    /// Notes a `ConfigMap` with settings, or its deletion with `None`. Returns true if anything changed.
     pub(crate) fn note_config_map(&self, name: &str, object: Option<&Manifest>) -> bool {
         let mut state = self.0.write();
         let data = object.map(config_data);
@@ -86,7 +86,7 @@ impl ConfigStore {
         true
     }
 
-    /// Notes the Secret of a repository; `None` takes it away. Says whether anything changed.
+    /// Notes the Secret of a repository, or its deletion with `None`. Returns true if anything changed.
     pub(crate) fn note_secret(&self, name: &str, secret: Option<SecretData>) -> bool {
         let mut state = self.0.write();
         if state.source.secrets.get(name) == secret.as_ref() {
@@ -105,14 +105,14 @@ impl ConfigStore {
         self.0.read().projects.labels(name)
     }
 
-    /// Notes a project; the names of those whose apps have to be looked at.
+    /// Notes a project. Returns the names of the projects whose apps have to run.
     pub(crate) fn note_project(&self, manifest: &Manifest) -> BTreeSet<String> {
         let mut state = self.0.write();
         let State { projects, settings, .. } = &mut *state;
         projects.note(manifest, &settings.global_projects)
     }
 
-    /// A project is gone; the names of those whose apps have to be looked at.
+    /// Removes a deleted project. Returns the names of the projects whose apps have to run.
     pub(crate) fn forget_project(&self, name: &str) -> BTreeSet<String> {
         let mut state = self.0.write();
         let State { projects, settings, .. } = &mut *state;

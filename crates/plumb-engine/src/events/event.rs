@@ -1,7 +1,7 @@
-//! Kubernetes events on Applications, with Argo CD's reasons and words.
+//! Kubernetes events on Applications, with Argo CD's reasons and messages.
 //!
-//! What happened is worked out from the status before and after a write ([`of_change`], pure). Writing it down is
-//! somebody else's task ([`writer`]): no run waits for an event, and none fails for one.
+//! [`of_change`] computes the events from the status before and after a write. `events::writer` writes them
+//! in a task of its own, so that no run waits for an event or fails because of one.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use plumb_core::object::GroupVersionKind;
 use plumb_crd::Application;
 use plumb_crd::application::{ApplicationStatus, OperationState};
 
-/// Why an event is written, in Argo CD's words.
+/// The reason of an event, as Argo CD names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reason {
     StatusRefreshed,
     ResourceUpdated,
     OperationStarted,
     OperationCompleted,
-    /// plumb's own: a kind got another schema.
+    /// Only plumb has this reason: the schema of a kind changed.
     SchemaChanged,
 }
 
@@ -34,13 +34,13 @@ impl Reason {
     }
 }
 
-/// Something that happened to an app.
+/// An event about an app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AppEvent {
     pub(crate) reason: Reason,
     pub(crate) is_warning: bool,
     pub(crate) message: String,
-    /// Who asked for it, if a person did.
+    /// The user who requested the operation, if a user did.
     pub(crate) user: Option<String>,
 }
 
@@ -49,44 +49,44 @@ impl AppEvent {
         Self { reason, is_warning: false, message, user: None }
     }
 
-    /// A kind of the app's objects got another schema: one event, however many objects look different for it.
+    /// The schema of a kind of the app's objects changed. One event for all objects of the kind.
     pub(crate) fn schema_changed(gvk: &GroupVersionKind, objects: usize) -> Self {
         let message = format!(
-            "The schema of {} {} changed; its objects of this app ({objects}) were judged again",
+            "The schema of {} {} changed; objects of this app compared again: {objects}",
             gvk.api_version(),
             gvk.kind
         );
         Self::normal(Reason::SchemaChanged, message)
     }
 
-    /// A deletion that does not get on.
+    /// A deletion that makes no progress.
     pub(crate) fn deletion_failed(error: &str) -> Self {
         let message = format!("Unable to delete application resources: {error}");
         Self { is_warning: true, ..Self::normal(Reason::StatusRefreshed, message) }
     }
 }
 
-/// What happened between two states of an app, in order.
+/// The events for the change from one status of an app to the next, in order.
 pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -> Vec<AppEvent> {
-    let mut happened = Vec::new();
+    let mut events = Vec::new();
     let (old, new) = (before.operation_state.as_deref(), after.operation_state.as_deref());
     if let Some(state) = new {
-        // Times are of whole seconds, and two syncs may begin within one.
+        // Times have a resolution of one second, and two syncs may start within the same second.
         let is_new = old.is_none_or(|old| {
             old.started_at != state.started_at
                 || revision(old).is_some_and(|before| revision(state).is_some_and(|now| now != before))
         });
         if is_new {
-            happened.push(started(state));
+            events.push(started(state));
         }
-        let was_over = !is_new && old.is_some_and(|old| is_completed(&old.phase));
-        if is_completed(&state.phase) && !was_over {
-            happened.push(completed(state));
+        let was_completed = !is_new && old.is_some_and(|old| is_completed(&old.phase));
+        if is_completed(&state.phase) && !was_completed {
+            events.push(completed(state));
         }
     }
     let (old, new) = (&before.sync.status, &after.sync.status);
     if old != new {
-        happened
+        events
             .push(AppEvent::normal(Reason::ResourceUpdated, format!("Updated sync status: {old} -> {new}")));
     }
     let (old, new) = (&before.health, &after.health);
@@ -95,9 +95,9 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
         if !new.message.is_empty() {
             message = format!("{message}: {}", new.message);
         }
-        happened.push(AppEvent::normal(Reason::ResourceUpdated, message));
+        events.push(AppEvent::normal(Reason::ResourceUpdated, message));
     }
-    happened
+    events
 }
 
 fn is_completed(phase: &str) -> bool {
@@ -114,9 +114,10 @@ fn is_partial(state: &OperationState) -> bool {
 }
 
 fn started(state: &OperationState) -> AppEvent {
-    let asked = state.operation.sync.as_ref();
-    let asked = asked.map(|sync| sync.all_revisions().join(", "));
-    let to = asked.filter(|asked| !asked.is_empty()).or_else(|| revision(state)).unwrap_or_default();
+    let requested = state.operation.sync.as_ref();
+    let requested = requested.map(|sync| sync.all_revisions().join(", "));
+    let to =
+        requested.filter(|requested| !requested.is_empty()).or_else(|| revision(state)).unwrap_or_default();
     let by = &state.operation.initiated_by;
     if by.automated {
         let message = format!("Initiated automated sync to '{to}'");
@@ -130,14 +131,14 @@ fn started(state: &OperationState) -> AppEvent {
 }
 
 fn completed(state: &OperationState) -> AppEvent {
-    let mut words =
+    let mut parts =
         vec![if is_partial(state) { "Partial sync operation" } else { "Sync operation" }.to_owned()];
     if let Some(revision) = revision(state) {
-        words.push(format!("to {revision}"));
+        parts.push(format!("to {revision}"));
     }
     let succeeded = state.phase == "Succeeded";
-    words.push(if succeeded { "succeeded".to_owned() } else { format!("failed: {}", state.message) });
-    AppEvent { is_warning: !succeeded, ..AppEvent::normal(Reason::OperationCompleted, words.join(" ")) }
+    parts.push(if succeeded { "succeeded".to_owned() } else { format!("failed: {}", state.message) });
+    AppEvent { is_warning: !succeeded, ..AppEvent::normal(Reason::OperationCompleted, parts.join(" ")) }
 }
 
 /// Which events are written (`ARGOCD_ENABLE_K8S_EVENT`).
@@ -146,7 +147,7 @@ pub enum EventFilter {
     /// All of them.
     #[default]
     All,
-    /// Those with one of these reasons; none if there are no reasons.
+    /// Events with one of these reasons. An empty list means no events.
     Only(Vec<String>),
 }
 
@@ -155,12 +156,12 @@ impl std::str::FromStr for EventFilter {
 
     /// `all`, `none`, or reasons separated by commas.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
-        Ok(match words.as_slice() {
-            words if words.contains(&"none") => Self::Only(Vec::new()),
+        let reasons: Vec<&str> = text.split(',').map(str::trim).filter(|reason| !reason.is_empty()).collect();
+        Ok(match reasons.as_slice() {
+            reasons if reasons.contains(&"none") => Self::Only(Vec::new()),
             [] => Self::All,
-            words if words.contains(&"all") => Self::All,
-            words => Self::Only(words.iter().map(|&word| word.to_owned()).collect()),
+            reasons if reasons.contains(&"all") => Self::All,
+            reasons => Self::Only(reasons.iter().map(|&reason| reason.to_owned()).collect()),
         })
     }
 }
@@ -174,13 +175,13 @@ impl EventFilter {
     }
 }
 
-/// An event on its way: what happened, to which object, and what the event says about it.
+/// An event that waits to be written, and the Application that it is about.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingEvent {
     pub(crate) app: AppId,
     pub(crate) uid: String,
     pub(crate) resource_version: String,
-    pub(crate) happening: AppEvent,
+    pub(crate) event: AppEvent,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
 }
@@ -189,28 +190,28 @@ impl PendingEvent {
     pub(crate) fn new(
         application: &Application,
         server: &str,
-        happening: AppEvent,
+        event: AppEvent,
         labels: BTreeMap<String, String>,
     ) -> Self {
         let mut annotations = BTreeMap::from([
             ("dest-server".to_owned(), server.to_owned()),
             ("dest-namespace".to_owned(), application.spec.destination.namespace.clone()),
         ]);
-        if let Some(user) = &happening.user {
+        if let Some(user) = &event.user {
             annotations.insert("user".to_owned(), user.clone());
         }
         Self {
             app: application.id(),
             uid: application.metadata.uid.clone(),
             resource_version: application.metadata.resource_version.clone(),
-            happening,
+            event,
             labels,
             annotations,
         }
     }
 }
 
-/// Which labels of an app and of its project its events carry.
+/// Which labels of an app and of its project are copied to its events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelFilter {
     include: Vec<Glob>,
@@ -218,7 +219,7 @@ pub(crate) struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// From patterns on keys; one that cannot be read matches nothing.
+    /// Compiles patterns for label keys. An invalid pattern matches nothing.
     pub(crate) fn new(include: &[String], exclude: &[String]) -> Self {
         let compile = |patterns: &[String]| -> Vec<Glob> {
             patterns.iter().filter_map(|pattern| Glob::plain(pattern).ok()).collect()
@@ -226,7 +227,7 @@ impl LabelFilter {
         Self { include: compile(include), exclude: compile(exclude) }
     }
 
-    /// The labels of both that pass; the app's own win.
+    /// The labels of app and project that pass. If both have a label, the app's value is used.
     pub(crate) fn pick(
         &self,
         app: &BTreeMap<String, String>,
@@ -258,26 +259,26 @@ mod tests {
         })
     }
 
-    fn said(before: &Value, after: &Value) -> Vec<String> {
-        let say = |happening: AppEvent| {
-            let kind = if happening.is_warning { "Warning" } else { "Normal" };
-            format!("{kind} {} {}", happening.reason.name(), happening.message)
+    fn messages(before: &Value, after: &Value) -> Vec<String> {
+        let describe = |event: AppEvent| {
+            let kind = if event.is_warning { "Warning" } else { "Normal" };
+            format!("{kind} {} {}", event.reason.name(), event.message)
         };
-        of_change(&status(before), &status(after)).into_iter().map(say).collect()
+        of_change(&status(before), &status(after)).into_iter().map(describe).collect()
     }
 
     const T1: &str = "2026-11-16T00:00:01Z";
     const T2: &str = "2026-11-16T00:00:02Z";
 
     #[test]
-    fn two_syncs_within_a_second_are_two() {
+    fn two_syncs_within_a_second_have_events_of_their_own() {
         let first = operation("Succeeded", T1, &json!({"automated": true}), &json!([]));
         let mut second = first.clone();
         second["syncResult"]["revision"] = "def".into();
         let (first, second) = (json!({"operationState": first}), json!({"operationState": second}));
-        assert_eq!(said(&first, &first), Vec::<String>::new());
+        assert_eq!(messages(&first, &first), Vec::<String>::new());
         assert_eq!(
-            said(&first, &second),
+            messages(&first, &second),
             [
                 "Normal OperationStarted Initiated automated sync to 'def'",
                 "Normal OperationCompleted Sync operation to def succeeded"
@@ -286,33 +287,36 @@ mod tests {
     }
 
     #[test]
-    fn statuses_that_change_are_told_and_others_are_not() {
+    fn only_changed_statuses_have_events() {
         let old = json!({"sync": {"status": "Synced"}, "health": {"status": "Healthy"}});
         let new = json!({"sync": {"status": "OutOfSync"}, "health": {"status": "Degraded", "message": "web crashes"}});
         assert_eq!(
-            said(&old, &new),
+            messages(&old, &new),
             [
                 "Normal ResourceUpdated Updated sync status: Synced -> OutOfSync",
                 "Normal ResourceUpdated Updated health status: Healthy -> Degraded: web crashes",
             ]
         );
-        assert!(said(&old, &old).is_empty());
-        assert_eq!(said(&json!({}), &old).len(), 2);
+        assert!(messages(&old, &old).is_empty());
+        assert_eq!(messages(&json!({}), &old).len(), 2);
     }
 
     #[test]
-    fn operations_are_told_when_they_begin_and_end_once() {
+    fn an_operation_has_one_event_at_its_start_and_one_at_its_end() {
         let automated = json!({"automated": true});
         let person = json!({"username": "ann"});
         let none = json!([]);
         let running = json!({"operationState": operation("Running", T1, &automated, &none)});
         let done = json!({"operationState": operation("Succeeded", T1, &automated, &none)});
-        assert_eq!(said(&json!({}), &running), ["Normal OperationStarted Initiated automated sync to 'abc'"]);
-        assert_eq!(said(&running, &done), ["Normal OperationCompleted Sync operation to abc succeeded"]);
-        assert!(said(&done, &done).is_empty());
+        assert_eq!(
+            messages(&json!({}), &running),
+            ["Normal OperationStarted Initiated automated sync to 'abc'"]
+        );
+        assert_eq!(messages(&running, &done), ["Normal OperationCompleted Sync operation to abc succeeded"]);
+        assert!(messages(&done, &done).is_empty());
         let failed = json!({"operationState": operation("Failed", T2, &person, &json!([{"kind": "Pod", "name": "a"}]))});
         assert_eq!(
-            said(&done, &failed),
+            messages(&done, &failed),
             [
                 "Normal OperationStarted ann initiated partial sync to abc",
                 "Warning OperationCompleted Partial sync operation to abc failed: it broke",

@@ -1,5 +1,5 @@
-//! Writes events down, beside everything else: gathered for a moment, equal ones counted instead of repeated,
-//! and no more than a person could read.
+//! Writes events in a task of its own. It collects events for a moment, counts equal ones instead of
+//! repeating them, and limits the number of events of an app.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use tracing::debug;
 use super::event::{AppEvent, EventFilter, PendingEvent};
 use crate::metrics::counters::Metrics;
 
-/// Who writes, as Argo CD calls itself: scripts select on it.
+/// The component in events. It is Argo CD's name, because scripts select on it.
 const COMPONENT: &str = "argocd-application-controller";
-/// Events that may wait; more are dropped, since nothing may wait for them.
+/// How many events may wait to be written. Further events are dropped, so that no run waits.
 const MOST_WAITING: usize = 1024;
-/// Events of one moment come together; this is how long they are gathered.
+/// How long events are collected before they are written. Related events arrive together.
 const GATHER: Duration = Duration::from_millis(200);
-/// The same event within this time is counted up instead of written anew.
+/// Within this time, a repeated event increases the count of the first one.
 const SAME_FOR: Duration = Duration::from_mins(10);
-/// How many written events are remembered, to be counted up.
+/// How many written events are remembered, to increase their count later.
 const MOST_REMEMBERED: usize = 4096;
-/// Events that one app may have at once, and how long until it may have another.
+/// How many events an app may have at once, and the time after which it may have one more.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(30);
-/// Kubernetes refuses longer messages.
+/// The API server rejects longer messages.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// Where runs leave what happened. Never waits.
+/// The sending side of the event queue. Sending never waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
     sender: mpsc::Sender<PendingEvent>,
@@ -42,28 +42,28 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn put(&self, notice: PendingEvent) {
-        if !self.filter.passes(notice.happening.reason) {
+    pub(crate) fn put(&self, pending: PendingEvent) {
+        if !self.filter.passes(pending.event.reason) {
             return;
         }
-        if self.sender.try_send(notice).is_err() {
+        if self.sender.try_send(pending).is_err() {
             self.metrics.events.increment(["dropped"]);
         }
     }
 }
 
-/// Writes until nobody can leave anything any more.
+/// Writes events until all outboxes are dropped.
 pub(crate) struct Writer {
     inbox: mpsc::Receiver<PendingEvent>,
     metrics: Arc<Metrics>,
-    /// What two events have in common that are the same but for their time, in short.
+    /// Written events by their identity.
     written: HashMap<Fingerprint, Written>,
     budgets: HashMap<String, Budget>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Written {
-    /// When it was first written: its name follows from that.
+    /// When it was first written. The name of the event contains this time.
     first: Timestamp,
     count: u32,
     at: Instant,
@@ -80,7 +80,7 @@ impl Budget {
         Self { left: BURST, since: now }
     }
 
-    /// Takes one, if there is one.
+    /// Uses one event of the budget. Returns false if none is left.
     fn take(&mut self, now: Instant) -> bool {
         let earned = now.duration_since(self.since).as_secs() / REFILL.as_secs();
         if earned > 0 {
@@ -98,7 +98,7 @@ impl Budget {
 }
 
 impl Writer {
-    /// A place to leave events, and who writes them.
+    /// An outbox for events, and the writer that reads from it.
     pub(crate) fn new(filter: EventFilter, metrics: &Arc<Metrics>) -> (Outbox, Self) {
         let (sender, inbox) = mpsc::channel(MOST_WAITING);
         let outbox = Outbox { sender, filter, metrics: Arc::clone(metrics) };
@@ -113,9 +113,9 @@ impl Writer {
             match tokio::time::timeout(SAME_FOR, self.inbox.recv_many(&mut batch, MOST_WAITING)).await {
                 Ok(0) => return,
                 Ok(_) => {}
-                // Nothing happened for long: nothing has to be remembered.
+                // No event arrived for a long time.
                 Err(_) => {
-                    self.tidy();
+                    self.forget_expired();
                     continue;
                 }
             }
@@ -123,19 +123,19 @@ impl Writer {
             while let Ok(more) = self.inbox.try_recv() {
                 batch.push(more);
             }
-            for (notice, count) in merged(batch.into_iter()) {
-                self.write(&gate, &notice, count).await;
+            for (pending, count) in merged(batch.into_iter()) {
+                self.write(&gate, &pending, count).await;
             }
-            self.tidy();
+            self.forget_expired();
         }
     }
 
-    async fn write(&mut self, gate: &Gate, notice: &PendingEvent, count: u32) {
+    async fn write(&mut self, gate: &Gate, pending: &PendingEvent, count: u32) {
         let now = Instant::now();
-        let same = gist(notice);
-        let earlier = self.written.get(&same).copied();
+        let identity = identity_of(pending);
+        let earlier = self.written.get(&identity).copied();
         let earlier = earlier.filter(|earlier| now.duration_since(earlier.at) < SAME_FOR);
-        let budget = self.budgets.entry(notice.uid.clone()).or_insert_with(|| Budget::new(now));
+        let budget = self.budgets.entry(pending.uid.clone()).or_insert_with(|| Budget::new(now));
         if !budget.take(now) {
             self.metrics.events.increment(["limited"]);
             return;
@@ -143,29 +143,29 @@ impl Writer {
         let time = Timestamp::now();
         let (write, written) = if let Some(earlier) = earlier {
             let count = earlier.count.saturating_add(count);
-            let name = event_name(&notice.app.name, earlier.first);
-            (recount(notice, &name, count, time), Written { count, at: now, ..earlier })
+            let name = event_name(&pending.app.name, earlier.first);
+            (update_count(pending, &name, count, time), Written { count, at: now, ..earlier })
         } else {
-            let name = event_name(&notice.app.name, time);
-            let Some(write) = create(notice, &name, count, time) else { return };
+            let name = event_name(&pending.app.name, time);
+            let Some(write) = create(pending, &name, count, time) else { return };
             (write, Written { first: time, count, at: now })
         };
         match gate.write_own(&write).await {
             Ok(_) => {
                 self.metrics.events.increment(["written"]);
-                self.written.insert(same, written);
+                self.written.insert(identity, written);
             }
             Err(error) => {
-                // Somebody may have deleted it: the next one is a new one.
-                self.written.remove(&same);
+                // The event may have been deleted, so the next one is created.
+                self.written.remove(&identity);
                 self.metrics.events.increment(["failed"]);
-                debug!(app = %notice.app, %error, "event not written");
+                debug!(app = %pending.app, %error, "cannot write event");
             }
         }
     }
 
-    /// Forgets what is not needed any more.
-    fn tidy(&mut self) {
+    /// Drops expired events and full budgets.
+    fn forget_expired(&mut self) {
         let now = Instant::now();
         self.written.retain(|_, written| now.duration_since(written.at) < SAME_FOR);
         if self.written.len() > MOST_REMEMBERED {
@@ -177,22 +177,21 @@ impl Writer {
     }
 }
 
-/// What an event says and of whom, in short.
-fn gist(notice: &PendingEvent) -> Fingerprint {
-    let AppEvent { reason, is_warning, message, user } = &notice.happening;
-    Fingerprint::of_value(&json!([notice.uid, reason.name(), is_warning, message, user]))
+/// Equal for two events that differ only in their time.
+fn identity_of(pending: &PendingEvent) -> Fingerprint {
+    let AppEvent { reason, is_warning, message, user } = &pending.event;
+    Fingerprint::of_value(&json!([pending.uid, reason.name(), is_warning, message, user]))
 }
 
-/// Equal events become one with a count; the order of their first appearance stays.
+/// Merges equal events into one with a count. The order of their first appearance stays.
 fn merged(batch: impl Iterator<Item = PendingEvent>) -> Vec<(PendingEvent, u32)> {
     let mut merged: Vec<(PendingEvent, u32)> = Vec::new();
-    for notice in batch {
-        let same = merged
-            .iter_mut()
-            .find(|(known, _)| known.uid == notice.uid && known.happening == notice.happening);
+    for pending in batch {
+        let same =
+            merged.iter_mut().find(|(other, _)| other.uid == pending.uid && other.event == pending.event);
         match same {
             Some((_, count)) => *count += 1,
-            None => merged.push((notice, 1)),
+            None => merged.push((pending, 1)),
         }
     }
     merged
@@ -204,32 +203,32 @@ fn event_name(app: &str, time: Timestamp) -> String {
     format!("{app}.{:x}", time.as_nanosecond())
 }
 
-fn create(notice: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
+fn create(pending: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
     let time = plumb_crd::wire::whole_seconds(time).to_string();
-    let happening = &notice.happening;
-    let message: String = happening.message.chars().take(LONGEST_MESSAGE).collect();
-    let labels: &BTreeMap<String, String> = &notice.labels;
+    let event = &pending.event;
+    let message: String = event.message.chars().take(LONGEST_MESSAGE).collect();
+    let labels: &BTreeMap<String, String> = &pending.labels;
     let manifest = Manifest::new(json!({
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
             "name": name,
-            "namespace": notice.app.namespace,
+            "namespace": pending.app.namespace,
             "labels": labels,
-            "annotations": notice.annotations,
+            "annotations": pending.annotations,
         },
         "involvedObject": {
             "apiVersion": Application::API_VERSION,
             "kind": Application::KIND,
-            "namespace": notice.app.namespace,
-            "name": notice.app.name,
-            "uid": notice.uid,
-            "resourceVersion": notice.resource_version,
+            "namespace": pending.app.namespace,
+            "name": pending.app.name,
+            "uid": pending.uid,
+            "resourceVersion": pending.resource_version,
         },
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
-        "type": if happening.is_warning { "Warning" } else { "Normal" },
-        "reason": happening.reason.name(),
+        "type": if event.is_warning { "Warning" } else { "Normal" },
+        "reason": event.reason.name(),
         "message": message,
         "firstTimestamp": time,
         "lastTimestamp": time,
@@ -238,11 +237,11 @@ fn create(notice: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Opt
     Some(OwnWrite::Create { manifest: manifest.ok()?, field_manager: COMPONENT.to_owned() })
 }
 
-fn recount(notice: &PendingEvent, name: &str, count: u32, time: Timestamp) -> OwnWrite {
+fn update_count(pending: &PendingEvent, name: &str, count: u32, time: Timestamp) -> OwnWrite {
     OwnWrite::Patch {
         target: Target {
             gvk: GroupVersionKind::from_api_version("v1", "Event"),
-            namespace: Some(notice.app.namespace.clone()),
+            namespace: Some(pending.app.namespace.clone()),
             name: name.to_owned(),
         },
         patch: Patch::Merge(
@@ -258,12 +257,12 @@ mod tests {
     use crate::events::event::Reason;
     use plumb_core::app::AppId;
 
-    fn notice(uid: &str, message: &str) -> PendingEvent {
+    fn pending(uid: &str, message: &str) -> PendingEvent {
         PendingEvent {
             app: AppId { namespace: "argocd".to_owned(), name: "web".to_owned() },
             uid: uid.to_owned(),
             resource_version: "1".to_owned(),
-            happening: AppEvent {
+            event: AppEvent {
                 reason: Reason::ResourceUpdated,
                 is_warning: false,
                 message: message.to_owned(),
@@ -276,25 +275,25 @@ mod tests {
 
     #[test]
     fn equal_events_are_counted() {
-        let batch = [notice("u", "a"), notice("u", "b"), notice("u", "a"), notice("v", "a")];
+        let batch = [pending("u", "a"), pending("u", "b"), pending("u", "a"), pending("v", "a")];
         let counts: Vec<u32> = merged(batch.into_iter()).into_iter().map(|(_, count)| count).collect();
         assert_eq!(counts, [2, 1, 1]);
     }
 
     #[test]
-    fn the_gist_tells_events_apart() {
-        let mut asked = notice("u", "a");
-        asked.happening.user = Some("ada".to_owned());
-        let all = [notice("u", "a"), notice("u", "b"), notice("v", "a"), asked];
+    fn different_events_have_different_identities() {
+        let mut by_user = pending("u", "a");
+        by_user.event.user = Some("ada".to_owned());
+        let all = [pending("u", "a"), pending("u", "b"), pending("v", "a"), by_user];
         for (at, one) in all.iter().enumerate() {
             for (other_at, other) in all.iter().enumerate() {
-                assert_eq!(gist(one) == gist(other), at == other_at);
+                assert_eq!(identity_of(one) == identity_of(other), at == other_at);
             }
         }
     }
 
     #[test]
-    fn an_app_has_a_budget_that_fills_up_again() {
+    fn the_budget_of_an_app_refills() {
         let start = Instant::now();
         let mut budget = Budget::new(start);
         assert_eq!((0..100).filter(|_| budget.take(start)).count(), 25);
@@ -303,11 +302,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_outbox_drops_and_waits_for_nobody() {
+    async fn a_full_outbox_drops_events_without_waiting() {
         let metrics = Arc::<Metrics>::default();
         let (outbox, _writer) = Writer::new(EventFilter::All, &metrics);
         for n in 0..2000 {
-            outbox.put(notice("u", &n.to_string()));
+            outbox.put(pending("u", &n.to_string()));
         }
         let dropped = metrics.events.family().samples.iter().map(|sample| sample.value).sum::<f64>();
         assert!((dropped - 976.0).abs() < f64::EPSILON, "{dropped}");

@@ -1,8 +1,8 @@
-//! Every number that is counted while the engine runs, in one place. Names and labels are Argo CD's where it
-//! has them, so that dashboards keep working; what only plumb has begins with `plumb_`.
+//! The metrics that the engine updates while it runs. Names and labels are Argo CD's where Argo CD has the
+//! metric, so that dashboards keep working. Metrics that only plumb has start with `plumb_`.
 //!
-//! What can be read off the engine's state at any moment (how many apps, which status) is not counted here but
-//! looked up when somebody asks: see [`gauges`].
+//! Values that can be read from the engine's state at any moment (number of apps, their statuses) are not
+//! counted here. `runtime::gauges` computes them at each scrape.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use plumb_kube::RequestRecord;
 use super::series::Family;
 use super::series::{Counter, Gauge, Histogram, number};
 
-/// The one queue that there is, by the name that Argo CD's has.
+/// The name of plumb's only queue. Argo CD's queue has the same name.
 pub(crate) const QUEUE: &str = "app_reconciliation_queue";
-/// client-go's.
+/// The bounds that client-go uses.
 const QUEUE_BOUNDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-/// An app as metrics name it.
+/// The labels of an app in metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct AppLabels {
     pub(crate) id: AppId,
@@ -28,11 +28,11 @@ pub(crate) struct AppLabels {
 }
 
 tokio::task_local! {
-    /// The app that the present run is for: requests are counted on its behalf.
+    /// The app of the current run. Requests to API servers are counted for this app.
     pub(crate) static ON_BEHALF: AppLabels;
 }
 
-/// Everything that is counted.
+/// All metrics of the engine.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     syncs: Counter<6>,
@@ -52,7 +52,7 @@ pub(crate) struct Metrics {
     pub(crate) dry_runs: Counter<1>,
     pub(crate) events: Counter<1>,
     pub(crate) triggers: Counter<1>,
-    /// Category, and whether it may pass.
+    /// Labels: the category, and whether the failure is transient.
     pub(crate) source_failures: Counter<2>,
     pub(crate) heals: Counter<1>,
     pub(crate) unchanged: Counter<1>,
@@ -76,7 +76,7 @@ impl Default for Metrics {
                 "argocd_app_reconcile",
                 "Application reconciliation performance in seconds.",
                 ["namespace", "dest_server"],
-                // Argo CD's bounds, and below them what plumb needs.
+                // Argo CD's bounds, and smaller ones because plumb takes less time.
                 &[0.01, 0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
             ),
             requests: Counter::new(
@@ -96,14 +96,14 @@ impl Default for Metrics {
             ),
             cluster_events: Counter::new(
                 "argocd_cluster_events_total",
-                "Number of changes of objects that were told by watches.",
+                "Number of object changes received from watches.",
                 ["server", "group", "kind"],
             ),
             event_batches: Histogram::new(
                 "argocd_resource_events_processing",
                 "Time to process resource events in seconds.",
                 ["server"],
-                // Argo CD's bounds, and below them what plumb needs.
+                // Argo CD's bounds, and smaller ones because plumb takes less time.
                 &[0.001, 0.01, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
             ),
             last_batch: Gauge::new(
@@ -146,33 +146,25 @@ impl Default for Metrics {
             ),
             webhook_requests: Counter::new(
                 "argocd_webhook_requests_total",
-                "Number of webhook requests, by sender and by what became of them.",
+                "Number of webhook requests, by sender and outcome.",
                 ["sender", "outcome"],
             ),
-            dry_runs: Counter::new(
-                "plumb_dry_runs_total",
-                "Comparisons that needed the server's word, by cluster.",
-                ["server"],
-            ),
-            events: Counter::new(
-                "plumb_events_total",
-                "Kubernetes events by what became of them.",
-                ["outcome"],
-            ),
-            triggers: Counter::new("plumb_runs_total", "Runs of apps, by what asked for them.", ["trigger"]),
+            dry_runs: Counter::new("plumb_dry_runs_total", "Dry-run requests, by cluster.", ["server"]),
+            events: Counter::new("plumb_events_total", "Kubernetes events, by outcome.", ["outcome"]),
+            triggers: Counter::new("plumb_runs_total", "Reconciles of apps, by trigger.", ["trigger"]),
             source_failures: Counter::new(
                 "plumb_source_failures_total",
-                "Runs that could not find out what Git asks, by the kind of failure.",
+                "Runs that could not determine the desired state, by category of failure.",
                 ["category", "transient"],
             ),
             heals: Counter::new(
                 "plumb_heals_total",
-                "Syncs that put back what somebody changed.",
+                "Syncs that reverted live edits, by cluster.",
                 ["server"],
             ),
             unchanged: Counter::new(
                 "plumb_ignored_updates_total",
-                "Changes of objects that woke nobody, by the settings for resource updates.",
+                "Object changes ignored by the settings for resource updates, by cluster.",
                 ["server"],
             ),
         }
@@ -180,7 +172,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A sync has ended.
+    /// Counts a sync that ended.
     pub(crate) fn sync_ended(&self, app: &AppLabels, phase: &str, dry_run: bool, took: Duration) {
         let AppLabels { id, project, server } = app;
         let dry_run = if dry_run { "true" } else { "false" };
@@ -190,24 +182,25 @@ impl Metrics {
         }
     }
 
-    /// A run begins; it is counted when the guard is dropped, however it ends.
+    /// Starts to measure a run. Dropping the guard counts it, whatever its result.
     pub(crate) fn run<'a>(&'a self, app: &'a AppLabels) -> RunGuard<'a> {
         RunGuard { metrics: self, app, began: Instant::now() }
     }
 
-    /// A job was handed out after this time; its work is counted when the guard is dropped.
+    /// Counts how long a job waited in the queue, and starts to measure its work. Dropping the guard counts
+    /// the work.
     pub(crate) fn job(&self, waited: Duration) -> JobGuard<'_> {
         self.queue_seconds.observe([QUEUE], waited);
         JobGuard { metrics: self, began: Instant::now() }
     }
 
-    /// So many changes of objects were taken in together, within this time.
+    /// Counts a batch of object changes and the time that it took to process.
     pub(crate) fn event_batch(&self, server: &str, n_changes: usize, took: Duration) {
         self.event_batches.observe([server], took);
         self.last_batch.set([server], number(u64::try_from(n_changes).unwrap_or(u64::MAX)));
     }
 
-    /// A request to an API server was answered, or was not.
+    /// Counts a request to an API server, answered or not.
     pub(crate) fn request(&self, server: &str, request: &RequestRecord<'_>) {
         if request.dry_run {
             self.dry_runs.increment([server]);
@@ -227,13 +220,13 @@ impl Metrics {
                 dry_run,
             ]);
         };
-        let on_behalf = ON_BEHALF.try_with(|app| count(&app.id.namespace, &app.id.name, &app.project));
-        if on_behalf.is_err() {
+        let counted = ON_BEHALF.try_with(|app| count(&app.id.namespace, &app.id.name, &app.project));
+        if counted.is_err() {
             count("", "", "");
         }
     }
 
-    /// A Git server was asked.
+    /// Counts a request to a Git server.
     pub(crate) fn git_request(&self, request: &GitRequest<'_>) {
         let repo = normalize_repo_url(request.repository.as_str());
         self.git_requests.increment([&repo, request.kind]);
@@ -245,7 +238,7 @@ impl Metrics {
         }
     }
 
-    /// An app is gone: so are its numbers.
+    /// Drops the metrics of a deleted app.
     pub(crate) fn forget(&self, app: &AppId) {
         let is_other = |namespace: &str, name: &str| namespace != app.namespace || name != app.name;
         self.syncs.retain(|[namespace, name, ..]| is_other(namespace, name));
@@ -253,7 +246,7 @@ impl Metrics {
         self.requests.retain(|[namespace, name, ..]| is_other(namespace, name));
     }
 
-    /// Everything, as it stands.
+    /// The current values of all metrics.
     pub(crate) fn families(&self) -> Vec<Family> {
         vec![
             self.syncs.family(),
@@ -280,7 +273,7 @@ impl Metrics {
     }
 }
 
-/// Measures one run.
+/// Measures one run until it is dropped.
 pub(crate) struct RunGuard<'a> {
     metrics: &'a Metrics,
     app: &'a AppLabels,
@@ -294,7 +287,7 @@ impl Drop for RunGuard<'_> {
     }
 }
 
-/// Measures the work on one job.
+/// Measures the work on one job until it is dropped.
 pub(crate) struct JobGuard<'a> {
     metrics: &'a Metrics,
     began: Instant,

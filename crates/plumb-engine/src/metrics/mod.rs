@@ -1,4 +1,4 @@
-//! Counters, histograms and gauges, and the text that Prometheus scrapes.
+//! The metrics that Prometheus scrapes: counters, histograms and gauges.
 
 pub(crate) mod counters;
 pub(crate) mod process;

@@ -1,14 +1,14 @@
-//! What this process costs, under the names that every dashboard knows. Linux tells it in `/proc`; elsewhere there is
-//! nothing to tell.
+//! CPU time, memory and open files of this process, under the standard Prometheus names. They are read from
+//! `/proc`, so they exist only on Linux.
 
 use std::path::Path;
 
 use super::series::{Family, number};
 
-/// The length of a tick of `/proc/PID/stat`: the same on every Linux that plumb runs on.
+/// The unit of the times in `/proc/PID/stat`. It is the same on every Linux that plumb runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What the process costs now.
+/// The resource usage of this process now.
 pub(crate) fn families() -> Vec<Family> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let usage = Usage::parse(&read("/proc/self/stat"), &read("/proc/self/status"), &read("/proc/stat"));
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_linux_tells_is_read_whatever_the_program_is_called() {
+    fn proc_files_are_read_for_any_program_name() {
         let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 4 0 1200 99 88";
         let status = "Name:\ta\nVmSize:\t  2048 kB\nVmRSS:\t    1024 kB\n";
         let machine = "cpu 1 2\nbtime 1700000000\n";
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_costs_something() {
+    fn this_process_uses_memory_and_files() {
         let families = families();
         let value = |name: &str| {
             families.iter().find(|family| family.name == name).map(|family| family.samples[0].value)

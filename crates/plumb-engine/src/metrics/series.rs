@@ -1,70 +1,71 @@
-//! Numbers with labels, and the form in which they are handed to whoever prints them.
+//! Metrics with labels, and the form in which they are exported.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-/// What a number means to Prometheus.
+
+/// The Prometheus type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// It only grows.
+    /// A value that only grows.
     Counter,
-    /// It is as it is now.
+    /// A current value.
     Gauge,
-    /// How often which sizes were seen.
+    /// Observed values, counted in buckets.
     Histogram,
 }
 
-/// All numbers of one name.
+/// All samples of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// Its name.
+    /// The metric's name.
     pub name: &'static str,
-    /// What it tells, in a sentence.
+    /// The help text, one sentence.
     pub help: &'static str,
-    /// What kind of number it is.
+    /// The metric's type.
     pub kind: MetricKind,
-    /// One for each set of labels.
+    /// One for each set of labels; several for a histogram.
     pub samples: Vec<Sample>,
 }
 
-/// One number.
+/// One value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// `_bucket`, `_sum` or `_count` of a histogram; else empty.
     pub suffix: &'static str,
-    /// Names and values.
+    /// Label names and values.
     pub labels: Vec<(String, String)>,
-    /// The number.
+    /// The measured value.
     pub value: f64,
 }
 
 impl Family {
-    /// A family of gauges.
+    /// A family of gauges without samples.
     pub(crate) fn gauge(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricKind::Gauge, samples: Vec::new() }
     }
 
-    /// A family of counters that are kept elsewhere.
+    /// A family of counters without samples, for values that are counted elsewhere.
     pub(crate) fn counter(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricKind::Counter, samples: Vec::new() }
     }
 
-    /// Adds one number.
+    /// Adds one sample.
     pub(crate) fn push(&mut self, labels: &[(&str, &str)], value: f64) {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.samples.push(Sample { suffix: "", labels, value });
     }
 
-    /// With one more number.
+    /// Adds one sample and returns the family.
     pub(crate) fn with(mut self, labels: &[(&str, &str)], value: f64) -> Self {
         self.push(labels, value);
         self
     }
 }
 
-/// Name, meaning and labels of a metric.
+/// Name, help text and label names of a metric.
 #[derive(Debug)]
 pub(super) struct Definition<const N: usize> {
     pub(crate) name: &'static str,
@@ -72,65 +73,65 @@ pub(super) struct Definition<const N: usize> {
     pub(crate) labels: [&'static str; N],
 }
 
-/// Values by their labels. A thousand apps make tens of thousands of them, and the same few words over and over: each
-/// word is kept once.
+/// Values by their labels. A thousand apps have tens of thousands of values but few distinct label texts, so
+/// each text is stored once.
 #[derive(Debug)]
 struct Table<const N: usize, V> {
-    ids: HashMap<Arc<str>, WordId>,
-    words: Vec<Arc<str>>,
-    values: BTreeMap<[WordId; N], V>,
+    ids: HashMap<Arc<str>, TextId>,
+    texts: Vec<Arc<str>>,
+    values: BTreeMap<[TextId; N], V>,
 }
 
-type WordId = u32;
+type TextId = u32;
 
 impl<const N: usize, V> Default for Table<N, V> {
     fn default() -> Self {
-        Self { ids: HashMap::new(), words: Vec::new(), values: BTreeMap::new() }
+        Self { ids: HashMap::new(), texts: Vec::new(), values: BTreeMap::new() }
     }
 }
 
 impl<const N: usize, V: Default> Table<N, V> {
     fn value(&mut self, labels: [&str; N]) -> &mut V {
-        let labels = labels.map(|word| self.id(word));
+        let labels = labels.map(|text| self.id(text));
         self.values.entry(labels).or_default()
     }
 
-    fn id(&mut self, word: &str) -> WordId {
-        if let Some(id) = self.ids.get(word) {
+    fn id(&mut self, text: &str) -> TextId {
+        if let Some(id) = self.ids.get(text) {
             return *id;
         }
-        let (id, word): (_, Arc<str>) =
-            (WordId::try_from(self.words.len()).unwrap_or(WordId::MAX), word.into());
-        self.words.push(Arc::clone(&word));
-        self.ids.insert(word, id);
+        let (id, text): (_, Arc<str>) =
+            (TextId::try_from(self.texts.len()).unwrap_or(TextId::MAX), text.into());
+        self.texts.push(Arc::clone(&text));
+        self.ids.insert(text, id);
         id
     }
 
-    /// Everything, sorted by labels.
+    /// All values, sorted by labels.
     fn sorted(&self) -> BTreeMap<[&str; N], &V> {
-        self.values.iter().map(|(ids, value)| (labels(&self.words, ids), value)).collect()
+        self.values.iter().map(|(ids, value)| (labels(&self.texts, ids), value)).collect()
     }
 
-    /// Drops values, and from time to time the words that nobody uses any more.
+    /// Drops values. Also drops unused texts once there are many of them.
     fn retain(&mut self, keep: impl Fn(&[&str; N]) -> bool) {
-        let words = &self.words;
-        self.values.retain(|ids, _| keep(&labels(words, ids)));
-        if self.words.len() > self.values.len() + SPARE_WORDS {
-            let Self { words, values, .. } = std::mem::take(self);
+        let texts = &self.texts;
+        self.values.retain(|ids, _| keep(&labels(texts, ids)));
+        if self.texts.len() > self.values.len() + SPARE_TEXTS {
+            let Self { texts, values, .. } = std::mem::take(self);
             for (ids, value) in values {
-                *self.value(labels(&words, &ids)) = value;
+                *self.value(labels(&texts, &ids)) = value;
             }
         }
     }
 }
 
-/// More words than values, by this many, are worth tidying up.
-const SPARE_WORDS: usize = 64;
+/// Unused texts are dropped once there are this many more texts than values.
+const SPARE_TEXTS: usize = 64;
 
-fn labels<'a, const N: usize>(words: &'a [Arc<str>], ids: &[WordId; N]) -> [&'a str; N] {
+fn labels<'a, const N: usize>(texts: &'a [Arc<str>], ids: &[TextId; N]) -> [&'a str; N] {
     ids.map(|id| {
-        let word = usize::try_from(id).ok().and_then(|at| words.get(at));
-        word.map(|word| &**word).unwrap_or_default()
+        let text = usize::try_from(id).ok().and_then(|at| texts.get(at));
+        text.map(|text| &**text).unwrap_or_default()
     })
 }
 
@@ -164,7 +165,7 @@ impl<const N: usize> Counter<N> {
         self.add(labels, 1.0);
     }
 
-    /// Drops the numbers whose labels are no longer of interest.
+    /// Drops the values whose labels `keep` rejects.
     pub(crate) fn retain(&self, keep: impl Fn(&[&str; N]) -> bool) {
         lock(&self.values).retain(keep);
     }
@@ -212,7 +213,7 @@ pub(crate) struct Histogram<const N: usize> {
 
 #[derive(Clone, Debug, Default)]
 struct Distribution {
-    /// How many were at most as large as each bound.
+    /// For each bound, how many observations were at most that large.
     buckets: Vec<u64>,
     sum: f64,
     count: u64,
@@ -263,14 +264,13 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-/// A count as Prometheus keeps it.
-#[expect(clippy::cast_precision_loss, reason = "Prometheus has nothing but floats")]
+/// A count as a Prometheus value.
+#[expect(clippy::cast_precision_loss, reason = "Prometheus values are floats")]
 pub(crate) fn number(count: u64) -> f64 {
     count as f64
 }
 
 fn lock<T>(values: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic in between leaves at worst one number uncounted.
     values.lock()
 }
 
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_kept_per_labels_and_can_be_dropped() {
+    fn each_set_of_labels_has_its_own_counter_and_can_be_dropped() {
         let counter = Counter::new("a_total", "A.", ["app", "phase"]);
         counter.increment(["web", "Succeeded"]);
         counter.increment(["web", "Succeeded"]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nobody_uses_any_more_are_let_go() {
+    fn unused_label_texts_are_dropped() {
         let counter = Counter::new("a_total", "A.", ["app", "phase"]);
         for app in 0..100 {
             counter.increment([&format!("app-{app}"), "Succeeded"]);
@@ -301,12 +301,12 @@ mod tests {
         counter.retain(|[app, _]| *app == "app-7");
         counter.increment(["app-7", "Succeeded"]);
         let table = counter.values.lock();
-        assert_eq!((table.words.len(), table.ids.len()), (2, 2));
+        assert_eq!((table.texts.len(), table.ids.len()), (2, 2));
         assert_eq!(table.sorted(), BTreeMap::from([(["app-7", "Succeeded"], &2.0)]));
     }
 
     #[test]
-    fn a_histogram_counts_every_bound_that_was_kept() {
+    fn a_histogram_counts_an_observation_in_every_bucket_above_it() {
         let histogram = Histogram::new("a", "A.", ["app"], &[0.5, 1.0]);
         histogram.observe(["web"], Duration::from_millis(700));
         histogram.observe(["web"], Duration::from_millis(100));

@@ -17,7 +17,7 @@ pub(crate) enum SourceError {
     /// The repository cannot be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// The revision does not exist, or cannot be asked for.
+    /// The revision does not exist, or cannot be requested.
     #[error(transparent)]
     Resolve(#[from] ResolveOrFetchError),
     /// The project requires a signature that the commit lacks.
@@ -43,7 +43,7 @@ pub(crate) enum SourceError {
     /// The renderer failed.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// The settings or the project do not allow what the source asks.
+    /// The settings or the project do not allow the source.
     #[error("{0}")]
     NotAllowed(String),
     /// The sources refer to each other in a way that cannot work.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_says_whether_it_may_pass_and_of_which_kind_it_is() {
+    fn each_error_has_a_category_and_is_transient_or_not() {
         let dependency =
             |source: SourceError| SourceError::Dependency { name: "db".to_owned(), source: Box::new(source) };
         let denied = || SourceError::NotAllowed("repository x is not permitted in project 'team'".to_owned());

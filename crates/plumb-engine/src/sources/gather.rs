@@ -30,10 +30,10 @@ use crate::config::settings::StartSettings;
 use crate::metrics::counters::Metrics;
 use crate::queue::{RefreshDepth, Trigger};
 
-/// What templates print of the time changes with the second. Two renderings within one prove nothing.
+/// Templates may print the time in seconds, so two renderings within one second may be equal by chance.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 
-/// How far, and for how long, Git and chart servers are asked.
+/// Whether Git and chart servers are asked, and how long a run waits for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchPolicy {
     pub(crate) depth: RefreshDepth,
@@ -55,15 +55,15 @@ pub(crate) struct Sources {
     pub(super) mirrors: Mirrors,
     pub(super) charts: Charts,
     pub(super) renderer: Arc<Renderer>,
-    /// How many renderings may run.
-    at_once: Semaphore,
-    /// Servers that somebody waits for.
+    /// Limits how many renderings run at the same time.
+    render_slots: Semaphore,
+    /// Servers that runs wait for.
     pub(super) slow_servers: SlowServers,
     cached: AtomicU64,
     fresh: AtomicU64,
 }
 
-/// How often something was rendered, and how often it was known already.
+/// How many renderings came from the cache, and how many ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RenderCounts {
     pub(crate) cached: u64,
@@ -71,7 +71,7 @@ pub(crate) struct RenderCounts {
 }
 
 impl Sources {
-    /// Uses, or makes, the cache below `directory`.
+    /// Uses the cache below `directory`, and creates it if it does not exist.
     pub(crate) fn new(
         directory: &Path,
         mut renderer: RendererConfig,
@@ -88,14 +88,14 @@ impl Sources {
             mirrors: Mirrors::new(directory.join("git"), options)?,
             charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
-            at_once: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
+            render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
             slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
         })
     }
 
-    /// How often something was rendered since the start.
+    /// The number of renderings since the start.
     pub(crate) fn render_counts(&self) -> RenderCounts {
         RenderCounts {
             cached: self.cached.load(Ordering::Relaxed),
@@ -103,77 +103,77 @@ impl Sources {
         }
     }
 
-    /// What the app's own sources ask for. `known` is what was gathered before.
+    /// The desired state from the app's own sources. `previous` was gathered before.
     pub(crate) async fn gather(
         self: &Arc<Self>,
         application: &Application,
         app: &App,
         context: &AppContext,
         policy: FetchPolicy,
-        known: Option<&Arc<Gathered>>,
+        previous: Option<&Arc<Gathered>>,
     ) -> Result<Arc<Gathered>, NotGathered> {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
-        let known = known.filter(|known| *known.inputs == inputs);
-        if let Some(known) = known.filter(|_| policy.depth == RefreshDepth::Live) {
-            return Ok(Arc::clone(known));
+        let previous = previous.filter(|previous| *previous.inputs == inputs);
+        if let Some(previous) = previous.filter(|_| policy.depth == RefreshDepth::Live) {
+            return Ok(Arc::clone(previous));
         }
         let resolved = self.resolve_or_give_way(context, &inputs.sources, policy).await?;
-        if let Some(known) = known.filter(|_| policy.depth != RefreshDepth::Hard) {
-            if known.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
-                return Ok(Arc::clone(known));
+        if let Some(previous) = previous.filter(|_| policy.depth != RefreshDepth::Hard) {
+            if previous.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
+                return Ok(Arc::clone(previous));
             }
-            if path_filter::nothing_concerns(app, &known.revisions, &resolved) {
+            if path_filter::is_unaffected(app, &previous.revisions, &resolved) {
                 return Ok(Arc::new(
-                    known.at(resolved.iter().map(|source| source.revision.clone()).collect()),
+                    previous.at(resolved.iter().map(|source| source.revision.clone()).collect()),
                 ));
             }
         }
-        // A hard look also shows whether the same commit still renders the same.
+        // A hard refresh also shows whether the same commit still renders the same.
         let freshness =
             if policy.depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
         let built = self.build(app, context, inputs, resolved, freshness, policy.since).await;
         built.map(Arc::new).map_err(NotGathered::Failed)
     }
 
-    /// Would gathering again give what is kept, without rendering anything?
+    /// True if gathering again would give what is stored. Renders nothing.
     pub(crate) async fn is_current(
         self: &Arc<Self>,
         spec: &wire::ApplicationSpec,
         app: &App,
         context: &AppContext,
         policy: FetchPolicy,
-        kept: &StoredGathered,
+        stored: &StoredGathered,
     ) -> Result<bool, Answered> {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(spec));
-        if *kept.inputs != inputs {
+        if *stored.inputs != inputs {
             return Ok(false);
         }
         match self.resolve_or_give_way(context, &inputs.sources, policy).await {
-            Ok(resolved) => Ok(kept.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
+            Ok(resolved) => Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
             Err(NotGathered::Failed(_)) => Ok(false),
             Err(NotGathered::Waiting(answered)) => Err(answered),
         }
     }
 
-    /// What an operation syncs that is not what the app shows: another revision, other sources, objects that
-    /// came with the request.
+    /// The desired state for an operation that does not sync the app's own sources: another revision, other
+    /// sources, or manifests in the request.
     pub(crate) async fn gather_for_operation(
         &self,
         application: &Application,
         app: &App,
         context: &AppContext,
-        (asked, written): (&Operation, &wire::Operation),
+        (operation, written): (&Operation, &wire::Operation),
         revisions: &[String],
     ) -> Result<Arc<Gathered>, SourceError> {
-        let sources = asked.sources.as_ref().unwrap_or(&app.sources);
+        let sources = operation.sources.as_ref().unwrap_or(&app.sources);
         let written =
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
         let inputs = RenderInputs::of(app, context, sources, written);
-        if let Some(texts) = &asked.manifests {
+        if let Some(texts) = &operation.manifests {
             let signed = sources.iter().find(|source| context.project.signatures(&source.repo_url).is_some());
             if let Some(source) = signed {
                 return Err(SourceError::NotAllowed(format!(
-                    "the project requires signed commits of {}: objects that come with the request are refused",
+                    "cannot sync manifests of the request: the project requires signed commits of {}",
                     shown_repo_url(&source.repo_url)
                 )));
             }
@@ -188,13 +188,14 @@ impl Sources {
             return Ok(Arc::new(Gathered::new(inputs, revisions.to_vec(), Vec::new(), false, desired)));
         }
         let now = Instant::now();
-        let reach = Access::of(context);
-        let resolved = self.resolve(&reach, &inputs.sources, revisions, RefreshDepth::GitNow, now).await?;
+        let app_access = Access::of(context);
+        let resolved =
+            self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::GitNow, now).await?;
         let built = self.build(app, context, inputs, resolved, Freshness::Cached, now).await;
         built.map(Arc::new)
     }
 
-    /// What the app's sources ask for at these commits.
+    /// The desired state from the app's sources at these commits.
     pub(crate) async fn gather_at(
         &self,
         application: &Application,
@@ -204,13 +205,14 @@ impl Sources {
     ) -> Result<Gathered, SourceError> {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
         let now = Instant::now();
-        let reach = Access::of(context);
-        let resolved = self.resolve(&reach, &inputs.sources, revisions, RefreshDepth::Live, now).await?;
+        let app_access = Access::of(context);
+        let resolved = self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::Live, now).await?;
         self.build(app, context, inputs, resolved, Freshness::Cached, now).await
     }
 
-    /// The same commits rendered once more, in other processes, at another time and with another date: what is
-    /// printed of the day would else be the same until midnight. A chart that fails on that date is rendered today.
+    /// Renders the same commits once more, in new processes, at another time and with another date: output
+    /// that contains the date would otherwise stay the same until midnight. A chart that fails on that date
+    /// is rendered with today's date.
     pub(crate) async fn render_again(
         &self,
         app: &App,
@@ -219,11 +221,11 @@ impl Sources {
     ) -> Option<Arc<Complete<DesiredSet>>> {
         tokio::time::sleep(CLOCK_STEP.saturating_sub(gathered.rendered_at.elapsed())).await;
         let now = Instant::now();
-        let reach = Access::of(context);
+        let app_access = Access::of(context);
         for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
             let inputs = RenderInputs::clone(&gathered.inputs);
             let resolved = self
-                .resolve(&reach, &inputs.sources, &gathered.revisions, RefreshDepth::Live, now)
+                .resolve(&app_access, &inputs.sources, &gathered.revisions, RefreshDepth::Live, now)
                 .await
                 .ok()?;
             if let Ok(again) = self.build(app, context, inputs, resolved, freshness, now).await {
@@ -237,7 +239,7 @@ impl Sources {
     async fn render(&self, request: RenderRequest, freshness: Freshness) -> Result<Rendered, SourceError> {
         let renderer = Arc::clone(&self.renderer);
         // The semaphore is never closed, so there is a permit in the end.
-        let _permit = self.at_once.acquire().await.ok();
+        let _permit = self.render_slots.acquire().await.ok();
         let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness)).await;
         Ok(output.map_err(|source| SourceError::Aborted { what: "rendering", source })??)
     }
@@ -307,14 +309,14 @@ pub(crate) fn app_facts(app: &App, context: &AppContext) -> AppFacts {
     }
 }
 
-/// Takes what somebody set in place of the default.
-fn set<T>(value: &mut T, asked: Option<T>) {
-    if let Some(asked) = asked {
-        *value = asked;
+/// Replaces the default if the settings have a value.
+fn set<T>(value: &mut T, setting: Option<T>) {
+    if let Some(setting) = setting {
+        *value = setting;
     }
 }
 
-/// What `.argocd-source.yaml` files are merged over.
+/// Merges `.argocd-source.yaml` files over the source as the Application has it.
 pub(crate) fn overrides(written: &ApplicationSource, multi_source: bool) -> Overrides {
     let written = written.clone();
     Arc::new(move |patches| {
@@ -340,7 +342,7 @@ fn desired_set(manifests: Vec<RenderedManifest>, context: &AppContext, app: &App
     )
 }
 
-/// A set that lacks something that Git asks for must not lead to a deletion, so it is an error.
+/// An incomplete set is an error: it must not lead to the deletion of the objects that it lacks.
 fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, SourceError> {
     let incomplete = match desired.complete() {
         Ok(complete) => return Ok(Arc::new(complete)),

@@ -1,4 +1,4 @@
-//! What Git asks of an app at one moment: whole during a run, compressed between runs.
+//! The desired state of an app at one moment: whole during a run, compressed between runs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::inputs::RenderInputs;
 use crate::apps::compressed_set::CompressedSet;
 use crate::apps::followed_commits::TrackedRevision;
 
-/// What Git asks of an app at one moment.
+/// The desired state of an app at one moment.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     stored: Arc<StoredGathered>,
@@ -28,7 +28,7 @@ pub(crate) struct StoredGathered {
     pub(crate) source_types: Vec<String>,
     /// True if rendering the same commit again may give other manifests.
     pub(crate) may_vary: bool,
-    /// True if the app's path filter says that the commits since the rendering do not concern it.
+    /// True if, by the app's path filter, the commits since the rendering do not affect it.
     pub(crate) is_filtered: bool,
     pub(crate) rendering: Rendering,
     pub(crate) set: Arc<CompressedSet>,
@@ -86,7 +86,7 @@ impl Gathered {
         Arc::clone(&self.stored)
     }
 
-    /// The same objects at other revisions, none of which concerns the app.
+    /// The same objects at other revisions that do not affect the app.
     pub(super) fn at(&self, revisions: Vec<String>) -> Self {
         let rendering = self.inputs.rendering(&revisions, self.may_vary);
         let stored =

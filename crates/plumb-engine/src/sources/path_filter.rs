@@ -1,7 +1,7 @@
-//! `argocd.argoproj.io/manifest-generate-paths`: which files of a repository an app says it depends on.
+//! `argocd.argoproj.io/manifest-generate-paths`: the files of a repository that an app depends on.
 //!
-//! Without it plumb already renders nothing anew that did not change. With it, changes outside the paths do not
-//! count even where rendering would see them (a generator that prints the commit, a base that is not named).
+//! Without it, plumb renders again whatever changed. With it, changes outside the paths are ignored even if
+//! they would change the rendering (a generator that prints the commit, a base that is not listed).
 
 use plumb_core::app::{App, Source};
 use plumb_core::glob::Glob;
@@ -9,14 +9,13 @@ use plumb_core::source::{RepoPath, SourceFiles, changed_files};
 
 use super::resolve::Resolved;
 
-/// The annotation.
 const ANNOTATION: &str = "argocd.argoproj.io/manifest-generate-paths";
 
-/// More changed files than this, and the app is rendered anew without looking further.
+/// With more changed files than this, the app is rendered again without further checks.
 const MAX_CHANGED: usize = 10_000;
 
-/// May what was rendered at `before` stand for the sources as they are now?
-pub(super) fn nothing_concerns(app: &App, before: &[String], now: &[Resolved]) -> bool {
+/// True if the rendering at `before` is still valid, because no commit since then affects the app.
+pub(super) fn is_unaffected(app: &App, before: &[String], now: &[Resolved]) -> bool {
     let Some(annotation) = app.annotations.get(ANNOTATION).filter(|text| !text.trim().is_empty()) else {
         return false;
     };
@@ -24,16 +23,16 @@ pub(super) fn nothing_concerns(app: &App, before: &[String], now: &[Resolved]) -
     !patterns.is_empty()
         && before.len() == now.len()
         && before.iter().zip(now).all(|(before, now)| {
-            *before == now.revision || is_elsewhere(&patterns, before, now).unwrap_or(false)
+            *before == now.revision || no_change_matches(&patterns, before, now).unwrap_or(false)
         })
 }
 
-/// `None`: cannot be told.
-fn is_elsewhere(patterns: &[Pattern], before: &str, now: &Resolved) -> Option<bool> {
+/// True if no changed file matches a pattern. `None` if the changed files are not known.
+fn no_change_matches(patterns: &[Pattern], before: &str, now: &Resolved) -> Option<bool> {
     let (old, new) = (now.tree_at(before)?, now.tree()?);
-    // Whether a submodule's files changed is not seen from here.
+    // Changes in the files of a submodule are not visible here.
     let changed = changed_files(&old as &dyn SourceFiles, &new, MAX_CHANGED).ok()??;
-    Some(!changed.iter().any(|path| patterns.iter().any(|pattern| pattern.concerns(path))))
+    Some(!changed.iter().any(|path| patterns.iter().any(|pattern| pattern.matches(path))))
 }
 
 struct Pattern {
@@ -42,7 +41,7 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn concerns(&self, file: &RepoPath) -> bool {
+    fn matches(&self, file: &RepoPath) -> bool {
         let file = file.as_str();
         let is_below = self.path.is_empty()
             || file
@@ -52,7 +51,7 @@ impl Pattern {
     }
 }
 
-/// Paths from the root (`/shared`) count as they are, others below the path of every source.
+/// Paths that start with `/` are relative to the root of the repository, others to the path of each source.
 fn patterns(annotation: &str, sources: &[Source]) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     let mut add = |path: &str| {
@@ -72,19 +71,19 @@ fn patterns(annotation: &str, sources: &[Source]) -> Vec<Pattern> {
     patterns
 }
 
-/// Without empty steps, `.` and `..`, which cannot lead above the root.
+/// Removes empty segments and `.`, and resolves `..`, which cannot lead above the root.
 fn clean(path: &str) -> String {
-    let mut steps: Vec<&str> = Vec::new();
-    for step in path.split('/') {
-        match step {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
             "" | "." => {}
             ".." => {
-                steps.pop();
+                segments.pop();
             }
-            step => steps.push(step),
+            segment => segments.push(segment),
         }
     }
-    steps.join("/")
+    segments.join("/")
 }
 
 #[cfg(test)]
@@ -94,20 +93,20 @@ mod tests {
     #[test]
     fn paths_are_relative_to_each_source_or_to_the_root() {
         let source = |path: &str| Source { path: Some(path.to_owned()), ..Source::default() };
-        let concerns = |annotation: &str, file: &str| {
+        let matches = |annotation: &str, file: &str| {
             let file = RepoPath::parse(file).unwrap();
             patterns(annotation, &[source("apps/web"), source("apps/db")])
                 .iter()
-                .any(|pattern| pattern.concerns(&file))
+                .any(|pattern| pattern.matches(&file))
         };
-        assert!(concerns(".", "apps/web/a.yaml"));
-        assert!(concerns(".", "apps/db/deep/a.yaml"));
-        assert!(!concerns(".", "apps/webshop/a.yaml"));
-        assert!(concerns("../shared", "apps/shared/a.yaml"));
-        assert!(concerns("/shared;.", "shared/a.yaml"));
-        assert!(!concerns("/shared", "apps/web/a.yaml"));
-        assert!(concerns("/shared/*.yaml", "shared/a.yaml"));
-        assert!(!concerns("/shared/*.yaml", "shared/deep/a.yaml"));
-        assert!(concerns("/", "anything"));
+        assert!(matches(".", "apps/web/a.yaml"));
+        assert!(matches(".", "apps/db/deep/a.yaml"));
+        assert!(!matches(".", "apps/webshop/a.yaml"));
+        assert!(matches("../shared", "apps/shared/a.yaml"));
+        assert!(matches("/shared;.", "shared/a.yaml"));
+        assert!(!matches("/shared", "apps/web/a.yaml"));
+        assert!(matches("/shared/*.yaml", "shared/a.yaml"));
+        assert!(!matches("/shared/*.yaml", "shared/deep/a.yaml"));
+        assert!(matches("/", "anything"));
     }
 }

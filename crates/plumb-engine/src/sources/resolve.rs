@@ -1,4 +1,4 @@
-//! Which commit, or which version of a chart, a source means now, and its files.
+//! Resolves sources to commits or chart versions, and reads their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,45 +17,45 @@ use crate::apps::context::AppContext;
 use crate::config::settings::Settings;
 use crate::queue::RefreshDepth;
 
-/// One source and what it means now.
+/// One source and what it resolves to now.
 pub(super) struct Resolved {
     pub(super) source: Source,
-    /// The same as the Application has it, for overrides.
+    /// The source as the Application has it, for overrides.
     pub(super) written: ApplicationSource,
     /// The commit, or the version of the chart.
     pub(super) revision: String,
-    place: Place,
+    content: SourceContent,
 }
 
-enum Place {
+enum SourceContent {
     Git { mirror: Mirror, commit: CommitId },
     Chart(Arc<MemoryFiles>),
 }
 
 impl Resolved {
-    /// Only referred to by others: it renders nothing.
+    /// True if other sources only refer to it. It renders nothing.
     pub(super) fn is_reference(&self) -> bool {
         self.source.path.is_none() && self.source.chart.is_none() && self.source.ref_name.is_some()
     }
 
     /// The files of its commit without submodules; `None` for a chart.
     pub(super) fn tree(&self) -> Option<SourceTree> {
-        match &self.place {
-            Place::Git { mirror, commit } => mirror.tree(commit).ok(),
-            Place::Chart(_) => None,
+        match &self.content {
+            SourceContent::Git { mirror, commit } => mirror.tree(commit).ok(),
+            SourceContent::Chart(_) => None,
         }
     }
 
-    /// The same repository at another commit, as far as it is known.
+    /// The files of another commit, if the mirror has it; `None` for a chart.
     pub(super) fn tree_at(&self, revision: &str) -> Option<SourceTree> {
-        match &self.place {
-            Place::Git { mirror, .. } => mirror.tree(&revision.parse().ok()?).ok(),
-            Place::Chart(_) => None,
+        match &self.content {
+            SourceContent::Git { mirror, .. } => mirror.tree(&revision.parse().ok()?).ok(),
+            SourceContent::Chart(_) => None,
         }
     }
 }
 
-/// What it takes to speak with servers on behalf of an app.
+/// The project and settings that requests to servers need.
 #[derive(Clone)]
 pub(super) struct Access {
     project: Arc<Project>,
@@ -69,10 +69,10 @@ impl Access {
 }
 
 impl Sources {
-    /// The commit, or the version, of each source. `pinned` revisions win over what the sources say.
+    /// The commit or chart version of each source. `pinned` revisions replace those of the sources.
     pub(super) async fn resolve(
         &self,
-        reach: &Access,
+        app_access: &Access,
         sources: &[(Source, ApplicationSource)],
         pinned: &[String],
         depth: RefreshDepth,
@@ -80,25 +80,26 @@ impl Sources {
     ) -> Result<Vec<Resolved>, SourceError> {
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
-            if let Some(reason) = reach.settings.broken_repository(&source.repo_url) {
+            if let Some(reason) = app_access.settings.broken_repository(&source.repo_url) {
                 let repository = shown_repo_url(&source.repo_url);
                 return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
             }
-            if let Some(reason) = reach.settings.unusable_credentials(&source.repo_url, reach.project.name())
+            if let Some(reason) =
+                app_access.settings.unusable_credentials(&source.repo_url, app_access.project.name())
             {
                 let repository = shown_repo_url(&source.repo_url);
                 return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
             }
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
-            let (revision, place) = match chart_address(source) {
+            let (revision, content) = match chart_address(source) {
                 Some((url, name)) => {
-                    let asked = pinned.or(source.target_revision.as_ref());
-                    let version = asked.map_or("*", String::as_str);
-                    self.chart(reach, source, (&url, &name, version), depth, since).await?
+                    let requested = pinned.or(source.target_revision.as_ref());
+                    let version = requested.map_or("*", String::as_str);
+                    self.chart(app_access, source, (&url, &name, version), depth, since).await?
                 }
-                None => self.commit(reach, source, pinned, depth, since).await?,
+                None => self.commit(app_access, source, pinned, depth, since).await?,
             };
-            resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, place });
+            resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, content });
         }
         check_references(&resolved)?;
         Ok(resolved)
@@ -106,44 +107,44 @@ impl Sources {
 
     async fn chart(
         &self,
-        reach: &Access,
+        app_access: &Access,
         source: &Source,
         (url, name, version): (&str, &str, &str),
         depth: RefreshDepth,
         since: Instant,
-    ) -> Result<(String, Place), SourceError> {
+    ) -> Result<(String, SourceContent), SourceError> {
         let version = if version.is_empty() { "*" } else { version };
-        let mut repository = reach.settings.chart_repository(url, reach.project.name());
+        let mut repository = app_access.settings.chart_repository(url, app_access.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
         let freshness = if depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
         let chart = self.fetch_chart(&repository, name, version, freshness, since).await?;
-        Ok((chart.version, Place::Chart(chart.files)))
+        Ok((chart.version, SourceContent::Chart(chart.files)))
     }
 
     async fn commit(
         &self,
-        reach: &Access,
+        app_access: &Access,
         source: &Source,
         pinned: Option<&String>,
         depth: RefreshDepth,
         since: Instant,
-    ) -> Result<(String, Place), SourceError> {
+    ) -> Result<(String, SourceContent), SourceError> {
         let url = RepoUrl::parse(&source.repo_url)?;
-        let access = reach.settings.access(&source.repo_url, reach.project.name());
+        let access = app_access.settings.access(&source.repo_url, app_access.project.name());
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
             None => RevisionSpec::of(source),
         };
-        // A commit never changes: only names are asked for anew.
+        // A commit never changes, so only branches, tags and the like are fetched again.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
         if depth >= RefreshDepth::Git && !is_commit {
             self.mirrors.fetch_since(&url, &access, since).await?;
         }
         let (mirror, commit) = self.mirrors.resolve(&url, &access, &spec).await?;
-        if let Some(rule) = reach.project.signatures(&source.repo_url) {
-            let keys = Arc::clone(&reach.settings.gpg_keys);
+        if let Some(rule) = app_access.project.signatures(&source.repo_url) {
+            let keys = Arc::clone(&app_access.settings.gpg_keys);
             let keyring = self.mirrors.keyring(&keys).await?;
             let policy = SignaturePolicy {
                 keys: rule.keys.clone(),
@@ -151,18 +152,18 @@ impl Sources {
             };
             self.mirrors.check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring).await?;
         }
-        Ok((commit.to_string(), Place::Git { mirror, commit }))
+        Ok((commit.to_string(), SourceContent::Git { mirror, commit }))
     }
 
-    /// The files of a source, with submodules where they are switched on.
+    /// The files of a source, with submodules if they are enabled.
     pub(super) async fn files(
         &self,
         context: &AppContext,
         resolved: &Resolved,
     ) -> Result<Arc<dyn SourceFiles>, SourceError> {
-        let (mirror, commit) = match &resolved.place {
-            Place::Chart(files) => return Ok(Arc::clone(files) as Arc<dyn SourceFiles>),
-            Place::Git { mirror, commit } => (mirror, commit),
+        let (mirror, commit) = match &resolved.content {
+            SourceContent::Chart(files) => return Ok(Arc::clone(files) as Arc<dyn SourceFiles>),
+            SourceContent::Git { mirror, commit } => (mirror, commit),
         };
         if !context.access(&resolved.source.repo_url).submodules {
             let tree = mirror.tree(commit)?;
@@ -176,7 +177,7 @@ impl Sources {
         Ok(Arc::new(tree))
     }
 
-    /// Fetches the charts that a chart depends on and does not bring along, from repositories that the project
+    /// Fetches the charts that a chart depends on and does not contain, from repositories that the project
     /// permits.
     pub(crate) async fn dependencies(
         &self,
@@ -236,19 +237,19 @@ impl Sources {
     }
 }
 
-/// A submodule is manifests too: what the project does not permit as a source comes in by no other way.
+/// A submodule may contain manifests too, so the project must permit its repository like that of a source.
 fn permit_submodule(project: &Project, parent: &str, url: &RepoUrl) -> Result<(), String> {
-    // Paths are compared in the spelling of the source that has the submodule.
-    let is_spelt_as_url = url.transport() == Transport::File && parent.starts_with("file:");
-    let scheme = if is_spelt_as_url { "file://" } else { "" };
+    // File paths are compared in the form that the parent repository uses, with or without `file://`.
+    let uses_file_url = url.transport() == Transport::File && parent.starts_with("file:");
+    let scheme = if uses_file_url { "file://" } else { "" };
     if project.permits_source(&format!("{scheme}{}", url.with_user())) {
         return Ok(());
     }
     Err(format!("repository {url} is not permitted in project '{}'", project.name()))
 }
 
-/// Repository and name of the chart, if the source is one. `oci://host/charts/web` without `chart` is the chart
-/// `web`.
+/// Repository and name of the chart, if the source is a chart. `oci://host/charts/web` without `chart` is the
+/// chart `web`.
 fn chart_address(source: &Source) -> Option<(String, String)> {
     if let Some(chart) = source.chart.as_ref().filter(|chart| !chart.is_empty()) {
         return Some((source.repo_url.clone(), chart.clone()));
@@ -258,7 +259,8 @@ fn chart_address(source: &Source) -> Option<(String, String)> {
     Some((format!("oci://{repository}"), name.to_owned()))
 }
 
-/// What may be referred to: no charts, and one repository at one commit only, since there is one file by one name.
+/// Checks references between sources. They cannot refer to charts, and to one repository at one commit only,
+/// because a file path has only one content.
 fn check_references(resolved: &[Resolved]) -> Result<(), SourceError> {
     let mut commits: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     let used: BTreeSet<&str> = resolved.iter().flat_map(|source| references(&source.source)).collect();
@@ -266,7 +268,7 @@ fn check_references(resolved: &[Resolved]) -> Result<(), SourceError> {
         let Some(name) = source.source.ref_name.as_deref().filter(|name| used.contains(name)) else {
             continue;
         };
-        if matches!(source.place, Place::Chart(_)) {
+        if matches!(source.content, SourceContent::Chart(_)) {
             return Err(SourceError::References(format!(
                 "source `{name}` is a chart: only Git sources can be referred to as ${name}"
             )));
@@ -286,7 +288,7 @@ fn check_references(resolved: &[Resolved]) -> Result<(), SourceError> {
             }
         }
     }
-    for source in resolved.iter().filter(|source| matches!(source.place, Place::Git { .. })) {
+    for source in resolved.iter().filter(|source| matches!(source.content, SourceContent::Git { .. })) {
         if references(&source.source).next().is_none() {
             continue;
         }

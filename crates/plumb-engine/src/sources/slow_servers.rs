@@ -1,5 +1,6 @@
-//! Servers that take long hold no worker: a run waits for them for a moment and then gives way to other apps. It comes
-//! back when they have answered; by then the answer is at hand, since all who have the same reason to ask share one.
+//! Servers that answer slowly do not occupy workers. A run waits for them for a moment and then yields to
+//! other apps. It runs again when they have answered. It then gets the answer at once, since equal requests
+//! share one answer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,17 +18,17 @@ use super::resolve::{Access, Resolved};
 use crate::apps::context::AppContext;
 use crate::queue::RefreshDepth;
 
-/// So long is a server waited for …
-const PATIENCE: Duration = Duration::from_secs(2);
-/// … and so long one that others wait for already.
-const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
+/// How long a run waits for a server.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// How long a run waits for a server that other runs already wait for.
+const MAX_WAIT_IF_SLOW: Duration = Duration::from_millis(50);
 
-/// How long servers are waited for.
+/// How long a run waits for servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// As long as it takes.
+    /// Until they answer.
     Endless,
-    /// A moment: others wait for the worker.
+    /// For a moment: other apps need the worker.
     Short,
 }
 
@@ -39,7 +40,7 @@ pub(crate) type Answered = JoinHandle<()>;
 pub(crate) enum NotGathered {
     /// Something is wrong with the sources or with what they render.
     Failed(SourceError),
-    /// Servers take long. The handle ends when they have answered.
+    /// Servers answer slowly. The handle ends when they have answered.
     Waiting(Answered),
 }
 
@@ -57,7 +58,7 @@ impl NotGathered {
 }
 
 impl Sources {
-    /// What the sources mean now, unless it takes long to find out.
+    /// Resolves the sources, unless a server answers slowly.
     pub(super) async fn resolve_or_give_way(
         self: &Arc<Self>,
         context: &AppContext,
@@ -65,47 +66,48 @@ impl Sources {
         policy: FetchPolicy,
     ) -> Result<Vec<Resolved>, NotGathered> {
         let FetchPolicy { depth, since, patience } = policy;
-        let reach = Access::of(context);
+        let app_access = Access::of(context);
         if patience == Patience::Endless || depth < RefreshDepth::Git {
-            return self.resolve(&reach, sources, &[], depth, since).await.map_err(NotGathered::Failed);
+            return self.resolve(&app_access, sources, &[], depth, since).await.map_err(NotGathered::Failed);
         }
         let servers = sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
-        let own = Arc::clone(self);
+        let this = Arc::clone(self);
         let sources = sources.to_vec();
-        let asked = async move { own.resolve(&reach, &sources, &[], depth, since).await };
-        self.slow_servers.wait_for(servers, asked).await
+        let request = async move { this.resolve(&app_access, &sources, &[], depth, since).await };
+        self.slow_servers.wait_for(servers, request).await
     }
 }
 
-/// Servers that somebody waits for, and how many do. Cheap to clone; all clones are one.
+/// Servers that runs wait for, with the number of waiting requests. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlowServers(Arc<Mutex<HashMap<String, usize>>>);
 
-/// While it lives somebody waits for these.
+/// Counts as a waiting request until it is dropped.
 struct Wait {
-    late: SlowServers,
+    slow_servers: SlowServers,
     servers: BTreeSet<String>,
 }
 
 impl SlowServers {
-    /// Waits a moment for an answer. One that comes later is waited for aside.
+    /// Waits a moment for the answer. If it takes longer, a task of its own waits for it.
     async fn wait_for<T: Send + 'static>(
         &self,
         servers: BTreeSet<String>,
-        asked: impl Future<Output = Result<T, SourceError>> + Send + 'static,
+        request: impl Future<Output = Result<T, SourceError>> + Send + 'static,
     ) -> Result<T, NotGathered> {
-        let is_late = self.with(|late| servers.iter().any(|server| late.contains_key(server)));
-        let mut answer = tokio::spawn(asked);
-        let patience = if is_late { LITTLE_PATIENCE } else { PATIENCE };
+        let is_slow =
+            self.with(|slow_servers| servers.iter().any(|server| slow_servers.contains_key(server)));
+        let mut answer = tokio::spawn(request);
+        let patience = if is_slow { MAX_WAIT_IF_SLOW } else { MAX_WAIT };
         match tokio::time::timeout(patience, &mut answer).await {
             Ok(Ok(answer)) => answer.map_err(NotGathered::Failed),
             Ok(Err(source)) => {
-                Err(NotGathered::Failed(SourceError::Aborted { what: "asking the servers", source }))
+                Err(NotGathered::Failed(SourceError::Aborted { what: "resolving the sources", source }))
             }
             Err(_) => {
                 let wait = self.begin(servers);
                 Err(NotGathered::Waiting(tokio::spawn(async move {
-                    // What it is, the next run finds out.
+                    // The next run asks again and gets the result.
                     let _ = answer.await;
                     drop(wait);
                 })))
@@ -114,12 +116,12 @@ impl SlowServers {
     }
 
     fn begin(&self, servers: BTreeSet<String>) -> Wait {
-        self.with(|late| {
+        self.with(|slow_servers| {
             for server in &servers {
-                *late.entry(server.clone()).or_default() += 1;
+                *slow_servers.entry(server.clone()).or_default() += 1;
             }
         });
-        Wait { late: self.clone(), servers }
+        Wait { slow_servers: self.clone(), servers }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut HashMap<String, usize>) -> T) -> T {
@@ -129,12 +131,12 @@ impl SlowServers {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        self.late.with(|late| {
+        self.slow_servers.with(|slow_servers| {
             for server in &self.servers {
-                if let Some(n_waiting) = late.get_mut(server) {
+                if let Some(n_waiting) = slow_servers.get_mut(server) {
                     *n_waiting -= 1;
                     if *n_waiting == 0 {
-                        late.remove(server);
+                        slow_servers.remove(server);
                     }
                 }
             }
@@ -153,28 +155,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_for_a_slow_server_gives_way_and_the_next_at_once() {
-        let late = SlowServers::default();
+    async fn a_run_yields_to_a_slow_server_and_the_next_run_sooner() {
+        let slow_servers = SlowServers::default();
         let slow = || async {
             tokio::time::sleep(Duration::from_mins(1)).await;
             Ok(7)
         };
         let started = Instant::now();
-        let first = late.wait_for(servers(&["a", "b"]), slow()).await;
+        let first = slow_servers.wait_for(servers(&["a", "b"]), slow()).await;
         let Err(NotGathered::Waiting(first)) = first else { panic!("{first:?}") };
-        assert_eq!(started.elapsed(), PATIENCE);
-        let second = late.wait_for(servers(&["b"]), slow()).await;
+        assert_eq!(started.elapsed(), MAX_WAIT);
+        let second = slow_servers.wait_for(servers(&["b"]), slow()).await;
         let Err(NotGathered::Waiting(second)) = second else { panic!("{second:?}") };
-        assert_eq!(started.elapsed(), PATIENCE + LITTLE_PATIENCE);
-        let quick = late.wait_for(servers(&["b"]), async { Ok(7) }).await;
-        assert!(matches!(quick, Ok(7)), "an answer that is at hand is taken: {quick:?}");
-        let other = late
+        assert_eq!(started.elapsed(), MAX_WAIT + MAX_WAIT_IF_SLOW);
+        let quick = slow_servers.wait_for(servers(&["b"]), async { Ok(7) }).await;
+        assert!(matches!(quick, Ok(7)), "a quick answer is used: {quick:?}");
+        let other = slow_servers
             .wait_for(servers(&["c"]), async { Err::<(), _>(SourceError::Manifests("no".to_owned())) })
             .await;
         assert!(matches!(&other, Err(NotGathered::Failed(error)) if error.to_string() == "no"), "{other:?}");
         first.await.unwrap();
-        assert!(started.elapsed() >= Duration::from_mins(1), "it ends with the answer");
+        assert!(started.elapsed() >= Duration::from_mins(1), "the task ends with the answer");
         second.await.unwrap();
-        assert!(late.with(|late| late.is_empty()), "nobody waits any more");
+        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()), "no request waits any more");
     }
 }

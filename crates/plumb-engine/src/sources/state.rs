@@ -1,4 +1,4 @@
-//! The desired sets of one app that are kept between two runs.
+//! The desired sets of one app, kept between two runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use plumb_core::object::ObjectKey;
 
 use super::gathered::{Gathered, StoredGathered};
 
-/// What Git asks of an app, and what it asked before.
+/// The current desired set of an app, and the previous one.
 #[derive(Default)]
 pub(crate) struct GitState {
     current: Option<Arc<StoredGathered>>,
@@ -43,7 +43,7 @@ impl GitState {
         self.current.as_ref().and_then(StoredGathered::load)
     }
 
-    /// Takes in a newly gathered set. The one before it stays known while the cluster may hold it.
+    /// Takes in a newly gathered set. The previous one is kept while the cluster may hold it.
     pub(crate) fn replace(&mut self, gathered: &Gathered) {
         let was_in_sync = std::mem::take(&mut self.was_in_sync);
         let before = self.current.replace(gathered.stored()).map(|stored| Previous::new(stored, was_in_sync));
