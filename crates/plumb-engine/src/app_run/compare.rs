@@ -29,9 +29,8 @@ pub(crate) async fn compare(
     // pure: what the last process knew, each once after a start
     restore::last_operation(run, gathered, &mut state.judge);
     restore::findings(run, &mut state.judge);
-    state
-        .health
-        .restore(|| engine.records.report(run.id(), |report: &mut PreviousReport| report.unhealthy()));
+    let found = || engine.records.report(run.id(), PreviousReport::found);
+    state.health.restore(|| found().map(|found| found.unhealthy()).unwrap_or_default());
     let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
         async move { engine.sources.render_again(app, context, gathered).await }.boxed()
     };

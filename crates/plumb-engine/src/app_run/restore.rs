@@ -46,7 +46,8 @@ pub(super) fn findings(run: &AppRun<'_>, judge: &mut JudgeState) {
         return;
     }
     let mut earlier: BTreeMap<ObjectKey, Vec<Finding>> = BTreeMap::new();
-    for finding in run.engine.records.report(run.id(), |report: &mut PreviousReport| report.findings()) {
+    let found = run.engine.records.report(run.id(), PreviousReport::found);
+    for finding in found.map(|found| found.findings()).unwrap_or_default() {
         earlier.entry(finding.key.clone()).or_default().push(finding);
     }
     judge.findings = earlier.into_iter().map(|(key, found)| (key, found.into())).collect();

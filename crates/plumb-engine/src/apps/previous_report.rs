@@ -1,5 +1,7 @@
 //! The `DriftReport` of an app as plumb found it when it started.
 
+use std::sync::Arc;
+
 use plumb_core::drift::Finding;
 use plumb_core::object::Manifest;
 use plumb_crd::{DriftFinding, DriftReport, UnhealthyObject};
@@ -10,14 +12,17 @@ use serde_json::Value;
 #[derive(Debug, Default)]
 pub(crate) struct PreviousReport {
     exists: bool,
-    /// What an earlier process wrote, until this one writes its first report.
-    found: Option<PackedJson>,
+    found: Option<FoundReport>,
 }
 
+/// What an earlier process wrote. It is decompressed when it is read, which is not done under a lock.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundReport(Arc<PackedJson>);
+
 impl PreviousReport {
-    /// Takes in a report that an earlier process wrote.
-    pub(crate) fn set(&mut self, report: &Manifest) {
-        *self = Self { exists: true, found: Some(PackedJson::new(report.value())) };
+    /// A report that an earlier process wrote.
+    pub(crate) fn new(report: &Manifest) -> Self {
+        Self { exists: true, found: Some(FoundReport(Arc::new(PackedJson::new(report.value())))) }
     }
 
     /// True if the cluster has a report of the app.
@@ -30,10 +35,21 @@ impl PreviousReport {
         self.exists = true;
     }
 
+    /// The report of an earlier process, until this one has compared its first report with it.
+    pub(crate) fn found(&mut self) -> Option<FoundReport> {
+        self.found.clone()
+    }
+
     /// Takes the report of an earlier process, once.
-    pub(crate) fn take(&mut self) -> Option<DriftReport> {
-        let found = self.found.take()?;
-        DriftReport::from_json(&found.read::<Value>()?).ok()
+    pub(crate) fn take(&mut self) -> Option<FoundReport> {
+        self.found.take()
+    }
+}
+
+impl FoundReport {
+    /// The report; `None` if this version of plumb cannot read it.
+    pub(crate) fn read(&self) -> Option<DriftReport> {
+        DriftReport::from_json(&self.0.read::<Value>()?).ok()
     }
 
     /// The unhealthy objects that were reported.
@@ -45,9 +61,5 @@ impl PreviousReport {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let report = self.read();
         report.iter().flat_map(|report| &report.findings).filter_map(DriftFinding::finding).collect()
-    }
-
-    fn read(&self) -> Option<DriftReport> {
-        DriftReport::from_json(&self.found.as_ref()?.read::<Value>()?).ok()
     }
 }

@@ -88,14 +88,16 @@ impl AppRecords {
         self.with(app, |record| read(&mut record.report))
     }
 
-    /// The app's ignore rules and those of the settings, compiled.
+    /// The app's ignore rules and those of the settings, compiled. Compiling happens outside of the lock: jq programs of
+    /// one app must not delay the others.
     pub(crate) fn rules(&self, app: &App, settings: &Settings) -> Arc<CompiledRules> {
-        self.with(&app.id, |record| {
-            let known = record.rules.take().filter(|rules| rules.are_of(app, settings));
-            let rules = known.unwrap_or_else(|| Arc::new(CompiledRules::compile(app, settings)));
-            record.rules = Some(Arc::clone(&rules));
-            rules
-        })
+        let known = self.with(&app.id, |record| record.rules.clone());
+        if let Some(rules) = known.filter(|rules| rules.are_of(app, settings)) {
+            return rules;
+        }
+        let rules = Arc::new(CompiledRules::compile(app, settings));
+        self.with(&app.id, |record| record.rules = Some(Arc::clone(&rules)));
+        rules
     }
 
     fn with<T>(&self, app: &AppId, change: impl FnOnce(&mut AppRecord) -> T) -> T {

@@ -34,7 +34,8 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let records = &run.engine.records;
     if state.digest.is_none() {
         // A report that an earlier process wrote is not written again.
-        state.digest = records.report(&app.id, PreviousReport::take).map(|written| digest(&written));
+        let found = records.report(&app.id, PreviousReport::take);
+        state.digest = found.and_then(|found| found.read()).map(|written| digest(&written));
     }
     let digest = digest(&report);
     let is_needed = || !is_empty || records.report(&app.id, |report| report.exists());

@@ -8,6 +8,7 @@ use plumb_crd::{Application, DriftReport};
 use plumb_kube::{ObjectEvent, Selection};
 use tracing::{info, warn};
 
+use crate::apps::previous_report::PreviousReport;
 use crate::engine::Engine;
 use crate::queue::{Trigger, TriggerReason};
 
@@ -60,7 +61,8 @@ pub(crate) async fn load_reports(engine: &Engine) {
         let id = manifest.namespace().zip(manifest.name());
         let id = id.map(|(namespace, name)| AppId { namespace: namespace.to_owned(), name: name.to_owned() });
         if let Some(id) = id.filter(|id| engine.app_namespaces.permit(&id.namespace)) {
-            engine.records.report(&id, |report| report.set(&manifest));
+            let found = PreviousReport::new(&manifest);
+            engine.records.report(&id, |report| *report = found);
         }
     });
     if let Err(error) = found.await {
