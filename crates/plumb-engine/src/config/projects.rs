@@ -100,7 +100,7 @@ impl Projects {
         let mut rules = rules.clone();
         for global in global.iter().filter(|global| global.concerns(name, &entry.labels)) {
             if let Some(Ok(added)) = self.0.get(&global.project).map(|entry| &entry.rules) {
-                add(&mut rules, added);
+                rules = rules.with_global(added);
             }
         }
         let (project, problems) = Project::compile(&rules);
@@ -109,23 +109,6 @@ impl Projects {
             entry.compiled = Some(Arc::new(project));
         }
     }
-}
-
-/// Adds the rules of a global project: repositories, destinations, kinds, sync windows, service accounts. The
-/// namespaces of apps and the settings for orphaned resources are not inherited.
-fn add(rules: &mut ProjectRules, global: &ProjectRules) {
-    rules.source_repos.extend(global.source_repos.iter().cloned());
-    rules.destinations.extend(global.destinations.iter().cloned());
-    rules.cluster_kinds_allowed.extend(global.cluster_kinds_allowed.iter().cloned());
-    rules.cluster_kinds_denied.extend(global.cluster_kinds_denied.iter().cloned());
-    rules.namespaced_kinds_denied.extend(global.namespaced_kinds_denied.iter().cloned());
-    // No list allows all kinds, an empty list none. If the project has no list, it gets that of the global
-    // project.
-    if let Some(allowed) = &global.namespaced_kinds_allowed {
-        rules.namespaced_kinds_allowed.get_or_insert_default().extend(allowed.iter().cloned());
-    }
-    rules.sync_windows.extend(global.sync_windows.iter().cloned());
-    rules.service_accounts.extend(global.service_accounts.iter().cloned());
 }
 
 fn log_problems(project: &str, problems: &[ProjectProblem]) {
