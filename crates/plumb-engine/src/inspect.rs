@@ -1,6 +1,6 @@
 //! Gathers, renders and judges one app once, for the command line, as the engine does for all apps.
 //!
-//! It reads and sends dry runs. It writes nothing, needs no lease and starts no watches.
+//! It reads and sends dry runs. It writes nothing and needs no lease.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

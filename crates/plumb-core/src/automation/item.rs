@@ -77,8 +77,10 @@ impl ItemFacts<'_> {
         }
         if verdict.requires_pruning {
             let options = self.live.map(ObjectOptions::parse).unwrap_or_default();
-            // The object's own option overrides the app's, as in the plan.
-            let is_guarded = options.prune.unwrap_or(self.options.prune) == PruneOption::Never;
+            // Stricter than the plan: what the app protects is deleted only by a sync that a user starts, whatever the
+            // object itself says.
+            let is_guarded =
+                options.prune == Some(PruneOption::Never) || self.options.prune == PruneOption::Never;
             // An object that is not proven to have left Git is not deleted, and another attempt changes nothing.
             return !is_guarded && self.live_complete && !self.live.is_some_and(Manifest::is_terminating);
         }
@@ -195,8 +197,8 @@ mod tests {
             ("live prune", true),
             ("live prune options=Prune=false", false),
             ("live prune app=Prune=false", false),
-            // The object overrides the app.
-            ("live prune options=Prune=true app=Prune=false", true),
+            // Without a user the app's protection counts, though the object's own option would override it.
+            ("live prune options=Prune=true app=Prune=false", false),
             ("live prune heal options=Prune=false", false),
             // The sync starts, and waits for the confirmation.
             ("live prune options=Prune=confirm", true),

@@ -151,7 +151,7 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // client: what the last process synced, once after a start and only if something is out of sync
     let compared = restore::after_restart(run, inputs, compared, dry_runs, state).await;
     // pure: the status
-    let status = roll_up(inputs, &compared, desired.is_outdated);
+    let status = roll_up(run, inputs, &compared, desired.is_outdated);
     // client: the steps of a sync; compares again if something was written
     let after = sync(run, inputs, Look { compared, status }, &desired, state).await;
     if let Some(ended) = state.operation.ended.as_ref().filter(|ended| ended.settles_soon(&after.status)) {
@@ -208,7 +208,7 @@ async fn sync(
     // The store has what was applied already: this comparison shows its effect.
     match compare(run, inputs, &desired.gathered, DryRunPolicy::Ask, state).await {
         Ok(compared) => {
-            let status = roll_up(inputs, &compared, desired.is_outdated);
+            let status = roll_up(run, inputs, &compared, desired.is_outdated);
             Look { compared, status }
         }
         Err(_) => look,

@@ -64,7 +64,7 @@ async fn restore_last_sync(
     let then = match sources.gather_at(application, app, context, last.all_revisions()).await {
         Ok(then) => then,
         Err(error) => {
-            debug!(%error, "cannot render the last synced commit again");
+            debug!(error = error.message(), "cannot render the last synced commit again");
             return false;
         }
     };

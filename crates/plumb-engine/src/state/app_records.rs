@@ -56,10 +56,13 @@ impl AppRecords {
         app: &AppId,
         others: impl Iterator<Item = (AppId, Vec<u64>)>,
     ) -> BTreeSet<AppId> {
+        // What the others track is worked out before the lock is taken.
+        let others: Vec<(AppId, Vec<u64>)> = others.collect();
         let records = self.0.lock();
         let tracked = |app: &AppId| records.get(app).map(|record| &*record.tracked).unwrap_or_default();
         let own = tracked(app);
         others
+            .into_iter()
             .filter(|(other, follows)| is_behind(own, tracked(other), follows))
             .map(|(other, _)| other)
             .collect()

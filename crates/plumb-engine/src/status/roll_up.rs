@@ -5,11 +5,16 @@ use plumb_core::status::{AppStatus, ComparedObjects, RollUp, roll_up as roll_up_
 use plumb_crd::Application;
 use tracing::debug;
 
-use crate::app_run::AppInputs;
+use crate::app_run::{AppInputs, AppRun};
 use crate::compare::run::Compared;
 
 /// The app's status. `desired_is_outdated`: what Git asks now is not known, so the app is neither in sync nor out of it.
-pub(crate) fn roll_up(inputs: AppInputs<'_>, compared: &Compared, desired_is_outdated: bool) -> AppStatus {
+pub(crate) fn roll_up(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    compared: &Compared,
+    desired_is_outdated: bool,
+) -> AppStatus {
     let AppInputs { app, context, .. } = inputs;
     let unreadable: Vec<(ObjectKey, String)> =
         compared.unreadable.iter().map(|(key, error)| (key.clone(), error.to_string())).collect();
@@ -34,7 +39,8 @@ pub(crate) fn roll_up(inputs: AppInputs<'_>, compared: &Compared, desired_is_out
     roll_up_objects(RollUp {
         objects: objects.statuses(),
         desired_is_outdated,
-        namespace_metadata_changed: namespace_metadata_changed(inputs.application),
+        // This run may have written the start of an operation, which records the metadata.
+        namespace_metadata_changed: run.snapshot.wire.as_ref().is_ok_and(namespace_metadata_changed),
     })
 }
 

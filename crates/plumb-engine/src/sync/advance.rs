@@ -160,7 +160,7 @@ async fn gather_for(
     let asked = (asked, &active.wire);
     let gathered =
         run.engine.sources.gather_for_operation(application, app, context, asked, &revisions).await;
-    gathered.map_err(|error| error.to_string())
+    gathered.map_err(|error| error.message())
 }
 
 /// Takes steps until the operation has ended or waits for something.

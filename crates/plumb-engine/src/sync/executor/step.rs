@@ -10,7 +10,7 @@ use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
 use plumb_core::object::{FieldPath, Manifest, ObjectKey, images};
-use plumb_core::plan::{HOOK_FINALIZER, HowToApply, Owner, TombstoneReason};
+use plumb_core::plan::{HOOK_FINALIZER, HowToApply, NoProof, Owner, TombstoneReason};
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::{Command, Success, Verb};
 use plumb_kube::{
@@ -273,8 +273,10 @@ impl Executor<'_> {
         let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(pruned());
         };
-        let Some(desired) = self.desired else { return Ok(Success::default()) };
         let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
+        let desired = self.desired.ok_or_else(|| {
+            no_proof(NoProof::DesiredIncomplete { why: "what Git asks is not known".to_owned() })
+        })?;
         let store = &self.cluster.store;
         let proof = store.prove_deletions(desired, LISTED_WITHIN).await.map_err(no_proof)?;
         let ground = DeletionGround::Prune { proof: &proof, allow_empty: self.allow_empty };
@@ -314,8 +316,10 @@ impl Executor<'_> {
             return Ok(Success::default());
         };
         let permit = DeletePermit::judge(self.facts(key, &context), &live, DeletionGround::FinishedHook)?;
+        // The tombstone first: without the finalizer the object may go at any moment.
+        let permit = self.with_tombstone(permit, &live, TombstoneReason::Recreated).await?;
         self.release_hook(key).await?;
-        self.delete(permit, &live, TombstoneReason::Recreated, propagation).await?;
+        self.send_delete(permit, &live, propagation).await?;
         Ok(Success::default())
     }
 
@@ -360,12 +364,30 @@ impl Executor<'_> {
         reason: TombstoneReason,
         propagation: Propagation,
     ) -> Result<(), WriteError> {
-        let permit = if permit.needs_tombstone() {
-            let tombstone = self.keep_tombstone(permit.key(), live, reason).await?;
-            permit.with_tombstone(&tombstone)
-        } else {
-            permit
-        };
+        let permit = self.with_tombstone(permit, live, reason).await?;
+        self.send_delete(permit, live, propagation).await
+    }
+
+    /// Writes the tombstone that the permit requires.
+    async fn with_tombstone(
+        &self,
+        permit: DeletePermit,
+        live: &Arc<Manifest>,
+        reason: TombstoneReason,
+    ) -> Result<DeletePermit, WriteError> {
+        if !permit.needs_tombstone() {
+            return Ok(permit);
+        }
+        let tombstone = self.keep_tombstone(permit.key(), live, reason).await?;
+        Ok(permit.with_tombstone(&tombstone))
+    }
+
+    async fn send_delete(
+        &self,
+        permit: DeletePermit,
+        live: &Manifest,
+        propagation: Propagation,
+    ) -> Result<(), WriteError> {
         let Some(target) = Target::of(live) else { return Ok(()) };
         let options = DeleteOptions { propagation, ..DeleteOptions::default() };
         self.cluster.gate.delete(&permit, &target, &options).await?;
