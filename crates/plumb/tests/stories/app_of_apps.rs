@@ -90,7 +90,11 @@ async fn a_wave_of_children_waits_for_the_health_of_the_one_before() -> Result<(
         ("first/held.yaml", objects::manifests(std::slice::from_ref(&held))),
         ("second/map.yaml", objects::manifests(&[objects::config_map("later", &[])])),
     ])?;
-    let root = stage.application("root", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    // Another name than the root of the other story: both plumbs see the whole cluster, and a tracking mark has no
+    // namespace of the control plane.
+    let root = stage
+        .application("root-of-waves", |app| app["spec"]["syncPolicy"] = json!({"automated": {}}))
+        .await?;
     let waits = |app: &Value| {
         let message = app["status"]["operationState"]["message"].as_str().unwrap_or_default();
         message.contains("waiting for healthy state of argoproj.io/Application/first: Suspended")
