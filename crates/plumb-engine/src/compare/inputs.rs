@@ -1,4 +1,4 @@
-//! What the judge is told about each object.
+//! The facts about each object that the judge decides by.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -44,7 +44,7 @@ async fn without_finalizer(engine: &Engine, project: &Manifest) -> Result<(), Wr
     engine.home.gate.write_own(&release(target, project)).await.map(drop)
 }
 
-/// Takes our finalizer away, if the project is still what was looked at.
+/// Removes the finalizer, unless the project changed since it was read.
 fn release(target: Target, project: &Manifest) -> OwnWrite {
     let others: Vec<&Value> = finalizers(project).filter(|finalizer| **finalizer != FINALIZER).collect();
     let patch = json!({"metadata": {"finalizers": others, "resourceVersion": project.resource_version()}});

@@ -153,7 +153,7 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // pure: the status
     let status = roll_up(run, inputs, &compared, desired.is_outdated);
     // client: the steps of a sync; compares again if something was written
-    let after = sync(run, inputs, Look { compared, status }, &desired, state).await;
+    let after = sync(run, inputs, Assessment { compared, status }, &desired, state).await;
     if let Some(ended) = state.operation.ended.as_ref().filter(|ended| ended.settles_soon(&after.status)) {
         let trigger = Trigger::live(TriggerReason::Settled);
         run.engine.queue.push_after(run.id().clone(), trigger, ended.may_wait());
@@ -167,7 +167,7 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
 }
 
 /// A comparison and the status that follows from it.
-struct Look {
+struct Assessment {
     compared: Compared,
     status: AppStatus,
 }
@@ -176,20 +176,20 @@ struct Look {
 async fn sync(
     run: &mut AppRun<'_>,
     inputs: AppInputs<'_>,
-    look: Look,
+    assessed: Assessment,
     desired: &Desired,
     state: &mut AppState,
-) -> Look {
+) -> Assessment {
     // The end of an operation that is not written yet is written before anything else is decided.
     if state.operation.ended.is_some() {
-        return look;
+        return assessed;
     }
-    let Look { compared, status } = &look;
+    let Assessment { compared, status } = &assessed;
     let mut operation = current_operation(run, inputs.application, &mut state.operation);
     if operation.is_none() {
         operation = start_by_itself(run, inputs, compared, status, &mut state.judge, &mut state.operation);
     }
-    let Some(mut active) = operation else { return look };
+    let Some(mut active) = operation else { return assessed };
     if !active.record.phase.is_completed() {
         operate(run, inputs, compared, &mut active, state).await;
     }
@@ -203,21 +203,21 @@ async fn sync(
         state.operation.active = Some(active);
     }
     if !has_written {
-        return look;
+        return assessed;
     }
     // The store has what was applied already: this comparison shows its effect.
     match compare(run, inputs, &desired.gathered, DryRunPolicy::Ask, state).await {
         Ok(compared) => {
             let status = roll_up(run, inputs, &compared, desired.is_outdated);
-            Look { compared, status }
+            Assessment { compared, status }
         }
-        Err(_) => look,
+        Err(_) => assessed,
     }
 }
 
 /// Notes what the run found for later runs, and requests those that time alone makes necessary.
-fn note(run: &mut AppRun<'_>, inputs: AppInputs<'_>, look: &Look, state: &mut AppState) {
-    let compared = &look.compared;
+fn note(run: &mut AppRun<'_>, inputs: AppInputs<'_>, assessed: &Assessment, state: &mut AppState) {
+    let compared = &assessed.compared;
     add_warnings(run, inputs, compared);
     let pauses = pauses(run, inputs, compared);
     let pause_ends = pauses.iter().filter_map(|(_, pause)| pause.until).min();
@@ -239,15 +239,15 @@ fn note(run: &mut AppRun<'_>, inputs: AppInputs<'_>, look: &Look, state: &mut Ap
 }
 
 /// Writes the status and the report, and settles the app if nothing is left to do.
-async fn write_all(run: &mut AppRun<'_>, inputs: AppInputs<'_>, look: &Look, state: &mut AppState) {
+async fn write_all(run: &mut AppRun<'_>, inputs: AppInputs<'_>, assessed: &Assessment, state: &mut AppState) {
     let ended = state.operation.ended.take();
     let is_idle =
         ended.is_none() && state.operation.active.is_none() && inputs.application.operation.is_none();
-    let is_clean = look.status.sync == SyncCode::Synced && run.conditions.is_empty();
+    let is_clean = assessed.status.sync == SyncCode::Synced && run.conditions.is_empty();
     let draft = StatusDraft {
         inputs,
-        compared: &look.compared,
-        status: &look.status,
+        compared: &assessed.compared,
+        status: &assessed.status,
         ended: ended.as_ref().map(|ended| &ended.operation),
     };
     let is_written = write(run, draft, state).await;

@@ -59,7 +59,8 @@ pub(crate) fn start_by_itself(
         judge.ledger = std::mem::take(&mut judge.ledger).stopped(stopped);
         run.conditions.add(ConditionType::SyncError, stopped.message());
     }
-    if let Some(at) = outcome.next_check {
+    // A pause without an end is ended by a user, which requests a run by itself.
+    if let Some(at) = outcome.next_check.filter(|at| *at < Timestamp::MAX) {
         run.run_at(Trigger::live(TriggerReason::Automation), at);
     }
     match outcome.decision {
@@ -118,7 +119,7 @@ fn record_heals(
     }
 }
 
-/// Every object as the automation looks at it.
+/// The facts about every object that the automation decides by.
 fn items(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
@@ -165,7 +166,7 @@ fn changes_nothing(compared: &Compared, judge: &JudgeState) -> bool {
     !has_left && judge.writes.sent_all(compared.gathered.set.fingerprints())
 }
 
-/// The last operation as the automation looks at it.
+/// The facts about the last operation that the automation decides by.
 pub(crate) fn last_operation(application: &Application, app: &App) -> Option<LastOperation> {
     let state = application.status.operation_state.as_ref()?;
     let synced = state.sync_result.as_deref().map(|result| {
