@@ -74,8 +74,10 @@ fn judge_object(app: &Value, object: &Value, schemas: &SchemaSet, knows_previous
     let name = app["name"].as_str().expect("a name");
     let claims: Vec<String> = serde_json::from_value(object["claims"].clone()).unwrap_or_default();
     let claims: Vec<Claim<'_>> = claims.iter().map(|app| Claim { app, manifest: None }).collect();
-    let autoscalers: Vec<Autoscaler> =
-        pairs("autoscalers").into_iter().map(|(kind, name)| Autoscaler { kind, name }).collect();
+    let autoscalers: Vec<Autoscaler> = pairs("autoscalers")
+        .into_iter()
+        .map(|(kind, name)| Autoscaler { kind, name, scales_to_zero: false })
+        .collect();
     let mutators: Vec<Mutator> =
         pairs("mutators").into_iter().map(|(kind, name)| Mutator { kind, name }).collect();
     let heals = if object["tug"] == true {

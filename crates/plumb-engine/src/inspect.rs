@@ -27,7 +27,7 @@ use crate::apps::context::{AppContext, CompiledRules};
 use crate::apps::requests::application_gvk;
 use crate::cluster::destination::{Cluster, live_options};
 use crate::cluster::run_slots::RunSlots;
-use crate::compare::inputs::AUTOSCALERS;
+use crate::compare::inputs::is_autoscaler;
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::{Compared, Comparison};
 use crate::compare::state::JudgeState;
@@ -203,6 +203,7 @@ impl Inspector {
             diagnostics: &Diagnostics::new(Queue::default()),
             rules: &context.rules.rules,
             gathered,
+            recorded: &application.recorded_objects(),
             dry_runs: DryRunPolicy::Ask,
             now: Timestamp::now(),
             ask_again: false,
@@ -313,8 +314,7 @@ async fn evidence_store(client: &ClusterClient, config: &ConfigStore) -> LiveSto
     let mut options = live_options(config, ClusterRef::IN_CLUSTER_SERVER);
     let kept = options.keep_whole.clone();
     options.skip_forbidden = true;
-    options.excluded =
-        Arc::new(move |kind| !kept.contains(kind) && !AUTOSCALERS.contains(&kind.kind.as_str()));
+    options.excluded = Arc::new(move |kind| !kept.contains(kind) && !is_autoscaler(kind));
     let store = LiveStore::start(client.clone(), options);
     // What is not listed by then is left out: the judge asks for a dry run where it is in doubt.
     let _ = tokio::time::timeout(LISTED_WITHIN, store.wait_complete()).await;

@@ -1,6 +1,6 @@
 //! The Application after validation.
 
-use super::{AppId, CompareOptions, Destination, IgnoreRule, Pause, Source, SyncPolicy};
+use super::{AppId, CompareOptions, Destination, IgnoreRule, Pause, PausedObjects, Source, SyncPolicy};
 
 /// A validated Application. Invalid input was reported during conversion, so the rest of plumb does not
 /// validate again.
@@ -32,6 +32,8 @@ pub struct App {
     pub skip_reconcile: bool,
     /// The pause that a user set, if any.
     pub pause: Option<Pause>,
+    /// The objects that a user paused.
+    pub paused_objects: PausedObjects,
     /// `metadata.annotations`, for the features that read their own key.
     pub annotations: std::collections::BTreeMap<String, String>,
 }

@@ -18,7 +18,7 @@ pub use generate_paths::{GENERATE_PATHS, GeneratePaths};
 pub use identity::{AppId, CommitId, NotACommit};
 pub use ignore::IgnoreRule;
 pub use operation::{Initiator, Operation, SelectedObject, SyncStrategy};
-pub use pause::Pause;
+pub use pause::{Pause, PausedObjects};
 pub use policy::{Automation, Backoff, ManagedNamespace, RetryPolicy, SyncOption, SyncPolicy};
 pub use source::{
     DirectoryOptions, HelmFileParameter, HelmOptions, HelmParameter, JsonnetVariable, KustomizeOptions,

@@ -107,6 +107,13 @@ pub struct ObjectOptions {
 }
 
 impl ObjectOptions {
+    /// Reads the annotations of a live object. One that Git had as an object does not become a hook, or one to skip, by an
+    /// annotation that another client adds to it.
+    pub fn of_live(live: &Manifest, was_in_git: bool) -> Self {
+        let options = Self::parse(live);
+        Self { is_hook: options.is_hook && !was_in_git, skip: options.skip && !was_in_git, ..options }
+    }
+
     /// Reads the annotations of a manifest, from Git or from the cluster. Nothing is refused: what cannot be
     /// understood asks for nothing, as in Argo CD.
     pub fn parse(manifest: &Manifest) -> Self {

@@ -18,6 +18,8 @@ pub struct Facts<'a> {
     pub attempt: Attempt<'a>,
     /// Does the app's sync policy prune?
     pub prune: bool,
+    /// Does the app's status list the object as one that Git had? Only for an object that is no longer in Git.
+    pub was_in_git: bool,
     /// Other apps that render this object.
     pub claims: &'a [Claim<'a>],
     /// Autoscalers whose target is this object.
@@ -98,6 +100,15 @@ pub struct Autoscaler {
     pub kind: String,
     /// Its name; it lives in the object's namespace.
     pub name: String,
+    /// Does it scale down to zero replicas? A `HorizontalPodAutoscaler` does only if its minimum is zero.
+    pub scales_to_zero: bool,
+}
+
+impl Autoscaler {
+    /// Does it set the number of replicas? A `VerticalPodAutoscaler` does not.
+    pub fn sets_replicas(&self) -> bool {
+        self.kind != "VerticalPodAutoscaler"
+    }
 }
 
 /// A webhook or policy that may change objects of this kind when they are written.

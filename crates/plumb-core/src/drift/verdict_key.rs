@@ -80,6 +80,7 @@ fn hash_facts(facts: &Facts<'_>, hasher: &mut DefaultHasher) {
         previous,
         attempt,
         prune,
+        was_in_git,
         claims,
         autoscalers,
         users,
@@ -110,12 +111,12 @@ fn hash_facts(facts: &Facts<'_>, hasher: &mut DefaultHasher) {
         Attempt::Refused(failure) => (2_u8, &failure.message).hash(hasher),
         Attempt::Failed => 3_u8.hash(hasher),
     }
-    (prune, render_may_vary).hash(hasher);
+    (prune, render_may_vary, was_in_git).hash(hasher);
     for claim in *claims {
         (claim.app, claim.manifest.map(content)).hash(hasher);
     }
     for autoscaler in *autoscalers {
-        (&autoscaler.kind, &autoscaler.name).hash(hasher);
+        (&autoscaler.kind, &autoscaler.name, autoscaler.scales_to_zero).hash(hasher);
     }
     users.hash(hasher);
     for mutator in *mutators {

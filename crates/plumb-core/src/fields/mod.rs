@@ -2,6 +2,7 @@
 //! about one place walks the `FieldsV1` tree to that place.
 
 mod managers;
+mod of_git;
 mod other_writers;
 mod owners;
 mod take_over;
@@ -10,6 +11,7 @@ mod take_over;
 mod tests;
 
 pub use managers::{is_control_plane, is_controller_by_name, is_person};
+pub use of_git::{annotation_of_git, annotation_written_at, object_pause};
 pub use other_writers::has_other_writers;
 pub use owners::{Entry, Operation, Owners};
 pub use take_over::{TakeOver, take_over};

@@ -191,7 +191,11 @@ pub struct Owners<'a> {
 impl<'a> Owners<'a> {
     /// Reads `metadata.managedFields`.
     pub fn of(live: &'a Manifest) -> Self {
-        let value = live.value();
+        Self::of_value(live.value())
+    }
+
+    /// The same of an object that need not be a valid manifest.
+    pub(super) fn of_value(value: &'a Value) -> Self {
         let entries = value.get("metadata").and_then(|metadata| metadata.get("managedFields"));
         let entries =
             entries.and_then(Value::as_array).into_iter().flatten().filter_map(Entry::read).collect();

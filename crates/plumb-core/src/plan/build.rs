@@ -10,8 +10,9 @@ use super::{
     Action, ConfirmReason, Hook, HowToApply, LiveFacts, ObjectFacts, Owner, Payload, Plan, PlanInput,
     PruneGuard, Refusal, RefusedObject, Skip, Stage, Step, StepId, SyncPhase, WaitsFor, Why,
 };
-use crate::desired::{DesiredHook, DesiredObject, HookPhase, ObjectOptions, PruneOption, Wave};
+use crate::desired::{DesiredHook, DesiredObject, HookPhase, PruneOption, Wave};
 use crate::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
+use crate::tracking::Provenance;
 
 /// Makes the plan, or says why there is none. The same input gives the same plan.
 pub fn build(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
@@ -140,11 +141,9 @@ fn apply(
 }
 
 fn how_to_apply(input: &PlanInput<'_>, object: &DesiredObject, live: Option<&LiveFacts>) -> HowToApply {
-    let asks = |option: fn(&ObjectOptions) -> bool| {
-        option(&object.options) || live.is_some_and(|live| option(&live.options))
-    };
-    let replace = input.request.options.replace || asks(|options| options.replace);
-    let force = input.request.strategy.force() || asks(|options| options.force);
+    // Only Git's annotations are asked: whoever may annotate the live object must not have it deleted and created again.
+    let replace = input.request.options.replace || object.options.replace;
+    let force = input.request.strategy.force() || object.options.force;
     let is_container = matches!(object.key.kind.as_str(), "Namespace" | "CustomResourceDefinition");
     match (live.is_some(), replace, force) {
         (false, true, _) => HowToApply::Create,
@@ -278,10 +277,11 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .zip(skips)
         .map(|((key, _, live), skip)| {
             // A prune that waits for confirmation does not delay the rest.
-            let held = input.request.automated
-                && skip.is_none()
-                && (over_budget.is_some()
-                    || input.budget.protects(key, live.holds_data.as_deref()).is_some());
+            let held = skip.is_none()
+                && (live.provenance != Provenance::Proven
+                    || input.request.automated
+                        && (over_budget.is_some()
+                            || input.budget.protects(key, live.holds_data.as_deref()).is_some()));
             let last = input.request.options.prune_last || live.options.prune_last || held;
             let (action, waits_for) = match skip {
                 // Already being deleted: the next wave starts when it is gone.
@@ -346,6 +346,13 @@ fn prune(
     match live.options.prune.unwrap_or(input.request.options.prune) {
         PruneOption::Confirm => reasons.push(ConfirmReason::Option),
         PruneOption::Allowed | PruneOption::Never => {}
+    }
+    // Anyone who may edit an object can write this app's mark on it; that must not become a right to delete it.
+    match live.provenance {
+        Provenance::Proven => {}
+        why @ (Provenance::NeverWritten | Provenance::NotRecorded) => {
+            reasons.push(ConfirmReason::NotProven(why));
+        }
     }
     if input.request.automated {
         reasons.extend(over_budget.cloned());

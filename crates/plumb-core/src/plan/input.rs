@@ -10,6 +10,7 @@ use super::{DeletionProof, NoProof, OperationMark, PruneBudget, SyncRequest};
 use crate::app::ManagedNamespace;
 use crate::desired::{DesiredSet, ObjectOptions};
 use crate::object::{GroupVersionKind, Manifest, ObjectKey};
+use crate::tracking::Provenance;
 
 /// Everything a plan depends on. Nothing else is read while planning.
 #[derive(Clone, Copy)]
@@ -60,6 +61,8 @@ pub struct LiveFacts {
     pub options: ObjectOptions,
     /// Whose it is.
     pub owner: Owner,
+    /// Did this app bring it into the cluster? Asked only of objects that Git does not have.
+    pub provenance: Provenance,
     /// Data that would be lost with it, in words: bound volumes in a namespace, instances of a CRD …
     /// Volumes and claims are known by their kind and need no entry.
     pub holds_data: Option<String>,

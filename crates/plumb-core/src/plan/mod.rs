@@ -4,6 +4,7 @@
 //! of time passing, of health, or of how a step is carried out: [`crate::sync`] moves a plan along, and the
 //! engine executes its steps. A plan is printable ([`rows`]), serialisable and comparable; a dry run stops here.
 
+mod approval;
 mod build;
 mod budget;
 mod data;
@@ -20,6 +21,7 @@ mod tombstone;
 pub(crate) mod tests;
 
 pub use crate::health::HOOK_FINALIZER;
+pub use approval::approval;
 pub use budget::PruneBudget;
 pub use build::build;
 pub use data::data_lost_with;

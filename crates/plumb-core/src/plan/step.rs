@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{OperationMark, Stage};
 use crate::desired::{DeletePolicy, Propagation, Wave};
 use crate::object::{Manifest, ObjectKey};
+use crate::tracking::Provenance;
 
 /// Everything one sync will do, in order.
 ///
@@ -263,6 +264,8 @@ pub enum ConfirmReason {
         /// How many live objects the app has.
         n_objects: usize,
     },
+    /// It is not proven that this app created the object.
+    NotProven(Provenance),
     /// The object holds data.
     HoldsData {
         /// Which, in words.
@@ -277,6 +280,7 @@ impl fmt::Display for ConfirmReason {
             Self::Budget { n_prunes, n_objects } => {
                 write!(f, "{n_prunes} of {n_objects} objects would be deleted at once")
             }
+            Self::NotProven(why) => write!(f, "{why}"),
             Self::HoldsData { what } => write!(f, "it holds data ({what})"),
         }
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::{ObjectStatus, SyncCode};
 use crate::app::AppId;
-use crate::desired::{DesiredSet, ObjectOptions, PruneOption};
+use crate::desired::{DesiredObject, DesiredSet, ObjectOptions, PruneOption};
 use crate::drift::{NotCompared, Verdict, VerdictStatus};
+use crate::fields::annotation_of_git;
 use crate::health::{Health, HealthStatus, Role};
 use crate::object::{Manifest, ObjectKey};
+use crate::tracking::{Provenance, RecordedObjects};
 
 /// An object's health does not count for the app's.
 const IGNORE_HEALTH: &str = "argocd.argoproj.io/ignore-healthcheck";
@@ -32,6 +34,8 @@ pub struct ComparedObjects<'a> {
     pub hooks: &'a BTreeSet<ObjectKey>,
     /// Objects that exist and could not be read, and why.
     pub unreadable: &'a [(ObjectKey, String)],
+    /// The objects that the app is known to have had in Git.
+    pub recorded: &'a RecordedObjects,
     /// True if the project does not permit the object.
     pub is_denied: &'a dyn Fn(&ObjectKey) -> bool,
 }
@@ -65,16 +69,21 @@ impl ComparedObjects<'_> {
             },
             wave: Some(wanted.map_or(options.wave, |wanted| wanted.options.wave)),
             requires_confirmation: [options.prune, options.delete].contains(&Some(PruneOption::Confirm))
-                || self.confirms_deletions,
+                || self.confirms_deletions
+                || (wanted.is_none() && live.is_some_and(|live| !self.is_proven(key, live))),
             role: if wanted.is_some_and(|wanted| wanted.options.skip) {
                 Role::Exempt
-            } else if live.is_some_and(ignores_health) || self.is_app_itself(key) {
+            } else if ignores_health(wanted, live) || self.is_app_itself(key) {
                 Role::Bystander
             } else {
                 Role::Counts
             },
             ..ObjectStatus::of(verdict, &self.version(key))
         }
+    }
+
+    fn is_proven(&self, key: &ObjectKey, live: &Manifest) -> bool {
+        Provenance::of(live, self.recorded.contains(key)) == Provenance::Proven
     }
 
     fn hook(&self, key: &ObjectKey) -> ObjectStatus {
@@ -124,8 +133,14 @@ impl ComparedObjects<'_> {
     }
 }
 
-fn ignores_health(live: &Manifest) -> bool {
-    live.annotation(IGNORE_HEALTH) == Some("true")
+/// Git decides whose health does not count: an annotation that another client wrote on the live object must not hide that
+/// the object is degraded.
+fn ignores_health(wanted: Option<&DesiredObject>, live: Option<&Manifest>) -> bool {
+    let annotation = match wanted {
+        Some(wanted) => wanted.manifest.annotation(IGNORE_HEALTH),
+        None => live.and_then(|live| annotation_of_git(live, IGNORE_HEALTH)),
+    };
+    annotation == Some("true")
 }
 
 #[cfg(test)]
@@ -142,6 +157,7 @@ mod tests {
         let fixture = Fixture::parse(facts);
         let (mut live, mut verdicts, mut healths) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (mut hooks, mut unreadable, mut denied) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        let mut recorded = BTreeSet::new();
         for line in facts.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let has = |word: &str| words.contains(&word);
@@ -159,6 +175,9 @@ mod tests {
             );
             if has("denied") {
                 denied.insert(key.clone());
+            }
+            if !has("unrecorded") {
+                recorded.insert(key.clone());
             }
             if has("unreadable") {
                 unreadable.push((key, "forbidden".to_owned()));
@@ -186,6 +205,7 @@ mod tests {
             };
             verdicts.insert(key, verdict);
         }
+        let recorded = RecordedObjects::default().with(recorded);
         let compared = ComparedObjects {
             app: &AppId { namespace: "prod".to_owned(), name: "shop".to_owned() },
             confirms_deletions,
@@ -195,6 +215,7 @@ mod tests {
             healths: &healths,
             hooks: &hooks,
             unreadable: &unreadable,
+            recorded: &recorded,
             is_denied: &|key| denied.contains(key),
         };
         compared.statuses()
@@ -210,6 +231,13 @@ mod tests {
             }
         }
         let mut object = live.into_value();
+        let annotation = value("ignore-healthcheck=").map(|_| format!("f:{IGNORE_HEALTH}"));
+        let annotations: serde_json::Map<_, _> =
+            annotation.into_iter().map(|field| (field, serde_json::json!({}))).collect();
+        object["metadata"]["managedFields"] = serde_json::json!([{
+            "manager": value("writer=").unwrap_or("argocd-controller"), "operation": "Apply",
+            "fieldsV1": {"f:metadata": {"f:annotations": annotations}},
+        }]);
         if let Some(api_version) = value("live-api=") {
             object["apiVersion"] = api_version.into();
         }
@@ -251,6 +279,10 @@ mod tests {
             // The project does not permit it: the verdict is not reported.
             ("both ConfigMap web denied", "v1 Unknown - 0 Counts"),
             ("drift ConfigMap web denied", "v1 Unknown - 0 Counts red"),
+            // A tracking mark is no proof that this app created the object.
+            ("live ConfigMap web unrecorded", "v1 OutOfSync - 0 Counts red prune confirm"),
+            ("live ConfigMap web writer=kubectl", "v1 OutOfSync - 0 Counts red prune confirm"),
+            ("drift ConfigMap web unrecorded writer=kubectl", "v1 OutOfSync - 0 Counts red"),
             // Another app lists it.
             ("live ConfigMap web handed-over", ""),
             // A hook has one entry, though it has a verdict too.
@@ -282,7 +314,16 @@ mod tests {
             // Never applied and not compared.
             ("both ConfigMap web hook=Skip", "v1 - - 0 Exempt"),
             ("both ConfigMap web hook=Skip ignore-healthcheck=true", "v1 - - 0 Exempt"),
-            ("both ConfigMap web ignore-healthcheck=true Degraded", "v1 Synced Degraded 0 Bystander"),
+            (
+                "live ConfigMap web ignore-healthcheck=true Degraded",
+                "v1 OutOfSync Degraded 0 Bystander red prune",
+            ),
+            // Another client than plumb wrote the annotation, or Git has the object and does not have the annotation.
+            (
+                "live ConfigMap web ignore-healthcheck=true Degraded writer=kubectl",
+                "v1 OutOfSync Degraded 0 Counts red prune confirm",
+            ),
+            ("both ConfigMap web ignore-healthcheck=true Degraded", "v1 Synced Degraded 0 Counts"),
             ("both ConfigMap web ignore-healthcheck=false", "v1 Synced - 0 Counts"),
             // The app itself, and objects that differ from it in one part of the key.
             ("both Application shop", "v1alpha1 Synced - 0 Bystander"),

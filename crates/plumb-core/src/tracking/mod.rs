@@ -8,6 +8,7 @@
 mod tracked_by;
 mod id;
 mod mark;
+mod provenance;
 mod settings;
 
 #[cfg(test)]
@@ -15,5 +16,6 @@ mod tests;
 
 pub use id::{NotATrackingId, TrackingId};
 pub use mark::{INSTALLATION_ANNOTATION, LEGACY_LABEL, TRACKING_ANNOTATION, is_crd, mark};
+pub use provenance::{Provenance, RecordedObjects, StatusEntry};
 pub use settings::{TrackingMethod, TrackingSettings, UnknownMethod};
 pub use tracked_by::{FIELD_MANAGER, Owner, TrackedBy, owner_by_marks, owner_of, tracked_by};

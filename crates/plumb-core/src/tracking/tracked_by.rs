@@ -94,7 +94,8 @@ pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> Tr
     }
 }
 
-fn is_written_by_us(live: &Manifest) -> bool {
+/// Did plumb or Argo CD write this object itself, and not only a subresource of it?
+pub(super) fn is_written_by_us(live: &Manifest) -> bool {
     let entries = live.value().pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().any(|entry| {
         let is_main = entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);

@@ -9,32 +9,35 @@ use crate::scene::{Scene, check, thing};
 
 #[test]
 fn only_a_known_controller_may_add_to_a_list() {
-    let binding = |manager: &'static str| {
-        let (one, two) = (json!({"kind": "User", "name": "a"}), json!({"kind": "User", "name": "b"}));
+    let account = |manager: &'static str| {
+        let (one, two) = (json!({"name": "a"}), json!({"name": "b"}));
         Scene::new(
-            "rbac.authorization.k8s.io/v1 RoleBinding",
-            json!({"subjects": [one]}),
-            json!({"subjects": [one, two]}),
+            "v1 ServiceAccount",
+            json!({"imagePullSecrets": [one]}),
+            json!({"imagePullSecrets": [one, two]}),
         )
-        .by("argocd-controller Apply 1", json!({"f:roleRef": {}}))
-        .by(manager, json!({"f:subjects": {}}))
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(manager, json!({"f:imagePullSecrets": {}}))
     };
-    check(binding("someone Update 2"), expect!["! LiveEdit /subjects/1 by someone"]);
-    check(binding("deploy-script Update 2"), expect!["! LiveEdit /subjects/1 by deploy-script"]);
-    check(binding("team-operator Update 2"), expect!["ControllerOwned /subjects/1 by team-operator"]);
+    check(account("someone Update 2"), expect!["! LiveEdit /imagePullSecrets/1 by someone"]);
+    check(account("deploy-script Update 2"), expect!["! LiveEdit /imagePullSecrets/1 by deploy-script"]);
+    check(account("team-operator Update 2"), expect!["ControllerOwned /imagePullSecrets/1 by team-operator"]);
     // A writer of the status is a controller.
     check(
-        binding("shopd Update 2").by("shopd Update 2 status", json!({"f:status": {"f:ready": {}}})),
-        expect!["ControllerOwned /subjects/1 by shopd"],
+        account("shopd Update 2").by("shopd Update 2 status", json!({"f:status": {"f:ready": {}}})),
+        expect!["ControllerOwned /imagePullSecrets/1 by shopd"],
     );
-    let args = |manager: &'static str| {
-        thing(json!({"args": ["a", "b"]}), json!({"args": ["b", "a"]}))
+    let tags = |manager: &'static str| {
+        thing(json!({"items": ["a", "b"]}), json!({"items": ["b", "a"]}))
             .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-            .by(manager, json!({"f:spec": {"f:args": {}}}))
+            .by(manager, json!({"f:spec": {"f:items": {}}}))
     };
-    check(args("someone Update 2"), expect!["! LiveEdit /spec/args by someone"]);
-    check(args("queue-controller Update 2"), expect!["ControllerOwned /spec/args by queue-controller"]);
+    check(tags("someone Update 2"), expect!["! LiveEdit /spec/items by someone"]);
+    check(tags("queue-controller Update 2"), expect!["ControllerOwned /spec/items by queue-controller"]);
+}
 
+#[test]
+fn replicas_belong_to_an_autoscaler_that_exists() {
     let replicas = |manager: &'static str| {
         Scene::new("apps/v1 Deployment", json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 3}}))
             .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
@@ -43,11 +46,15 @@ fn only_a_known_controller_may_add_to_a_list() {
     check(replicas("someone Update 2 scale"), expect!["! LiveEdit /spec/replicas by someone"]);
     check(
         replicas("queue-autoscaler Update 2 scale"),
-        expect!["ControllerOwned /spec/replicas by queue-autoscaler"],
+        expect!["! LiveEdit /spec/replicas by queue-autoscaler"],
     );
     check(
         replicas("someone Update 2 scale").autoscaler("web"),
         expect!["ControllerOwned /spec/replicas by someone"],
+    );
+    check(
+        replicas("vpa-updater Update 2").autoscaled_by("VerticalPodAutoscaler", "web", false),
+        expect!["! LiveEdit /spec/replicas by vpa-updater"],
     );
 }
 
@@ -154,12 +161,16 @@ fn a_disabled_autoscaler_does_not_own_the_replicas() {
     check(scene(0, "kubectl Update 2 scale"), expect!["! LiveEdit /spec/replicas by kubectl"]);
     check(
         scene(0, "kube-controller-manager Update 2 scale"),
-        expect!["ControllerOwned /spec/replicas by kube-controller-manager"],
+        expect!["! LiveEdit /spec/replicas by kube-controller-manager"],
+    );
+    check(
+        scene(0, "keda-operator Update 2 scale").autoscaled_by("ScaledObject", "web", true),
+        expect!["ControllerOwned /spec/replicas by keda-operator"],
     );
 }
 
 #[test]
-fn only_a_known_controller_may_replace_certificates_of_git() {
+fn certificates_may_be_injected_over_a_placeholder() {
     let pem = |text: &str| STANDARD.encode(format!("-----BEGIN CERTIFICATE-----\n{text}\n"));
     let scene = |git: &str, writer: &'static str| {
         let of = |bundle: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"caBundle": bundle}}]});
@@ -182,7 +193,7 @@ fn only_a_known_controller_may_replace_certificates_of_git() {
     );
     check(
         scene(&pem("git"), "cert-manager-cainjector Update 2"),
-        expect!["ControllerOwned /webhooks/0/clientConfig/caBundle by cert-manager-cainjector"],
+        expect!["! LiveEdit /webhooks/0/clientConfig/caBundle by cert-manager-cainjector"],
     );
     check(
         scene("Cg==", "kubectl-edit Update 2"),

@@ -5,6 +5,7 @@
 
 mod controllers;
 mod edits;
+mod forged;
 mod refusals;
 mod rendering;
 mod scene;

@@ -144,16 +144,17 @@ fn a_refusal_names_the_field_that_git_sets() {
 
 #[test]
 fn a_refusal_of_what_a_sync_does_not_send_does_not_block() {
-    let claim = |size: &str| json!({"spec": {"cpu": size}});
+    let claim = |size: &str| json!({"spec": {"resources": {"requests": {"storage": size}}}});
     let scene = |manager: &'static str| {
-        Scene::new("example.io/v1 Thing", claim("4"), claim("9"))
+        let field = "spec.resources.requests.storage";
+        Scene::new("v1 PersistentVolumeClaim", claim("4Gi"), claim("9Gi"))
             .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-            .by(manager, json!({"f:spec": {"f:cpu": {}}}))
-            .refused(422, "only grows", &[("FieldValueInvalid", "spec.cpu", "only grows")])
+            .by(manager, json!({"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}))
+            .refused(422, "only grows", &[("FieldValueInvalid", field, "only grows")])
     };
-    let mut grown = scene("kube-controller-manager Update 2");
+    let mut grown = scene("csi-resizer Update 2");
     grown.ignored = Some("/spec/note");
-    check(grown, expect!["ControllerOwned /spec/cpu by kube-controller-manager"]);
+    check(grown, expect!["ControllerOwned /spec/resources/requests/storage by csi-resizer"]);
     let mut edited = scene("kubectl-edit Update 2");
     edited.ignored = Some("/spec/note");
     assert!(said(&edited).contains("the API server refuses it: only grows"), "{}", said(&edited));

@@ -124,9 +124,13 @@ impl Scene {
         self
     }
 
-    pub(crate) fn autoscaler(mut self, name: &str) -> Self {
-        let kind = "HorizontalPodAutoscaler".to_owned();
-        self.autoscalers.push(Autoscaler { kind, name: name.to_owned() });
+    pub(crate) fn autoscaler(self, name: &str) -> Self {
+        self.autoscaled_by("HorizontalPodAutoscaler", name, false)
+    }
+
+    pub(crate) fn autoscaled_by(mut self, kind: &str, name: &str, scales_to_zero: bool) -> Self {
+        let autoscaler = Autoscaler { kind: kind.to_owned(), name: name.to_owned(), scales_to_zero };
+        self.autoscalers.push(autoscaler);
         self
     }
 

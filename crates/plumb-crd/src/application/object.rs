@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use plumb_core::app::AppId;
+use jiff::Timestamp;
+use plumb_core::app::{AppId, Pause, PausedObjects};
+use plumb_core::fields::annotation_written_at;
 use plumb_core::object::ObjectKey;
+use plumb_core::tracking::{RecordedObjects, StatusEntry};
 use serde_json::Value;
 
 use super::operation::Operation;
 use super::spec::ApplicationSpec;
-use super::status::{ApplicationStatus, ResourceStatus};
+use super::status::{ApplicationStatus, ResourceResult, ResourceStatus};
 use crate::metadata::{Metadata, identify};
 use crate::wire::{Wire, WireError, read_field, read_map};
 
@@ -26,6 +29,10 @@ pub struct Application {
     /// Fields of `status` that could not be read and count as absent. plumb rewrites the status, so an invalid one must
     /// not prevent reconciliation.
     pub unreadable_status: Vec<WireError>,
+    /// When the API server recorded the annotation that pauses the app.
+    pub paused_at: Option<Timestamp>,
+    /// The same of the annotation that pauses objects of the app.
+    pub objects_paused_at: Option<Timestamp>,
 }
 
 impl Application {
@@ -46,6 +53,8 @@ impl Application {
             operation: read_field(map, "operation")?,
             status,
             unreadable_status,
+            paused_at: annotation_written_at(object, Pause::ANNOTATION),
+            objects_paused_at: annotation_written_at(object, PausedObjects::ANNOTATION),
         })
     }
 
@@ -86,6 +95,20 @@ impl Application {
     pub fn rendered_keys(&self) -> BTreeSet<ObjectKey> {
         let rendered = self.status.resources.iter().filter(|object| !object.requires_pruning && !object.hook);
         rendered.map(ResourceStatus::key).collect()
+    }
+
+    /// The objects that Git is known to have had, by the status and by the result of the last operation.
+    pub fn recorded_objects(&self) -> RecordedObjects {
+        let entries = self.status.resources.iter().map(|object| StatusEntry {
+            key: object.key(),
+            is_hook: object.hook,
+            requires_pruning: object.requires_pruning,
+            requires_confirmation: object.requires_deletion_confirmation,
+        });
+        let result = self.status.operation_state.as_ref().and_then(|state| state.sync_result.as_ref());
+        let applied = result.into_iter().flat_map(|result| &result.resources);
+        let applied = applied.filter(|object| object.hook_type.is_empty() && object.status == "Synced");
+        RecordedObjects::from_status(entries).with(applied.map(ResourceResult::key))
     }
 
     /// The name of its project.

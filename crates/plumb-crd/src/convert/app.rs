@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plumb_core::app::{
     App, Automation, Backoff, ClusterRef, CompareOptions, Destination, IgnoreRule, ManagedNamespace, Pause,
-    RetryPolicy, Source, SyncOption, SyncPolicy,
+    PausedObjects, RetryPolicy, Source, SyncOption, SyncPolicy,
 };
 
 use super::duration::parse_retry_duration;
@@ -60,7 +60,13 @@ fn read(application: &Application, problems: &mut Vec<SpecProblem>) -> Option<Ap
             .annotation(CompareOptions::ANNOTATION)
             .map_or_else(CompareOptions::default, CompareOptions::parse),
         skip_reconcile: application.annotation(SKIP_RECONCILE).is_some_and(is_true),
-        pause: application.annotation(Pause::ANNOTATION).map(Pause::parse),
+        pause: application
+            .annotation(Pause::ANNOTATION)
+            .map(|text| Pause::parse(text).written_at(application.paused_at)),
+        paused_objects: application
+            .annotation(PausedObjects::ANNOTATION)
+            .map(|text| PausedObjects::parse(text).written_at(application.objects_paused_at))
+            .unwrap_or_default(),
         annotations: application.metadata.annotations.clone(),
     })
 }

@@ -45,6 +45,7 @@ pub(crate) async fn compare(
         diagnostics: &engine.diagnostics,
         rules: &context.rules.rules,
         gathered,
+        recorded: &inputs.recorded(),
         dry_runs,
         now: run.now,
         ask_again: run.trigger.depth == RefreshDepth::Hard,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::app::{App, AppId, Pause};
-use plumb_core::object::Manifest;
+use plumb_core::fields::object_pause;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::tracking::RecordedObjects;
 use plumb_crd::Application;
 
 use crate::apps::conditions::Conditions;
@@ -68,15 +70,19 @@ impl<'a> AppRun<'a> {
         let wait = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
         self.engine.queue.push_after(self.id().clone(), trigger, wait);
     }
-
-    /// The pause of a live object, if a user paused it and the pause has not ended.
-    pub(crate) fn pause_of(&self, live: &Manifest) -> Option<Pause> {
-        let pause = Pause::parse(live.annotation(Pause::ANNOTATION)?);
-        pause.holds_at(self.now).then_some(pause)
-    }
 }
 
 impl AppInputs<'_> {
+    /// The objects that the app's own status says Git had.
+    pub(crate) fn recorded(&self) -> RecordedObjects {
+        self.application.recorded_objects()
+    }
+
+    /// The pause of a live object, if a user paused it and the pause has not ended.
+    pub(crate) fn pause_of(&self, key: &ObjectKey, live: &Manifest, now: Timestamp) -> Option<Pause> {
+        object_pause(self.app, key, live, now)
+    }
+
     /// The pause of the app itself, if it has not ended.
     pub(crate) fn pause(&self, now: Timestamp) -> Option<&Pause> {
         self.app.pause.as_ref().filter(|pause| pause.holds_at(now))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
-use plumb_core::app::{AppId, Pause};
+use plumb_core::app::{AppId, Pause, PausedObjects};
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use plumb_crd::annotations::{DELETION_APPROVED, LINK_PREFIX};
@@ -14,8 +14,9 @@ use super::snapshot::{AppSnapshot, AppSummary, StoredApp};
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 
 /// Annotations that change what plumb does with an app.
-const MEANINGFUL_ANNOTATIONS: [&str; 6] = [
+const MEANINGFUL_ANNOTATIONS: [&str; 7] = [
     Pause::ANNOTATION,
+    PausedObjects::ANNOTATION,
     plumb_core::app::CompareOptions::ANNOTATION,
     DELETION_APPROVED,
     "argocd.argoproj.io/skip-reconcile",

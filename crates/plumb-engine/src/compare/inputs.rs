@@ -8,7 +8,7 @@ use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
 use plumb_core::drift::{Autoscaler, LiveOwner};
 use plumb_core::fields::has_other_writers;
 use plumb_core::health::{Health, HealthStatus};
-use plumb_core::object::{Fingerprint, Manifest, ObjectKey};
+use plumb_core::object::{Fingerprint, GroupKind, Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::tracking::{TrackedBy, tracked_by};
 
@@ -19,9 +19,15 @@ use crate::apps::claims::Claimant;
 use crate::cluster::mutators;
 use crate::sources::state::GitState;
 
-/// Kinds that scale workloads.
-pub(crate) const AUTOSCALERS: [&str; 3] =
-    ["HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"];
+/// Is this a kind that scales workloads? The group counts: any other group may have a kind of that name.
+pub(crate) fn is_autoscaler(kind: &GroupKind) -> bool {
+    matches!(
+        (kind.group.as_str(), kind.kind.as_str()),
+        ("autoscaling", "HorizontalPodAutoscaler")
+            | ("autoscaling.k8s.io", "VerticalPodAutoscaler")
+            | ("keda.sh", "ScaledObject")
+    )
+}
 
 /// The previous desired set, decompressed when it is first asked for.
 type PreviousSet = OnceCell<Option<Arc<Complete<DesiredSet>>>>;
@@ -95,6 +101,7 @@ impl Comparison<'_> {
                 &self.cluster.store,
             ),
             users: Vec::new(),
+            was_in_git: true,
             heals: judge.heals(key, judge.writes.asked(key, fingerprint, rendering)),
             finished: judge.writes.finished_run(key, fingerprint),
             earlier: judge.findings_of(key),
@@ -117,7 +124,8 @@ impl Comparison<'_> {
                 continue;
             }
             owners.insert(key.clone(), Owner::ThisApp);
-            if ObjectOptions::parse(live).is_hook {
+            let was_in_git = self.recorded.contains(key);
+            if ObjectOptions::of_live(live, was_in_git).is_hook {
                 hooks.insert(key.clone());
                 // A hook that still runs is not left over.
                 if is_under_way(health.healths.get(key)) {
@@ -129,6 +137,7 @@ impl Comparison<'_> {
                 users: self.cluster.store.referrers(key).into_iter().map(|node| node.key).collect(),
                 earlier: judge.findings_of(key),
                 live: Some(Arc::clone(live)),
+                was_in_git,
                 ..JudgeInput::default()
             };
             inputs.insert(key.clone(), input);
@@ -149,10 +158,21 @@ impl Comparison<'_> {
 
     fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
         let referrers = self.cluster.store.referrers(key).into_iter();
-        let autoscalers = referrers.filter(|node| AUTOSCALERS.contains(&node.key.kind.as_str()));
-        autoscalers
-            .map(|node| Autoscaler { kind: node.key.kind.clone(), name: node.key.name.clone() })
+        referrers
+            .filter(|node| is_autoscaler(&node.key.group_kind()))
+            .map(|node| self.autoscaler(&node.key))
             .collect()
+    }
+
+    /// A `HorizontalPodAutoscaler` scales to zero only if its own minimum says so; where plumb does not keep the object,
+    /// it is taken for one that does not.
+    fn autoscaler(&self, key: &ObjectKey) -> Autoscaler {
+        let minimum = || {
+            let whole = self.cluster.store.get_kept(key)?;
+            whole.value().pointer("/spec/minReplicas").and_then(serde_json::Value::as_i64)
+        };
+        let scales_to_zero = key.kind == "ScaledObject" || minimum() == Some(0);
+        Autoscaler { kind: key.kind.clone(), name: key.name.clone(), scales_to_zero }
     }
 }
 

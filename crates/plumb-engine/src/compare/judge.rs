@@ -77,6 +77,8 @@ pub(super) struct JudgeInput {
     pub(super) mutators: Vec<Mutator>,
     pub(super) heals: Vec<HealRecord>,
     pub(super) finished: Option<FinishedRun>,
+    /// Does the app's status list it as an object that Git had?
+    pub(super) was_in_git: bool,
     pub(super) earlier: Arc<[Finding]>,
 }
 
@@ -213,7 +215,7 @@ impl Judge<'_, '_> {
         };
         let missing = keys(|input| input.desired.is_some() && input.live.is_none());
         let left_over = keys(|input| {
-            let is_object = |live: &Arc<Manifest>| !ObjectOptions::parse(live).is_hook;
+            let is_object = |live: &Arc<Manifest>| !ObjectOptions::of_live(live, input.was_in_git).is_hook;
             input.desired.is_none() && input.live.as_ref().is_some_and(is_object)
         });
         let is_likely = missing.iter().any(|missing| {
@@ -272,6 +274,7 @@ impl Judge<'_, '_> {
                 previous: input.last_apply.as_fact(),
                 attempt: input.last_attempt.as_fact(),
                 prune: self.prune,
+                was_in_git: input.was_in_git,
                 claims: &claims,
                 autoscalers: &input.autoscalers,
                 users: &input.users,

@@ -11,7 +11,7 @@ use plumb_core::live::LiveSet;
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
-use plumb_core::tracking::TrackingSettings;
+use plumb_core::tracking::{RecordedObjects, TrackingSettings};
 use plumb_kube::ApiError;
 use tracing::info;
 
@@ -42,6 +42,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) diagnostics: &'a Diagnostics,
     pub(crate) rules: &'a IgnoreRules,
     pub(crate) gathered: &'a Arc<Gathered>,
+    /// The objects that the app is known to have had in Git.
+    pub(crate) recorded: &'a RecordedObjects,
     pub(crate) dry_runs: DryRunPolicy,
     pub(crate) now: Timestamp,
     /// True if questions are asked again whose answers are known.
@@ -59,6 +61,8 @@ pub(crate) struct Compared {
     pub(crate) owners: BTreeMap<ObjectKey, Owner>,
     /// The health of the live objects.
     pub(crate) health: HealthResults,
+    /// The objects that the app is known to have had in Git.
+    pub(crate) recorded: RecordedObjects,
     /// Live hooks that the app tracks.
     pub(crate) hooks: BTreeSet<ObjectKey>,
     /// Other apps that render an object of this app, or own one that it renders.
@@ -79,6 +83,7 @@ impl Compared {
             verdicts: BTreeMap::new(),
             owners: BTreeMap::new(),
             health: HealthResults::default(),
+            recorded: RecordedObjects::default(),
             hooks: BTreeSet::new(),
             shared: BTreeMap::new(),
             unreadable: Vec::new(),
@@ -103,6 +108,7 @@ impl Comparison<'_> {
         let health = self.health_check().run(&live.objects, health).await;
         let compared = Compared {
             health,
+            recorded: self.recorded.clone(),
             unreadable: snapshot.unreadable,
             new_schemas,
             ..Compared::new(self.gathered, live, schemas)
@@ -148,7 +154,14 @@ impl Comparison<'_> {
             .hooks
             .iter()
             .filter_map(|hook| hook.manifest.clone().with_namespace(hook.namespace.as_deref()).key());
-        desired.objects.keys().cloned().chain(hooks).collect()
+        // An owner reference that another client added takes an object out of the app's tree. One that Git had is read all
+        // the same.
+        let is_hidden = |key: &&ObjectKey| {
+            !desired.objects.contains_key(*key)
+                && self.cluster.store.node(key).is_some_and(|node| !node.parents.is_empty())
+        };
+        let hidden = self.recorded.keys().filter(is_hidden).cloned();
+        desired.objects.keys().cloned().chain(hooks).chain(hidden).collect()
     }
 
     /// The schemas of everything that Git asks for and of everything live. Hooks are not compared, but are sent.

@@ -14,7 +14,7 @@ use plumb_core::plan::{
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, DeletionStep, FINALIZERS};
 use plumb_core::sync::{Command, Verb};
-use plumb_core::tracking::{TrackedBy, tracked_by};
+use plumb_core::tracking::{Provenance, TrackedBy, tracked_by};
 use plumb_crd::Application;
 use plumb_crd::application::ConditionType;
 use plumb_kube::{ApiError, LiveStore};
@@ -62,7 +62,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     let snapshot = context.cluster.store.snapshot(&context.instance, &[], &[]).await;
     let objects = owned(run, inputs, &snapshot.live.objects);
     let hook_keys = deletion::hook_keys(hooks.unwrap_or_default(), &mark);
-    let observations = observations(context, &state.health, &state.judge.writes, hook_keys.iter()).await;
+    let observations = observations(inputs, &state.health, &state.judge.writes, hook_keys.iter()).await;
     // pure: the next step
     let step = deletion::next(&Deletion {
         finalizers,
@@ -74,7 +74,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
         failed_before: &state.deletion.failed_hooks,
         options: &AppOptions::parse(&app.sync_policy.options),
         itself: &Application::key(&app.id),
-        approved_at: approved_at(application),
+        approved_at: approved_at(application, run.now),
         is_destination_known: true,
     });
     info!(commands = step.commands.len(), message = %step.message, "deleting");
@@ -160,6 +160,11 @@ fn owned(
     live: &BTreeMap<ObjectKey, Arc<Manifest>>,
 ) -> BTreeMap<ObjectKey, ObjectFacts> {
     let context = inputs.context;
+    let recorded = inputs.recorded();
+    // A hook is in no status as an object from Git.
+    let provenance = |key: &ObjectKey, live: &Manifest| {
+        Provenance::of(live, recorded.contains(key) || ObjectOptions::parse(live).is_hook)
+    };
     let is_owned = |key: &ObjectKey, live: &Manifest| {
         tracked_by(live, &context.instance, &context.settings.tracking) == TrackedBy::Ours
             && context.denies(key).is_none()
@@ -167,12 +172,13 @@ fn owned(
     let facts = |key: &ObjectKey, live: &Arc<Manifest>| ObjectFacts {
         live: Some(LiveFacts {
             manifest: Arc::clone(live),
-            options: ObjectOptions::parse(live),
+            options: ObjectOptions::of_live(live, recorded.contains(key)),
             owner: Owner::ThisApp,
+            provenance: provenance(key, live),
             holds_data: None,
         }),
         in_sync: false,
-        paused: run.pause_of(live).map(|pause| pause.reason),
+        paused: inputs.pause_of(key, live, run.now).map(|pause| pause.reason),
         also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
     };
     let owned = live.iter().filter(|(key, live)| is_owned(key, live));

@@ -16,6 +16,6 @@ pub(crate) fn pauses(
     let app = inputs.pause(run.now).map(|pause| (Application::key(run.id()), pause.clone()));
     let objects = compared.live.objects.iter();
     app.into_iter()
-        .chain(objects.filter_map(|(key, live)| Some((key.clone(), run.pause_of(live)?))))
+        .chain(objects.filter_map(|(key, live)| Some((key.clone(), inputs.pause_of(key, live, run.now)?))))
         .collect()
 }

@@ -34,6 +34,7 @@ pub(crate) fn roll_up(
         healths: &compared.health.healths,
         hooks: &compared.hooks,
         unreadable: &unreadable,
+        recorded: &compared.recorded,
         is_denied: &is_denied,
     };
     roll_up_objects(RollUp {

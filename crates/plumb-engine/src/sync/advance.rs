@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::object::ObjectKey;
+use plumb_core::plan::approval;
 use plumb_core::plan::{Plan, row_of};
 use plumb_core::project::SyncTrigger;
 use plumb_core::status::After;
@@ -186,7 +187,7 @@ async fn advance(
         let observed = Observed {
             observations: &observations,
             outcomes: &outcomes,
-            approved_at: approved_at(application),
+            approved_at: approved_at(application, now),
             hold: hold.as_deref(),
             terminate,
             newer_revision: newer,
@@ -247,7 +248,7 @@ fn finish(compared: &Compared, active: &mut ActiveOperation, state: &mut AppStat
 async fn observe(inputs: AppInputs<'_>, state: &AppState, plan: &Plan) -> BTreeMap<ObjectKey, Observation> {
     let store = &inputs.context.cluster.store;
     let keys = plan.steps().map(|step| &step.id.key);
-    let mut observations = observations(inputs.context, &state.health, &state.judge.writes, keys).await;
+    let mut observations = observations(inputs, &state.health, &state.judge.writes, keys).await;
     let written = state.operation.written.lock();
     observations.retain(|key, _| written.get(key).is_none_or(|version| store.has_caught_up(key, version)));
     observations
@@ -324,8 +325,8 @@ fn superseded_by(active: &ActiveOperation, current: &Gathered) -> Option<String>
 }
 
 /// When a user approved deletions.
-pub(crate) fn approved_at(application: &Application) -> Option<Timestamp> {
-    application.annotation(plumb_crd::annotations::DELETION_APPROVED)?.parse().ok()
+pub(crate) fn approved_at(application: &Application, now: Timestamp) -> Option<Timestamp> {
+    approval(application.annotation(plumb_crd::annotations::DELETION_APPROVED)?, now)
 }
 
 fn limits(inputs: AppInputs<'_>) -> SyncLimits {

@@ -146,7 +146,7 @@ fn items(
             }),
             options: &options,
             pruned_before,
-            is_paused: live.is_some_and(|live| run.pause_of(live).is_some()),
+            is_paused: live.is_some_and(|live| inputs.pause_of(&object.key, live, run.now).is_some()),
         };
         facts.item(object)
     };

@@ -48,7 +48,10 @@ pub(super) async fn carry_out(
                 .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
             denied: context.denies(key),
             paused: app_pause.map(|pause| pause.reason.clone()),
-            held: live.as_deref().and_then(|live| run.pause_of(live)).map(|pause| pause.reason),
+            held: live
+                .as_deref()
+                .and_then(|live| inputs.pause_of(key, live, run.now))
+                .map(|pause| pause.reason),
             live,
         }
     };

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use plumb_core::app::Pause;
+use plumb_core::app::App;
+use plumb_core::fields::object_pause;
 use plumb_core::health::{Custom, Health, HealthStatus, KnownFrom, assess_with, since};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HOOK_FINALIZER, OPERATION_ANNOTATION};
@@ -13,7 +14,7 @@ use plumb_core::writes::WriteHistory;
 use plumb_kube::LiveStore;
 use serde_json::Value;
 
-use crate::apps::context::AppContext;
+use crate::app_run::AppInputs;
 use crate::health::children::trouble;
 use crate::health::dependencies::Dependencies;
 use crate::health::history::HealthState;
@@ -37,11 +38,12 @@ pub(super) async fn live_of<'k>(
 
 /// These objects as a sync sees them. An object that could not be read is left out, which does not mean that it is gone.
 pub(crate) async fn observations<'k>(
-    context: &AppContext,
+    inputs: AppInputs<'_>,
     health: &HealthState,
     writes: &WriteHistory,
     keys: impl Iterator<Item = &'k ObjectKey>,
 ) -> BTreeMap<ObjectKey, Observation> {
+    let AppInputs { app, context, .. } = inputs;
     let store = &context.cluster.store;
     let found = live_of(store, keys).await;
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
@@ -52,7 +54,7 @@ pub(crate) async fn observations<'k>(
     let observe = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
         let observation = match live {
-            Some(live) => Observation::Live(observed(&dependencies, health, &key, &live, answer)),
+            Some(live) => Observation::Live(observed(app, &dependencies, health, &key, &live, answer)),
             None if writes.finished(&key).is_some_and(|run| run.succeeded) => Observation::Collected,
             None => Observation::Gone,
         };
@@ -62,6 +64,7 @@ pub(crate) async fn observations<'k>(
 }
 
 fn observed(
+    app: &App,
     dependencies: &Dependencies<'_>,
     history: &HealthState,
     key: &ObjectKey,
@@ -90,11 +93,7 @@ fn observed(
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
         trouble: trouble_of(dependencies.store, live, health.as_ref()),
-        held: live
-            .annotation(Pause::ANNOTATION)
-            .map(Pause::parse)
-            .filter(|pause| pause.holds_at(dependencies.now))
-            .map(|pause| pause.reason),
+        held: object_pause(app, key, live, dependencies.now).map(|pause| pause.reason),
         health,
     }
 }

@@ -11,6 +11,8 @@ use plumb_core::plan::{
     data_lost_with,
 };
 
+use plumb_core::tracking::Provenance;
+
 use super::advance::approved_at;
 use crate::app_run::{AppInputs, AppRun};
 use crate::compare::run::Compared;
@@ -46,7 +48,7 @@ pub(super) fn plan(
         },
         budget: context.settings.prune_budget,
         mark: &active.mark(),
-        approved_at: approved_at(application),
+        approved_at: approved_at(application, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
         denied: &|key: &ObjectKey| context.denies(key),
     })
@@ -62,15 +64,19 @@ fn facts(
     let context = inputs.context;
     let live = compared.live.objects.get(key).map(|live| LiveFacts {
         manifest: Arc::clone(live),
-        options: ObjectOptions::parse(live),
+        options: ObjectOptions::of_live(live, compared.recorded.contains(key)),
         owner: compared.owners.get(key).cloned().unwrap_or(Owner::NoApp),
+        provenance: Provenance::of(live, compared.recorded.contains(key)),
         holds_data: verdict
             .requires_pruning
             .then(|| context.settings.protects(key).or_else(|| holds_data(inputs, live)))
             .flatten(),
     });
     ObjectFacts {
-        paused: live.as_ref().and_then(|live| run.pause_of(&live.manifest)).map(|pause| pause.reason),
+        paused: live
+            .as_ref()
+            .and_then(|live| inputs.pause_of(key, &live.manifest, run.now))
+            .map(|pause| pause.reason),
         also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
         in_sync: !verdict.advice.needed && verdict.status == VerdictStatus::Synced,
         live,

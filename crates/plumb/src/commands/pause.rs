@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use plumb_core::app::Pause;
-use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::app::{Pause, PausedObjects};
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::Application;
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::json;
 
 use crate::config;
-use crate::connect::cluster_of;
 use crate::context::{Context, change, create};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -17,7 +17,7 @@ use crate::select::app;
 
 /// Pause automated sync and self-heal of an app or of one of its objects.
 ///
-/// The pause is an annotation with a reason and an end, which no sync removes. `plumb resume` ends it early. A manual
+/// The pause is an annotation of the Application with a reason and an end, at most seven days ahead. No sync removes it. `plumb resume` ends it early. A manual
 /// sync of a paused app is allowed; it skips objects that are paused themselves. A parent app does not change a paused
 /// child app.
 ///
@@ -60,40 +60,68 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Result<ExitCod
     }
     let length = SignedDuration::try_from(args.length)
         .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
+    if length > Pause::LONGEST {
+        return Err(CommandError::usage("--for is longer than 7d, the longest pause").hint(
+            "pause again before it ends, or change Git: a pause that is forgotten hides what is wrong",
+        ));
+    }
     let until = Timestamp::now()
         .checked_add(length)
         .map_err(|error| CommandError::because("read --for", error).exit(ExitCode::Usage))?;
     let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let pause = Pause { until: Some(until), reason: args.reason.trim().to_owned(), by: Some(config::user()) };
-    let Found { home, client, target } = args.what.find(context).await?;
-    annotate(&client, &target, Some(&pause)).await?;
-    write_event(
-        context,
-        &home,
-        &args.what,
-        "Paused",
-        &format!("{} until {until}: {}", named(&target), pause.reason),
-    )
-    .await;
-    context.out.note(&format!("{} is paused until {until}", named(&target)));
+    let found = args.what.find(context).await?;
+    found.annotate(Some(&pause)).await?;
+    let name = found.name();
+    let message = format!("{name} until {until}: {}", pause.reason);
+    write_event(context, &found.home, &args.what, "Paused", &message).await;
+    context.out.note(&format!("{name} is paused until {until}"));
     Ok(ExitCode::Success)
 }
 
 pub(crate) async fn resume(context: &Context, args: &ResumeArgs) -> Result<ExitCode, CommandError> {
-    let Found { home, client, target } = args.what.find(context).await?;
-    annotate(&client, &target, None).await?;
-    write_event(context, &home, &args.what, "Resumed", &named(&target)).await;
-    context.out.note(&format!("{} is no longer paused", named(&target)));
+    let found = args.what.find(context).await?;
+    found.annotate(None).await?;
+    let name = found.name();
+    write_event(context, &found.home, &args.what, "Resumed", &name).await;
+    context.out.note(&format!("{name} is no longer paused"));
     Ok(ExitCode::Success)
 }
 
-/// What to pause, with the clients of the clusters.
+/// What to pause. The pause is written on the Application: the right to pause is the right to change the Application.
 struct Found {
-    /// The cluster of the Application.
     home: ClusterClient,
-    /// The cluster of the paused object.
-    client: ClusterClient,
+    /// The Application.
     target: Target,
+    application: Application,
+    /// One of its objects instead of the whole app.
+    object: Option<ObjectKey>,
+}
+
+impl Found {
+    fn name(&self) -> String {
+        match &self.object {
+            Some(object) => format!("{} {}", object.kind, object.name),
+            None => format!("{} {}", self.target.gvk.kind, self.target.name),
+        }
+    }
+
+    async fn annotate(&self, pause: Option<&Pause>) -> Result<(), CommandError> {
+        let (annotation, text) = match &self.object {
+            None => (Pause::ANNOTATION, pause.map(Pause::to_text)),
+            Some(object) => {
+                let written = self.application.annotation(PausedObjects::ANNOTATION);
+                let mut paused = written.map(PausedObjects::parse).unwrap_or_default();
+                paused.retain_holding(Timestamp::now());
+                paused.set(object.clone(), pause.cloned());
+                (PausedObjects::ANNOTATION, paused.to_text())
+            }
+        };
+        // Another pause that is written at the same time must not be lost.
+        let version = &self.application.metadata.resource_version;
+        let patch = json!({"metadata": {"resourceVersion": version, "annotations": {annotation: text}}});
+        change(&self.home, &self.target, &Patch::Merge(patch)).await.map(drop)
+    }
 }
 
 impl PauseTarget {
@@ -101,12 +129,12 @@ impl PauseTarget {
         let Some(object) = &self.object else {
             let home = context.client().await?;
             let target = app::target(context, &self.app, None);
-            app::read(context, &home, &target).await?;
-            return Ok(Found { client: home.clone(), home, target });
+            let application = app::read(context, &home, &target).await?;
+            return Ok(Found { home, target, application, object: None });
         };
-        let home = context.client_of_all_kinds().await?;
-        let place = app::target(context, &self.app, None);
-        let application = app::read(context, &home, &place).await?;
+        let home = context.client().await?;
+        let target = app::target(context, &self.app, None);
+        let application = app::read(context, &home, &target).await?;
         let wanted = ObjectName::parse(object)?;
         let mut found = application.status.resources.iter().filter(|state| wanted.matches(state));
         let Some(state) = found.next() else {
@@ -117,14 +145,8 @@ impl PauseTarget {
             return Err(CommandError::usage(format!("{object} matches several objects of {}", self.app))
                 .hint("add group and namespace: GROUP/KIND/NAMESPACE/NAME"));
         }
-        let gvk = GroupVersionKind {
-            group: state.group.clone(),
-            version: state.version.clone(),
-            kind: state.kind.clone(),
-        };
-        let namespace = Some(state.namespace.clone()).filter(|namespace| !namespace.is_empty());
-        let client = cluster_of(context, &home, &application).await?;
-        Ok(Found { home, client, target: Target { gvk, namespace, name: state.name.clone() } })
+        let object = Some(state.key());
+        Ok(Found { home, target, application, object })
     }
 }
 
@@ -163,16 +185,6 @@ impl<'a> ObjectName<'a> {
     }
 }
 
-async fn annotate(
-    client: &ClusterClient,
-    target: &Target,
-    pause: Option<&Pause>,
-) -> Result<(), CommandError> {
-    let text = pause.map(Pause::to_text);
-    let patch = Patch::Merge(json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}}));
-    change(client, target, &patch).await.map(drop)
-}
-
 /// Writes an event on the Application. A failure is only noted.
 async fn write_event(
     context: &Context,
@@ -205,10 +217,6 @@ async fn write_event(
     {
         context.out.note(&format!("warning: no event was written: {}", error.message()));
     }
-}
-
-fn named(target: &Target) -> String {
-    format!("{} {}", target.gvk.kind, target.name)
 }
 
 /// `90s`, `30m`, `2h30m`, `1d`.

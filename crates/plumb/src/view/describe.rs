@@ -113,7 +113,7 @@ pub(crate) fn paused(
 
 /// The pause of the whole app, if it is active.
 pub(crate) fn app_pause(application: &Application, now: Timestamp) -> Option<Pause> {
-    let pause = Pause::parse(application.annotation(Pause::ANNOTATION)?);
+    let pause = Pause::parse(application.annotation(Pause::ANNOTATION)?).written_at(application.paused_at);
     pause.holds_at(now).then_some(pause)
 }
 

@@ -158,11 +158,11 @@ async fn what_a_person_does_to_an_object_is_done_in_its_own_cluster() -> Result<
         })
         .await?;
     stage.until_sync(&far, "Synced").await?;
-    let is_held = |live: &Value| live["metadata"]["annotations"]["plumb.dev/pause"].is_string();
+    let is_held = |app: &Value| app["metadata"]["annotations"]["plumb.dev/paused-objects"].is_string();
     stage.plumb(&["pause", "worked-on", "ConfigMap/kept", "--for", "1h", "--reason", "by hand"])?;
-    far_place.wait(&kept, "is held", is_held).await?;
+    stage.place.wait(&far, "holds an object", is_held).await?;
     stage.plumb(&["resume", "worked-on", "ConfigMap/kept"])?;
-    far_place.wait(&kept, "is not held", |live| !is_held(live)).await?;
+    stage.place.wait(&far, "holds no object", |app| !is_held(app)).await?;
 
     stage.repo.remove(&["app/leaving.yaml"])?;
     stage.refresh(&far).await?;

@@ -1,5 +1,6 @@
 //! A field was removed from Git, and remains because another field manager still owns it.
 
+use super::controller_owned::is_theirs_to_keep;
 use crate::compare::{Addition, Fill, twin};
 use crate::drift::case::{Case, last_field, writer};
 use crate::drift::explained::Explained;
@@ -17,16 +18,19 @@ pub(in crate::drift) fn owner<'c, 'a>(case: &'c Case<'a>, addition: &Addition<'_
     })
 }
 
-/// Git had the field, because our own entry names it, and an older writer of the same field is left. A writer that wrote
-/// after us, or an active controller, would put it back.
+/// Git had the field, because our own entry names it, and another writer of the same field is left. Its name does not
+/// matter: only what a controller is meant to keep may stay.
 pub(in crate::drift) fn shared(
     case: &Case<'_>,
     addition: &Addition<'_>,
     entry: &Entry<'_>,
 ) -> Option<Explained> {
-    let ours = case.owners.ours()?;
-    let had_git = addition.whole.is_none() && ours.names(&addition.path, case.live.value());
-    (is_over(case, entry) && had_git).then(|| kept_alive(case, addition, entry))
+    let had_git = addition.whole.is_none() && is_named_by_us(case, addition);
+    (had_git && !is_theirs_to_keep(case, addition, entry)).then(|| kept_alive(case, addition, entry))
+}
+
+fn is_named_by_us(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    case.owners.ours().is_some_and(|ours| ours.names(&addition.path, case.live.value()))
 }
 
 /// Has this writer not written since our last apply, and is it not an active controller?
@@ -68,20 +72,21 @@ pub(in crate::drift) fn dropped(
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let Previous::Changed(Some(previous)) = case.facts().previous else { return None };
-    let is_theirs_to_keep = is_control_plane(entry.manager) || case.is_known_controller(entry);
-    (addition.whole.is_none() && !is_theirs_to_keep && case.is_addition_in(previous, addition))
-        .then(|| kept_alive(case, addition, entry))
+    (addition.whole.is_none()
+        && !is_theirs_to_keep(case, addition, entry)
+        && case.is_addition_in(previous, addition))
+    .then(|| kept_alive(case, addition, entry))
 }
 
-/// Was it part of what was applied? A client-side apply owns defaults too; its annotation has what it was given. Without the
-/// annotation, everything but known defaults was given.
+/// Was it part of what was applied? What our own entry names was. A client-side apply owns defaults too; its annotation has
+/// what it was given. Without the annotation, everything but known defaults was given.
 pub(in crate::drift) fn addition(
     case: &Case<'_>,
     addition: &Addition<'_>,
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let was_given = match case.last_applied() {
-        _ if entry.is_other_delivery() => true,
+        _ if entry.is_other_delivery() || is_named_by_us(case, addition) => true,
         Some(last_applied) => addition.path.find(last_applied).is_some(),
         None => addition.fill == Fill::None && entry.manager != "before-first-apply",
     };

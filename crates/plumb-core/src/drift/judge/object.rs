@@ -15,6 +15,7 @@ use crate::drift::rules::{
     UNTRACKED, explain, explain_manifest, named,
 };
 use crate::drift::{Attempt, DryRun, Evidence, LiveOwner, NotCompared, Outcome, Question};
+use crate::fields::annotation_of_git;
 use crate::normalize::is_secret;
 use crate::object::Manifest;
 
@@ -115,7 +116,8 @@ fn judge_extra(evidence: &Evidence<'_>, live: &Manifest) -> Outcome {
             return settle_uncompared(evidence, NotCompared::Absent, Vec::new());
         }
     }
-    if let Some(residue) = hook_residue::left_over(live) {
+    // An object that Git had is no hook because of an annotation that came later.
+    if let Some(residue) = hook_residue::left_over(live).filter(|_| !evidence.facts.was_in_git) {
         return settle_uncompared(evidence, NotCompared::Hook, vec![residue.decided_by(FINISHED_HOOK.name)]);
     }
     if evidence.facts.claims.iter().any(|claim| claim.app != evidence.facts.app) {
@@ -124,6 +126,8 @@ fn judge_extra(evidence: &Evidence<'_>, live: &Manifest) -> Outcome {
     if let Some(name) = evidence.facts.renamed {
         return settle(evidence, vec![unstable_render::renamed(name).decided_by(RANDOM_NAME.name)]);
     }
-    let own = live.annotation(CompareOptions::ANNOTATION).map(CompareOptions::parse).unwrap_or_default();
+    // The option must stem from Git: a user who may annotate the object must not hide it.
+    let own =
+        annotation_of_git(live, CompareOptions::ANNOTATION).map(CompareOptions::parse).unwrap_or_default();
     settle_extra(evidence, own.ignore_extraneous, named(NOT_IN_GIT.name, orphan::explain(evidence, live)))
 }

@@ -133,10 +133,11 @@ fn allocated_by_control_plane(_: &Case<'_>, addition: &Addition<'_>, entry: &Ent
 }
 
 /// The controllers of the cluster write some metadata together with a status.
-fn metadata_of_status(_: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
+fn metadata_of_status(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
     let is_of_status = entry.subresource == Some("status")
         && is_control_plane(entry.manager)
-        && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]));
+        && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
+        && controller_owned::is_added_by_control_plane(case, addition);
     if is_of_status { Ruling::Silent } else { Ruling::Pass }
 }
 

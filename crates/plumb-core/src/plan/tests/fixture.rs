@@ -31,6 +31,7 @@ use crate::plan::{
     AppOptions, DeletionProof, LiveFacts, NamespaceFacts, NoProof, ObjectFacts, OperationMark, Owner, Plan,
     PlanInput, PruneBudget, Refusal, Row, SyncRequest, build, rows,
 };
+use crate::tracking::Provenance;
 
 pub(crate) const STARTED: &str = "2026-11-15T12:00:00Z";
 const CLUSTER_SCOPED: [&str; 5] =
@@ -138,6 +139,12 @@ impl Fixture {
                 Some(("other", app)) => Owner::Other { app: app.to_owned(), renders: true },
                 Some(("gone", app)) => Owner::Other { app: app.to_owned(), renders: false },
                 Some((other, _)) => panic!("no such owner: {other}"),
+            },
+            provenance: match value("provenance") {
+                None => Provenance::Proven,
+                Some("never-written") => Provenance::NeverWritten,
+                Some("not-recorded") => Provenance::NotRecorded,
+                Some(other) => panic!("no such provenance: {other}"),
             },
             holds_data: value("data").map(str::to_owned),
         });

@@ -238,6 +238,17 @@ fn what_is_not_an_option_asks_for_nothing() {
 }
 
 #[test]
+fn an_annotation_of_the_live_object_deletes_nothing() {
+    let print = |facts: &str| Fixture::parse(facts).print();
+    let applied = print("drift ConfigMap conf");
+    for options in ["Replace=true", "Force=true", "Replace=true,Force=true"] {
+        assert_eq!(print(&format!("drift ConfigMap conf live-options={options}")), applied, "{options}");
+        let kept = print(&format!("both PersistentVolumeClaim data live-options={options}"));
+        assert!(!kept.contains("recreate") && !kept.contains("replace"), "{kept}");
+    }
+}
+
+#[test]
 fn an_option_of_the_live_object_counts_where_git_no_longer_tells() {
     let print = |facts: &str| Fixture::parse(facts).print();
     // What left Git has nothing but its live annotations.
@@ -245,10 +256,6 @@ fn an_option_of_the_live_object_counts_where_git_no_longer_tells() {
         print("sync prune\nlive ConfigMap old options=PruneLast=true\nboth ConfigMap a")
             .contains("Sync 1: prune")
     );
-    let replaced = print("drift ConfigMap conf live-options=Replace=true");
-    assert!(replaced.contains("replace ConfigMap prod/conf"), "{replaced}");
-    let forced = print("drift ConfigMap conf live-options=Force=true");
-    assert!(forced.contains("apply or recreate ConfigMap prod/conf"), "{forced}");
     let strict = Fixture::parse("drift ConfigMap conf live-options=Validate=false").plan();
     assert!(details(&strict).contains("conf: strict"), "Git's word counts");
 }

@@ -56,6 +56,20 @@ fn prune_options_of_an_object_override_those_of_the_app() {
 }
 
 #[test]
+fn a_tracking_mark_alone_is_no_right_to_delete() {
+    for request in ["sync prune", "sync prune automated"] {
+        let plan = Fixture::parse(&format!(
+            "{request}\nlive ConfigMap forged provenance=never-written\nlive ConfigMap unlisted provenance=not-recorded\nlive ConfigMap ours\nboth ConfigMap a"
+        ))
+        .print();
+        let waits = plan.lines().filter(|line| line.contains("waits for confirmation")).count();
+        assert_eq!(waits, 2, "{request}: {plan}");
+        assert!(plan.contains("prune ConfigMap prod/ours (removed from Git) ->"), "{request}: {plan}");
+        assert!(plan.contains("but plumb never wrote it"), "{request}: {plan}");
+    }
+}
+
+#[test]
 fn an_approval_before_the_operation_does_not_count() {
     check(
         "

@@ -6,6 +6,7 @@ use super::{Deletion, DeletionCommand, DeletionStep};
 use crate::desired::{HookPhase, Propagation, PruneOption};
 use crate::object::ObjectKey;
 use crate::plan::{HOOK_FINALIZER, LiveFacts, ObjectFacts, Owner};
+use crate::tracking::Provenance;
 
 /// Deletes the highest wave that is left, once the wave above it is gone.
 pub(super) fn cascade(
@@ -91,6 +92,9 @@ fn why_kept(
     }
     if key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition" {
         return Some("CRDs are never deleted with an app".to_owned());
+    }
+    if live.provenance != Provenance::Proven {
+        return Some(live.provenance.to_string());
     }
     if let Some(app) = &facts.also_rendered_by {
         return Some(format!("app {app} renders it and takes ownership"));

@@ -159,6 +159,7 @@ impl World {
                 options: crate::desired::ObjectOptions::parse(&manifest),
                 manifest: Arc::new(manifest),
                 owner,
+                provenance: was.map(|live| live.provenance).unwrap_or_default(),
                 holds_data: was.and_then(|live| live.holds_data.clone()),
             };
             let known = before.cloned().unwrap_or_default();

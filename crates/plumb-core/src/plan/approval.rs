@@ -1,0 +1,30 @@
+//! A user's approval of deletions.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How far the clock of the user who approves may be ahead of plumb's.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
+
+/// The time of an approval (`argocd.argoproj.io/deletion-approved`), if it counts now. It approves operations that
+/// started before it. One that lies in the future would approve every operation until then, so it does not count.
+pub fn approval(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let approved: Timestamp = text.trim().parse().ok()?;
+    let latest = now.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
+    (approved <= latest).then_some(approved.min(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_of_the_future_counts_for_nothing() {
+        let now: Timestamp = "2026-11-18T12:00:00Z".parse().expect("a time");
+        let counts = |text: &str| approval(text, now).map(|at| at.to_string());
+        assert_eq!(counts("2026-11-18T11:59:00Z").as_deref(), Some("2026-11-18T11:59:00Z"));
+        assert_eq!(counts("2026-11-18T12:00:30Z").as_deref(), Some("2026-11-18T12:00:00Z"));
+        for ahead in ["2026-11-18T12:02:00Z", "2099-01-01T00:00:00Z", "", "yes", "9999"] {
+            assert_eq!(counts(ahead), None, "{ahead}");
+        }
+    }
+}

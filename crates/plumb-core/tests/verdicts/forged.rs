@@ -1,0 +1,278 @@
+//! Writers that take the name of a controller. The name is chosen by the client, so it excuses nothing by itself.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, check, config, thing};
+
+/// Names that an attacker would choose, with and without a subresource.
+const NAMES: [&str; 9] = [
+    "kube-controller-manager Update 2",
+    "kube-controller-manager Apply 2",
+    "kube-scheduler Update 2",
+    "clusterrole-aggregation-controller Apply 2",
+    "cert-manager-cainjector Update 2",
+    "team-operator Update 2",
+    "system:serviceaccount:kube-system:deployment-controller Update 2",
+    "argocd-controller Update 2",
+    "argocd-controller Update 2 scale",
+];
+
+/// An object whose field Git sets to one value and the live object has with another, written under `name`.
+fn edited(
+    kind: &'static str,
+    at: &[&str],
+    git: Value,
+    live: Value,
+    name: &'static str,
+    fields: Value,
+) -> Scene {
+    let nest = |value: Value| at.iter().rev().fold(value, |inner, field| json!({*field: inner}));
+    let ours = json!({"f:metadata": {"f:labels": {}}});
+    Scene::new(kind, nest(git), nest(live)).by("argocd-controller Apply 1", ours).by(name, fields)
+}
+
+#[test]
+fn no_name_excuses_a_change_that_does_harm() {
+    let container = |image: &str| json!([{"name": "c", "image": image}]);
+    let owned_image = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+        "k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {}}}}}}});
+    let owned = |field: &str| json!({format!("f:{field}"): {}});
+    let rule = |verb: &str| json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": [verb]}]);
+    let user = |name: &str| json!([{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}]);
+    let two_users = json!([user("a")[0], user("mallory")[0]]);
+    for name in NAMES {
+        let scenes = [
+            edited(
+                "apps/v1 Deployment",
+                &["spec", "template", "spec", "containers"],
+                container("good:1"),
+                container("evil:1"),
+                name,
+                owned_image.clone(),
+            ),
+            edited(
+                "apps/v1 Deployment",
+                &["spec", "replicas"],
+                json!(3),
+                json!(0),
+                name,
+                json!({"f:spec": {"f:replicas": {}}}),
+            ),
+            edited(
+                "rbac.authorization.k8s.io/v1 Role",
+                &["rules"],
+                rule("get"),
+                rule("*"),
+                name,
+                owned("rules"),
+            ),
+            edited(
+                "rbac.authorization.k8s.io/v1 ClusterRole",
+                &["rules"],
+                rule("get"),
+                rule("*"),
+                name,
+                owned("rules"),
+            ),
+            edited(
+                "rbac.authorization.k8s.io/v1 RoleBinding",
+                &["subjects"],
+                user("a"),
+                two_users.clone(),
+                name,
+                owned("subjects"),
+            ),
+            edited(
+                "v1 ConfigMap",
+                &["data"],
+                json!({"level": "info"}),
+                json!({"level": "off"}),
+                name,
+                json!({"f:data": {"f:level": {}}}),
+            ),
+            edited(
+                "v1 Service",
+                &["spec", "selector"],
+                json!({"app": "a"}),
+                json!({"app": "evil"}),
+                name,
+                json!({"f:spec": {"f:selector": {}}}),
+            ),
+            edited(
+                "v1 PersistentVolumeClaim",
+                &["spec", "resources", "requests", "storage"],
+                json!("9Gi"),
+                json!("1Gi"),
+                name,
+                json!({"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}),
+            ),
+            edited(
+                "v1 PersistentVolumeClaim",
+                &["spec", "volumeName"],
+                json!("mine"),
+                json!("theirs"),
+                name,
+                json!({"f:spec": {"f:volumeName": {}}}),
+            ),
+        ];
+        for scene in scenes {
+            let verdict = scene.verdict();
+            let counted: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts).collect();
+            assert!(!counted.is_empty(), "{name}: {:?}", verdict.findings);
+            assert!(
+                verdict.advice.keep_live.is_empty(),
+                "{name}: a sync would keep {:?}",
+                verdict.advice.keep_live
+            );
+        }
+    }
+}
+
+#[test]
+fn a_weaker_failure_policy_counts_whoever_owns_the_webhook() {
+    let webhook = |policy: &str, bundle: &str| json!({"webhooks": [{"name": "a", "failurePolicy": policy, "clientConfig": {"caBundle": bundle}}]});
+    let theirs = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {
+        "f:failurePolicy": {}, "f:clientConfig": {"f:caBundle": {}}}}});
+    let certificate = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==";
+    let scene = |git: &str, live: &str| {
+        Scene::new(
+            "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+            webhook(git, "Cg=="),
+            webhook(live, certificate),
+        )
+        .by("argocd-controller Apply 1", json!({}))
+        .by("pilot-discovery Update 2", theirs.clone())
+    };
+    check(
+        scene("Ignore", "Fail"),
+        expect![
+            "ControllerOwned /webhooks/0/clientConfig/caBundle /webhooks/0/failurePolicy by pilot-discovery"
+        ],
+    );
+    check(
+        scene("Fail", "Ignore"),
+        expect![[r"
+            ! LiveEdit /webhooks/0/failurePolicy by pilot-discovery
+            ControllerOwned /webhooks/0/clientConfig/caBundle by pilot-discovery"]],
+    );
+}
+
+#[test]
+fn a_bundle_that_is_no_certificate_is_an_edit() {
+    let of = |bundle: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"caBundle": bundle}}]});
+    let theirs = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});
+    let kind = "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration";
+    let scene = Scene::new(kind, of("Cg=="), of("bm8gY2VydGlmaWNhdGU="))
+        .by("argocd-controller Apply 1", json!({}))
+        .by("cert-manager-cainjector Update 2", theirs);
+    check(scene, expect!["! LiveEdit /webhooks/0/clientConfig/caBundle by cert-manager-cainjector"]);
+    // In another kind, a field of that name may decide whom a client trusts.
+    let vault =
+        thing(json!({"caBundle": "Cg=="}), json!({"caBundle": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("cert-manager-cainjector Update 2", json!({"f:spec": {"f:caBundle": {}}}));
+    check(vault, expect!["! LiveEdit /spec/caBundle by cert-manager-cainjector"]);
+}
+
+#[test]
+fn the_rules_of_a_role_count_when_its_aggregation_is_gone() {
+    let aggregation = json!({"clusterRoleSelectors": [{"matchLabels": {"to": "x"}}]});
+    let rules = |verb: &str| json!([{"verbs": [verb], "resources": ["pods"]}]);
+    let scene = Scene::new(
+        "rbac.authorization.k8s.io/v1 ClusterRole",
+        json!({"aggregationRule": aggregation, "rules": rules("get")}),
+        json!({"rules": rules("*")}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+    .by("clusterrole-aggregation-controller Apply 2", json!({"f:rules": {}}));
+    let verdict = scene.verdict();
+    let counted = verdict.findings.iter().filter(|finding| finding.counts);
+    let fields: Vec<String> = counted.flat_map(|finding| &finding.fields).map(ToString::to_string).collect();
+    assert!(fields.iter().any(|field| field.starts_with("/rules")), "{fields:?}");
+}
+
+#[test]
+fn an_item_beside_those_of_git_is_no_rule_and_no_command() {
+    for field in ["rules", "subjects", "command", "args", "ingress", "containers"] {
+        let mut theirs = json!({"f:spec": {}});
+        theirs["f:spec"][format!("f:{field}")] = json!({});
+        let scene = thing(json!({field: ["a"]}), json!({field: ["a", "b"]}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("parcel-operator Update 2", theirs);
+        assert!(scene.verdict().findings.iter().any(|finding| finding.counts), "{field}");
+    }
+    let beside = thing(json!({"items": ["a"]}), json!({"items": ["a", "b"]}))
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by("parcel-operator Update 2", json!({"f:spec": {"f:items": {}}}));
+    check(beside, expect!["ControllerOwned /spec/items/1 by parcel-operator"]);
+}
+
+#[test]
+fn what_was_removed_from_git_goes_whatever_the_name_of_its_other_owner() {
+    // Another writer applied the same field, so that it stays when Git drops it.
+    for name in ["team-operator Apply 2", "kube-controller-manager Apply 2", "someone Apply 2"] {
+        let fields = json!({"f:data": {"f:admin": {}}});
+        let ours = json!({"f:data": {"f:level": {}, "f:admin": {}}});
+        let scene = || {
+            Scene::new(
+                "v1 ConfigMap",
+                json!({"data": {"level": "info"}}),
+                json!({"data": {"level": "info", "admin": "mallory"}}),
+            )
+            .by("argocd-controller Apply 1", ours.clone())
+            .by(name, fields.clone())
+        };
+        for scene in [
+            scene().after_restart(),
+            scene().applied_before(json!({"data": {"level": "info", "admin": "mallory"}})),
+        ] {
+            let verdict = scene.verdict();
+            assert!(verdict.findings.iter().any(|finding| finding.counts), "{name}: {:?}", verdict.findings);
+        }
+    }
+}
+
+#[test]
+fn a_forged_record_of_a_client_side_apply_hides_nothing_that_git_dropped() {
+    let mut scene = config(json!({"level": "info"}), json!({"level": "info", "admin": "mallory"}))
+        .by("kubectl-client-side-apply Update 0", json!({"f:data": {"f:admin": {}}}))
+        .after_restart();
+    scene.managers[0].1 = json!({"f:data": {"f:level": {}, "f:admin": {}}});
+    scene.last_applied = Some(json!({"data": {}}));
+    assert!(scene.verdict().findings.iter().any(|finding| finding.counts));
+}
+
+#[test]
+fn a_generated_value_that_another_writer_replaced_is_an_edit() {
+    let scene = |manager: &'static str| {
+        Scene::new(
+            "v1 ConfigMap",
+            json!({"data": {"token": "aaa"}}),
+            json!({"data": {"token": "chosen-by-mallory"}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(manager, json!({"f:data": {"f:token": {}}}))
+        .rendered_again(json!({"data": {"token": "bbb"}}))
+    };
+    check(scene("kubectl-edit Update 2"), expect!["! LiveEdit /data/token by kubectl-edit"]);
+    check(scene("team-operator Update 2"), expect!["! LiveEdit /data/token by team-operator"]);
+}
+
+#[test]
+fn under_strict_no_name_excuses_an_addition_that_does_harm() {
+    for name in
+        ["kube-controller-manager Update 2", "kubelet Update 2", "kube-controller-manager Update 2 status"]
+    {
+        let mut scene = Scene::new(
+            "apps/v1 Deployment",
+            json!({"spec": {"replicas": 1}}),
+            json!({"spec": {"replicas": 1, "template": {"spec": {"hostNetwork": true}}}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:replicas": {}}}))
+        .by(name, json!({"f:spec": {"f:template": {"f:spec": {"f:hostNetwork": {}}}}}));
+        scene.strict = true;
+        let verdict = scene.verdict();
+        assert!(verdict.findings.iter().any(|finding| finding.counts), "{name}: {:?}", verdict.findings);
+    }
+}
