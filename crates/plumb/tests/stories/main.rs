@@ -12,6 +12,7 @@ mod compare_options;
 mod cost;
 mod drift;
 mod fleet;
+mod forged;
 mod health;
 mod install;
 mod interrupted;
