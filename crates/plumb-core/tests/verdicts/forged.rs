@@ -276,3 +276,32 @@ fn under_strict_no_name_excuses_an_addition_that_does_harm() {
         assert!(verdict.findings.iter().any(|finding| finding.counts), "{name}: {:?}", verdict.findings);
     }
 }
+
+#[test]
+fn a_write_under_our_own_name_is_no_generated_value() {
+    // The chart prints the date, so each day renders something else; another client applied as `argocd-controller`.
+    let web = |image: &str, day: &str| {
+        json!({
+            "metadata": {"annotations": {"day": day}},
+            "spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}},
+        })
+    };
+    let fields = json!({
+        "f:metadata": {"f:annotations": {"f:day": {}}},
+        "f:spec": {"f:template": {"f:spec": {"f:containers": {
+            "k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {}}}}}},
+    });
+    let scene = Scene::new("apps/v1 Deployment", web("good:1", "Tue"), web("evil:1", "Mon"))
+        .by("argocd-controller Apply 2", fields)
+        .rendered_again(web("good:1", "Tue"))
+        .server_makes(web("good:1", "Tue"))
+        .of_the_same_commit();
+    let verdict = scene.verdict();
+    let counted: Vec<String> = verdict
+        .findings
+        .iter()
+        .filter(|finding| finding.counts)
+        .flat_map(|finding| finding.fields.iter().map(ToString::to_string))
+        .collect();
+    assert_eq!(counted, ["/spec/template/spec/containers/0/image"], "{:?}", verdict.findings);
+}

@@ -1,11 +1,13 @@
 //! The same commit renders differently each time.
 
+use serde_json::Value;
+
 use crate::compare::{Addition, Change, Difference};
 use crate::drift::case::Case;
 use crate::drift::explained::Explained;
 use crate::drift::random_names::{asked_key_of, held_key_of};
 use crate::drift::{DriftClass, Fix, FixKind};
-use crate::object::FieldPath;
+use crate::object::{FieldPath, Segment};
 
 /// A second render of the same commit has another value here. Also `None` while there is no second render yet; the question
 /// is noted then. In a list that another writer edited, only the value that itself differs is excused.
@@ -52,6 +54,32 @@ pub(in crate::drift) fn held(case: &Case<'_>, addition: &Addition<'_>) -> Option
         "the chart generates this key randomly: the cluster has {place}, this render produced {asked}"
     );
     Some(Explained::new(DriftClass::UnstableRender, place.clone(), false, why).keeping(place.clone()))
+}
+
+/// Can a chart have generated this value from the time? Such values are texts, and they do not say what runs or who may do
+/// what. Another client may have written under plumb's name, so only such a value is excused without a second render that
+/// shows the difference.
+pub(in crate::drift) fn may_follow_the_time(difference: &Difference<'_>) -> bool {
+    const GUARDED: [&str; 10] = [
+        "command",
+        "image",
+        "roleRef",
+        "rules",
+        "securityContext",
+        "selector",
+        "serviceAccountName",
+        "subjects",
+        "volumes",
+        "webhooks",
+    ];
+    let is_guarded = |segment: &Segment| match segment {
+        Segment::Field(name) => GUARDED.iter().any(|guarded| name == guarded),
+        Segment::Index(_) => false,
+    };
+    let is_text = |value: Option<&Value>| value.is_none_or(Value::is_string);
+    is_text(difference.desired)
+        && is_text(difference.live)
+        && !difference.path.segments().iter().any(is_guarded)
 }
 
 /// The last apply came from the same commit, and only plumb wrote the field since: the render must have changed. A second

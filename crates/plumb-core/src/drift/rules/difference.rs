@@ -212,7 +212,10 @@ fn no_managed_fields(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
     Ruling::Is(match case.facts().previous {
         Previous::Changed(_) => behind::difference(case, difference),
         Previous::Rerendered if difference.live.is_none() => behind::difference(case, difference),
-        Previous::Rerendered => unstable_render::since_applied(difference),
+        Previous::Rerendered if unstable_render::may_follow_the_time(difference) => {
+            unstable_render::since_applied(difference)
+        }
+        Previous::Rerendered => behind::difference(case, difference),
         Previous::Unknown | Previous::Same => {
             tug_of_war::escalate(case, unexplained::difference(case, difference))
         }
@@ -235,7 +238,7 @@ fn changed_without_record(case: &Case<'_>, difference: &Difference<'_>) -> Rulin
 /// The last apply came from the same commit, and only plumb wrote the field since.
 fn applied_from_another_render(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
     let is_rerendered = matches!(case.facts().previous, Previous::Rerendered);
-    (is_rerendered && is_still_ours(case, difference))
+    (is_rerendered && is_still_ours(case, difference) && unstable_render::may_follow_the_time(difference))
         .then(|| unstable_render::since_applied(difference))
         .into()
 }
