@@ -305,3 +305,40 @@ fn a_write_under_our_own_name_is_no_generated_value() {
         .collect();
     assert_eq!(counted, ["/spec/template/spec/containers/0/image"], "{:?}", verdict.findings);
 }
+
+#[test]
+fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
+    let dropped = |git: Value, live: Value, writer: Option<&str>| {
+        let mut scene = thing(git.clone(), live)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .server_makes(json!({"spec": git}));
+        if let Some(writer) = writer {
+            scene.live["metadata"] =
+                json!({"annotations": {"plumb.dev/last-writer": format!("2026-01-01T00:00:02Z {writer}")}});
+        }
+        let verdict = scene.verdict();
+        let counts = verdict.findings.iter().any(|finding| finding.counts);
+        (counts, format!("{:?}", verdict.findings))
+    };
+    let zeros = || json!({"enabled": false, "other": false, "note": "", "workers": 3});
+    let none = || json!({"workers": 3});
+    let one = || json!({"other": false, "note": "", "workers": 3});
+    for (live, writer, counts) in [
+        // The types of the operator drop all of them.
+        (none(), Some("knob-operator"), false),
+        (none(), None, false),
+        // A user removes what Git sets.
+        (none(), Some("kubectl-edit"), true),
+        (none(), Some("someone"), true),
+        // One value of several is no write of a typed client, under any name.
+        (one(), Some("knob-operator"), true),
+        (one(), None, true),
+    ] {
+        let (found, findings) = dropped(zeros(), live.clone(), writer);
+        assert_eq!(found, counts, "{live} by {writer:?}: {findings}");
+    }
+    // In a type of Kubernetes that is embedded, absent is not `false`.
+    let (found, findings) =
+        dropped(json!({"allowPrivilegeEscalation": false}), json!({}), Some("knob-operator"));
+    assert!(found, "{findings}");
+}

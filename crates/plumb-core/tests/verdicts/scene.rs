@@ -324,6 +324,8 @@ fn schemas() -> SchemaSet {
             "properties": {"verbs": list_of_texts, "resources": list_of_texts}}}});
     let thing = json!({"spec": {"type": "object", "properties": {
             "note": text, "every": text, "cpu": text, "workers": {"type": "integer"},
+            "enabled": {"type": "boolean"}, "other": {"type": "boolean"},
+            "allowPrivilegeEscalation": {"type": "boolean"},
             "tags": {"type": "array", "items": text, "x-kubernetes-list-type": "set"},
             "args": {"type": "array", "items": text},
             "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],

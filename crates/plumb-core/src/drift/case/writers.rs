@@ -138,7 +138,7 @@ impl<'a> Case<'a> {
 }
 
 /// The paths of all scalars, empty maps and empty lists.
-fn leaf_places(value: &Value, place: FieldPath) -> Vec<FieldPath> {
+pub(in crate::drift) fn leaf_places(value: &Value, place: FieldPath) -> Vec<FieldPath> {
     match value {
         Value::Object(map) if !map.is_empty() => {
             map.iter().flat_map(|(name, value)| leaf_places(value, place.field(name.as_str()))).collect()
