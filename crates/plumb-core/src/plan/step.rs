@@ -268,6 +268,11 @@ pub enum ConfirmReason {
         /// Which, in words.
         what: String,
     },
+    /// The status of another app lists it, and that app cannot be rendered: it may need the object.
+    ListedBy {
+        /// The other app.
+        app: String,
+    },
 }
 
 impl fmt::Display for ConfirmReason {
@@ -278,6 +283,9 @@ impl fmt::Display for ConfirmReason {
                 write!(f, "{n_prunes} of {n_objects} objects would be deleted at once")
             }
             Self::HoldsData { what } => write!(f, "it holds data ({what})"),
+            Self::ListedBy { app } => {
+                write!(f, "the status of app {app} lists it, and that app cannot be rendered")
+            }
         }
     }
 }
