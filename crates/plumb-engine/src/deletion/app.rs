@@ -160,6 +160,12 @@ fn owned(
     live: &BTreeMap<ObjectKey, Arc<Manifest>>,
 ) -> BTreeMap<ObjectKey, ObjectFacts> {
     let context = inputs.context;
+    let permits_claim = run.engine.permits_claim(&context.cluster);
+    // An object that another app may need stays, even if that app cannot be rendered for now.
+    let claimed_by = |key: &ObjectKey| {
+        let others = run.engine.claims.others(run.id(), &context.cluster.server, key, &permits_claim);
+        others.first().map(|other| other.instance.to_string())
+    };
     let is_owned = |key: &ObjectKey, live: &Manifest| {
         tracked_by(live, &context.instance, &context.settings.tracking) == TrackedBy::Ours
             && context.denies(key).is_none()
@@ -173,7 +179,8 @@ fn owned(
         }),
         in_sync: false,
         paused: run.pause_of(live).map(|pause| pause.reason),
-        also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
+        also_rendered_by: claimed_by(key),
+        listed_by: None,
     };
     let owned = live.iter().filter(|(key, live)| is_owned(key, live));
     owned.map(|(key, live)| (key.clone(), facts(key, live))).collect()
@@ -195,7 +202,7 @@ async fn carry_out(
             live: known.map(|live| Arc::clone(&live.manifest)).or_else(|| store.get_kept(key).map(Arc::new)),
             owner: Owner::ThisApp,
             advice: ApplyAdvice::default(),
-            denied: context.denies(key),
+            denied: run.engine.denies_now(app, context, key),
             paused: None,
             held: None,
         }

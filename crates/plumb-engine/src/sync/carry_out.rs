@@ -46,7 +46,7 @@ pub(super) async fn carry_out(
                 .verdicts
                 .get(key)
                 .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
-            denied: context.denies(key),
+            denied: run.engine.denies_now(app, context, key),
             paused: app_pause.map(|pause| pause.reason.clone()),
             held: live.as_deref().and_then(|live| run.pause_of(live)).map(|pause| pause.reason),
             live,
