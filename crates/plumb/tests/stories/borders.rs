@@ -1,4 +1,6 @@
 //! What a project does not permit: it is not read, not claimed, not fetched and not written.
+//!
+//! The apps of these stories prune, so their names are their own: a tracking mark does not name the control plane.
 
 use anyhow::{Context as _, Result};
 use plumb_testkit::git::GitRepo;
@@ -38,7 +40,7 @@ async fn objects_of_another_namespace_are_named_and_nothing_is_told_about_them()
             theirs(objects::secret("absent", &[("password", "guess")])),
         ]),
     )])?;
-    let spy = stage.application("spy", |app| app["spec"]["project"] = json!("team")).await?;
+    let spy = stage.application("border-spy", |app| app["spec"]["project"] = json!("team")).await?;
     let told = stage.until_sync(&spy, "OutOfSync").await?;
     let resources = told["status"]["resources"].as_array().context("no resources")?;
     assert_eq!(resources.len(), 3, "{resources:?}");
@@ -59,11 +61,10 @@ async fn objects_of_another_namespace_are_named_and_nothing_is_told_about_them()
     for field in ["resources", "conditions", "health"] {
         assert_eq!(after["status"][field], told["status"][field], "{field}");
     }
-    let report =
-        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "spy"}});
+    let report = json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "border-spy"}});
     let report = stage.place.get(&report).await?.unwrap_or_default();
     assert!(report["findings"].as_array().is_none_or(Vec::is_empty), "{report}");
-    let said = stage.plumb_says(&["app", "sync", "spy"])?;
+    let said = stage.plumb_says(&["app", "sync", "border-spy"])?;
     assert!(said.contains("is not permitted in project 'team'") && !said.contains("canary"), "{said}");
     assert!(!stage.log()?.contains("canary-in-the-cluster"));
     Ok(())
@@ -84,21 +85,22 @@ async fn an_app_cannot_keep_objects_that_its_project_does_not_permit() -> Result
         ("friend/all.yaml", objects::manifests(&[shared.clone()])),
     ])?;
     let owner = stage
-        .application("owner", |app| {
+        .application("binding-owner", |app| {
             app["spec"]["source"]["path"] = json!("owner");
             app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}});
         })
         .await?;
     stage.until_sync(&owner, "Synced").await?;
     let mallory = stage
-        .application("mallory", |app| {
+        .application("binding-mallory", |app| {
             app["spec"]["project"] = json!("elsewhere");
             app["spec"]["source"]["path"] = json!("mallory");
             app["spec"]["destination"]["namespace"] = json!(elsewhere.name());
         })
         .await?;
     stage.until_sync(&mallory, "OutOfSync").await?;
-    let friend = stage.application("friend", |app| app["spec"]["source"]["path"] = json!("friend")).await?;
+    let friend =
+        stage.application("binding-friend", |app| app["spec"]["source"]["path"] = json!("friend")).await?;
     stage.until_sync(&friend, "OutOfSync").await?;
 
     stage.repo.commit(&[("owner/all.yaml", objects::manifests(&[own]))])?;
@@ -106,7 +108,8 @@ async fn an_app_cannot_keep_objects_that_its_project_does_not_permit() -> Result
     stage.place.wait_gone(&binding).await?;
     // The other one may be written by the app that renders it. It stays, and its owner is told.
     let says_so = |app: &Value| {
-        let message = "ConfigMap STAGE/shared left Git and is not pruned: application friend claims it";
+        let message =
+            "ConfigMap STAGE/shared left Git and is not pruned: application binding-friend claims it";
         conditions(app, "SharedResourceWarning").contains(&message.replace("STAGE", stage.place.name()))
     };
     stage.place.wait(&owner, "says what is not pruned, and why", says_so).await?;
@@ -123,7 +126,7 @@ async fn a_forged_status_keeps_nothing_after_a_restart() -> Result<()> {
     let own = objects::config_map("own", &[("a", "1")]);
     stage.repo.commit(&[("owner/all.yaml", objects::manifests(&[binding.clone(), own.clone()]))])?;
     let owner = stage
-        .application("owner", |app| {
+        .application("forged-owner", |app| {
             app["spec"]["source"]["path"] = json!("owner");
             app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}});
         })
@@ -145,7 +148,7 @@ async fn a_forged_status_keeps_nothing_after_a_restart() -> Result<()> {
     };
     stage.stop_plumb()?;
     stage.repo.commit(&[("owner/all.yaml", objects::manifests(&[own.clone()]))])?;
-    let mallory = stage.application("mallory", broken("elsewhere", elsewhere.name())).await?;
+    let mallory = stage.application("forged-mallory", broken("elsewhere", elsewhere.name())).await?;
     stage.begin().await?;
     stage.place.wait_gone(&binding).await?;
     stage.until_sync(&mallory, "Unknown").await?;
@@ -156,7 +159,7 @@ async fn a_forged_status_keeps_nothing_after_a_restart() -> Result<()> {
     stage.until_sync(&owner, "Synced").await?;
     stage.stop_plumb()?;
     stage.repo.commit(&[("owner/all.yaml", objects::manifests(&[own]))])?;
-    stage.application("friend", broken("default", stage.place.name())).await?;
+    stage.application("forged-friend", broken("default", stage.place.name())).await?;
     stage.begin().await?;
     let asks = |app: &Value| conditions(app, "SharedResourceWarning").contains("is pruned only by a user");
     stage.place.wait(&owner, "asks a user", asks).await?;
@@ -166,7 +169,7 @@ async fn a_forged_status_keeps_nothing_after_a_restart() -> Result<()> {
         message.is_some_and(|message| message.contains("waiting for pruning confirmation"))
     };
     stage.place.wait(&owner, "waits for a confirmation", waits).await?;
-    stage.plumb(&["app", "confirm-deletion", "owner"])?;
+    stage.plumb(&["app", "confirm-deletion", "forged-owner"])?;
     stage.place.wait_gone(&binding).await?;
     Ok(())
 }
@@ -178,11 +181,13 @@ async fn an_operation_syncs_from_repositories_of_the_project_only() -> Result<()
     let mut project = objects::app_project("team");
     project["spec"]["sourceRepos"] = json!([stage.repo.url()]);
     stage.place.apply(&project).await?;
+    project["metadata"] = json!({"name": "open", "annotations": {"plumb.dev/allow-local-manifests": "true"}});
+    stage.place.apply(&project).await?;
     let (mine, loot) =
         (objects::config_map("mine", &[("a", "1")]), objects::config_map("loot", &[("a", "1")]));
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[mine]))])?;
     forbidden.commit(&[("app/all.yaml", objects::manifests(&[loot.clone()]))])?;
-    let app = stage.application("web", |app| app["spec"]["project"] = json!("team")).await?;
+    let app = stage.application("request", |app| app["spec"]["project"] = json!("team")).await?;
     stage.until_sync(&app, "OutOfSync").await?;
     let source = json!({"repoURL": forbidden.url(), "path": "app", "targetRevision": "HEAD"});
     for (sync, why) in [
@@ -201,10 +206,10 @@ async fn an_operation_syncs_from_repositories_of_the_project_only() -> Result<()
         assert!(state["message"].as_str().is_some_and(|message| message.contains(why)), "{state}");
     }
     assert!(stage.place.get(&loot).await?.is_none());
-    let allow = json!({"metadata": {"annotations": {"plumb.dev/allow-local-manifests": "true"}}});
-    stage.place.patch_as("a-person", &objects::app_project("team"), &allow).await?;
+    let open = stage.application("open-request", |app| app["spec"]["project"] = json!("open")).await?;
+    stage.until_sync(&open, "OutOfSync").await?;
     let operation = json!({"operation": {"sync": {"manifests": [loot.to_string()]}}});
-    stage.place.patch_as("a-person", &app, &operation).await?;
+    stage.place.patch_as("a-person", &open, &operation).await?;
     stage.place.wait(&loot, "was applied", |_| true).await?;
     Ok(())
 }
@@ -224,7 +229,7 @@ async fn a_kind_that_becomes_cluster_scoped_during_a_sync_is_planned_anew() -> R
     let door = objects::with(objects::service("door", 80), "/spec/type", json!("LoadBalancer"));
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[door.clone(), grant.clone()]))])?;
     let app = stage
-        .application("web", |app| {
+        .application("late-kind", |app| {
             app["spec"]["project"] = json!("team");
             app["operation"] = json!({"sync": {}});
         })
