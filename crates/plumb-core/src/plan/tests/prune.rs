@@ -50,8 +50,8 @@ fn a_user_decides_about_an_object_in_the_status_of_an_app_that_cannot_be_rendere
     check(
         &facts("sync prune"),
         &expect![[r#"
-            Sync 0: keep ConfigMap prod/other (in sync) -> health
             Sync 0: prune ConfigMap prod/shared (removed from Git) -> -
+            Sync 0: keep ConfigMap prod/other (in sync) -> -
         "#]],
     );
 }
