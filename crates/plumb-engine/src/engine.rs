@@ -1,11 +1,12 @@
 //! The engine: everything that runs share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plumb_core::app::{App, AppId, ClusterRef};
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::project::Project;
 use plumb_crd::Application;
 use plumb_kube::{ApiError, Impersonation, WriteError};
@@ -94,6 +95,53 @@ impl Engine {
         let Some(cluster) = self.clusters.address(&app.destination.cluster) else { return };
         let instance = id.instance_name(&self.options.namespace);
         self.claims.restore(id, &cluster, &instance, || application.rendered_keys());
+    }
+
+    /// Which claims of other apps on objects of this cluster count: those that the project of the claiming app permits. The
+    /// projects are looked up now, so a change of a project or of the app takes effect at once.
+    pub(crate) fn permits_claim<'e>(
+        &'e self,
+        cluster: &'e Cluster,
+    ) -> impl Fn(&AppId, &ObjectKey) -> bool + Sync + 'e {
+        let known: Mutex<HashMap<AppId, Option<Arc<Project>>>> = Mutex::default();
+        move |app, key| {
+            let mut known = known.lock();
+            let project = known.entry(app.clone()).or_insert_with(|| self.project_for_claims(app, cluster));
+            project.as_ref().is_some_and(|project| project.permits_object(key, &cluster.target()).is_ok())
+        }
+    }
+
+    /// The project that decides about the claims of an app on this cluster; `None` if the app may not write there at all.
+    fn project_for_claims(&self, id: &AppId, cluster: &Cluster) -> Option<Arc<Project>> {
+        let known = self.registry.summary(id)?;
+        if let Ok(app) = &known.app {
+            let context = self.context(app).ok()?;
+            let may_write = context.cluster.server == cluster.server && context.impersonation.is_ok();
+            return may_write.then_some(context.project);
+        }
+        // The spec is invalid for now. What the app rendered before is still its own.
+        let project = self.config.project(known.head.as_ref().ok()?.project()).ok()?;
+        project.permits_app_namespace(&id.namespace, &self.options.namespace).then_some(project)
+    }
+
+    /// Why the project does not permit an app to touch this object now, if so. Unlike the context of a run, this takes changes
+    /// of the project into account that arrived since the run began.
+    pub(crate) fn denies_now(&self, app: &App, context: &AppContext, key: &ObjectKey) -> Option<String> {
+        let target = context.cluster.target();
+        let current = self.registry.summary(&app.id);
+        let current = current.as_ref().and_then(|known| known.app.as_ref().ok()).map(|app| &app.project);
+        if let Some(moved) = current.filter(|project| **project != app.project) {
+            return Some(format!("the application moved to project {moved}"));
+        }
+        let Ok(project) = self.config.project(&app.project) else {
+            return Some(format!("project {} cannot be used any more", app.project));
+        };
+        if Arc::ptr_eq(&project, &context.project) {
+            return context.denies(key);
+        }
+        let refusals = project.check_app(app, &target, &self.options.namespace);
+        let refusal = || project.permits_object(key, &target).err().map(|refusal| refusal.to_string());
+        refusals.into_iter().next().or_else(refusal)
     }
 
     /// The slots for runs on one registered cluster: never all workers.

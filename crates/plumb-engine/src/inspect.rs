@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
-use plumb_core::app::{App, ClusterRef};
-use plumb_core::desired::{Complete, DesiredSet};
+use plumb_core::app::{App, AppId, ClusterRef};
+use plumb_core::desired::{Complete, DeniedObjects, DesiredSet};
 use plumb_core::drift::Verdict;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
@@ -126,6 +126,8 @@ pub struct Inspector {
     home: Arc<Cluster>,
     /// What other apps render.
     claims: Claims,
+    /// The projects of these apps.
+    claimants: BTreeMap<AppId, String>,
 }
 
 impl Inspector {
@@ -144,8 +146,8 @@ impl Inspector {
         let store = evidence_store(&client, &config).await;
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, RunSlots::new(1));
-        let claims = load_claims(&home.client, &options.namespace, &home.server).await;
-        Ok(Self { options, sources: Arc::new(sources), config, home: Arc::new(home), claims })
+        let (claims, claimants) = load_claims(&home.client, &options.namespace, &home.server).await;
+        Ok(Self { options, sources: Arc::new(sources), config, home: Arc::new(home), claims, claimants })
     }
 
     /// Fetches and renders the app's sources.
@@ -189,7 +191,8 @@ impl Inspector {
     ) -> Result<BTreeMap<ObjectKey, Judged>, InspectError> {
         let (app, context) = self.context_of(application)?;
         let gathered = &rendered.gathered;
-        let live = self.live(application, rendered).await?;
+        let live = self.live(application, &context, rendered).await?;
+        let permits_claim = |other: &AppId, key: &ObjectKey| self.permits_claim(other, key);
         let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
             async { self.sources.render_again(&app, &context, gathered).await }.boxed()
         };
@@ -197,7 +200,9 @@ impl Inspector {
             app: &app,
             instance: &context.instance,
             cluster: &context.cluster,
+            project: &context.project,
             claims: &self.claims,
+            permits_claim: &permits_claim,
             tracking: &context.settings.tracking,
             settings: &context.settings,
             diagnostics: &Diagnostics::new(Queue::default()),
@@ -223,6 +228,25 @@ impl Inspector {
         Ok(judged.collect())
     }
 
+    /// Why the project does not permit objects of the app, in words. These objects are not judged.
+    pub fn denied(
+        &self,
+        application: &Application,
+        rendered: &RenderedApp,
+    ) -> Result<Vec<String>, InspectError> {
+        let (_, context) = self.context_of(application)?;
+        Ok(DeniedObjects::of(rendered.desired(), &context.project, &context.cluster.target()).messages())
+    }
+
+    /// True if the project of another app permits it to claim this object.
+    fn permits_claim(&self, other: &AppId, key: &ObjectKey) -> bool {
+        let project = self.claimants.get(other).and_then(|name| self.config.project(name).ok());
+        project.is_some_and(|project| {
+            project.permits_app_namespace(&other.namespace, &self.options.namespace)
+                && project.permits_object(key, &self.home.target()).is_ok()
+        })
+    }
+
     fn context_of(&self, application: &Application) -> Result<(App, AppContext), InspectError> {
         let app = to_app(application)
             .map_err(|problems| InspectError::Spec(problems.iter().map(ToString::to_string).collect()))?;
@@ -238,15 +262,21 @@ impl Inspector {
         Ok((app, context))
     }
 
-    /// The live objects that Git asks for, and those that the last status names. Each is read by itself: this needs no
+    /// The live objects that Git asks for, and those that the last status names, if the project permits them. Each is read by itself: this needs no
     /// permission to list.
-    async fn live(&self, application: &Application, rendered: &RenderedApp) -> Result<LiveSet, InspectError> {
+    async fn live(
+        &self,
+        application: &Application,
+        context: &AppContext,
+        rendered: &RenderedApp,
+    ) -> Result<LiveSet, InspectError> {
         let desired = &rendered.desired().objects;
         let resources = application.status.resources.iter().filter(|resource| !resource.hook);
         let known = resources.map(|resource| (resource.key(), resource.gvk()));
         let asked = desired.iter().map(|(key, object)| (key.clone(), object.manifest.gvk()));
         // Objects of Git are read in Git's own version.
-        let wanted: BTreeMap<ObjectKey, GroupVersionKind> = known.chain(asked).collect();
+        let wanted: BTreeMap<ObjectKey, GroupVersionKind> =
+            known.chain(asked).filter(|(key, _)| context.denies(key).is_none()).collect();
         let client = &self.home.client;
         let reads = futures::stream::iter(wanted.into_iter().map(|(key, gvk)| async move {
             let live = match client.get_at(&gvk, key.namespace.as_deref(), &key.name).await {
@@ -344,9 +374,13 @@ fn last_writes(application: &Application, gathered: &Gathered) -> WriteHistory {
     writes
 }
 
-/// What other apps rendered, as far as their status tells. A user who may not list Applications judges without it.
-async fn load_claims(client: &ClusterClient, namespace: &str, cluster: &Arc<str>) -> Claims {
-    let claims = Claims::default();
+/// What other apps rendered, as far as their status tells, and the projects of these apps. A user who may not list Applications judges without it.
+async fn load_claims(
+    client: &ClusterClient,
+    namespace: &str,
+    cluster: &Arc<str>,
+) -> (Claims, BTreeMap<AppId, String>) {
+    let (claims, mut claimants) = (Claims::default(), BTreeMap::new());
     let selection = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };
     for manifest in client.list(&application_gvk(), &selection).await.unwrap_or_default() {
         let Ok(application) = Application::from_json(manifest.value()) else { continue };
@@ -354,7 +388,8 @@ async fn load_claims(client: &ClusterClient, namespace: &str, cluster: &Arc<str>
         if app.destination.cluster.is_in_cluster() {
             let instance = app.id.instance_name(namespace);
             claims.restore(&app.id, cluster, &instance, || application.rendered_keys());
+            claimants.insert(app.id, app.project);
         }
     }
-    claims
+    (claims, claimants)
 }

@@ -148,7 +148,7 @@ impl ClusterClient {
         effect: Effect,
     ) -> Result<Applied, ApiError> {
         let target = target_of(manifest)?;
-        let resource = self.find_or_discover(&target.gvk).await?;
+        let resource = self.resource_in_scope(&target.gvk, target.namespace.as_deref(), &target.name).await?;
         let path = resource.object_path(
             target.namespace.as_deref(),
             &target.name,
@@ -168,7 +168,8 @@ impl ClusterClient {
         field_manager: &str,
         effect: Effect,
     ) -> Result<Applied, ApiError> {
-        let resource = self.find_or_discover(&manifest.gvk()).await?;
+        let name = manifest.name().or(manifest.generate_name()).unwrap_or("without name");
+        let resource = self.resource_in_scope(&manifest.gvk(), manifest.namespace(), name).await?;
         if resource.namespaced && manifest.namespace().is_none() {
             return Err(malformed(manifest, "objects of this kind need a namespace and none is given"));
         }
@@ -188,7 +189,7 @@ impl ClusterClient {
         effect: Effect,
     ) -> Result<Applied, ApiError> {
         let target = target_of(manifest)?;
-        let resource = self.find_or_discover(&target.gvk).await?;
+        let resource = self.resource_in_scope(&target.gvk, target.namespace.as_deref(), &target.name).await?;
         let path = resource.object_path(target.namespace.as_deref(), &target.name, subresource)?;
         let call = Call::new(Method::PUT, path.clone()).query("fieldManager", field_manager);
         let call = effect.mark(call).body(JSON, body(manifest.value())?);
@@ -202,7 +203,7 @@ impl ClusterClient {
         options: &PatchOptions,
         effect: Effect,
     ) -> Result<Applied, ApiError> {
-        let resource = self.find_or_discover(&target.gvk).await?;
+        let resource = self.resource_in_scope(&target.gvk, target.namespace.as_deref(), &target.name).await?;
         let path = resource.object_path(
             target.namespace.as_deref(),
             &target.name,
@@ -227,7 +228,7 @@ impl ClusterClient {
         uid: &str,
         options: &DeleteOptions,
     ) -> Result<Deleted, ApiError> {
-        let resource = self.find_or_discover(&target.gvk).await?;
+        let resource = self.resource_in_scope(&target.gvk, target.namespace.as_deref(), &target.name).await?;
         let path = resource.object_path(target.namespace.as_deref(), &target.name, None)?;
         let propagation = match options.propagation {
             Propagation::Foreground => "Foreground",
@@ -278,6 +279,19 @@ impl ClusterClient {
             Some(object) if object.uid() == Some(uid) => Err(error),
             Some(_) | None => Ok(Deleted::WasAbsent),
         }
+    }
+
+    /// The kind in this version, if its scope is that of the object. The object was permitted as one of a namespace, or as
+    /// one of the cluster: it must never become the other because the kind changed in between.
+    async fn resource_in_scope(
+        &self,
+        gvk: &GroupVersionKind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Resource, ApiError> {
+        let resource = self.find_or_discover(gvk).await?;
+        resource.check_scope(namespace, name)?;
+        Ok(resource)
     }
 
     /// The kind of a CRD that was just created may not be in the catalog yet.

@@ -2,6 +2,7 @@
 
 mod build;
 mod complete;
+mod denied;
 mod filter;
 mod options;
 mod problem;
@@ -13,6 +14,7 @@ mod tests;
 
 pub use build::{DesiredContext, RenderedManifest, build};
 pub use complete::{Complete, Incomplete};
+pub use denied::DeniedObjects;
 pub use filter::{KindFilter, KindRule};
 pub use options::{DeletePolicy, HookPhase, ObjectOptions, Propagation, PruneOption, Wave};
 pub use problem::DesiredProblem;

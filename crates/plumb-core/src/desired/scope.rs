@@ -17,7 +17,7 @@ pub enum Scope {
 }
 
 /// What is known about the scopes of kinds, from a cluster's discovery or from the built-in list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scopes(BTreeMap<GroupKind, Scope>);
 
 /// The kinds of Kubernetes itself that live in the cluster; its other kinds live in namespaces.

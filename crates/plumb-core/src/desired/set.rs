@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{DesiredProblem, HookPhase, ObjectOptions};
-use crate::object::{Manifest, ObjectKey};
+use super::{DesiredProblem, HookPhase, ObjectOptions, Scope, Scopes};
+use crate::object::{GroupKind, Manifest, ObjectKey};
 
 /// One object that Git asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +79,21 @@ impl DesiredSet {
                 .iter()
                 .zip(&other.hooks)
                 .all(|(hook, others)| hook.manifest == others.manifest && hook.namespace == others.namespace)
+    }
+
+    /// Is every object and hook where the scope of its kind puts it? A kind that is not known fits anywhere. An object without
+    /// a namespace whose kind is namespaced was built when its kind was not, unless there is no namespace to put it into.
+    pub fn fits(&self, scopes: &Scopes, has_destination_namespace: bool) -> bool {
+        let fits = |kind: &GroupKind, namespace: Option<&str>| match (scopes.get(kind), namespace) {
+            (Some(Scope::Cluster), Some(_)) => false,
+            (Some(Scope::Namespaced), None) => !has_destination_namespace,
+            (Some(Scope::Cluster), None) | (Some(Scope::Namespaced), Some(_)) | (None, _) => true,
+        };
+        self.objects.keys().all(|key| fits(&key.group_kind(), key.namespace.as_deref()))
+            && self
+                .hooks
+                .iter()
+                .all(|hook| fits(&hook.manifest.gvk().group_kind(), hook.namespace.as_deref()))
     }
 
     /// Is every object that Git asks for in it? Only then may it become [`Complete`].

@@ -484,3 +484,29 @@ proptest! {
         prop_assert_eq!(options(&json!({"argocd.argoproj.io/sync-wave": wave.to_string()})).wave, Wave(wave));
     }
 }
+
+#[test]
+fn a_set_fits_the_scopes_that_it_was_built_with() {
+    let set = |namespace: Option<&str>| {
+        let metadata = serde_json::json!({"name": "x", "namespace": namespace});
+        let value = serde_json::json!({"apiVersion": "x.io/v1", "kind": "Grant", "metadata": metadata});
+        let manifest = Manifest::new(value).unwrap();
+        let key = manifest.key().unwrap();
+        let object =
+            DesiredObject { key: key.clone(), manifest, options: ObjectOptions::default(), origin: None };
+        DesiredSet { objects: [(key, object)].into(), ..DesiredSet::default() }
+    };
+    let scopes = |scope| Scopes::from_iter([(GroupKind::new("x.io", "Grant"), scope)]);
+    for (namespace, scope, has_destination, expected) in [
+        (Some("a"), Scope::Namespaced, true, true),
+        (Some("a"), Scope::Cluster, true, false),
+        (None, Scope::Cluster, true, true),
+        (None, Scope::Namespaced, true, false),
+        // It never had a namespace.
+        (None, Scope::Namespaced, false, true),
+    ] {
+        let case = (namespace, scope, has_destination);
+        assert_eq!(set(namespace).fits(&scopes(scope), has_destination), expected, "{case:?}");
+    }
+    assert!(set(Some("a")).fits(&Scopes::default(), true), "the kind is not served yet");
+}

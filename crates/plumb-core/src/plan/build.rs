@@ -275,19 +275,20 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
     extra
         .into_iter()
         .zip(skips)
-        .map(|((key, _, live), skip)| {
+        .map(|((key, facts, live), skip)| {
             // A prune that waits for confirmation does not delay the rest.
             let held = skip.is_none()
                 && (live.provenance != Provenance::Proven
                     || input.request.automated
                         && (over_budget.is_some()
+                            || facts.listed_by.is_some()
                             || input.budget.protects(key, live.holds_data.as_deref()).is_some()));
             let last = input.request.options.prune_last || live.options.prune_last || held;
             let (action, waits_for) = match skip {
                 // Already being deleted: the next wave starts when it is gone.
                 Some(skip @ Skip::AlreadyTerminating) => (Action::Skip(skip), WaitsFor::Deletion),
                 Some(skip) => (Action::Skip(skip), WaitsFor::Nothing),
-                None => (prune(input, key, live, over_budget.as_ref()), WaitsFor::Deletion),
+                None => (prune(input, key, (facts, live), over_budget.as_ref()), WaitsFor::Deletion),
             };
             Placed {
                 wave: live.options.wave,
@@ -339,7 +340,7 @@ fn why_not_prune(
 fn prune(
     input: &PlanInput<'_>,
     key: &ObjectKey,
-    live: &LiveFacts,
+    (facts, live): (&ObjectFacts, &LiveFacts),
     over_budget: Option<&ConfirmReason>,
 ) -> Action {
     let mut reasons = Vec::new();
@@ -357,6 +358,7 @@ fn prune(
     if input.request.automated {
         reasons.extend(over_budget.cloned());
         reasons.extend(input.budget.protects(key, live.holds_data.as_deref()));
+        reasons.extend(facts.listed_by.clone().map(|app| ConfirmReason::ListedBy { app }));
     }
     let guard = if reasons.is_empty() {
         PruneGuard::Free

@@ -50,6 +50,8 @@ pub struct ObjectFacts {
     pub paused: Option<String>,
     /// Another app that renders this object too, if any.
     pub also_rendered_by: Option<String>,
+    /// Another app whose status lists this object, and that could not be rendered since plumb started.
+    pub listed_by: Option<String>,
 }
 
 /// What is known about a live object.

@@ -271,6 +271,11 @@ pub enum ConfirmReason {
         /// Which, in words.
         what: String,
     },
+    /// The status of another app lists it, and that app cannot be rendered: it may need the object.
+    ListedBy {
+        /// The other app.
+        app: String,
+    },
 }
 
 impl fmt::Display for ConfirmReason {
@@ -282,6 +287,9 @@ impl fmt::Display for ConfirmReason {
             }
             Self::NotProven(why) => write!(f, "{why}"),
             Self::HoldsData { what } => write!(f, "it holds data ({what})"),
+            Self::ListedBy { app } => {
+                write!(f, "the status of app {app} lists it, and that app cannot be rendered")
+            }
         }
     }
 }

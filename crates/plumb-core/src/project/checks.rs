@@ -29,7 +29,11 @@ pub struct Project {
     windows: Vec<SyncWindow>,
     service_accounts: Vec<ServiceAccount>,
     signatures: Signatures,
+    local_manifests: bool,
 }
+
+/// On an `AppProject`: `"true"` lets syncs bring their own manifests (`app sync --local`).
+pub const LOCAL_MANIFESTS_ANNOTATION: &str = "plumb.dev/allow-local-manifests";
 
 impl Project {
     /// Compiles the rules. What cannot be read is reported, permits nothing, and where it would forbid,
@@ -54,6 +58,7 @@ impl Project {
             windows: windows::compile(&rules.sync_windows, &mut problems),
             service_accounts: service_accounts::compile(&rules.service_accounts, &mut problems),
             signatures: Signatures::compile(&rules.signatures, &mut problems),
+            local_manifests: rules.local_manifests,
         };
         (project, problems)
     }
@@ -72,6 +77,32 @@ impl Project {
     /// May manifests come from this repository?
     pub fn permits_source(&self, repo_url: &str) -> bool {
         self.sources.permit(repo_url)
+    }
+
+    /// Why manifests may not come from this repository, if they may not.
+    pub fn refuses_source(&self, repo_url: &str) -> Option<String> {
+        (!self.permits_source(repo_url)).then(|| {
+            let url = shown_repo_url(repo_url);
+            format!("application repo {url} is not permitted in project '{}'", self.name)
+        })
+    }
+
+    /// Why a sync may not bring its own manifests, if it may not. They come from no repository and no commit, so a project
+    /// that requires signatures refuses them. One that restricts repositories has to permit them by an annotation.
+    pub fn refuses_local_manifests(&self) -> Option<String> {
+        let project = &self.name;
+        if self.signatures.ask_for_anything() {
+            return Some(format!(
+                "cannot sync manifests of the request: project '{project}' requires signed commits"
+            ));
+        }
+        let is_permitted = self.local_manifests || self.sources.permit_everything();
+        (!is_permitted).then(|| {
+            format!(
+                "cannot sync manifests of the request: project '{project}' restricts the repositories that manifests \
+                 may come from; commit them there, or annotate the project with {LOCAL_MANIFESTS_ANNOTATION}=true"
+            )
+        })
     }
 
     /// What the commits of this repository must prove; `None`: nothing.
@@ -120,10 +151,7 @@ impl Project {
                 app.id.name, app.id.namespace
             ));
         }
-        for source in app.sources.iter().filter(|source| !self.permits_source(&source.repo_url)) {
-            let url = shown_repo_url(&source.repo_url);
-            refusals.push(format!("application repo {url} is not permitted in project '{project}'"));
-        }
+        refusals.extend(app.sources.iter().filter_map(|source| self.refuses_source(&source.repo_url)));
         let namespace = app.destination.namespace.as_deref().unwrap_or_default();
         if !self.permits_destination(cluster, namespace) {
             refusals.push(format!(

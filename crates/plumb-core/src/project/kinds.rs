@@ -81,10 +81,32 @@ impl KindLists {
 
     pub(super) fn permit(&self, kind: &GroupKind, name: &str, namespaced: bool) -> bool {
         let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(kind, name));
+        let other_groups: Vec<GroupKind> =
+            other_groups(kind).iter().map(|group| GroupKind::new(*group, kind.kind.as_str())).collect();
+        let denies = |patterns: &[Pattern]| {
+            any(patterns)
+                || other_groups.iter().any(|same| patterns.iter().any(|pattern| pattern.matches(same, name)))
+        };
         if namespaced {
-            self.namespaced_allowed.as_deref().is_none_or(any) && !any(&self.namespaced_denied)
+            self.namespaced_allowed.as_deref().is_none_or(any) && !denies(&self.namespaced_denied)
         } else {
-            any(&self.cluster_allowed) && !any(&self.cluster_denied)
+            any(&self.cluster_allowed) && !denies(&self.cluster_denied)
         }
+    }
+}
+
+/// Other API groups in which the API server serves the same objects. A kind that is forbidden in one of them is forbidden
+/// in all: the object is the same.
+fn other_groups(kind: &GroupKind) -> &'static [&'static str] {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Event") => &["events.k8s.io"],
+        ("events.k8s.io", "Event") => &[""],
+        ("extensions", "Deployment" | "DaemonSet" | "ReplicaSet") => &["apps"],
+        ("apps", "Deployment" | "DaemonSet" | "ReplicaSet")
+        | ("networking.k8s.io", "Ingress" | "NetworkPolicy")
+        | ("policy", "PodSecurityPolicy") => &["extensions"],
+        ("extensions", "Ingress" | "NetworkPolicy") => &["networking.k8s.io"],
+        ("extensions", "PodSecurityPolicy") => &["policy"],
+        _ => &[],
     }
 }

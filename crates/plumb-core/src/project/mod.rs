@@ -18,7 +18,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use checks::Project;
+pub use checks::{LOCAL_MANIFESTS_ANNOTATION, Project};
 pub use cron::{CronSchedule, NotASchedule};
 pub use kinds::KindPattern;
 pub use orphans::OrphanRules;

@@ -10,6 +10,8 @@ pub(super) struct Sources {
     denied: Vec<Glob>,
     /// A pattern that forbids could not be read, so everything is forbidden.
     closed: bool,
+    /// One pattern permits every repository.
+    permits_all: bool,
 }
 
 impl Sources {
@@ -18,6 +20,7 @@ impl Sources {
         for (index, pattern) in patterns.iter().enumerate() {
             let (denies, text) =
                 pattern.strip_prefix('!').map_or((false, pattern.as_str()), |rest| (true, rest));
+            sources.permits_all |= matches!(text.trim(), "*" | "**") && !denies;
             match Glob::url(&normalize_repo_url(text)) {
                 Ok(glob) if denies => sources.denied.push(glob),
                 Ok(glob) => sources.allowed.push(glob),
@@ -31,6 +34,11 @@ impl Sources {
             }
         }
         sources
+    }
+
+    /// True if every repository is permitted: one pattern is `*`, and none forbids.
+    pub(super) fn permit_everything(&self) -> bool {
+        self.permits_all && self.denied.is_empty() && !self.closed
     }
 
     pub(super) fn permit(&self, repo_url: &str) -> bool {

@@ -34,6 +34,8 @@ pub struct ProjectRules {
     pub service_accounts: Vec<ServiceAccountRule>,
     /// What commits must prove; the first rule that matches a repository counts.
     pub signatures: Vec<SignatureRule>,
+    /// True if a sync may bring its own manifests, though the project restricts repositories.
+    pub local_manifests: bool,
 }
 
 impl ProjectRules {

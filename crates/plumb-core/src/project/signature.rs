@@ -54,6 +54,11 @@ impl Signatures {
         Self(compiled.collect())
     }
 
+    /// True if the commits of some repository must prove something.
+    pub(super) fn ask_for_anything(&self) -> bool {
+        self.0.iter().any(|compiled| compiled.rule.mode != SignatureMode::None)
+    }
+
     /// The first rule that matches is the only one.
     pub(super) fn of(&self, repo_url: &str) -> Option<&SignatureRule> {
         let url = normalize_repo_url(repo_url);

@@ -494,3 +494,55 @@ fn a_refusal_says_which_window() {
         WindowDecision::Denied("a deny window is open (release freeze, ticket 7)".to_owned())
     );
 }
+
+#[test]
+fn a_kind_that_is_forbidden_in_one_group_is_forbidden_in_all() {
+    let kind = |group: &str, kind: &str| KindPattern {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        ..KindPattern::default()
+    };
+    let forbids = |denied: KindPattern, (group, kind): (&str, &str)| {
+        let project =
+            compile(ProjectRules { namespaced_kinds_denied: vec![denied], ..ProjectRules::default() });
+        !project.permits_kind(&GroupKind::new(group, kind), "x", true)
+    };
+    assert!(forbids(kind("apps", "Deployment"), ("extensions", "Deployment")));
+    assert!(forbids(kind("extensions", "Ingress"), ("networking.k8s.io", "Ingress")));
+    assert!(forbids(kind("", "Event"), ("events.k8s.io", "Event")));
+    assert!(!forbids(kind("apps", "Deployment"), ("example.com", "Deployment")));
+    assert!(!forbids(kind("apps", "Deployment"), ("apps", "StatefulSet")));
+    // A kind that is permitted in one group is not thereby permitted in another.
+    let allowed = Some(vec![kind("apps", "Deployment")]);
+    let project = compile(ProjectRules { namespaced_kinds_allowed: allowed, ..ProjectRules::default() });
+    assert!(!project.permits_kind(&GroupKind::new("extensions", "Deployment"), "x", true));
+}
+
+#[test]
+fn manifests_of_a_request_need_a_project_without_restrictions_or_its_word() {
+    let head = |repository: &str, mode| SignatureRule {
+        repositories: texts(&[repository]),
+        mode,
+        keys: texts(&["K"]),
+    };
+    let refuses = |source_repos: &[&str], local_manifests: bool, signatures: Vec<SignatureRule>| {
+        let rules = ProjectRules {
+            source_repos: texts(source_repos),
+            local_manifests,
+            signatures,
+            ..ProjectRules::default()
+        };
+        compile(rules).refuses_local_manifests()
+    };
+    assert_eq!(refuses(&["*"], false, vec![]), None);
+    assert_eq!(refuses(&["https://git.example.com/team/*", "*"], false, vec![]), None);
+    let why = refuses(&["https://git.example.com/*"], false, vec![]).unwrap();
+    assert!(why.contains("restricts the repositories") && why.contains(LOCAL_MANIFESTS_ANNOTATION), "{why}");
+    assert_eq!(refuses(&["https://git.example.com/*"], true, vec![]), None);
+    assert!(refuses(&["*", "!https://git.example.com/secret"], false, vec![]).is_some());
+    assert!(refuses(&["!*"], false, vec![]).is_some());
+    // Whatever repository the signatures are asked for: the manifests could be those of any.
+    let signed = vec![head("https://git.example.com/signed", SignatureMode::Head)];
+    assert!(refuses(&["*"], true, signed).unwrap().contains("requires signed commits"));
+    assert_eq!(refuses(&["*"], false, vec![head("*", SignatureMode::None)]), None);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ObjectStatus, SyncCode};
 use crate::app::AppId;
-use crate::desired::{DesiredObject, DesiredSet, ObjectOptions, PruneOption};
+use crate::desired::{DeniedObjects, DesiredObject, DesiredSet, ObjectOptions, PruneOption};
 use crate::drift::{NotCompared, Verdict, VerdictStatus};
 use crate::fields::annotation_of_git;
 use crate::health::{Health, HealthStatus, Role};
@@ -36,12 +36,12 @@ pub struct ComparedObjects<'a> {
     pub unreadable: &'a [(ObjectKey, String)],
     /// The objects that the app is known to have had in Git.
     pub recorded: &'a RecordedObjects,
-    /// True if the project does not permit the object.
-    pub is_denied: &'a dyn Fn(&ObjectKey) -> bool,
+    /// What Git asks and the project does not permit. These objects have no verdict.
+    pub denied: &'a DeniedObjects,
 }
 
 impl ComparedObjects<'_> {
-    /// One entry per object: compared ones, then hooks, then unreadable ones.
+    /// One entry per object: compared ones, then hooks, then unreadable ones, then those that the project does not permit.
     pub fn statuses(&self) -> Vec<ObjectStatus> {
         let compared = self.verdicts.values().filter(|verdict| {
             let is_handed_over = verdict.status == VerdictStatus::NotCompared(NotCompared::HandedOver);
@@ -50,7 +50,29 @@ impl ComparedObjects<'_> {
         let compared = compared.map(|verdict| self.compared(verdict));
         let hooks = self.hooks.iter().map(|key| self.hook(key));
         let unreadable = self.unreadable.iter().map(|(key, error)| self.unreadable(key, error));
-        compared.chain(hooks).chain(unreadable).collect()
+        let denied = self.denied.keys().filter_map(|key| self.desired.objects.get(key));
+        let denied = denied.map(|wanted| self.denied(wanted));
+        compared.chain(hooks).chain(unreadable).chain(denied).collect()
+    }
+
+    /// An object that the project does not permit. The entry is the same whether the object exists or not, and whatever is
+    /// in it: all of it comes from Git. As in Argo CD, its live object is never looked at, so it is missing.
+    fn denied(&self, wanted: &DesiredObject) -> ObjectStatus {
+        let is_compared = !wanted.options.skip;
+        ObjectStatus {
+            key: wanted.key.clone(),
+            version: wanted.manifest.gvk().version,
+            status: is_compared.then_some(SyncCode::Unknown),
+            counts: is_compared,
+            is_permitted: false,
+            health: Some(Health::new(HealthStatus::Missing, "")),
+            role: if is_compared { Role::Counts } else { Role::Exempt },
+            is_live: false,
+            is_hook: false,
+            requires_pruning: false,
+            requires_confirmation: self.confirms_deletions,
+            wave: Some(wanted.options.wave),
+        }
     }
 
     fn compared(&self, verdict: &Verdict) -> ObjectStatus {
@@ -58,9 +80,7 @@ impl ComparedObjects<'_> {
         let live = self.live.get(key).map(AsRef::as_ref);
         let wanted = self.desired.objects.get(key);
         let options = live.map(ObjectOptions::parse).unwrap_or_default();
-        let is_denied = (self.is_denied)(key);
         ObjectStatus {
-            status: if is_denied { Some(SyncCode::Unknown) } else { SyncCode::of(&verdict.status) },
             is_live: live.is_some(),
             health: if live.is_some() {
                 self.healths.get(key).cloned()
@@ -92,6 +112,7 @@ impl ComparedObjects<'_> {
             version: self.version(key),
             status: None,
             counts: false,
+            is_permitted: true,
             health: self.healths.get(key).cloned(),
             role: Role::Exempt,
             is_live: true,
@@ -108,6 +129,7 @@ impl ComparedObjects<'_> {
             version: self.version(key),
             status: Some(SyncCode::Unknown),
             counts: true,
+            is_permitted: true,
             health: Some(Health::unknown(error.to_owned())),
             role: Role::Counts,
             is_live: true,
@@ -151,12 +173,12 @@ mod tests {
 
     /// What was found, in lines of the plan's fixture. `both` is in sync, the rest is not, `live` requires pruning, and
     /// a live `hook=…` is a hook. Further words: a health status, `denied`, `handed-over`, `unreadable` (instead of a
-    /// verdict), `group=…` (another API group). Only the live object has `live-api=…`, `live-wave=…` and
+    /// verdict), `group=…` (another API group). A `denied` object has no verdict either. Only the live object has `live-api=…`, `live-wave=…` and
     /// `ignore-healthcheck=…`. The app is `prod/shop`, and `confirms_deletions` is its sync option.
     fn statuses(facts: &str, confirms_deletions: bool) -> Vec<ObjectStatus> {
         let fixture = Fixture::parse(facts);
         let (mut live, mut verdicts, mut healths) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (mut hooks, mut unreadable, mut denied) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        let (mut hooks, mut unreadable, mut denied) = (BTreeSet::new(), Vec::new(), Vec::new());
         let mut recorded = BTreeSet::new();
         for line in facts.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -174,7 +196,8 @@ mod tests {
                     .map(|health| (key.clone(), Health::new(health, ""))),
             );
             if has("denied") {
-                denied.insert(key.clone());
+                denied.push((key, "namespace prod is not permitted".to_owned()));
+                continue;
             }
             if !has("unrecorded") {
                 recorded.insert(key.clone());
@@ -216,7 +239,7 @@ mod tests {
             hooks: &hooks,
             unreadable: &unreadable,
             recorded: &recorded,
-            is_denied: &|key| denied.contains(key),
+            denied: &denied.into_iter().collect(),
         };
         compared.statuses()
     }
@@ -276,9 +299,6 @@ mod tests {
             ("git ConfigMap web", "v1 OutOfSync Missing 0 Counts red absent"),
             // The health is from before the deletion.
             ("git ConfigMap web Healthy", "v1 OutOfSync Missing 0 Counts red absent"),
-            // The project does not permit it: the verdict is not reported.
-            ("both ConfigMap web denied", "v1 Unknown - 0 Counts"),
-            ("drift ConfigMap web denied", "v1 Unknown - 0 Counts red"),
             // A tracking mark is no proof that this app created the object.
             ("live ConfigMap web unrecorded", "v1 OutOfSync - 0 Counts red prune confirm"),
             ("live ConfigMap web writer=kubectl", "v1 OutOfSync - 0 Counts red prune confirm"),
@@ -291,6 +311,25 @@ mod tests {
             // It exists, and its content is not known.
             ("git ConfigMap web wave=2 unreadable", "v1 Unknown Unknown: forbidden - Counts red"),
         ]);
+    }
+
+    #[test]
+    fn what_the_project_does_not_permit_looks_the_same_whatever_the_cluster_holds() {
+        for in_cluster in ["git", "drift", "both"] {
+            for health in ["", " Healthy", " Degraded"] {
+                for (options, expected) in [
+                    ("wave=2", "v1 Unknown Missing 2 Counts red absent"),
+                    ("live-wave=5", "v1 Unknown Missing 0 Counts red absent"),
+                    ("ignore-healthcheck=true", "v1 Unknown Missing 0 Counts red absent"),
+                    ("live-api=example.com/v2", "v1 Unknown Missing 0 Counts red absent"),
+                    ("hook=Skip", "v1 - Missing 0 Exempt absent"),
+                ] {
+                    check(&[(&format!("{in_cluster} ConfigMap web denied {options}{health}"), expected)]);
+                }
+            }
+        }
+        // Git does not ask for it: it is not listed.
+        check(&[("live ConfigMap web denied", ""), ("live Job web hook=Sync denied", "")]);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct ObjectStatus {
     pub status: Option<SyncCode>,
     /// Does it make the app `OutOfSync`? Not with `IgnoreExtraneous`.
     pub counts: bool,
+    /// Does the project permit it? If not, its status is unknown, and the app is out of sync whatever the cluster holds.
+    pub is_permitted: bool,
     /// `health`, if it has one.
     pub health: Option<Health>,
     /// What it is to the app's health.
@@ -79,6 +81,7 @@ impl ObjectStatus {
             version: version.to_owned(),
             status: SyncCode::of(&verdict.status),
             counts: verdict.counts_for_app,
+            is_permitted: true,
             health: None,
             role: Role::Counts,
             is_live: true,
@@ -119,11 +122,15 @@ pub struct AppStatus {
 pub fn roll_up(input: RollUp) -> AppStatus {
     let mut resources = input.objects;
     resources.sort_by(|one, other| one.key.cmp(&other.key));
-    let is_red = |object: &ObjectStatus| object.counts && object.status == Some(SyncCode::OutOfSync);
+    let is_red = |object: &ObjectStatus| {
+        object.counts && (object.status == Some(SyncCode::OutOfSync) || !object.is_permitted)
+    };
     let sync = if input.desired_is_outdated {
         SyncCode::Unknown
     } else if resources.iter().any(is_red) || input.namespace_metadata_changed {
         SyncCode::OutOfSync
+    } else if resources.iter().any(|object| object.counts && object.status == Some(SyncCode::Unknown)) {
+        SyncCode::Unknown
     } else {
         SyncCode::Synced
     };

@@ -17,6 +17,7 @@ fn object(name: &str, status: Option<SyncCode>) -> ObjectStatus {
         version: "v1".to_owned(),
         status,
         counts: true,
+        is_permitted: true,
         health: None,
         role: Role::Counts,
         is_live: true,
@@ -38,7 +39,12 @@ fn one_red_object_makes_the_app_red() {
     assert_eq!(sync(vec![green(), object("hook", None)]), SyncCode::Synced);
     let extraneous = ObjectStatus { counts: false, ..red() };
     assert_eq!(sync(vec![green(), extraneous]), SyncCode::Synced);
-    assert_eq!(sync(vec![green(), object("c", Some(SyncCode::Unknown))]), SyncCode::Synced);
+    let unknown = || object("c", Some(SyncCode::Unknown));
+    assert_eq!(sync(vec![green(), unknown()]), SyncCode::Unknown, "it could not be read");
+    assert_eq!(sync(vec![unknown(), red()]), SyncCode::OutOfSync);
+    let denied = ObjectStatus { is_permitted: false, ..unknown() };
+    assert_eq!(sync(vec![denied.clone()]), SyncCode::OutOfSync, "no sync can bring it about");
+    assert_eq!(sync(vec![ObjectStatus { counts: false, status: None, ..denied }]), SyncCode::Synced);
     let changed = RollUp { objects: vec![green()], namespace_metadata_changed: true, ..RollUp::default() };
     assert_eq!(roll_up(changed).sync, SyncCode::OutOfSync);
 }

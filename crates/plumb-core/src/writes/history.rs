@@ -172,6 +172,12 @@ impl WriteHistory {
         self.finished.remove(key);
     }
 
+    /// Forgets an object that plumb deleted.
+    pub fn forget(&mut self, key: &ObjectKey) {
+        self.attempts.remove(key);
+        self.finished.remove(key);
+    }
+
     /// Records what an earlier process did, unless this process knows better. Returns whether it was recorded.
     pub fn restore(&mut self, key: &ObjectKey, record: impl FnOnce() -> AttemptRecord) -> bool {
         let is_new = !self.attempts.contains_key(key);

@@ -112,11 +112,14 @@ fn another_rendering_of_one_commit_is_the_same_request() {
 
 #[test]
 fn a_commit_that_changes_nothing_sent_everything_before() {
-    let history = history("a", FILES, AttemptResult::Failed);
+    let mut history = history("a", FILES, AttemptResult::Failed);
     let other = ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), "other");
     assert!(history.sent_all([(&key(), print("a"))].into_iter()));
     assert!(!history.sent_all([(&key(), print("b"))].into_iter()));
     assert!(!history.sent_all([(&key(), print("a")), (&other, print("a"))].into_iter()));
+    // It was pruned: a commit that brings it back changes something.
+    history.forget(&key());
+    assert!(!history.sent_all([(&key(), print("a"))].into_iter()));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use plumb_core::project::{
-    CronSchedule, DestinationPattern, KindPattern, OrphanPattern, OrphanPatterns, ProjectProblem,
-    ProjectRules, ServiceAccountRule, SignatureMode, SignatureRule, WindowKind, WindowRule, WindowTime,
+    CronSchedule, DestinationPattern, KindPattern, LOCAL_MANIFESTS_ANNOTATION, OrphanPattern, OrphanPatterns,
+    ProjectProblem, ProjectRules, ServiceAccountRule, SignatureMode, SignatureRule, WindowKind, WindowRule,
+    WindowTime,
 };
 
 use super::duration::parse_go_duration;
@@ -59,6 +60,11 @@ pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProbl
             })
             .collect(),
         signatures: signatures(project, &mut problems),
+        local_manifests: project
+            .metadata
+            .annotations
+            .get(LOCAL_MANIFESTS_ANNOTATION)
+            .is_some_and(|text| text == "true"),
     };
     (rules, problems)
 }

@@ -34,12 +34,15 @@ pub(crate) async fn compare(
     let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
         async move { engine.sources.render_again(app, context, gathered).await }.boxed()
     };
+    let permits_claim = engine.permits_claim(&context.cluster);
     // client: live objects, and answers of the API server where the judge asks
     let compared = Comparison {
         app,
         instance: &context.instance,
         cluster: &context.cluster,
+        project: &context.project,
         claims: &engine.claims,
+        permits_claim: &permits_claim,
         tracking: &context.settings.tracking,
         settings: &context.settings,
         diagnostics: &engine.diagnostics,

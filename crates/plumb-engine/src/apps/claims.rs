@@ -2,7 +2,9 @@
 //! to another app from objects that were removed from Git.
 //!
 //! What an app renders is known once it was gathered. Until then, after a start, the objects in its status
-//! count. So no app is compared as if it were the only one.
+//! count. So no app is compared as if it were the only one. A status can be forged or outdated: once the app's
+//! first run has ended without rendering anything, its status only counts for objects that carry the app's
+//! own tracking mark. And a claim only counts if the project of the app permits the object.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -14,12 +16,17 @@ use plumb_core::object::{Manifest, ObjectKey};
 
 use crate::apps::compressed_set::CompressedSet;
 
+/// True if the project of this app permits it to claim this object.
+pub(crate) type PermitsClaim<'a> = dyn Fn(&AppId, &ObjectKey) -> bool + Sync + 'a;
+
 /// One app that renders an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimant {
     /// The app's name in tracking labels and annotations.
     pub(crate) instance: Arc<str>,
     claimed: Claimed,
+    /// True if the app is only known by its status, and a run of it has ended without rendering anything.
+    is_doubtful: bool,
 }
 
 /// The objects of an app.
@@ -40,6 +47,15 @@ impl Claimant {
             }
             Claimed::Status(_) => None,
         }
+    }
+
+    /// True if the claim decides about an object that carries the tracking mark of `owner`.
+    pub(crate) fn counts(&self, owner: Option<&str>) -> bool {
+        !self.is_doubtful || owner == Some(&*self.instance)
+    }
+
+    fn is_recalled(&self) -> bool {
+        matches!(self.claimed, Claimed::Status(_))
     }
 
     fn claims(&self, key: &ObjectKey) -> bool {
@@ -72,6 +88,8 @@ struct ClaimEntry {
     id: Arc<AppId>,
     cluster: Arc<str>,
     rendered: Claimant,
+    /// Apps that leave an object alone because of this one. They run again when its claims change.
+    waiting: BTreeSet<AppId>,
 }
 
 /// What every app renders, by object. Cheap to clone; clones share one index.
@@ -96,7 +114,8 @@ impl Claims {
         if is_same {
             return BTreeSet::new();
         }
-        let rendered = Claimant { instance: instance.into(), claimed: Claimed::Desired(Arc::clone(desired)) };
+        let claimed = Claimed::Desired(Arc::clone(desired));
+        let rendered = Claimant { instance: instance.into(), claimed, is_doubtful: false };
         index.replace(app, cluster, rendered)
     }
 
@@ -111,15 +130,28 @@ impl Claims {
         let mut index = self.lock();
         if !index.by_app.contains_key(app) {
             let claimed = Claimed::Status(Arc::new(keys()));
-            index.replace(app, cluster, Claimant { instance: instance.into(), claimed });
+            let rendered = Claimant { instance: instance.into(), claimed, is_doubtful: false };
+            index.replace(app, cluster, rendered);
         }
+    }
+
+    /// Notes that a run of an app ended without rendering anything. If only its status is known, it proves little from now
+    /// on. Returns the apps that waited for it.
+    pub(crate) fn not_rendered(&self, app: &AppId) -> BTreeSet<AppId> {
+        let mut index = self.lock();
+        let entry = index.by_app.get_mut(app).filter(|entry| entry.rendered.is_recalled());
+        let Some(entry) = entry else { return BTreeSet::new() };
+        if std::mem::replace(&mut entry.rendered.is_doubtful, true) {
+            return BTreeSet::new();
+        }
+        std::mem::take(&mut entry.waiting)
     }
 
     /// Removes a deleted app. Returns the other apps that render an object that it rendered.
     pub(crate) fn remove(&self, app: &AppId) -> BTreeSet<AppId> {
         let mut index = self.lock();
         let Some(gone) = index.by_app.remove(app) else { return BTreeSet::new() };
-        let mut affected = BTreeSet::new();
+        let mut affected = gone.waiting.clone();
         for key in gone.rendered.keys() {
             index.drop_claim(&gone, key);
             affected.extend(index.claimants(&gone.cluster, key).map(|other| AppId::clone(&other.id)));
@@ -127,18 +159,33 @@ impl Claims {
         affected
     }
 
-    /// The other apps that render this object.
-    pub(crate) fn others(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) -> Vec<Claimant> {
-        let index = self.lock();
-        let others = index.claimants(cluster, key).filter(|other| *other.id != *app);
-        others.map(|other| other.rendered.clone()).collect()
+    /// The other apps that render this object and whose project permits it.
+    pub(crate) fn others(
+        &self,
+        app: &AppId,
+        cluster: &Arc<str>,
+        key: &ObjectKey,
+        permits: &PermitsClaim<'_>,
+    ) -> Vec<Claimant> {
+        let others: Vec<(Arc<AppId>, Claimant)> = {
+            let index = self.lock();
+            let others = index.claimants(cluster, key).filter(|other| *other.id != *app);
+            others.map(|other| (Arc::clone(&other.id), other.rendered.clone())).collect()
+        };
+        let permitted = others.into_iter().filter(|(other, _)| permits(other, key));
+        permitted.map(|(_, claimant)| claimant).collect()
     }
 
-    /// The instance name of one other app that renders this object.
-    pub(crate) fn first_other(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) -> Option<String> {
-        let index = self.lock();
-        let mut others = index.claimants(cluster, key).filter(|other| *other.id != *app);
-        others.next().map(|other| other.rendered.instance.to_string())
+    /// Notes that an app leaves this object alone because of the claims of others. It runs again when they change.
+    pub(crate) fn wait(&self, app: &AppId, cluster: &Arc<str>, key: &ObjectKey) {
+        let mut index = self.lock();
+        let others: Vec<Arc<AppId>> =
+            index.claimants(cluster, key).map(|other| Arc::clone(&other.id)).collect();
+        for other in others.iter().filter(|other| ***other != *app) {
+            if let Some(entry) = index.by_app.get_mut(&**other) {
+                entry.waiting.insert(app.clone());
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
@@ -164,6 +211,7 @@ impl Index {
         let on_same_cluster = before.as_ref().filter(|before| before.cluster == *cluster);
         let mut affected = BTreeSet::new();
         if let Some(before) = &before {
+            affected.extend(before.waiting.iter().cloned());
             for key in before.rendered.keys() {
                 self.drop_claim(before, key);
                 if on_same_cluster.is_none() || !rendered.claims(key) {
@@ -183,7 +231,10 @@ impl Index {
                 apps.sort();
             }
         }
-        self.by_app.insert(app.clone(), ClaimEntry { id, cluster: Arc::clone(cluster), rendered });
+        self.by_app.insert(
+            app.clone(),
+            ClaimEntry { id, cluster: Arc::clone(cluster), rendered, waiting: BTreeSet::new() },
+        );
         affected
     }
 
@@ -208,6 +259,8 @@ mod tests {
         AppId { namespace: "argocd".into(), name: name.into() }
     }
 
+    const ANY: fn(&AppId, &ObjectKey) -> bool = |_, _| true;
+
     fn set(names: &[&str]) -> Arc<CompressedSet> {
         let objects = names.iter().map(|name| {
             let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "x"}});
@@ -226,9 +279,9 @@ mod tests {
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
         assert!(claims.set(&app("b"), &cluster, "b", &set(&["two"])).is_empty(), "nothing new");
         let two = set(&["two"]).keys().next().unwrap().clone();
-        assert_eq!(claims.others(&app("a"), &cluster, &two).len(), 1);
+        assert_eq!(claims.others(&app("a"), &cluster, &two, &ANY).len(), 1);
         assert_eq!(claims.set(&app("a"), &cluster, "a", &set(&["one"])), BTreeSet::from([app("b")]));
-        assert!(claims.others(&app("b"), &cluster, &two).is_empty());
+        assert!(claims.others(&app("b"), &cluster, &two, &ANY).is_empty());
         assert!(claims.remove(&app("b")).is_empty());
     }
 
@@ -238,16 +291,16 @@ mod tests {
         let keys = |names: &[&str]| set(names).keys().cloned().collect::<BTreeSet<_>>();
         claims.restore(&app("b"), &cluster, "b", || keys(&["one", "two"]));
         let one = keys(&["one"]).pop_first().unwrap();
-        let others = claims.others(&app("a"), &cluster, &one);
+        let others = claims.others(&app("a"), &cluster, &one, &ANY);
         assert_eq!(others.len(), 1);
         assert!(others[0].manifest(&one).is_none());
-        assert!(claims.others(&app("a"), &Arc::from("elsewhere"), &one).is_empty());
+        assert!(claims.others(&app("a"), &Arc::from("elsewhere"), &one, &ANY).is_empty());
         // App `b` no longer renders `one`. App `a` also renders it, so it is affected.
         claims.set(&app("a"), &cluster, "a", &set(&["one"]));
         assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
         claims.restore(&app("b"), &cluster, "b", || keys(&["one"]));
         assert!(
-            claims.others(&app("a"), &cluster, &one).is_empty(),
+            claims.others(&app("a"), &cluster, &one, &ANY).is_empty(),
             "the status does not replace the desired set"
         );
     }
@@ -259,7 +312,38 @@ mod tests {
         claims.set(&app("a"), &east, "a", &set(&["one"]));
         claims.set(&app("b"), &east, "b", &set(&["one"]));
         assert_eq!(claims.set(&app("a"), &west, "a", &set(&["one"])), BTreeSet::from([app("b")]));
-        assert!(claims.others(&app("b"), &east, &one).is_empty());
-        assert_eq!(claims.others(&app("x"), &west, &one).len(), 1);
+        assert!(claims.others(&app("b"), &east, &one, &ANY).is_empty());
+        assert_eq!(claims.others(&app("x"), &west, &one, &ANY).len(), 1);
+    }
+
+    #[test]
+    fn a_claim_that_the_project_of_the_app_does_not_permit_does_not_count() {
+        let (claims, cluster) = (Claims::default(), Arc::from("in"));
+        let one = set(&["one"]).keys().next().unwrap().clone();
+        claims.set(&app("mallory"), &cluster, "mallory", &set(&["one"]));
+        claims.restore(&app("eve"), &cluster, "eve", || BTreeSet::from([one.clone()]));
+        claims.set(&app("honest"), &cluster, "honest", &set(&["one"]));
+        let permits = |id: &AppId, key: &ObjectKey| id.name == "honest" && *key == one;
+        let others = claims.others(&app("owner"), &cluster, &one, &permits);
+        let names: Vec<&str> = others.iter().map(|other| &*other.instance).collect();
+        assert_eq!(names, ["honest"]);
+    }
+
+    #[test]
+    fn the_status_of_an_app_that_cannot_be_rendered_counts_for_its_own_objects_only() {
+        let (claims, cluster) = (Claims::default(), Arc::from("in"));
+        let one = set(&["one"]).keys().next().unwrap().clone();
+        let claim = |owner: Option<&str>| claims.others(&app("a"), &cluster, &one, &ANY)[0].counts(owner);
+        claims.restore(&app("b"), &cluster, "b", || BTreeSet::from([one.clone()]));
+        assert!(claim(Some("a")), "its first run has not ended");
+        claims.wait(&app("a"), &cluster, &one);
+        assert_eq!(claims.not_rendered(&app("b")), BTreeSet::from([app("a")]));
+        assert!(claims.not_rendered(&app("b")).is_empty(), "once");
+        assert!(!claim(Some("a")) && !claim(None) && claim(Some("b")));
+        // Rendered once, it counts until it renders something else, even if a later run fails.
+        claims.set(&app("b"), &cluster, "b", &set(&["one"]));
+        assert!(claims.not_rendered(&app("b")).is_empty() && claim(Some("a")));
+        claims.wait(&app("a"), &cluster, &one);
+        assert_eq!(claims.set(&app("b"), &cluster, "b", &set(&["two"])), BTreeSet::from([app("a")]));
     }
 }

@@ -86,6 +86,11 @@ impl AppContext {
         self.project.permits_object(key, &self.target()).err().map(|refusal| refusal.to_string())
     }
 
+    /// True if the project permits objects in this namespace of the app's cluster.
+    pub(crate) fn permits_namespace(&self, namespace: &str) -> bool {
+        self.project.permits_destination(&self.target(), namespace)
+    }
+
     /// Why automated syncs may not start now, if a sync window says so.
     pub(crate) fn window(&self, app: &App, now: Timestamp) -> Option<String> {
         self.decide_window(app, SyncTrigger::Automated, None, now)

@@ -1,5 +1,6 @@
 //! One destination cluster: how to read it, what it holds, how to write to it.
 
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -42,6 +43,7 @@ pub(crate) struct Cluster {
 struct Derived {
     of: Arc<Catalog>,
     scopes: Arc<Scopes>,
+    scopes_hash: u64,
     api_versions: Arc<[String]>,
 }
 
@@ -89,6 +91,11 @@ impl Cluster {
         self.derived().scopes
     }
 
+    /// Changes when the scope of a kind changes.
+    pub(crate) fn scopes_hash(&self) -> u64 {
+        self.derived().scopes_hash
+    }
+
     /// The API versions that the cluster serves, for the capabilities of charts.
     pub(crate) fn api_versions(&self) -> Arc<[String]> {
         self.derived().api_versions
@@ -105,7 +112,8 @@ impl Cluster {
             scopes.insert(kind.clone(), if served.namespaced { Scope::Namespaced } else { Scope::Cluster });
         }
         let api_versions = catalog.api_versions().into();
-        let derived = Derived { of: catalog, scopes: Arc::new(scopes), api_versions };
+        let scopes_hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&scopes);
+        let derived = Derived { of: catalog, scopes: Arc::new(scopes), scopes_hash, api_versions };
         *cached = Some(derived.clone());
         derived
     }

@@ -13,7 +13,7 @@ use plumb_core::plan::Owner;
 use plumb_core::tracking::{TrackedBy, tracked_by};
 
 use super::judge::{DryRunPolicy, JudgeInput};
-use super::run::{Compared, Comparison};
+use super::run::{Compared, Comparison, LeftTo};
 use super::state::JudgeState;
 use crate::apps::claims::Claimant;
 use crate::cluster::mutators;
@@ -47,8 +47,9 @@ impl Comparison<'_> {
         let mut inputs = BTreeMap::new();
         for (key, object) in &self.gathered.desired.get().objects {
             let Some(fingerprint) = self.gathered.set.fingerprint(key) else { continue };
-            // An object that could not be read is neither missing nor different.
-            if !unreadable.contains(key) {
+            // An object that could not be read is neither missing nor different. One that the project does not permit is not
+            // compared at all: not even that it is equal may be told.
+            if !unreadable.contains(key) && !compared.denied.contains(key) {
                 let history = History { git, judge, previous: &previous, fingerprint };
                 inputs.insert(key.clone(), self.desired_input(object, &history, mutators, compared));
             }
@@ -68,8 +69,9 @@ impl Comparison<'_> {
         let key = &object.key;
         let (judge, fingerprint) = (history.judge, history.fingerprint);
         let live = compared.live.objects.get(key).cloned();
-        let claims = self.claims.others(&self.app.id, &self.cluster.server, key);
-        let owner = live.as_deref().map(|live| self.owner(live, &claims));
+        let tracked = live.as_deref().map(|live| tracked_by(live, self.instance, self.tracking));
+        let claims = self.claims_on(key, tracked.as_ref());
+        let owner = tracked.map(|tracked| owner(tracked, &claims));
         note_shared(compared, key, owner.as_ref(), &claims);
         let live_owner = match &owner {
             None | Some(Owner::ThisApp) => LiveOwner::ThisApp,
@@ -117,8 +119,8 @@ impl Comparison<'_> {
         inputs: &mut BTreeMap<ObjectKey, JudgeInput>,
     ) {
         let desired = &self.gathered.desired.get().objects;
-        let Compared { live, owners, hooks, health, .. } = compared;
-        for (key, live) in &live.objects {
+        let Compared { live, owners, hooks, health, left_to_others, .. } = compared;
+        for (key, live) in live.objects.iter().filter(|(key, _)| self.permits(key)) {
             let is_ours = || tracked_by(live, self.instance, self.tracking) == TrackedBy::Ours;
             if desired.contains_key(key) || !is_ours() {
                 continue;
@@ -132,9 +134,17 @@ impl Comparison<'_> {
                     continue;
                 }
             }
+            let (claims, doubtful): (Vec<Claimant>, Vec<Claimant>) =
+                self.others(key).into_iter().partition(|other| other.counts(Some(self.instance)));
+            if let Some(other) = claims.first().or(doubtful.first()) {
+                let left_to = LeftTo { app: other.instance.to_string(), is_kept: !claims.is_empty() };
+                left_to_others.insert(key.clone(), left_to);
+                self.claims.wait(&self.app.id, &self.cluster.server, key);
+            }
+            let referrers = self.cluster.store.referrers(key).into_iter().map(|node| node.key);
             let input = JudgeInput {
-                claims: self.claims.others(&self.app.id, &self.cluster.server, key),
-                users: self.cluster.store.referrers(key).into_iter().map(|node| node.key).collect(),
+                claims,
+                users: referrers.filter(|user| self.permits(user)).collect(),
                 earlier: judge.findings_of(key),
                 live: Some(Arc::clone(live)),
                 was_in_git,
@@ -144,16 +154,18 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whose a live object is that this app wants. A tracking mark that was copied from another object does not count.
-    fn owner(&self, live: &Manifest, claims: &[Claimant]) -> Owner {
-        match tracked_by(live, self.instance, self.tracking) {
-            TrackedBy::Ours | TrackedBy::AppliedCrd => Owner::ThisApp,
-            TrackedBy::Other { app } => {
-                let renders = claims.iter().any(|other| *other.instance == *app);
-                Owner::Other { app, renders }
-            }
-            TrackedBy::Copied { .. } | TrackedBy::NoApp => Owner::NoApp,
-        }
+    /// The other apps that render this object and whose project permits it.
+    fn others(&self, key: &ObjectKey) -> Vec<Claimant> {
+        self.claims.others(&self.app.id, &self.cluster.server, key, self.permits_claim)
+    }
+
+    /// The claims of others that decide about an object which this app wants.
+    fn claims_on(&self, key: &ObjectKey, tracked: Option<&TrackedBy>) -> Vec<Claimant> {
+        let tracked_by = match tracked {
+            Some(TrackedBy::Other { app }) => Some(app.as_str()),
+            Some(_) | None => None,
+        };
+        self.others(key).into_iter().filter(|other| other.counts(tracked_by)).collect()
     }
 
     fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
@@ -189,6 +201,18 @@ impl History<'_> {
     fn previous_manifest(&self, key: &ObjectKey) -> Option<&Manifest> {
         let set = self.previous.get_or_init(|| self.git.previous()).as_ref()?;
         set.get().objects.get(key).map(|object| &object.manifest)
+    }
+}
+
+/// Whose a live object is that this app wants. A tracking mark that was copied from another object does not count.
+fn owner(tracked: TrackedBy, claims: &[Claimant]) -> Owner {
+    match tracked {
+        TrackedBy::Ours | TrackedBy::AppliedCrd => Owner::ThisApp,
+        TrackedBy::Other { app } => {
+            let renders = claims.iter().any(|other| *other.instance == *app);
+            Owner::Other { app, renders }
+        }
+        TrackedBy::Copied { .. } | TrackedBy::NoApp => Owner::NoApp,
     }
 }
 

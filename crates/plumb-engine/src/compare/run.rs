@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_core::app::App;
+use plumb_core::desired::DeniedObjects;
 use plumb_core::drift::Verdict;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::Owner;
+use plumb_core::project::Project;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{RecordedObjects, TrackingSettings};
 use plumb_kube::ApiError;
@@ -18,11 +20,12 @@ use tracing::info;
 use super::judge::{DryRunPolicy, Judge, RenderAgain};
 use super::state::JudgeState;
 use super::verdict_cache;
-use crate::apps::claims::Claims;
+use crate::apps::claims::{Claims, PermitsClaim};
 use crate::cluster::destination::Cluster;
 use crate::cluster::mutators;
 use crate::config::settings::Settings;
 use crate::health::check::{HealthCheck, HealthResults};
+use crate::health::dependencies::PermitsNamespace;
 use crate::health::events_and_logs::Diagnostics;
 use crate::health::history::HealthState;
 use crate::sources::gathered::Gathered;
@@ -36,7 +39,10 @@ pub(crate) struct Comparison<'a> {
     pub(crate) app: &'a App,
     pub(crate) instance: &'a str,
     pub(crate) cluster: &'a Cluster,
+    /// What the app's project does not permit is neither read nor judged.
+    pub(crate) project: &'a Project,
     pub(crate) claims: &'a Claims,
+    pub(crate) permits_claim: &'a PermitsClaim<'a>,
     pub(crate) tracking: &'a TrackingSettings,
     pub(crate) settings: &'a Settings,
     pub(crate) diagnostics: &'a Diagnostics,
@@ -67,10 +73,23 @@ pub(crate) struct Compared {
     pub(crate) hooks: BTreeSet<ObjectKey>,
     /// Other apps that render an object of this app, or own one that it renders.
     pub(crate) shared: BTreeMap<ObjectKey, BTreeSet<String>>,
+    /// What Git asks and the project does not permit.
+    pub(crate) denied: DeniedObjects,
+    /// Objects of this app that left Git and that another app claims.
+    pub(crate) left_to_others: BTreeMap<ObjectKey, LeftTo>,
     /// Objects that exist and could not be read.
     pub(crate) unreadable: Vec<(ObjectKey, ApiError)>,
     /// Kinds whose schema changed since the last comparison, and how many objects were judged again for it.
     pub(crate) new_schemas: Vec<(GroupVersionKind, usize)>,
+}
+
+/// The app that claims an object which left Git.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftTo {
+    pub(crate) app: String,
+    /// True if the object is not pruned. Otherwise a user has to confirm that: only the status of the app lists the object,
+    /// and the app cannot be rendered.
+    pub(crate) is_kept: bool,
 }
 
 impl Compared {
@@ -86,6 +105,8 @@ impl Compared {
             recorded: RecordedObjects::default(),
             hooks: BTreeSet::new(),
             shared: BTreeMap::new(),
+            denied: DeniedObjects::default(),
+            left_to_others: BTreeMap::new(),
             unreadable: Vec::new(),
             new_schemas: Vec::new(),
         }
@@ -102,27 +123,39 @@ impl Comparison<'_> {
     ) -> Result<Compared, ApiError> {
         let wanted = self.wanted();
         let snapshot = self.cluster.store.snapshot(self.instance, &wanted, &self.beside(&wanted)).await;
-        let mut live = snapshot.live;
+        let (mut live, mut unreadable) = (snapshot.live, snapshot.unreadable);
+        // The app may track objects from before a change of its project.
+        live.objects.retain(|key, _| self.permits(key));
+        unreadable.retain(|(key, _)| self.permits(key));
         let schemas = self.schemas(&live).await?;
         let new_schemas = self.reread(&mut live, &schemas, judge).await;
-        let health = self.health_check().run(&live.objects, health).await;
+        let permits_namespace =
+            |namespace: &str| self.project.permits_destination(&self.cluster.target(), namespace);
+        let health = self.health_check(&permits_namespace).run(&live.objects, health).await;
         let compared = Compared {
             health,
             recorded: self.recorded.clone(),
-            unreadable: snapshot.unreadable,
+            unreadable,
             new_schemas,
             ..Compared::new(self.gathered, live, schemas)
         };
         Ok(self.judge(compared, git, judge).await)
     }
 
-    /// Judges every object that Git asks for or that the app tracks.
+    /// True if the app's project permits this object.
+    pub(super) fn permits(&self, key: &ObjectKey) -> bool {
+        self.project.permits_object(key, &self.cluster.target()).is_ok()
+    }
+
+    /// Judges every object that Git asks for or that the app tracks, if the project permits it.
     pub(crate) async fn judge(
         &self,
         mut compared: Compared,
         git: &GitState,
         state: &mut JudgeState,
     ) -> Compared {
+        compared.denied =
+            DeniedObjects::of(self.gathered.desired.get(), self.project, &self.cluster.target());
         let mutators = mutators::mutators(&self.cluster.store);
         let inputs = self.inputs(git, state, &mutators, &mut compared);
         if self.ask_again {
@@ -147,7 +180,7 @@ impl Comparison<'_> {
         compared
     }
 
-    /// The objects and hooks that Git asks for.
+    /// The objects and hooks that Git asks for and the project permits.
     fn wanted(&self) -> Vec<ObjectKey> {
         let desired = self.gathered.desired.get();
         let hooks = desired
@@ -161,7 +194,8 @@ impl Comparison<'_> {
                 && self.cluster.store.node(key).is_some_and(|node| !node.parents.is_empty())
         };
         let hidden = self.recorded.keys().filter(is_hidden).cloned();
-        desired.objects.keys().cloned().chain(hooks).chain(hidden).collect()
+        let wanted = desired.objects.keys().cloned().chain(hooks).chain(hidden);
+        wanted.filter(|key| self.permits(key)).collect()
     }
 
     /// The schemas of everything that Git asks for and of everything live. Hooks are not compared, but are sent.
@@ -186,12 +220,13 @@ impl Comparison<'_> {
         key.into_iter().filter(|key| !wanted.contains(key)).collect()
     }
 
-    fn health_check(&self) -> HealthCheck<'_> {
+    fn health_check<'h>(&'h self, permits_namespace: &'h PermitsNamespace<'h>) -> HealthCheck<'h> {
         HealthCheck {
             app: &self.app.id,
             cluster: self.cluster,
             settings: self.settings,
             diagnostics: self.diagnostics,
+            permits_namespace,
             now: self.now,
         }
     }

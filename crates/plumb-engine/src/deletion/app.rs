@@ -160,6 +160,12 @@ fn owned(
     live: &BTreeMap<ObjectKey, Arc<Manifest>>,
 ) -> BTreeMap<ObjectKey, ObjectFacts> {
     let context = inputs.context;
+    let permits_claim = run.engine.permits_claim(&context.cluster);
+    // An object that another app may need stays, even if that app cannot be rendered for now.
+    let claimed_by = |key: &ObjectKey| {
+        let others = run.engine.claims.others(run.id(), &context.cluster.server, key, &permits_claim);
+        others.first().map(|other| other.instance.to_string())
+    };
     let recorded = inputs.recorded();
     // A hook is in no status as an object from Git.
     let provenance = |key: &ObjectKey, live: &Manifest| {
@@ -179,7 +185,8 @@ fn owned(
         }),
         in_sync: false,
         paused: inputs.pause_of(key, live, run.now).map(|pause| pause.reason),
-        also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
+        also_rendered_by: claimed_by(key),
+        listed_by: None,
     };
     let owned = live.iter().filter(|(key, live)| is_owned(key, live));
     owned.map(|(key, live)| (key.clone(), facts(key, live))).collect()
@@ -201,7 +208,7 @@ async fn carry_out(
             live: known.map(|live| Arc::clone(&live.manifest)).or_else(|| store.get_kept(key).map(Arc::new)),
             owner: Owner::ThisApp,
             advice: ApplyAdvice::default(),
-            denied: context.denies(key),
+            denied: run.engine.denies_now(app, context, key),
             paused: None,
             held: None,
         }

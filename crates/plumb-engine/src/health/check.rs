@@ -12,7 +12,7 @@ use plumb_core::health::{
 use plumb_core::object::{Manifest, ObjectKey};
 
 use super::children::Family;
-use super::dependencies::Dependencies;
+use super::dependencies::{Dependencies, PermitsNamespace};
 use super::events_and_logs::Diagnostics;
 use super::history::{HealthState, Told};
 use super::lua::ask;
@@ -31,6 +31,7 @@ pub(crate) struct HealthCheck<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) settings: &'a Settings,
     pub(crate) diagnostics: &'a Diagnostics,
+    pub(crate) permits_namespace: &'a PermitsNamespace<'a>,
     pub(crate) now: Timestamp,
 }
 
@@ -83,8 +84,12 @@ impl HealthCheck<'_> {
                 Some(answer) => Custom::Judged(answer.clone()),
                 None => Custom::Absent,
             });
-            let around =
-                Dependencies { store: &self.cluster.store, patience: &self.settings.patience, now: self.now };
+            let around = Dependencies {
+                store: &self.cluster.store,
+                permits_namespace: self.permits_namespace,
+                patience: &self.settings.patience,
+                now: self.now,
+            };
             let (health, until) = around.judge(state, key, object, health);
             checked.again_at(until);
             self.examine(key, object, health, state, &mut checked);
@@ -110,7 +115,7 @@ impl HealthCheck<'_> {
             }
             return;
         }
-        let mut family = Family::of(&self.cluster.store, object, health.clone());
+        let mut family = Family::of(&self.cluster.store, object, health.clone(), self.permits_namespace);
         let mut causes = chain(&family.node());
         let Some(health) = health else {
             self.note_hidden(key, &family, &causes, state, checked);

@@ -7,6 +7,7 @@ use plumb_core::object::Manifest;
 use plumb_core::sync::Trouble;
 use plumb_kube::{LiveStore, Uid};
 
+use super::dependencies::PermitsNamespace;
 use super::events_and_logs::EventsAndLogs;
 
 /// At most so many descendants of one object are checked.
@@ -24,11 +25,17 @@ pub(crate) struct Family {
 
 impl Family {
     /// The object and those of its descendants that the store keeps whole. One that is not kept (a `StatefulSet` that
-    /// an operator created) is replaced by its children.
-    pub(crate) fn of(store: &LiveStore, object: &Arc<Manifest>, health: Option<Health>) -> Self {
+    /// an operator created) is replaced by its children. One in a namespace that the project does not permit is left out:
+    /// an object of the cluster may own objects in any namespace.
+    pub(crate) fn of(
+        store: &LiveStore,
+        object: &Arc<Manifest>,
+        health: Option<Health>,
+        permits_namespace: &PermitsNamespace<'_>,
+    ) -> Self {
         let mut budget = MAX_DESCENDANTS;
         let children = match object.uid() {
-            Some(uid) => descendants(store, &Uid::new(uid), &mut budget, MAX_DEPTH),
+            Some(uid) => descendants(store, &Uid::new(uid), &mut budget, MAX_DEPTH, permits_namespace),
             None => Vec::new(),
         };
         Self { object: Arc::clone(object), health, children, events_and_logs: None }
@@ -70,18 +77,29 @@ impl Family {
     }
 }
 
-fn descendants(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -> Vec<Family> {
+fn descendants(
+    store: &LiveStore,
+    uid: &Uid,
+    budget: &mut usize,
+    depth: usize,
+    permits_namespace: &PermitsNamespace<'_>,
+) -> Vec<Family> {
     if depth == 0 {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for child in store.children(uid) {
+    let children = store.children(uid).into_iter();
+    for child in children.filter(|child| child.key.namespace.as_deref().is_none_or(permits_namespace)) {
         if *budget == 0 {
             break;
         }
         *budget -= 1;
         let is_pod = child.key.kind == "Pod" && child.key.group.is_empty();
-        let children = if is_pod { Vec::new() } else { descendants(store, &child.uid, budget, depth - 1) };
+        let children = if is_pod {
+            Vec::new()
+        } else {
+            descendants(store, &child.uid, budget, depth - 1, permits_namespace)
+        };
         match store.get_kept(&child.key) {
             Some(object) => {
                 let health = health::assess(&object);
@@ -95,8 +113,13 @@ fn descendants(store: &LiveStore, uid: &Uid, budget: &mut usize, depth: usize) -
 
 /// What keeps an object from becoming healthy, if the status of a container or the scheduler names it. A pod that is
 /// still starting is not reported.
-pub(crate) fn trouble(store: &LiveStore, object: &Arc<Manifest>, health: Option<Health>) -> Option<Trouble> {
-    let family = Family::of(store, object, health);
+pub(crate) fn trouble(
+    store: &LiveStore,
+    object: &Arc<Manifest>,
+    health: Option<Health>,
+    permits_namespace: &PermitsNamespace<'_>,
+) -> Option<Trouble> {
+    let family = Family::of(store, object, health, permits_namespace);
     let causes = health::chain(&family.node());
     let cause = causes.last()?;
     let symptom = cause.symptoms.iter().find(|symptom| match symptom {

@@ -25,9 +25,14 @@ const WEBHOOK_GRACE: SignedDuration = SignedDuration::from_mins(2);
 const RECHECK_UNHEALTHY_WEBHOOK: SignedDuration = SignedDuration::from_secs(15);
 const RECHECK_HEALTHY_WEBHOOK: SignedDuration = SignedDuration::from_mins(2);
 
+/// True if the app's project permits objects in this namespace.
+pub(crate) type PermitsNamespace<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+
 /// Looks up what the objects of an app depend on.
 pub(crate) struct Dependencies<'a> {
     pub(crate) store: &'a LiveStore,
+    /// Nothing is said about objects in other namespaces.
+    pub(crate) permits_namespace: &'a PermitsNamespace<'a>,
     /// Limits by kind. A limit that is shorter than the grace periods above replaces them.
     pub(crate) patience: &'a ProgressLimits,
     pub(crate) now: Timestamp,
@@ -48,6 +53,7 @@ impl Dependencies<'_> {
         }
         if let (Some(judged), Some(expected)) = (&health, expected_secret(object))
             && judged.status == HealthStatus::Healthy
+            && self.permits(&expected.secret)
             && let Some(secret) = state_of(self.store, &expected)
         {
             let health = with_secret(judged.clone(), &expected, &secret);
@@ -59,6 +65,7 @@ impl Dependencies<'_> {
             let services = webhook_services(object);
             let backings: BTreeMap<ObjectKey, Backing> = services
                 .into_iter()
+                .filter(|service| self.permits(service))
                 .filter_map(|service| Some((service.clone(), backing(self.store, &service)?)))
                 .collect();
             if let Some(health) = assess_webhook(object, &backings) {
@@ -71,6 +78,10 @@ impl Dependencies<'_> {
             }
         }
         (health, None)
+    }
+
+    fn permits(&self, key: &ObjectKey) -> bool {
+        key.namespace.as_deref().is_none_or(self.permits_namespace)
     }
 
     /// A dependency that has been missing for a short time only counts as in progress.

@@ -108,6 +108,13 @@ impl ActiveOperation {
         }
     }
 
+    /// Forgets the plan, and renders the same revisions again: what they were planned with has changed.
+    pub(crate) fn plan_again(&mut self) {
+        self.pinned = self.revisions();
+        self.gathered = None;
+        self.state = None;
+    }
+
     /// True if a user requested it.
     pub(crate) fn is_by_user(&self) -> bool {
         !self.is_automated()

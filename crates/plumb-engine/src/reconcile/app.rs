@@ -71,6 +71,10 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
         let _measured = engine.metrics.run(&labels);
         let mut run = AppRun::new(engine, job, snapshot);
         let end = ON_BEHALF.scope(labels.clone(), check_and_run(&mut run, &mut state)).await;
+        if run.gathered.is_none() && !matches!(end, RunEnd::WaitingForSources | RunEnd::WaitingForSlot) {
+            let waiting = engine.claims.not_rendered(&job.app);
+            engine.request_runs(waiting, Trigger::live(TriggerReason::Claim));
+        }
         debug!(depth = ?run.trigger.depth, ?end, "reconciled");
     }
     .instrument(span)

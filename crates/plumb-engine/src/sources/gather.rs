@@ -170,7 +170,8 @@ impl Sources {
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
         let inputs = RenderInputs::of(app, context, sources, written);
         if let Some(texts) = &operation.manifests {
-            let signed = sources.iter().find(|source| context.project.signatures(&source.repo_url).is_some());
+            let mut all = sources.iter().chain(&app.sources);
+            let signed = all.find(|source| context.project.signatures(&source.repo_url).is_some());
             if let Some(source) = signed {
                 return Err(SourceError::NotAllowed(format!(
                     "cannot sync manifests of the request: the project requires signed commits of {}",

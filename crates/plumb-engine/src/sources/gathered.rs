@@ -4,7 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plumb_core::desired::{Complete, DesiredSet};
+use plumb_core::desired::{Complete, DesiredSet, Scopes};
+use plumb_core::project::Project;
 use plumb_core::writes::Rendering;
 
 use super::inputs::RenderInputs;
@@ -46,6 +47,17 @@ impl StoredGathered {
             .collect()
     }
 
+    /// True if the project still permits the sources, with the same signatures. If not, an operation that began under other
+    /// rules resolves them again, and is refused where they are not permitted.
+    pub(crate) fn is_permitted(&self, project: &Project) -> bool {
+        let sources = self.inputs.sources.iter().zip(&self.inputs.signatures);
+        self.inputs.project == project.name()
+            && sources.into_iter().all(|((source, _), signature)| {
+                project.permits_source(&source.repo_url)
+                    && project.signatures(&source.repo_url) == signature.as_ref()
+            })
+    }
+
     /// Decompresses the set. `None` if it cannot be read back.
     pub(crate) fn load(self: &Arc<Self>) -> Option<Arc<Gathered>> {
         Some(Arc::new(Gathered { stored: Arc::clone(self), desired: self.set.load()? }))
@@ -79,6 +91,11 @@ impl Gathered {
             rendered_at: Instant::now(),
         };
         Self { stored: Arc::new(stored), desired }
+    }
+
+    /// True if every kind still has the scope that the objects were built with.
+    pub(crate) fn fits(&self, scopes: &Scopes) -> bool {
+        self.desired.get().fits(scopes, self.inputs.namespace.is_some())
     }
 
     /// The part that stays until the next run.

@@ -24,6 +24,8 @@ pub(super) struct RenderInputs {
     pub(super) signatures: Vec<Option<SignatureRule>>,
     pub(super) kube_version: String,
     pub(super) api_versions: Arc<[String]>,
+    /// Hash of the scopes of all kinds: a kind whose scope changes changes the keys of its objects.
+    pub(super) scopes: u64,
     /// Generation of the settings.
     pub(super) settings: u64,
 }
@@ -45,6 +47,7 @@ impl RenderInputs {
             signatures: signatures.collect(),
             kube_version: context.cluster.client.catalog().kube_version(),
             api_versions: context.cluster.api_versions(),
+            scopes: context.cluster.scopes_hash(),
             settings: context.settings.generation,
         }
     }

@@ -66,10 +66,28 @@ impl Access {
     pub(super) fn of(context: &AppContext) -> Self {
         Self { project: Arc::clone(&context.project), settings: Arc::clone(&context.settings) }
     }
+
+    /// Checks that the project permits a repository and that its credentials can be used. Every repository passes here
+    /// before it is asked anything, whoever names it: the spec, an operation, a submodule, a chart.
+    fn admit(&self, repo_url: &str) -> Result<(), SourceError> {
+        if let Some(why) = self.project.refuses_source(repo_url) {
+            return Err(SourceError::NotAllowed(why));
+        }
+        let project = self.project.name();
+        let broken = self.settings.broken_repository(repo_url, project).map(str::to_owned);
+        match broken.or_else(|| self.settings.unusable_credentials(repo_url, project)) {
+            Some(why) => {
+                let repository = shown_repo_url(repo_url);
+                Err(SourceError::NotAllowed(format!("repository {repository}: {why}")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Sources {
-    /// The commit or chart version of each source. `pinned` revisions replace those of the sources.
+    /// The commit or chart version of each source. `pinned` revisions replace those of the sources. The project is asked about
+    /// every source first.
     pub(super) async fn resolve(
         &self,
         app_access: &Access,
@@ -78,18 +96,12 @@ impl Sources {
         depth: RefreshDepth,
         since: Instant,
     ) -> Result<Vec<Resolved>, SourceError> {
+        // All are checked before the first is asked.
+        for (source, _) in sources {
+            app_access.admit(&source.repo_url)?;
+        }
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
-            if let Some(reason) = app_access.settings.broken_repository(&source.repo_url) {
-                let repository = shown_repo_url(&source.repo_url);
-                return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
-            }
-            if let Some(reason) =
-                app_access.settings.unusable_credentials(&source.repo_url, app_access.project.name())
-            {
-                let repository = shown_repo_url(&source.repo_url);
-                return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
-            }
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
             let (revision, content) = match chart_address(source) {
                 Some((url, name)) => {
@@ -170,7 +182,7 @@ impl Sources {
             return Ok(Arc::new(tree));
         }
         let access = |url: &RepoUrl| {
-            permit_submodule(&context.project, &resolved.source.repo_url, url)?;
+            permit_submodule(&Access::of(context), &resolved.source.repo_url, url)?;
             Ok(context.access(&url.with_user()))
         };
         let tree = self.mirrors.tree_with_submodules(mirror, commit, &access).await?;
@@ -202,14 +214,10 @@ impl Sources {
                         dependency.name, dependency.repository
                     ))
                 })?;
-            if !context.project.permits_source(&repository.url) {
-                return Err(SourceError::NotAllowed(format!(
-                    "chart dependency `{}`: repository {} is not permitted in project '{project}'",
-                    dependency.name,
-                    shown_repo_url(&repository.url)
-                )));
-            }
             let (name, version) = (&dependency.name, &dependency.version);
+            Access::of(context)
+                .admit(&repository.url)
+                .map_err(|source| SourceError::Dependency { name: name.clone(), source: Box::new(source) })?;
             let chart = self
                 .fetch_chart(&repository, name, version, freshness, since)
                 .await
@@ -238,14 +246,11 @@ impl Sources {
 }
 
 /// A submodule may contain manifests too, so the project must permit its repository like that of a source.
-fn permit_submodule(project: &Project, parent: &str, url: &RepoUrl) -> Result<(), String> {
+fn permit_submodule(access: &Access, parent: &str, url: &RepoUrl) -> Result<(), String> {
     // File paths are compared in the form that the parent repository uses, with or without `file://`.
     let uses_file_url = url.transport() == Transport::File && parent.starts_with("file:");
     let scheme = if uses_file_url { "file://" } else { "" };
-    if project.permits_source(&format!("{scheme}{}", url.with_user())) {
-        return Ok(());
-    }
-    Err(format!("repository {url} is not permitted in project '{}'", project.name()))
+    access.admit(&format!("{scheme}{}", url.with_user())).map_err(|error| error.message())
 }
 
 /// Repository and name of the chart, if the source is a chart. `oci://host/charts/web` without `chart` is the
@@ -334,17 +339,18 @@ mod tests {
             source_repos: vec!["https://host/team/*".to_owned(), "file:///srv/team/*".to_owned()],
             ..ProjectRules::default()
         };
-        let (project, _) = Project::compile(&rules);
+        let project = Arc::new(Project::compile(&rules).0);
         let permit = |parent: &str, address: &str| {
             let url = RepoUrl::parse(parent).unwrap().submodule(address).unwrap();
-            permit_submodule(&project, parent, &url)
+            let access = Access { project: Arc::clone(&project), settings: Arc::default() };
+            permit_submodule(&access, parent, &url)
         };
         let parent = "https://host/team/app.git";
         assert_eq!(permit(parent, "../lib.git"), Ok(()));
         assert_eq!(permit(parent, "https://host/team/lib"), Ok(()));
         assert_eq!(
             permit(parent, "https://t0ken@host/other/lib.git").unwrap_err(),
-            "repository https://host/other/lib.git is not permitted in project 'team'"
+            "application repo https://host/other/lib.git is not permitted in project 'team'"
         );
         assert!(permit(parent, "../../other/lib.git").is_err());
         assert_eq!(permit("file:///srv/team/app", "../lib"), Ok(()));

@@ -3,7 +3,6 @@
 use plumb_core::object::ObjectKey;
 use plumb_core::status::{AppStatus, ComparedObjects, RollUp, roll_up as roll_up_objects};
 use plumb_crd::Application;
-use tracing::debug;
 
 use crate::app_run::{AppInputs, AppRun};
 use crate::compare::run::Compared;
@@ -15,16 +14,9 @@ pub(crate) fn roll_up(
     compared: &Compared,
     desired_is_outdated: bool,
 ) -> AppStatus {
-    let AppInputs { app, context, .. } = inputs;
+    let app = inputs.app;
     let unreadable: Vec<(ObjectKey, String)> =
         compared.unreadable.iter().map(|(key, error)| (key.clone(), error.to_string())).collect();
-    let is_denied = |key: &ObjectKey| {
-        let why = context.denies(key);
-        if let Some(why) = &why {
-            debug!(object = %key, why, "not permitted");
-        }
-        why.is_some()
-    };
     let objects = ComparedObjects {
         app: &app.id,
         confirms_deletions: app.sync_policy.has("Prune=confirm") || app.sync_policy.has("Delete=confirm"),
@@ -35,7 +27,7 @@ pub(crate) fn roll_up(
         hooks: &compared.hooks,
         unreadable: &unreadable,
         recorded: &compared.recorded,
-        is_denied: &is_denied,
+        denied: &compared.denied,
     };
     roll_up_objects(RollUp {
         objects: objects.statuses(),

@@ -6,8 +6,12 @@ use plumb_crd::application::ConditionType;
 use tracing::{debug, warn};
 
 use crate::app_run::{AppInputs, AppRun};
+use crate::apps::conditions::Conditions;
 use crate::compare::orphans;
-use crate::compare::run::Compared;
+use crate::compare::run::{Compared, LeftTo};
+
+/// At most this many objects that are left to other apps have a condition of their own.
+const MOST_LEFT: usize = 5;
 
 /// At most this many stuck objects have a condition of their own. The report names all.
 const MOST_STUCK: usize = 3;
@@ -21,6 +25,10 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         let message = format!("{key} is part of applications {} and {}", context.instance, apps.join(", "));
         conditions.add(ConditionType::SharedResourceWarning, message);
     }
+    for message in compared.denied.messages() {
+        conditions.add(ConditionType::InvalidSpecError, message);
+    }
+    add_left_to_others(conditions, compared);
     for stuck in compared.health.unhealthy.iter().filter(|object| object.is_stuck).take(MOST_STUCK) {
         conditions.add(ConditionType::StuckWarning, format!("{} is {}", stuck.key, stuck.message));
     }
@@ -41,6 +49,26 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         }
     }
     add_orphans(run, inputs);
+}
+
+/// Says which objects left Git and are not pruned because of another app.
+fn add_left_to_others(conditions: &mut Conditions, compared: &Compared) {
+    for (key, LeftTo { app, is_kept }) in compared.left_to_others.iter().take(MOST_LEFT) {
+        let message = if *is_kept {
+            format!("{key} left Git and is not pruned: application {app} claims it")
+        } else {
+            format!(
+                "{key} left Git and is pruned only by a user: the status of application {app} lists it, and that \
+                 application cannot be rendered"
+            )
+        };
+        conditions.add(ConditionType::SharedResourceWarning, message);
+    }
+    let more = compared.left_to_others.len().saturating_sub(MOST_LEFT);
+    if more > 0 {
+        let message = format!("{more} more objects left Git and are claimed by other applications");
+        conditions.add(ConditionType::SharedResourceWarning, message);
+    }
 }
 
 fn condition_of(problem: &DesiredProblem) -> (ConditionType, String) {

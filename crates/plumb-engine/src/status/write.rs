@@ -146,7 +146,11 @@ pub(crate) async fn write_deletion(run: &mut AppRun<'_>, application: &Applicati
 
 /// Images of the app's pods, its URLs, and whether it is an app of apps.
 fn summary(draft: &StatusDraft<'_>) -> wire::ApplicationSummary {
-    let tree = draft.inputs.context.cluster.store.tree(&draft.inputs.context.instance);
+    let context = draft.inputs.context;
+    let tree = context.cluster.store.tree(&context.instance).into_iter();
+    let tree: Vec<_> = tree
+        .filter(|node| node.key.namespace.as_deref().is_none_or(|name| context.permits_namespace(name)))
+        .collect();
     let mut found: Vec<String> =
         tree.iter().flat_map(|node| node.images.iter().map(ToString::to_string)).collect();
     if found.is_empty() {

@@ -120,6 +120,18 @@ async fn compared_for(
     active: &mut ActiveOperation,
     state: &mut AppState,
 ) -> Result<Option<Compared>, String> {
+    let context = inputs.context;
+    if let Some(why) = active.asked.manifests.as_ref().and_then(|_| context.project.refuses_local_manifests())
+    {
+        return Err(why);
+    }
+    // The project, the app's project or a kind's scope may have changed since the operation was planned.
+    let is_outdated = |gathered: &Arc<Gathered>| {
+        !gathered.is_permitted(&context.project) || !gathered.fits(&context.cluster.scopes())
+    };
+    if active.gathered.as_ref().is_some_and(is_outdated) {
+        active.plan_again();
+    }
     if active.gathered.is_none() {
         active.gathered = Some(gather_for(run, inputs, &compared.gathered, active).await?);
     }
@@ -218,6 +230,12 @@ async fn advance(
         // client: the steps
         let work = Work { compared, active };
         outcomes = carry_out(run, inputs, &work, &transition.commands, state).await;
+        if !compared.gathered.fits(&inputs.context.cluster.scopes()) {
+            // The scope of a kind changed: what is left of the plan is about other objects than it was made for.
+            active.plan_again();
+            run.engine.queue.push(run.id().clone(), Trigger::live(TriggerReason::Schema));
+            return;
+        }
         outcomes = repaired(run, inputs, &work, &transition.commands, outcomes, state).await;
     }
 }

@@ -46,7 +46,7 @@ pub(super) async fn carry_out(
                 .verdicts
                 .get(key)
                 .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
-            denied: context.denies(key),
+            denied: run.engine.denies_now(app, context, key),
             paused: app_pause.map(|pause| pause.reason.clone()),
             held: live
                 .as_deref()
@@ -77,15 +77,28 @@ pub(super) async fn carry_out(
     };
     let results = executor.carry_out(commands).await;
     let outcomes = commands.iter().zip(results).map(|(command, result)| {
-        if let Verb::Apply { dry_run: false, .. } = &command.verb {
-            record(compared, &command.id.key, result.as_ref().err(), state);
-        }
+        note(compared, command, result.as_ref().err(), state);
         if let Err(error) = &result {
             warn!(object = %command.id.key, %error, "step failed");
         }
         StepOutcome { id: command.id.clone(), result: result.map_err(|error| error.to_string()) }
     });
     outcomes.collect()
+}
+
+/// Notes what a command did, for later comparisons.
+fn note(compared: &Compared, command: &Command, error: Option<&StepError>, state: &mut AppState) {
+    let key = &command.id.key;
+    match &command.verb {
+        Verb::Apply { dry_run: false, .. } => record(compared, key, error, state),
+        // If Git asks for the same object again, that is a change: it is not what was sent last.
+        Verb::Prune { .. } if error.is_none() => state.judge.writes.forget(key),
+        Verb::Apply { .. }
+        | Verb::ApplyManifest { .. }
+        | Verb::Prune { .. }
+        | Verb::DeleteHook { .. }
+        | Verb::ReleaseHook => {}
+    }
 }
 
 /// Records what was sent for one object, and how it ended.

@@ -45,11 +45,19 @@ pub(crate) async fn observations<'k>(
 ) -> BTreeMap<ObjectKey, Observation> {
     let AppInputs { app, context, .. } = inputs;
     let store = &context.cluster.store;
-    let found = live_of(store, keys).await;
+    let (keys, denied): (Vec<&ObjectKey>, Vec<&ObjectKey>) =
+        keys.partition(|key| context.denies(key).is_none());
+    let found = live_of(store, keys.into_iter()).await;
     let live: BTreeMap<ObjectKey, Arc<Manifest>> =
         found.iter().filter_map(|(key, live)| Some((key.clone(), Arc::clone(live.as_ref()?)))).collect();
     let settings = &context.settings;
-    let dependencies = Dependencies { store, patience: &settings.patience, now: Timestamp::now() };
+    let permits_namespace = |namespace: &str| context.permits_namespace(namespace);
+    let dependencies = Dependencies {
+        store,
+        permits_namespace: &permits_namespace,
+        patience: &settings.patience,
+        now: Timestamp::now(),
+    };
     let mut custom = ask(&settings.scripts, settings.generation, &live, &health.answers).await;
     let observe = |(key, live): (ObjectKey, Option<Arc<Manifest>>)| {
         let answer = custom.remove(&key).map_or(Custom::Absent, Custom::Judged);
@@ -60,7 +68,9 @@ pub(crate) async fn observations<'k>(
         };
         (key, observation)
     };
-    found.into_iter().map(observe).collect()
+    // What the project does not permit does not exist for the app. The gate refuses to write it.
+    let denied = denied.into_iter().map(|key| (key.clone(), Observation::Gone));
+    found.into_iter().map(observe).chain(denied).collect()
 }
 
 fn observed(
@@ -92,7 +102,7 @@ fn observed(
             // A status that was first seen now says nothing about when it began.
             (since.known_from != KnownFrom::Seen).then_some(since.at)
         }),
-        trouble: trouble_of(dependencies.store, live, health.as_ref()),
+        trouble: trouble_of(dependencies, live, health.as_ref()),
         held: object_pause(app, key, live, dependencies.now).map(|pause| pause.reason),
         health,
     }
@@ -103,10 +113,14 @@ fn deletion_requested_at(live: &Manifest) -> Option<Timestamp> {
 }
 
 /// What keeps an object from becoming healthy, or a namespace from being deleted.
-fn trouble_of(store: &LiveStore, live: &Arc<Manifest>, health: Option<&Health>) -> Option<Trouble> {
+fn trouble_of(
+    dependencies: &Dependencies<'_>,
+    live: &Arc<Manifest>,
+    health: Option<&Health>,
+) -> Option<Trouble> {
     if live.kind() == "Namespace" && live.group().is_empty() && live.is_terminating() {
         return what_remains(live).map(|what| Trouble { what, since: deletion_requested_at(live) });
     }
     let health = health.filter(|health| health.status != HealthStatus::Healthy)?;
-    trouble(store, live, Some(health.clone()))
+    trouble(dependencies.store, live, Some(health.clone()), dependencies.permits_namespace)
 }

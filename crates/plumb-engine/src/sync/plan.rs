@@ -29,7 +29,7 @@ pub(super) fn plan(
     let facts: BTreeMap<ObjectKey, ObjectFacts> = compared
         .verdicts
         .iter()
-        .map(|(key, verdict)| (key.clone(), facts(run, inputs, compared, key, verdict)))
+        .map(|(key, verdict)| (key.clone(), facts(run, inputs, compared, (key, verdict))))
         .collect();
     let namespace = app.destination.namespace.clone();
     let namespace_key = namespace.clone().map(|name| ObjectKey::new("", "Namespace", None, name));
@@ -50,7 +50,7 @@ pub(super) fn plan(
         mark: &active.mark(),
         approved_at: approved_at(application, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
-        denied: &|key: &ObjectKey| context.denies(key),
+        denied: &|key: &ObjectKey| run.engine.denies_now(app, context, key),
     })
 }
 
@@ -58,8 +58,7 @@ fn facts(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     compared: &Compared,
-    key: &ObjectKey,
-    verdict: &Verdict,
+    (key, verdict): (&ObjectKey, &Verdict),
 ) -> ObjectFacts {
     let context = inputs.context;
     let live = compared.live.objects.get(key).map(|live| LiveFacts {
@@ -72,12 +71,16 @@ fn facts(
             .then(|| context.settings.protects(key).or_else(|| holds_data(inputs, live)))
             .flatten(),
     });
+    let left_to = compared.left_to_others.get(key);
+    let claimed_by =
+        |is_kept: bool| left_to.filter(|left| left.is_kept == is_kept).map(|left| left.app.clone());
     ObjectFacts {
         paused: live
             .as_ref()
             .and_then(|live| inputs.pause_of(key, &live.manifest, run.now))
             .map(|pause| pause.reason),
-        also_rendered_by: run.engine.claims.first_other(run.id(), &context.cluster.server, key),
+        also_rendered_by: claimed_by(true),
+        listed_by: claimed_by(false),
         in_sync: !verdict.advice.needed && verdict.status == VerdictStatus::Synced,
         live,
     }

@@ -21,6 +21,17 @@ impl Resource {
         self.gvk.api_version()
     }
 
+    /// Checks that an object of this namespace can be one of this kind. Without this check the path of a cluster-scoped kind
+    /// would ignore the namespace.
+    pub(crate) fn check_scope(&self, namespace: Option<&str>, name: &str) -> Result<(), ApiError> {
+        match namespace {
+            Some(namespace) if !self.namespaced => {
+                Err(ApiError::OtherScope { what: format!("{} {namespace}/{name}", self.gvk.kind) })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// The URL path of this kind's objects, in one namespace or in all.
     pub(crate) fn collection_path(&self, namespace: Option<&str>) -> Result<String, ApiError> {
         let mut path = if self.gvk.group.is_empty() {
@@ -101,6 +112,20 @@ mod tests {
             plural: "pods".to_owned(),
             namespaced: true,
         }
+    }
+
+    #[test]
+    fn an_object_of_a_namespace_is_not_sent_as_one_of_the_cluster() {
+        let nodes = Resource {
+            gvk: GroupVersionKind::from_api_version("v1", "Node"),
+            plural: "nodes".to_owned(),
+            namespaced: false,
+        };
+        assert!(pods().check_scope(Some("a"), "x").is_ok() && nodes.check_scope(None, "x").is_ok());
+        assert_eq!(
+            nodes.check_scope(Some("a"), "x").unwrap_err().to_string(),
+            "cannot send Node a/x: the kind is cluster-scoped now, and the object was planned for a namespace"
+        );
     }
 
     #[test]

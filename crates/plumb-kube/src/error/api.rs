@@ -50,6 +50,13 @@ pub enum ApiError {
         /// The kind that was requested.
         kind: String,
     },
+    /// The object was planned and permitted for a namespace, and its kind is cluster-scoped: the definition of the kind
+    /// appeared or was replaced in between.
+    #[error("cannot send {what}: the kind is cluster-scoped now, and the object was planned for a namespace")]
+    OtherScope {
+        /// What was to be sent.
+        what: String,
+    },
     /// The request cannot be written: a name with a line break, an object without a name.
     #[error("cannot send {what}: {why}")]
     Malformed {
@@ -262,6 +269,7 @@ impl ApiError {
             | Self::TimedOut { .. }
             | Self::Unreadable { .. }
             | Self::UnknownKind { .. }
+            | Self::OtherScope { .. }
             | Self::Malformed { .. } => None,
         }
     }
@@ -301,7 +309,10 @@ impl ApiError {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => true,
             Self::Refused { status, .. } => matches!(status.code, 429 | 502 | 503 | 504),
-            Self::Unreadable { .. } | Self::UnknownKind { .. } | Self::Malformed { .. } => false,
+            Self::Unreadable { .. }
+            | Self::UnknownKind { .. }
+            | Self::OtherScope { .. }
+            | Self::Malformed { .. } => false,
         }
     }
 
@@ -310,7 +321,7 @@ impl ApiError {
         match self {
             Self::Refused { status, .. } => status.retry(),
             Self::Unreachable { .. } | Self::TimedOut { .. } => Retry::Soon,
-            Self::UnknownKind { .. } => Retry::WhenChanged,
+            Self::UnknownKind { .. } | Self::OtherScope { .. } => Retry::WhenChanged,
             Self::Unreadable { .. } | Self::Malformed { .. } => Retry::Never,
         }
     }
@@ -332,6 +343,7 @@ impl ApiError {
             Self::TimedOut { .. } => "timeout",
             Self::Unreadable { .. } => "unreadable",
             Self::UnknownKind { .. } => "unknown_kind",
+            Self::OtherScope { .. } => "other_scope",
             Self::Malformed { .. } => "malformed",
         }
     }

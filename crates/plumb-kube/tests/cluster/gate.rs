@@ -1,7 +1,7 @@
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_kube::{
-    ApplyOptions, DeletePermit, Deleted, FieldValidation, OwnWrite, Patch, PatchOptions, Reason, Refusal,
-    Retry, Target, WriteError, WritePermit,
+    ApiError, ApplyOptions, DeletePermit, Deleted, FieldValidation, OwnWrite, Patch, PatchOptions, Reason,
+    Refusal, Retry, Target, WriteError, WritePermit,
 };
 use serde_json::json;
 
@@ -68,6 +68,34 @@ async fn a_permit_is_for_one_object_only() {
     let error = lab.gate.apply(&permit, &manifest, &ApplyOptions::default()).await.unwrap_err();
     assert!(matches!(error, WriteError::Refused(Refusal::OtherObject { .. })));
     assert!(lab.client.get(&manifest.key().unwrap()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_object_permitted_for_a_namespace_is_never_written_to_the_cluster() {
+    let Some(lab) = lab("scope").await else { return };
+    let name = format!("{}-scope", lab.namespace);
+    let manifest = Manifest::new(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": name, "namespace": lab.namespace}, "rules": []}))
+    .unwrap();
+    let key = manifest.key().unwrap();
+    let permit = WritePermit::requested_by_user(key.clone());
+    let target = Target::of(&manifest).unwrap();
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    let deletion = DeletePermit::requested_by_user(key, "uid");
+    let (gate, options) = (&lab.gate, ApplyOptions::default());
+    let errors = [
+        gate.apply(&permit, &manifest, &options).await.unwrap_err(),
+        gate.create(&permit, &manifest, "test").await.unwrap_err(),
+        gate.replace(&permit, &manifest, "test").await.unwrap_err(),
+        gate.patch(&permit, &target, &patch, &PatchOptions::default()).await.unwrap_err(),
+        gate.delete(&deletion, &target, &at_once()).await.unwrap_err(),
+        lab.client.dry_run_apply(&manifest, &options).await.unwrap_err().into(),
+    ];
+    for error in errors {
+        assert!(matches!(error, WriteError::Api(ApiError::OtherScope { .. })), "{error}");
+    }
+    let created = lab.client.get_at(&target.gvk, None, &name).await.unwrap();
+    assert!(created.is_none());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 mod app_of_apps;
 mod apply;
+mod borders;
 mod canary;
 mod classes;
 mod commands;

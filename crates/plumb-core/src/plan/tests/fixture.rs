@@ -10,7 +10,7 @@
 //! live Service old wave=1                              tracked, and Git does not have it
 //! ```
 //! More facts about an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
-//! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `paused`, `terminating`, `data=…`,
+//! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `listed=shop`, `paused`, `terminating`, `data=…`,
 //! `live-options=Replace=true` (only the live object asks for it), `unreleased` (held by the hook finalizer),
 //! `created=TIME`, `generate` (`generateName`), `ns=other`,
 //! `collected`, `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
@@ -153,6 +153,7 @@ impl Fixture {
             in_sync: place == "both" || has("collected"),
             paused: has("paused").then(|| "until 13:00: migration".to_owned()),
             also_rendered_by: value("also").map(str::to_owned),
+            listed_by: value("listed").map(str::to_owned),
         };
         if let Some(key) = manifest.key() {
             self.facts.insert(key, facts);

@@ -38,6 +38,25 @@ fn an_object_removed_from_git_is_pruned_only_if_requested_and_allowed() {
 }
 
 #[test]
+fn a_user_decides_about_an_object_in_the_status_of_an_app_that_cannot_be_rendered() {
+    let facts = |sync: &str| format!("{sync}\nboth ConfigMap other\nlive ConfigMap shared listed=shop");
+    check(
+        &facts("sync prune automated"),
+        &expect![[r#"
+            Sync 0: keep ConfigMap prod/other (in sync) -> health
+            Sync 1: prune ConfigMap prod/shared (removed from Git, waits for confirmation: the status of app shop lists it, and that app cannot be rendered) -> -
+        "#]],
+    );
+    check(
+        &facts("sync prune"),
+        &expect![[r#"
+            Sync 0: prune ConfigMap prod/shared (removed from Git) -> -
+            Sync 0: keep ConfigMap prod/other (in sync) -> -
+        "#]],
+    );
+}
+
+#[test]
 fn prune_options_of_an_object_override_those_of_the_app() {
     check(
         "

@@ -25,7 +25,7 @@ use plumb_render::RenderSettings;
 
 use super::limits::{heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget};
 use super::rendering::{allow_unconfined_plugins, read_scripts, render_settings};
-use super::repositories::read_repositories;
+use super::repositories::{BrokenRepository, read_repositories};
 use super::rules::{ignore_rules, update_rules};
 use crate::events::event::LabelFilter;
 
@@ -49,8 +49,8 @@ pub(crate) struct Settings {
     pub(crate) update_rules: Option<IgnoreRules>,
     /// Which labels events carry.
     pub(crate) event_labels: LabelFilter,
-    /// Repositories whose Secret cannot be read: their address, and what is wrong.
-    pub(super) broken: Vec<(String, String)>,
+    /// Repositories whose Secret cannot be read.
+    pub(super) broken: Vec<BrokenRepository>,
     /// What webhooks may do.
     pub(crate) webhook: wire::WebhookSettings,
     /// Labels of Applications that become metrics.

@@ -11,11 +11,22 @@ use plumb_render::{ChartRepository, ClientCertificate};
 
 use super::Settings;
 
-/// Reads the repository Secrets. Also returns the repositories whose Secret cannot be read: their URL, and what is wrong.
+/// A repository whose Secret cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BrokenRepository {
+    /// Its normalized address.
+    url: String,
+    /// The project that the Secret is for, if it is for one only.
+    project: Option<String>,
+    /// The Secret, and what is wrong with it.
+    reason: String,
+}
+
+/// Reads the repository Secrets. Also returns the repositories whose Secret cannot be read.
 pub(super) fn read_repositories(
     secrets: &BTreeMap<String, SecretData>,
     problems: &mut Vec<SettingsProblem>,
-) -> (Repositories, Vec<(String, String)>) {
+) -> (Repositories, Vec<BrokenRepository>) {
     let mut broken = Vec::new();
     let mut repositories = Repositories::default();
     for (name, secret) in secrets {
@@ -24,8 +35,14 @@ pub(super) fn read_repositories(
             (Some("repo-creds"), Ok(template)) => repositories.templates.push(template),
             (Some("repository" | "repo-creds"), Err(reason)) => {
                 if let Some(url) = secret.get("url") {
-                    let url = normalize_repo_url(url.expose());
-                    broken.push((url, format!("Secret {name}: {reason}")));
+                    broken.push(BrokenRepository {
+                        url: normalize_repo_url(url.expose()),
+                        project: secret
+                            .get("project")
+                            .map(|project| project.expose().trim().to_owned())
+                            .filter(|project| !project.is_empty()),
+                        reason: format!("Secret {name}: {reason}"),
+                    });
                 }
                 problems.push(SettingsProblem { place: format!("Secret {name}"), reason });
             }
@@ -36,11 +53,25 @@ pub(super) fn read_repositories(
 }
 
 impl Settings {
-    /// What is wrong with the Secret of this very repository, if something is. Going on without it would fail
-    /// with a message that hides the reason, or read another repository's state.
-    pub(crate) fn broken_repository(&self, repo_url: &str) -> Option<&str> {
+    /// What is wrong with the Secret that a project would use for this very repository, if something is. Going on without it
+    /// would fail with a message that hides the reason, or read another repository's state. A Secret of another project
+    /// does not matter, nor does one for all projects if this project has one of its own, or if another one can be read.
+    pub(crate) fn broken_repository(&self, repo_url: &str, project: &str) -> Option<&str> {
         let wanted = normalize_repo_url(repo_url);
-        self.broken.iter().find(|(url, _)| *url == wanted).map(|(_, reason)| reason.as_str())
+        for scope in [Some(project), None] {
+            let same = self.repositories.repositories.iter().filter(|repository| {
+                repository.project.as_deref() == scope && normalize_repo_url(&repository.url) == wanted
+            });
+            if same.count() > 0 {
+                return None;
+            }
+            let mut broken = self.broken.iter();
+            let broken = broken.find(|broken| broken.project.as_deref() == scope && broken.url == wanted);
+            if let Some(broken) = broken {
+                return Some(&broken.reason);
+            }
+        }
+        None
     }
 
     /// What the Secret of a repository asks for and plumb cannot do, if something. Going on without it would be refused by

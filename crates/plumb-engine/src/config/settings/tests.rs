@@ -168,9 +168,44 @@ fn keys_and_certificates_reach_repositories_and_charts() {
     assert_eq!((ssh.private_key.as_ref().map(Secret::expose), ssh.ignore_host_key), (Some("pem"), false));
     assert!(settings.access("git@old.example.com:r.git", "default").ssh.ignore_host_key);
     // A certificate without its key would be left out, and the server would say something else.
-    let reason = settings.broken_repository("https://half.example.com/r").unwrap();
+    let reason = settings.broken_repository("https://half.example.com/r", "default").unwrap();
     assert!(reason.contains("tlsClientCertKey"), "{reason}");
     assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[test]
+fn an_unreadable_secret_blocks_its_address_for_its_project_only() {
+    const URL: &str = "https://git.example.com/r";
+    let encode = |text: &str| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    // Name of the Secret, its project, and whether it can be read.
+    let blocked = |secrets: &[(&str, &str, bool)], project: &str| {
+        let secrets = secrets.iter().map(|(name, project, is_readable)| {
+            let mut data = serde_json::json!({"url": encode(URL), "password": encode("hunter2")});
+            if !project.is_empty() {
+                data["project"] = encode(project).into();
+            }
+            if !is_readable {
+                data["insecure"] = encode("hunter3").into();
+            }
+            let labels = serde_json::json!({"argocd.argoproj.io/secret-type": "repository"});
+            let secret = serde_json::json!({"metadata": {"name": name, "labels": labels}, "data": data});
+            ((*name).to_owned(), SecretData::read(&secret).unwrap().0)
+        });
+        let source = SettingsSource { secrets: secrets.collect(), ..SettingsSource::default() };
+        let settings = Settings::read(&source, 1).0;
+        assert_eq!(settings.broken_repository("https://git.example.com/other", project), None);
+        let reason = settings.broken_repository(URL, project).map(str::to_owned);
+        assert!(!reason.as_ref().is_some_and(|reason| reason.contains("hunter")), "{reason:?}");
+        reason.map(|reason| reason.split(':').next().unwrap_or_default().to_owned())
+    };
+    let (broken_a, broken_all) = (("a", "team-a", false), ("all", "", false));
+    assert_eq!(blocked(&[broken_a], "team-a").as_deref(), Some("Secret a"));
+    assert_eq!(blocked(&[broken_a], "team-b"), None);
+    assert_eq!(blocked(&[broken_all], "team-b").as_deref(), Some("Secret all"));
+    // A project with a Secret of its own does not need the one for all.
+    assert_eq!(blocked(&[broken_all, ("b", "team-b", true)], "team-b"), None);
+    assert_eq!(blocked(&[broken_a, ("all", "", true)], "team-a").as_deref(), Some("Secret a"));
+    assert_eq!(blocked(&[broken_all, ("second", "", true)], "team-b"), None);
 }
 
 #[test]

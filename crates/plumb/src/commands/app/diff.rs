@@ -87,8 +87,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             .judge(&application, &rendered)
             .await
             .map_err(|error| CommandError::because(format!("compare {}", target.name), error))?;
+        let denied = inspector
+            .denied(&application, &rendered)
+            .map_err(|error| CommandError::because(format!("compare {}", target.name), error))?;
+        for why in &denied {
+            context.out.note(&format!("not compared: {why}"));
+        }
         let masks = Masks::read(context, &client).await;
-        judged.values().filter(|object| show_judged(context.out, object, args.all, &masks)).count() > 0
+        let shown =
+            judged.values().filter(|object| show_judged(context.out, object, args.all, &masks)).count();
+        shown > 0 || !denied.is_empty()
     } else {
         let report =
             client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await.map_err(
