@@ -13,9 +13,23 @@ pub fn approval(text: &str, now: Timestamp) -> Option<Timestamp> {
     (approved <= latest).then_some(approved.min(now))
 }
 
+/// Does an approval count for an operation that started then? The annotation has full seconds, so one of the same second
+/// counts.
+pub fn approves(approved_at: Option<Timestamp>, started_at: Timestamp) -> bool {
+    approved_at.is_some_and(|approved| approved.as_second() >= started_at.as_second())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_approval_of_the_same_second_counts() {
+        let started = "2026-11-18T12:00:00.493Z".parse().expect("a time");
+        let approves = |at: &str| approves(Some(at.parse().expect("a time")), started);
+        assert!(approves("2026-11-18T12:00:00Z") && approves("2026-11-18T12:00:01Z"));
+        assert!(!approves("2026-11-18T11:59:59Z"));
+    }
 
     #[test]
     fn an_approval_of_the_future_counts_for_nothing() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::approval::approves;
 use super::order::{Placed, arrange, defined_kind, stage_of};
 use super::{
     Action, ConfirmReason, Hook, HowToApply, LiveFacts, ObjectFacts, Owner, Payload, Plan, PlanInput,
@@ -363,7 +364,7 @@ fn prune(
     let guard = if reasons.is_empty() {
         PruneGuard::Free
     } else {
-        let approved = input.approved_at.is_some_and(|approved| approved >= input.mark.started_at);
+        let approved = approves(input.approved_at, input.mark.started_at);
         PruneGuard::Confirm { reasons, approved }
     };
     Action::Prune { guard, uid: live.manifest.uid().map(str::to_owned) }

@@ -21,7 +21,7 @@ mod tombstone;
 pub(crate) mod tests;
 
 pub use crate::health::HOOK_FINALIZER;
-pub use approval::approval;
+pub use approval::{approval, approves};
 pub use budget::PruneBudget;
 pub use build::build;
 pub use data::data_lost_with;

@@ -8,7 +8,7 @@ use super::state::Progress;
 use super::{Command, Observation, OperationPhase, ResourceResult, ResultCode, Verb};
 use crate::desired::DeletePolicy;
 use crate::health::HealthStatus;
-use crate::plan::{Action, Group, Hook, HowToApply, PruneGuard, Skip, Stage, Step};
+use crate::plan::{Action, Group, Hook, HowToApply, PruneGuard, Skip, Stage, Step, approves};
 
 /// What came of trying to begin the pending steps of a group.
 #[derive(Default)]
@@ -224,7 +224,7 @@ impl Turn<'_, '_> {
         match guard {
             PruneGuard::Free | PruneGuard::Confirm { approved: true, .. } => true,
             PruneGuard::Confirm { approved: false, .. } => {
-                self.observed.approved_at.is_some_and(|approved| approved >= self.state.plan.mark.started_at)
+                approves(self.observed.approved_at, self.state.plan.mark.started_at)
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Deletion, DeletionCommand, DeletionStep};
 use crate::desired::{HookPhase, Propagation, PruneOption};
 use crate::object::ObjectKey;
-use crate::plan::{HOOK_FINALIZER, LiveFacts, ObjectFacts, Owner};
+use crate::plan::{HOOK_FINALIZER, LiveFacts, ObjectFacts, Owner, approves};
 use crate::tracking::Provenance;
 
 /// Deletes the highest wave that is left, once the wave above it is gone.
@@ -44,7 +44,7 @@ pub(super) fn cascade(
         step.drop_finalizers = finalizers;
         return step;
     };
-    let approved = deletion.approved_at.is_some_and(|approved| approved >= deletion.mark.started_at);
+    let approved = approves(deletion.approved_at, deletion.mark.started_at);
     let unconfirmed = left.iter().find(|(_, live)| deletion_option(deletion, live) == PruneOption::Confirm);
     if let (Some((key, _)), false) = (unconfirmed, approved) {
         step.message = format!("waiting for deletion confirmation of {key}");
