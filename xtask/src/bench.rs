@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// Number of live edits.
     #[arg(long, default_value_t = 30)]
     heals: usize,
+    /// Measure install and heal beside this many hostile apps, and nothing else.
+    #[arg(long)]
+    hostile: Option<usize>,
     /// Program to run instead of this repository's plumb.
     #[arg(long)]
     plumb: Option<PathBuf>,
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .arg(kubeconfig.with_file_name("logs").join("audit.log"))
         .args(["--pid", &running.id().to_string(), "--apps", &args.apps.to_string()])
         .args(["--heals", &args.heals.to_string()])
+        .args(args.hostile.map(|n_hostile| format!("--hostile={n_hostile}")))
         .status()
         .context("cannot run the bench")?;
     drop(running);

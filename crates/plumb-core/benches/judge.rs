@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use plumb_core::app::CompareOptions;
+use plumb_core::app::{CompareOptions, IgnoreRule};
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{Answers, Evidence, Facts, Outcome, Previous, VerdictKey, judge};
 use plumb_core::ignore::IgnoreRules;
@@ -35,13 +35,34 @@ fn objects(name: &str) -> Vec<(DesiredObject, Manifest)> {
         .collect()
 }
 
+/// Rules as users write them, for objects of all kinds.
+fn usual_rules() -> IgnoreRules {
+    let rule = IgnoreRule {
+        group: "*".to_owned(),
+        kind: "*".to_owned(),
+        json_pointers: vec!["/spec/replicas".to_owned()],
+        jq_path_expressions: [
+            ".spec.template.spec.containers[]? | select(.name == \"istio-proxy\")",
+            ".spec.template.metadata.annotations[\"kubectl.kubernetes.io/restartedAt\"]?",
+            ".webhooks[]?.clientConfig.caBundle",
+            ".. | .creationTimestamp?",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        ..IgnoreRule::default()
+    };
+    let (rules, problems) = IgnoreRules::compile([rule]);
+    assert!(problems.is_empty(), "{problems:?}");
+    rules
+}
+
 fn bench(criterion: &mut Criterion) {
     let documents = read("schemas.json");
     let schemas = SchemaSet::from_openapi(documents.as_array().expect("documents"));
-    let rules = IgnoreRules::default();
+    let (none, usual) = (IgnoreRules::default(), usual_rules());
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     let mut group = criterion.benchmark_group("judge");
-    for name in [
+    for (name, rules) in [
         "schema-default-deployment-defaults.json",
         "schema-default-claim-templates.json",
         "schema-default-steps-defaults.json",
@@ -50,7 +71,11 @@ fn bench(criterion: &mut Criterion) {
         "controller-owned-autoscaled.json",
         "rejected-field-exported.json",
         "unclaimed-addition-label-added.json",
-    ] {
+    ]
+    .map(|name| (name, &none))
+    .into_iter()
+    .chain([("schema-default-deployment-defaults.json", &usual)])
+    {
         let pairs = objects(name);
         group.throughput(Throughput::Elements(u64::try_from(pairs.len()).expect("few")));
         let evidence = |(desired, live): &'_ (DesiredObject, Manifest)| {
@@ -59,7 +84,7 @@ fn bench(criterion: &mut Criterion) {
                 desired: Some(desired),
                 live: Some(live),
                 schemas: &schemas,
-                rules: &rules,
+                rules,
                 options: CompareOptions::default(),
                 facts: Facts { app: "app", previous: Previous::Same, ..Facts::default() },
                 answers: Answers::default(),
@@ -71,7 +96,8 @@ fn bench(criterion: &mut Criterion) {
             }
         };
         assert!(pairs.iter().all(|pair| evidence(pair) != usize::MAX), "{name} asks");
-        group.bench_function(name, |bencher| bencher.iter(|| pairs.iter().map(evidence).sum::<usize>()));
+        let id = if rules.fingerprint() == 0 { name.to_owned() } else { format!("{name} with ignore rules") };
+        group.bench_function(id, |bencher| bencher.iter(|| pairs.iter().map(evidence).sum::<usize>()));
     }
     let pairs = objects("schema-default-deployment-defaults.json");
     group.throughput(Throughput::Elements(1));
@@ -83,7 +109,7 @@ fn bench(criterion: &mut Criterion) {
                 desired: Some(desired),
                 live: Some(live),
                 schemas: &schemas,
-                rules: &rules,
+                rules: &none,
                 options: CompareOptions::default(),
                 facts: Facts::default(),
                 answers: Answers::default(),

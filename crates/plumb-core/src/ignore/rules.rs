@@ -4,16 +4,21 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use super::effort::Effort;
 use super::jq::JqPath;
+use super::limits::{Problems, within_limits};
 use crate::app::IgnoreRule;
-use crate::fields::Owners;
 use crate::glob::Glob;
-use crate::object::{FieldPath, Manifest, ObjectKey, Segment};
+use crate::object::{FieldPath, Manifest, ObjectKey};
 
-/// The rules of an app and of the settings, compiled. Cheap to clone.
+/// After so many steps in one run, the rules of an app are costly whatever they are.
+const QUICK_STEPS: u64 = 2_000_000;
+
+/// The rules of an app and of the settings, compiled. Cheap to clone; copies share what the rules took so far.
 #[derive(Clone, Default)]
 pub struct IgnoreRules {
     rules: Arc<[CompiledRule]>,
+    effort: Arc<Effort>,
     fingerprint: u64,
 }
 
@@ -23,8 +28,14 @@ struct CompiledRule {
     name: Option<String>,
     namespace: Option<String>,
     pointers: Vec<FieldPath>,
-    jq: Vec<JqPath>,
+    jq: Vec<JqRule>,
     managers: Vec<String>,
+}
+
+/// A jq path, and its number among all of the app.
+struct JqRule {
+    path: JqPath,
+    number: usize,
 }
 
 /// A rule, or part of one, that could not be compiled; it is left out, and the app says so.
@@ -48,24 +59,61 @@ pub struct Ignored {
 }
 
 impl IgnoreRules {
-    /// Compiles rules: those of the app first, then those of the settings.
+    /// Compiles rules.
     pub fn compile(rules: impl IntoIterator<Item = IgnoreRule>) -> (Self, Vec<IgnoreProblem>) {
-        let mut problems = Vec::new();
-        let mut hasher = DefaultHasher::new();
-        let rules: Vec<CompiledRule> = rules
-            .into_iter()
-            .filter_map(|rule| {
-                format!("{rule:?}").hash(&mut hasher);
-                compile_rule(rule, &mut problems)
-            })
-            .collect();
-        let fingerprint = if rules.is_empty() { 0 } else { hasher.finish() };
-        (Self { rules: rules.into(), fingerprint }, problems)
+        Self::compile_all([rules.into_iter().collect()])
     }
 
-    /// Changes when the rules change.
+    /// Compiles lists of rules: that of the app first, then that of the settings. Each list has limits of its own, so that
+    /// the rules of one app cannot displace those of the settings.
+    pub fn compile_all(lists: impl IntoIterator<Item = Vec<IgnoreRule>>) -> (Self, Vec<IgnoreProblem>) {
+        let mut problems = Problems::default();
+        let mut hasher = DefaultHasher::new();
+        let mut texts = Vec::new();
+        let mut compiled = Vec::new();
+        for list in lists {
+            for rule in within_limits(list, &mut problems) {
+                format!("{rule:?}").hash(&mut hasher);
+                compiled.extend(compile_rule(rule, &mut texts, &mut problems));
+            }
+        }
+        let fingerprint = if compiled.is_empty() { 0 } else { hasher.finish() };
+        let effort = Arc::new(Effort::new(texts));
+        (Self { rules: compiled.into(), effort, fingerprint }, problems.into_vec())
+    }
+
+    /// Rules that many apps share: the objects of one switch nothing off for the others.
+    #[must_use]
+    pub fn for_all_apps(self) -> Self {
+        Self { effort: Arc::default(), ..self }
+    }
+
+    /// Changes when the rules change, and when one of them is switched off.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        self.fingerprint.wrapping_add(self.effort.changes())
+    }
+
+    /// From now on steps are counted for a new run.
+    pub fn start_run(&self) {
+        self.effort.start_run();
+    }
+
+    /// Switches on again what was switched off.
+    pub fn try_again(&self) {
+        self.effort.try_again();
+    }
+
+    /// Expressions that are switched off because they took too much, and why. They ignore nothing.
+    pub fn switched_off(&self) -> Vec<IgnoreProblem> {
+        self.effort.problems()
+    }
+
+    /// Does it take long to apply the rules to this object? Then it does not belong on a thread that others need.
+    pub fn are_costly_for(&self, key: &ObjectKey) -> bool {
+        let is_on = |jq: &&JqRule| !self.effort.is_off(jq.number);
+        let mut rules = self.rules.iter().filter(|rule| !rule.jq.is_empty() && rule.matches(key));
+        let has_run_long = self.effort.steps() > QUICK_STEPS;
+        rules.any(|rule| rule.jq.iter().filter(is_on).any(|jq| has_run_long || jq.path.is_costly()))
     }
 
     /// The places that do not count for this object.
@@ -73,24 +121,46 @@ impl IgnoreRules {
         let mut ignored = Ignored::default();
         for rule in self.rules.iter().filter(|rule| rule.matches(key)) {
             for (manifest, places) in [(desired, &mut ignored.desired), (live, &mut ignored.live)] {
-                let Some(manifest) = manifest else { continue };
-                places.extend(rule.pointers.iter().cloned());
-                places.extend(rule.jq.iter().flat_map(|jq| jq.places(manifest.value())));
+                if manifest.is_some() {
+                    places.extend(rule.pointers.iter().cloned());
+                }
+            }
+            for jq in &rule.jq {
+                self.evaluate(jq, (desired, live), &mut ignored);
             }
             ignored.managers.extend(rule.managers.iter().cloned());
         }
         ignored
     }
+
+    /// An expression that reaches a limit on one side names no places on either.
+    fn evaluate(
+        &self,
+        jq: &JqRule,
+        (desired, live): (Option<&Manifest>, Option<&Manifest>),
+        ignored: &mut Ignored,
+    ) {
+        let before = (ignored.desired.len(), ignored.live.len());
+        let mut is_whole = true;
+        for (manifest, places) in [(desired, &mut ignored.desired), (live, &mut ignored.live)] {
+            let Some(manifest) = manifest.filter(|_| !self.effort.is_off(jq.number)) else { continue };
+            let found = jq.path.places(manifest.value(), places.len());
+            self.effort.add(jq.number, found.steps, found.places.as_ref().err().copied());
+            is_whole &= found.places.is_ok();
+            places.extend(found.places.unwrap_or_default());
+        }
+        if !is_whole || self.effort.is_off(jq.number) {
+            ignored.desired.truncate(before.0);
+            ignored.live.truncate(before.1);
+        }
+    }
 }
 
-fn compile_rule(rule: IgnoreRule, problems: &mut Vec<IgnoreProblem>) -> Option<CompiledRule> {
-    let mut problem = |expression: &str, message: String| {
-        problems.push(IgnoreProblem { expression: expression.to_owned(), message });
-    };
+fn compile_rule(rule: IgnoreRule, texts: &mut Vec<String>, problems: &mut Problems) -> Option<CompiledRule> {
     let mut glob = |pattern: &str| match Glob::plain(pattern) {
         Ok(glob) => Some(glob),
         Err(error) => {
-            problem(pattern, error.reason.to_owned());
+            problems.add(pattern, error.reason.to_owned());
             None
         }
     };
@@ -101,14 +171,17 @@ fn compile_rule(rule: IgnoreRule, problems: &mut Vec<IgnoreProblem>) -> Option<C
         if pointer.starts_with('/') {
             pointers.push(FieldPath::from_pointer(pointer));
         } else {
-            problem(pointer, "a JSON pointer starts with `/`".to_owned());
+            problems.add(pointer, "a JSON pointer starts with `/`".to_owned());
         }
     }
     let mut jq = Vec::new();
-    for expression in &rule.jq_path_expressions {
-        match JqPath::compile(expression) {
-            Ok(path) => jq.push(path),
-            Err(message) => problem(expression, message),
+    for expression in rule.jq_path_expressions {
+        match JqPath::compile(&expression) {
+            Ok(path) => {
+                jq.push(JqRule { path, number: texts.len() });
+                texts.push(expression);
+            }
+            Err(message) => problems.add(&expression, message),
         }
     }
     Some(CompiledRule {
@@ -140,34 +213,6 @@ impl Ignored {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Do rules cover this place on both sides?
-    pub fn covers_both(&self, live: &FieldPath, desired: &FieldPath) -> bool {
-        self.covers_live(live) && self.desired.iter().any(|rule| is_inside(desired, rule))
-    }
-
-    /// Does a rule for the live side cover this place?
-    pub fn covers_live(&self, live: &FieldPath) -> bool {
-        self.live.iter().any(|rule| is_inside(live, rule))
-    }
-
-    /// Does a rule cover this place? `live` and `desired` are its positions on the two sides.
-    pub fn covers(&self, live: &FieldPath, desired: &FieldPath, owners: &Owners<'_>) -> bool {
-        self.live.iter().any(|rule| is_inside(live, rule))
-            || self.desired.iter().any(|rule| is_inside(desired, rule))
-            || (!self.managers.is_empty()
-                && owners.of_place(live).any(|entry| self.managers.iter().any(|name| name == entry.manager)))
-    }
-}
-
-/// Is `place` the `rule`'s place, or inside it? A pointer's digits name a list position or a key.
-fn is_inside(place: &FieldPath, rule: &FieldPath) -> bool {
-    let (place, rule) = (place.segments(), rule.segments());
-    rule.len() <= place.len()
-        && rule.iter().zip(place).all(|(rule, place)| match (rule, place) {
-            (Segment::Field(digits), Segment::Index(index)) => digits.parse() == Ok(*index),
-            (rule, place) => rule == place,
-        })
 }
 
 impl fmt::Debug for IgnoreRules {

@@ -400,3 +400,18 @@ fn an_ignored_manager_hides_no_item_that_git_adds() {
     scene.ignored_manager = Some("injector");
     check(scene, expect!["! Behind /spec/template/spec/containers/1"]);
 }
+
+#[test]
+fn fields_of_an_ignored_manager_do_not_count_and_those_of_others_do() {
+    let of = |value: &str| json!({"data": {"k": value}});
+    for (by, expected) in [
+        ("tuner Update 2", expect![""]),
+        ("kubectl-edit Update 2", expect!["! LiveEdit /data/k by kubectl-edit"]),
+    ] {
+        let mut scene = Scene::new("v1 ConfigMap", of("1"), of("2"))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by(by, json!({"f:data": {"f:k": {}}}));
+        scene.ignored_manager = Some("tuner");
+        check(scene, expected);
+    }
+}

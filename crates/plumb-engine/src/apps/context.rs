@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_core::app::{App, IgnoreRule};
-use plumb_core::ignore::IgnoreRules;
+use plumb_core::ignore::{IgnoreProblem, IgnoreRules};
 use plumb_core::object::ObjectKey;
 use plumb_core::project::{Project, SyncTrigger, TargetCluster, WindowDecision, WindowSubject};
 use plumb_git::RepoAccess;
@@ -144,11 +144,9 @@ pub(crate) struct CompiledRules {
 
 impl CompiledRules {
     pub(crate) fn compile(app: &App, settings: &Settings) -> Self {
-        let all = app.ignore_differences.iter().chain(&settings.ignore).cloned();
-        let (rules, problems) = IgnoreRules::compile(all);
-        let problems = problems
-            .into_iter()
-            .map(|problem| format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message));
+        let lists = [app.ignore_differences.clone(), settings.ignore.clone()];
+        let (rules, problems) = IgnoreRules::compile_all(lists);
+        let problems = problems.iter().map(message_of);
         Self {
             app_rules: app.ignore_differences.clone(),
             settings: settings.generation,
@@ -157,8 +155,17 @@ impl CompiledRules {
         }
     }
 
+    /// jq paths that took too much and ignore nothing now, and why.
+    pub(crate) fn switched_off(&self) -> Vec<String> {
+        self.rules.switched_off().iter().map(message_of).collect()
+    }
+
     /// True if these are the rules of this spec and these settings.
     pub(crate) fn are_of(&self, app: &App, settings: &Settings) -> bool {
         self.settings == settings.generation && self.app_rules == app.ignore_differences
     }
+}
+
+fn message_of(problem: &IgnoreProblem) -> String {
+    format!("ignoreDifferences: `{}`: {}", problem.expression, problem.message)
 }

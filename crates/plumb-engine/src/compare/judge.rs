@@ -23,6 +23,7 @@ use plumb_core::writes::{LastApply, LastAttempt};
 use plumb_kube::{ApiError, ApplyOptions, ClusterClient, FieldValidation};
 
 use crate::apps::claims::Claimant;
+use crate::compare::costly_rules::apart;
 use crate::compare::verdict_cache::{VerdictBasis, VerdictCache};
 
 /// How many questions are asked at the same time for one app.
@@ -144,7 +145,9 @@ impl Judge<'_, '_> {
             let mut questions: Vec<(&ObjectKey, &JudgeInput, Question)> = Vec::new();
             for key in std::mem::take(&mut open) {
                 let Some(input) = inputs.get(key) else { continue };
-                match self.with_evidence(key, input, renamed.get(key), fetched.get(key), judge) {
+                let is_costly = self.rules.are_costly_for(key);
+                let judged = || self.with_evidence(key, input, renamed.get(key), fetched.get(key), judge);
+                match apart(is_costly, judged).await {
                     Outcome::Settled(verdict) => {
                         let answers = fetched.get(key);
                         // How far a fight over a field has gone depends on the time as well.

@@ -34,6 +34,9 @@ use crate::sources::state::GitState;
 /// Stands for a schema that the API server has not published.
 const NO_SCHEMA: u64 = 0;
 
+/// How often the objects are judged while ignore rules are switched off because they take too much.
+const MOST_JUDGEMENTS: usize = 3;
+
 /// What a comparison works with.
 pub(crate) struct Comparison<'a> {
     pub(crate) app: &'a App,
@@ -158,8 +161,10 @@ impl Comparison<'_> {
             DeniedObjects::of(self.gathered.desired.get(), self.project, &self.cluster.target());
         let mutators = mutators::mutators(&self.cluster.store);
         let inputs = self.inputs(git, state, &mutators, &mut compared);
+        self.rules.start_run();
         if self.ask_again {
             state.verdicts.ask_again();
+            self.rules.try_again();
         }
         let schemas = Arc::clone(&compared.schemas);
         let judge = Judge {
@@ -176,7 +181,14 @@ impl Comparison<'_> {
             admission: verdict_cache::admission(&mutators),
             render_again: self.render_again,
         };
-        compared.verdicts = judge.judge_all(&inputs, &mut state.verdicts).await;
+        for _ in 0..MOST_JUDGEMENTS {
+            let fingerprint = self.rules.fingerprint();
+            compared.verdicts = judge.judge_all(&inputs, &mut state.verdicts).await;
+            // A rule that took too much ignores nothing, and so it has to be for all objects.
+            if self.rules.fingerprint() == fingerprint {
+                break;
+            }
+        }
         compared
     }
 

@@ -43,6 +43,9 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
     for problem in &context.rules.problems {
         conditions.add(ConditionType::ComparisonError, problem.clone());
     }
+    for problem in context.rules.switched_off() {
+        conditions.add(ConditionType::ComparisonError, problem);
+    }
     for verdict in compared.verdicts.values() {
         for finding in verdict.findings.iter().filter(|finding| finding.class == DriftClass::Blocked) {
             debug!(object = %finding.key, evidence = ?finding.evidence, "blocked");

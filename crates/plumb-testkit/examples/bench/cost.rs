@@ -57,6 +57,14 @@ impl Meter {
         Ok(Duration::from_millis(ticks * 10))
     }
 
+    /// When the process started, in ticks of the machine. Fails if it has ended.
+    pub(crate) fn started(&self) -> Result<String> {
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", self.pid)).context("read when the engine started")?;
+        let (_, fields) = stat.rsplit_once(')').context("the process has no times")?;
+        fields.split_whitespace().nth(19).map(str::to_owned).context("the process has no start")
+    }
+
     fn peak_mib(&self) -> Result<u64> {
         let status =
             fs::read_to_string(format!("/proc/{}/status", self.pid)).context("read the engine's memory")?;

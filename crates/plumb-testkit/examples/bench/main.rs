@@ -6,6 +6,7 @@
 
 mod cost;
 mod floor;
+mod hostile;
 mod least;
 mod phases;
 mod table;
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// How many live edits.
     #[arg(long, default_value_t = 30)]
     heals: usize,
+    /// Measure beside this many hostile apps, and nothing else.
+    #[arg(long)]
+    hostile: Option<usize>,
     /// How long to watch an engine that has nothing to do, in seconds.
     #[arg(long, default_value_t = 10)]
     idle: u64,
@@ -66,6 +70,9 @@ async fn main() -> Result<()> {
     let client = client_for(&args.kubeconfig, "plumb-bench").await?;
     let meter = Meter::new(args.pid, &args.audit_log, &args.user_agent);
     let bench = Bench { repo: GitRepo::new()?, client, meter, args };
+    if let Some(n_hostile) = bench.args.hostile {
+        return hostile::run(&bench, n_hostile).await;
+    }
     let figures = phases::run(&bench).await.context("measure")?;
     table::print(&figures, bench.args.apps)
 }

@@ -14,7 +14,7 @@ use crate::Bench;
 use crate::cost::Cost;
 use crate::floor::{self, Floor};
 use crate::least;
-use crate::workload::{self, FLOOR_NAMESPACE, NAMESPACE};
+use crate::workload::{self, FLEET, FLOOR_NAMESPACE, Fleet, NAMESPACE};
 
 /// How long a phase may take before the engine is called stuck.
 pub(crate) const LIMIT: Duration = Duration::from_mins(10);
@@ -40,18 +40,9 @@ pub(crate) struct Figures {
 }
 
 pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
-    let namespaces = [NAMESPACE, FLOOR_NAMESPACE].map(objects::namespace);
-    floor::apply(bench, "", namespaces.to_vec()).await?;
-    // A namespace takes service accounts a moment after it is there; nothing of it is measured.
-    for namespace in [NAMESPACE, FLOOR_NAMESPACE] {
-        let accounts = floor::api(&bench.client, namespace, &objects::service_account("default"));
-        wait::until(&accounts, &Selection::Name("default".to_owned()), LIMIT, "exists", |seen| {
-            !seen.is_empty()
-        })
-        .await?;
-    }
+    create_namespaces(bench, &[NAMESPACE, FLOOR_NAMESPACE]).await?;
     let install_floor = floor::measure(bench, all_objects(bench, "50m")).await?;
-    let install = install(bench).await?;
+    let install = install(bench, FLEET).await?;
     tokio::time::sleep(QUIET).await;
     let idle = idle(bench).await?;
     let changed = workload::upgraded(all_objects(bench, "55m"));
@@ -61,7 +52,7 @@ pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
     let upgrade_floor = floor::measure(bench, all_objects(bench, "60m")).await?;
     let upgrade = upgrade(bench).await?;
     tokio::time::sleep(QUIET).await;
-    let (heal, heals) = heal(bench).await?;
+    let (heal, heals) = heal(bench, FLEET).await?;
     tokio::time::sleep(QUIET).await;
     let waves = waves(bench).await?;
     Ok(Figures {
@@ -78,6 +69,20 @@ pub(crate) async fn run(bench: &Bench) -> Result<Figures> {
     })
 }
 
+/// A namespace takes service accounts a moment after it is there; nothing of it is measured.
+pub(crate) async fn create_namespaces(bench: &Bench, namespaces: &[&str]) -> Result<()> {
+    let objects = namespaces.iter().map(|namespace| objects::namespace(namespace));
+    floor::apply(bench, "", objects.collect()).await?;
+    for namespace in namespaces {
+        let accounts = floor::api(&bench.client, namespace, &objects::service_account("default"));
+        wait::until(&accounts, &Selection::Name("default".to_owned()), LIMIT, "exists", |seen| {
+            !seen.is_empty()
+        })
+        .await?;
+    }
+    Ok(())
+}
+
 fn all_objects(bench: &Bench, cpu: &str) -> Vec<Value> {
     (0..bench.args.apps).flat_map(|app| workload::objects_of(app, cpu)).collect()
 }
@@ -88,14 +93,14 @@ pub(crate) fn applications(bench: &Bench) -> Api<DynamicObject> {
 }
 
 /// From the first Application that is created to the last that is Synced and Healthy.
-async fn install(bench: &Bench) -> Result<Cost> {
+pub(crate) async fn install(bench: &Bench, fleet: Fleet) -> Result<Cost> {
     let commit = bench.repo.commit(&workload::files(bench.args.apps, "50m"))?;
     let api = applications(bench);
     let running = bench.meter.start()?;
     let create = stream::iter(0..bench.args.apps)
         .map(|app| {
-            let application =
-                workload::application(&format!("bench-{app}"), &bench.repo.url(), &format!("apps/{app}"));
+            let name = format!("{}-{app}", fleet.prefix);
+            let application = workload::application(fleet, &name, &bench.repo.url(), &format!("apps/{app}"));
             let api = api.clone();
             async move {
                 let application: DynamicObject = serde_json::from_value(application)?;
@@ -107,20 +112,20 @@ async fn install(bench: &Bench) -> Result<Cost> {
         })
         .buffer_unordered(bench.args.concurrency)
         .try_collect::<()>();
-    let (created, settled) = tokio::join!(create, all_at(bench, &api, &commit));
+    let (created, settled) = tokio::join!(create, all_at(bench, fleet, &api, &commit));
     created?;
     settled?;
     running.done()
 }
 
-async fn all_at(bench: &Bench, api: &Api<DynamicObject>, commit: &str) -> Result<()> {
+async fn all_at(bench: &Bench, fleet: Fleet, api: &Api<DynamicObject>, commit: &str) -> Result<()> {
     let is_there = |app: &Value| {
         app["status"]["sync"]["status"] == "Synced"
             && app["status"]["sync"]["revision"] == commit
             && app["status"]["health"]["status"] == "Healthy"
     };
     let n_apps = bench.args.apps;
-    let labels = Selection::Labels("bench=1".to_owned());
+    let labels = Selection::Labels(format!("bench={}", fleet.label));
     wait::until(api, &labels, LIMIT, "all are Synced and Healthy", |seen| {
         seen.len() == n_apps && seen.values().all(is_there)
     })
@@ -157,17 +162,17 @@ async fn upgrade(bench: &Bench) -> Result<Cost> {
         })
         .buffer_unordered(bench.args.concurrency)
         .try_collect::<()>();
-    let (asked, settled) = tokio::join!(ask, all_at(bench, &api, &commit));
+    let (asked, settled) = tokio::join!(ask, all_at(bench, FLEET, &api, &commit));
     asked?;
     settled?;
     running.done()
 }
 
 /// One live edit after the other, each on another object.
-async fn heal(bench: &Bench) -> Result<(Cost, Vec<Duration>)> {
+pub(crate) async fn heal(bench: &Bench, fleet: Fleet) -> Result<(Cost, Vec<Duration>)> {
     let deployments = floor::api(
         &bench.client,
-        NAMESPACE,
+        fleet.namespace,
         &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}}),
     );
     let version = deployments.list_metadata(&ListParams::default()).await?.metadata.resource_version;
@@ -205,7 +210,7 @@ async fn waves(bench: &Bench) -> Result<Cost> {
     bench.repo.commit(&workload::waves())?;
     let api = applications(bench);
     let running = bench.meter.start()?;
-    let application = workload::application("waves", &bench.repo.url(), "waves");
+    let application = workload::application(FLEET, "waves", &bench.repo.url(), "waves");
     api.create(&PostParams::default(), &serde_json::from_value(application)?).await?;
     let name = Selection::Name("waves".to_owned());
     wait::until(&api, &name, LIMIT, "its sync has ended", |seen| {

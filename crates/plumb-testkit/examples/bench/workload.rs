@@ -7,6 +7,20 @@ use serde_json::{Value, json};
 pub(crate) const NAMESPACE: &str = "bench";
 pub(crate) const FLOOR_NAMESPACE: &str = "bench-floor";
 
+/// Apps that are measured together.
+#[derive(Clone, Copy)]
+pub(crate) struct Fleet {
+    /// Where they deploy.
+    pub(crate) namespace: &'static str,
+    /// What their names start with.
+    pub(crate) prefix: &'static str,
+    /// The value of their label `bench`.
+    pub(crate) label: &'static str,
+}
+
+/// The apps of the plain bench.
+pub(crate) const FLEET: Fleet = Fleet { namespace: NAMESPACE, prefix: "bench", label: "1" };
+
 /// One app: a Deployment without replicas, so that no pod's start is measured, and what goes with it.
 pub(crate) fn objects_of(app: usize, cpu: &str) -> Vec<Value> {
     let name = format!("podinfo-{app}");
@@ -75,9 +89,9 @@ pub(crate) fn waves() -> Vec<(String, String)> {
 }
 
 /// An app that syncs and heals by itself.
-pub(crate) fn application(name: &str, repo_url: &str, path: &str) -> Value {
-    let mut application = objects::application(name, repo_url, path, NAMESPACE);
+pub(crate) fn application(fleet: Fleet, name: &str, repo_url: &str, path: &str) -> Value {
+    let mut application = objects::application(name, repo_url, path, fleet.namespace);
     application["spec"]["source"]["targetRevision"] = json!("main");
     application["spec"]["syncPolicy"] = json!({"automated": {"selfHeal": true, "prune": true}});
-    objects::labelled(application, "bench", "1")
+    objects::labelled(application, "bench", fleet.label)
 }

@@ -1,5 +1,7 @@
 //! Applies the rules to everything that the comparison found.
 
+use std::collections::HashSet;
+
 use super::addition::rule_on_addition;
 use super::difference::rule_on_difference;
 use super::forgiven::rule_on_forgiven;
@@ -10,7 +12,7 @@ use crate::compare::Change;
 use crate::drift::case::{Case, is_bookkeeping};
 use crate::drift::classes::admission_mutated;
 use crate::drift::explained::Explained;
-use crate::drift::ignore_rules::{is_difference_ignored, is_ignored};
+use crate::drift::ignore_rules::IgnoredFields;
 use crate::drift::{DriftClass, DryRun, Question};
 use crate::object::FieldPath;
 
@@ -21,20 +23,21 @@ pub(super) const PENDING_ADMISSION: RuleInfo =
 /// Explains everything that the comparison found. The result is complete if the case has no questions afterwards.
 pub(in crate::drift) fn explain(case: &Case<'_>) -> Vec<Explained> {
     let ignored = case.evidence.rules.of(case.evidence.key, Some(case.desired), Some(case.live));
+    let ignored = IgnoredFields::new(case, ignored);
     let mut found = explain_manifest(case);
     found.extend(explain_pair(case));
     for forgiven in &case.comparison.forgiven {
-        if !is_ignored(case, &ignored, &forgiven.path, &forgiven.desired_path) {
+        if !ignored.has_field(case, &forgiven.path, &forgiven.desired_path) {
             found.extend(rule_on_forgiven(case, forgiven).explained());
         }
     }
     for difference in &case.comparison.differences {
-        if !is_bookkeeping(&difference.path) && !is_difference_ignored(case, &ignored, difference) {
+        if !is_bookkeeping(&difference.path) && !ignored.has_difference(case, difference) {
             found.extend(rule_on_difference(case, difference).explained());
         }
     }
     for addition in &case.comparison.additions {
-        if !is_bookkeeping(&addition.path) && !is_ignored(case, &ignored, &addition.path, &addition.path) {
+        if !is_bookkeeping(&addition.path) && !ignored.has_field(case, &addition.path, &addition.path) {
             found.extend(rule_on_addition(case, addition).explained());
         }
     }
@@ -42,14 +45,15 @@ pub(in crate::drift) fn explain(case: &Case<'_>) -> Vec<Explained> {
     found.extend(pending_admission_changes(case, &found));
     keep_one_per_null(&mut found);
     // A missing item has the path of another item, whose owner may be ignored.
-    let is_missing_item = |place: &FieldPath| {
-        let mut differences = case.comparison.differences.iter();
-        differences.any(|difference| difference.change == Change::ItemMissing && difference.path == *place)
-    };
+    let differences = case.comparison.differences.iter();
+    let missing_items: HashSet<&FieldPath> = differences
+        .filter(|difference| difference.change == Change::ItemMissing)
+        .map(|difference| &difference.path)
+        .collect();
     found.retain(|explained| {
         !explained.counts
-            || is_missing_item(&explained.field)
-            || !is_ignored(case, &ignored, &explained.field, &explained.field)
+            || missing_items.contains(&explained.field)
+            || !ignored.has_field(case, &explained.field, &explained.field)
     });
     found
 }
@@ -76,12 +80,12 @@ fn pending_admission_changes(case: &Case<'_>, found: &[Explained]) -> Vec<Explai
 /// cluster says less than the null.
 fn keep_one_per_null(found: &mut Vec<Explained>) {
     let is_null = |known: &Explained| known.class == DriftClass::PhantomDefault;
-    let nulls: Vec<FieldPath> =
+    let nulls: HashSet<FieldPath> =
         found.iter().filter(|known| is_null(known)).map(|known| known.field.clone()).collect();
     if nulls.is_empty() {
         return;
     }
-    let beside: Vec<FieldPath> = found
+    let beside: HashSet<FieldPath> = found
         .iter()
         .filter(|known| !is_null(known) && known.class != DriftClass::SchemaDefault)
         .filter(|known| nulls.contains(&known.field))

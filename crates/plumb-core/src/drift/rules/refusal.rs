@@ -7,16 +7,15 @@ use crate::compare::{Difference, Fill};
 use crate::drift::case::{Case, is_bookkeeping};
 use crate::drift::classes::{behind, blocked, live_edit, stale_ownership};
 use crate::drift::explained::Explained;
-use crate::drift::ignore_rules::{is_difference_ignored, is_ignored};
+use crate::drift::ignore_rules::IgnoredFields;
 use crate::drift::{ApiFailure, DriftClass, DryRun, Previous};
-use crate::ignore::Ignored;
 use crate::object::FieldPath;
 
 /// A refused dry-run, and what the other rules found.
 pub(super) struct Refusal<'r> {
     failure: &'r ApiFailure,
     found: &'r [Explained],
-    ignored: &'r Ignored,
+    ignored: &'r IgnoredFields,
     /// What an apply would have to change, and no finding names yet.
     unsettled: Vec<FieldPath>,
 }
@@ -55,7 +54,7 @@ pub(super) const REFUSAL_RULES: &[RefusalRule] = &[
 pub(super) fn explain_refusal(
     case: &Case<'_>,
     mut found: Vec<Explained>,
-    ignored: &Ignored,
+    ignored: &IgnoredFields,
 ) -> Vec<Explained> {
     let Some(DryRun::Refused(failure)) = case.evidence.answers.dry_run else { return found };
     if !failure.is_final() {
@@ -139,9 +138,7 @@ fn is_all_kept(case: &Case<'_>, refusal: &Refusal<'_>) -> bool {
         .comparison
         .differences
         .iter()
-        .filter(|difference| {
-            !is_bookkeeping(&difference.path) && !is_difference_ignored(case, ignored, difference)
-        })
+        .filter(|difference| !is_bookkeeping(&difference.path) && !ignored.has_difference(case, difference))
         .peekable();
     // A refusal of a field that Git sets, and that an apply does not keep, remains.
     let is_about_kept = |place: &FieldPath| {
@@ -162,10 +159,10 @@ fn is_all_kept(case: &Case<'_>, refusal: &Refusal<'_>) -> bool {
 }
 
 /// What an apply would have to change, and no finding names yet.
-fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<FieldPath> {
+fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &IgnoredFields) -> Vec<FieldPath> {
     let differences = case.comparison.differences.iter();
     let differences = differences
-        .filter(|difference| !is_difference_ignored(case, ignored, difference))
+        .filter(|difference| !ignored.has_difference(case, difference))
         .map(|difference| &difference.path);
     let is_unchanged = matches!(case.facts().previous, Previous::Same);
     let dropped = case.comparison.additions.iter().filter(|addition| {
@@ -173,7 +170,7 @@ fn unsettled(case: &Case<'_>, found: &[Explained], ignored: &Ignored) -> Vec<Fie
         !is_unchanged
             && addition.fill == Fill::None
             && case.is_ours(place)
-            && !is_ignored(case, ignored, &addition.path, &addition.path)
+            && !ignored.has_field(case, &addition.path, &addition.path)
     });
     differences
         .chain(dropped.map(|addition| &addition.path))

@@ -34,5 +34,5 @@ pub(super) fn update_rules(
         place: format!("argocd-cm ignoreResourceUpdates `{}`", problem.expression),
         reason: problem.message,
     }));
-    Some(rules)
+    Some(rules.for_all_apps())
 }

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use crate::cluster::destination::Cluster;
+use crate::compare::costly_rules::apart;
 use crate::operation::state::WrittenVersions;
 use crate::sync::tombstones;
 use crate::sync::transient_errors::{self, Passing};
@@ -120,7 +121,8 @@ impl Executor<'_> {
                     self.check_unknown_fields(&object.manifest)?;
                 }
                 let context = (self.step_context)(key);
-                let manifest = self.prepared(key, &object.manifest, &context);
+                let is_costly = self.respect_ignore && self.rules.are_costly_for(key);
+                let manifest = apart(is_costly, || self.prepared(key, &object.manifest, &context)).await;
                 let mode = WriteMode { how: *how, strict: *strict, dry_run: *dry_run };
                 // These replace the whole object, so fields that were removed from Git disappear without a migration. A
                 // migration would also drop a record of ownership that only an apply restores.
