@@ -2,6 +2,7 @@
 
 mod edit;
 mod inspect;
+mod keys;
 mod origins;
 mod plan;
 mod run;

@@ -80,6 +80,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         helm: config::find_program(args.helm.clone()),
         kustomize: config::find_program(args.kustomize.clone()),
         jsonnet: config::jsonnet_command(),
+        launcher: config::launcher_command(),
     };
     let cache = args.cache_dir.clone().unwrap_or_else(config::default_cache_dir);
     let started = Instant::now();
