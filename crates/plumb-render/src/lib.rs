@@ -46,6 +46,7 @@ pub use charts::{
 };
 pub use error::RenderError;
 pub use jsonnet::{WorkerError, jsonnet_worker};
+pub use kustomize::inspect_overlay;
 pub use limits::Limits;
 pub use local_checkout::LocalFiles;
 pub use memory_files::MemoryFiles;

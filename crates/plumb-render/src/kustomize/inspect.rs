@@ -4,6 +4,7 @@
 //! Paths that leave the repository and remote bases are refused here, before Kustomize runs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, read_following};
 use plumb_core::yaml;
@@ -107,6 +108,14 @@ pub(super) fn walk(
         }
     }
     Ok(inspection)
+}
+
+/// Inspects an overlay as rendering does, without network and without running Kustomize: what would be refused is an
+/// error.
+pub fn inspect_overlay(files: Arc<dyn SourceFiles>, overlay: &RepoPath) -> Result<(), RenderError> {
+    let limits = Limits::default().for_options();
+    let mut set = ReadSet::new(files, limits.export_files);
+    walk(std::slice::from_ref(overlay), &mut set, false, &limits).map(drop)
 }
 
 fn read_kustomization(

@@ -7,4 +7,5 @@ mod origins;
 mod plan;
 mod run;
 
+pub use inspect::inspect_overlay;
 pub(crate) use plan::{KUSTOMIZATION_FILES, KustomizePlan, plan};
