@@ -29,14 +29,12 @@ fn the_estimate_is_not_too_low() {
             println!("memory is not measured on this system");
             return;
         };
-        let estimate = documents[0].memory;
         let taken = after.saturating_sub(before);
-        println!("{name}: {taken} bytes taken, {estimate} estimated, {} of text", text.len());
-        // The allocator keeps some of the tree's memory, which is gone already.
-        assert!(
-            taken <= estimate + estimate / 2 + (8 << 20),
-            "{name}: {taken} bytes taken, {estimate} estimated"
-        );
+        println!("{name}: {taken} bytes taken, {} estimated, {} of text", documents[0].memory, text.len());
+        drop(documents);
+        // The figure has the noise of an allocator.
+        let less = Limits { max_memory: taken / 4 * 3, ..Limits::default() };
+        assert!(parse_documents(&text, &less).is_err(), "{name}: {taken} bytes taken");
     }
     let peak = figure("VmHWM:").unwrap_or_default();
     assert!(peak < 400 << 20, "the tree and its value took {peak} bytes");

@@ -14,6 +14,8 @@ const MAX_LARGE: u64 = 4 << 30;
 const MAX_SHARED: u64 = 16 << 30;
 /// What a tool gets at first, if the shared memory is large enough for two.
 const TOOL_PART: u64 = 512 << 20;
+/// What a tool gets at least, however small the container is. With less, no tool starts.
+const MIN_TOOL_PART: u64 = 128 << 20;
 /// What reading plain files gets at first.
 const READ_PART: u64 = 32 << 20;
 
@@ -44,7 +46,7 @@ pub(crate) enum Part {
 impl MemoryBudget {
     /// The budget in a container with this much memory.
     pub(crate) fn of_container(memory: u64) -> Self {
-        let quarter = memory / 4;
+        let quarter = (memory / 4).max(MIN_TOOL_PART);
         Self { shared: Pool::new(quarter.min(MAX_SHARED)), large: Pool::new(quarter.min(MAX_LARGE)) }
     }
 
@@ -52,7 +54,7 @@ impl MemoryBudget {
     pub(crate) fn bytes(&self, part: Part) -> u64 {
         match part {
             Part::Shared(Work::Read) => READ_PART.min(self.shared.total),
-            Part::Shared(Work::Tool) => TOOL_PART.min(self.shared.total / 2),
+            Part::Shared(Work::Tool) => TOOL_PART.min((self.shared.total / 2).max(MIN_TOOL_PART)),
             Part::Large => self.large.total,
         }
     }
@@ -125,7 +127,8 @@ mod tests {
     fn parts_are_shares_of_the_container() {
         const MIB: u64 = 1 << 20;
         for (memory, read, tool, large) in [
-            (256 * MIB, 32 * MIB, 32 * MIB, 64 * MIB),
+            (256 * MIB, 32 * MIB, 128 * MIB, 128 * MIB),
+            (1024 * MIB, 32 * MIB, 128 * MIB, 256 * MIB),
             (2048 * MIB, 32 * MIB, 256 * MIB, 512 * MIB),
             (4096 * MIB, 32 * MIB, 512 * MIB, 1024 * MIB),
             (65536 * MIB, 32 * MIB, 512 * MIB, 4096 * MIB),
@@ -133,7 +136,7 @@ mod tests {
             let budget = MemoryBudget::of_container(memory);
             let parts = [Part::Shared(Work::Read), Part::Shared(Work::Tool), Part::Large];
             assert_eq!(parts.map(|part| budget.bytes(part)), [read, tool, large], "{memory}");
-            assert!(budget.shared.total + budget.large.total <= memory / 2);
+            assert!(budget.shared.total + budget.large.total <= (memory / 2).max(256 * MIB));
         }
     }
 

@@ -28,8 +28,10 @@ const COUNT_EVERY: Duration = Duration::from_millis(20);
 /// How often the files in the scratch directory are counted.
 const COUNT_FILES_EVERY: Duration = Duration::from_secs(1);
 
-/// Address space beyond the memory limit: programs in Go reserve much more than they use.
+/// Address space and data beyond the memory limit: programs in Go reserve much more than they use. What they use is
+/// counted; these limits stop a tool that grows faster than that.
 const UNUSED_ADDRESSES: u64 = 4 << 30;
+const UNUSED_DATA: u64 = 512 << 20;
 
 /// Most processes of plumb's user while a tool runs. Counting them stops a tool much earlier; this stops one that starts
 /// thousands between two counts.
@@ -75,7 +77,7 @@ fn prepare(spec: &LaunchSpec) -> Result<(), String> {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     set_child_subreaper(Some(getpid())).map_err(|error| format!("cannot adopt processes: {error}"))?;
     for (resource, most) in [
-        (Resource::Data, spec.memory),
+        (Resource::Data, spec.memory.saturating_add(UNUSED_DATA)),
         (Resource::As, spec.memory.saturating_add(UNUSED_ADDRESSES)),
         (Resource::Fsize, spec.file_bytes),
         (Resource::Cpu, spec.cpu_seconds),

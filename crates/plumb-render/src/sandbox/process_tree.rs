@@ -76,9 +76,12 @@ fn pid_of(process: &Path) -> Option<Pid> {
     Pid::from_raw(process.file_name()?.to_str()?.parse().ok()?)
 }
 
+/// Memory that the kernel cannot get back by dropping pages of files, such as programs.
 fn resident_bytes(process: &Path) -> u64 {
     let text = fs::read_to_string(process.join("status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.unwrap_or_default().saturating_mul(1024)
+    let kilobytes = ["RssAnon:", "RssShmem:"].into_iter().filter_map(|name| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    kilobytes.sum::<u64>().saturating_mul(1024)
 }
