@@ -47,7 +47,10 @@ fn machine_memory(root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn memory(files: &[(&str, &str)]) -> u64 {
+    /// Paths and contents.
+    type Files<'a> = &'a [(&'a str, &'a str)];
+
+    fn memory(files: Files<'_>) -> u64 {
         let root = tempfile::tempdir().unwrap();
         for (path, content) in files {
             let path = root.path().join(path);
@@ -60,7 +63,7 @@ mod tests {
     #[test]
     fn the_smallest_limit_counts() {
         let machine = ("proc/meminfo", "MemFree: 1 kB\nMemTotal:       16777216 kB\n");
-        let cases: [(&str, &[(&str, &str)], u64); 7] = [
+        let cases: [(&str, Files<'_>, u64); 7] = [
             ("no limit", &[machine], 16 << 30),
             ("nothing known", &[], ASSUMED),
             (

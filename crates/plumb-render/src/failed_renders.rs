@@ -1,4 +1,4 @@
-//! Renderings that took all that they may take, and failed. The same rendering is not tried again at once: it would hold
+//! Renderings that took long or all that they may take, and failed. The same rendering is not tried again at once: it would hold
 //! a worker and the memory of others for as long as before.
 
 use std::collections::HashMap;
@@ -13,6 +13,9 @@ use crate::sandbox::SandboxError;
 /// How long the first failure counts. Each further one counts for twice as long as the one before.
 const FIRST_DELAY: Duration = Duration::from_secs(30);
 const MAX_DELAY: Duration = Duration::from_mins(10);
+
+/// A failure after this time is costly, whatever its cause.
+const LONG: Duration = Duration::from_secs(2);
 
 /// Most failures in memory. Beyond it, all are dropped.
 const MAX_FAILURES: usize = 4096;
@@ -40,10 +43,13 @@ impl FailedRenders {
         Some(RenderError::Tool { tool, path: path.clone(), source: source.clone() })
     }
 
-    /// Notes how a rendering ended.
-    pub(crate) fn note(&self, key: &str, error: Option<&RenderError>, now: Instant) {
+    /// Notes how a rendering that started at this moment has ended.
+    pub(crate) fn note(&self, key: &str, error: Option<&RenderError>, started: Instant, now: Instant) {
         let mut failures = self.failures.lock();
-        let Some(RenderError::Tool { tool, path, source }) = error.filter(|error| error.is_costly()) else {
+        let is_long = now.duration_since(started) > LONG;
+        let Some(RenderError::Tool { tool, path, source }) =
+            error.filter(|error| is_long || error.is_costly())
+        else {
             failures.remove(key);
             return;
         };
@@ -70,17 +76,19 @@ mod tests {
         let timeout = error(SandboxError::Timeout { limit: Duration::from_secs(90) });
         let mut now = Instant::now();
         for delay in [30, 60, 120, 240, 480, 600, 600].map(Duration::from_secs) {
-            failed.note("key", Some(&timeout), now);
-            assert!(failed.recent("key", now + delay - Duration::from_millis(1)).is_some(), "{delay:?}");
+            failed.note("key", Some(&timeout), now, now);
+            assert!(failed.recent("key", now + delay / 100 * 99).is_some(), "{delay:?}");
             assert!(failed.recent("other", now).is_none());
             now += delay;
             assert!(failed.recent("key", now).is_none(), "{delay:?}");
         }
-        failed.note("key", None, now);
-        failed.note("key", Some(&timeout), now);
+        failed.note("key", None, now, now);
+        failed.note("key", Some(&timeout), now, now);
         assert!(failed.recent("key", now + FIRST_DELAY).is_none(), "a success ends the series");
         let cheap = error(SandboxError::Failed { code: 1, message: "no".to_owned() });
-        failed.note("other", Some(&cheap), now);
+        failed.note("other", Some(&cheap), now, now + LONG);
         assert!(failed.recent("other", now).is_none(), "a quick failure is tried again");
+        failed.note("other", Some(&cheap), now, now + LONG * 2);
+        assert!(failed.recent("other", now).is_some(), "a slow one is not");
     }
 }

@@ -63,6 +63,11 @@ impl RendererConfig {
             memory: container_memory(Path::new("/")),
         }
     }
+
+    /// The limits on one rendering or one download in this container.
+    pub fn container_limits(&self) -> Limits {
+        self.limits.with_memory(MemoryBudget::of_container(self.memory).bytes(Part::Large))
+    }
 }
 
 /// Renders sources. A process has one renderer. Rendering is synchronous and may take seconds.
@@ -166,7 +171,7 @@ impl Renderer {
         };
         let manifests = self.run(&plan, request, &set, clock);
         if clock == Clock::Real {
-            self.failed.note(&key, manifests.as_ref().err(), Instant::now());
+            self.failed.note(&key, manifests.as_ref().err(), started, Instant::now());
         }
         let manifests = manifests?;
         if manifests.len() > self.limits.objects {

@@ -88,7 +88,11 @@ impl Sources {
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), options)?,
-            charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
+            charts: Charts::new(
+                directory.join("charts"),
+                renderer.tools.clone(),
+                renderer.container_limits(),
+            )?,
             renderer: Arc::new(Renderer::new(renderer)?),
             render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
             slow_servers: SlowServers::default(),

@@ -26,7 +26,7 @@ pub(super) fn text<'a>(map: &'a Value, name: &'a str) -> impl Iterator<Item = &'
 
 /// The key of a map that Kustomize reads as this name; the name itself if there is none.
 pub(super) fn written(map: &Map<String, Value>, name: &str) -> String {
-    map.keys().filter(|key| is_same(key, name)).next_back().map_or_else(|| name.to_owned(), Clone::clone)
+    map.keys().rfind(|key| is_same(key, name)).map_or_else(|| name.to_owned(), Clone::clone)
 }
 
 /// Go folds the case of all of Unicode. Two characters that are not ASCII fold to a letter: the long s and the sign of

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The first argument of the launcher, as JSON. The tool and its arguments follow it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent restriction")]
 pub(super) struct LaunchSpec {
     /// The private directory of the rendering: the only one that the tool may write to.
     pub(super) scratch: PathBuf,

@@ -131,16 +131,16 @@ fn refusals(calls: Calls) -> Result<BpfProgram, seccompiler::BackendError> {
         }
         rules.insert(libc::SYS_pidfd_send_signal, Vec::new());
     }
-    compile(rules, libc::EPERM)
+    compile(&rules, libc::EPERM)
 }
 
 /// The arguments of `clone3` are in memory, where a filter cannot see them. Programs fall back to `clone`.
 fn without_clone3() -> Result<BpfProgram, seccompiler::BackendError> {
-    compile([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
+    compile(&[(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
 }
 
 fn compile(
-    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    rules: &BTreeMap<i64, Vec<SeccompRule>>,
     error: libc::c_int,
 ) -> Result<BpfProgram, seccompiler::BackendError> {
     let rules = ALIASES

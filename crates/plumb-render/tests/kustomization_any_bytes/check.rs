@@ -25,14 +25,16 @@ pub(crate) fn any_bytes(bytes: &[u8]) -> bool {
 }
 
 fn accepts(kustomization: &[u8]) -> bool {
-    let path = |text: &str| RepoPath::parse(text).expect("a path");
+    let file = |steps: [&str; 2], content: &[u8]| {
+        (RepoPath::root().child(steps[0]).child(steps[1]), content.to_vec())
+    };
     let files = MemoryFiles::new([
-        (path("app/kustomization.yaml"), kustomization.to_vec()),
-        (path("app/a.yaml"), b"kind: ConfigMap".to_vec()),
-        (path("app/plugin.yaml"), b"kind: PatchTransformer\nPath: /etc/passwd".to_vec()),
-        (path("base/kustomization.yaml"), b"resources: [x.yaml]".to_vec()),
+        file(["app", "kustomization.yaml"], kustomization),
+        file(["app", "a.yaml"], b"kind: ConfigMap"),
+        file(["app", "plugin.yaml"], b"kind: PatchTransformer\nPath: /etc/passwd"),
+        file(["base", "kustomization.yaml"], b"resources: [x.yaml]"),
     ]);
-    inspect_overlay(Arc::new(files), &path("app")).is_ok()
+    inspect_overlay(Arc::new(files), &RepoPath::root().child("app")).is_ok()
 }
 
 /// The same with all keys in upper case; `None` if two keys become one.

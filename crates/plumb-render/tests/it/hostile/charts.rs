@@ -193,3 +193,16 @@ fn archives_that_fill_the_disk_together() {
     let error = workbench.renderer.render(&request, Freshness::AnotherDay).unwrap_err().full_message();
     assert!(error.contains("unpacked size of") && error.contains("over the limit"), "{error}");
 }
+
+/// The limit is a share of the container's memory, and the condition says so.
+#[test]
+fn templates_that_use_much_memory() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let mut files = CHART.to_vec();
+    let template = format!("{GOOD}data:\n  x: {{{{ repeat 400000000 \"x\" | len }}}}\n");
+    files.extend([("chart/templates/t.yaml", template.as_str()), ("good/a.yaml", GOOD)]);
+    let workbench = Workbench::with_config(&files, |config| config.memory = 1 << 30);
+    fails(&workbench, "chart", None, &["helm template", "more than 256 MiB of memory", "container"]);
+}
