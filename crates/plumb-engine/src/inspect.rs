@@ -139,10 +139,14 @@ impl Inspector {
         load_settings(&client, &options.namespace, &config).await;
         load_registry(&client, &options.namespace, &config).await?;
         let metrics = Arc::new(Metrics::default());
-        let sources =
-            Sources::new(&options.cache_dir, renderer(&options), config.settings().start, &metrics).map_err(
-                |source| StartError::Cache { directory: options.cache_dir.display().to_string(), source },
-            )?;
+        let sources = Sources::new(
+            &options.cache_dir,
+            renderer(&options),
+            config.settings().start,
+            INSPECT_WORKERS,
+            &metrics,
+        )
+        .map_err(|source| StartError::Cache { directory: options.cache_dir.display().to_string(), source })?;
         let store = evidence_store(&client, &config).await;
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, RunSlots::new(1));
@@ -350,6 +354,9 @@ async fn evidence_store(client: &ClusterClient, config: &ConfigStore) -> LiveSto
     let _ = tokio::time::timeout(LISTED_WITHIN, store.wait_complete()).await;
     store
 }
+
+/// One command gathers one app at a time, but its sources and those of its dependencies may be rendered together.
+const INSPECT_WORKERS: usize = 4;
 
 fn renderer(options: &InspectOptions) -> RendererConfig {
     let mut config = RendererConfig::new(options.cache_dir.join("render"));

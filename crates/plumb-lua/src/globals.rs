@@ -33,8 +33,11 @@ const CLOCK: &[&str] = &["clock", "date", "difftime", "time"];
 /// Functions of `string` that search with a pattern.
 const SEARCHES: &[&str] = &["find", "gmatch", "gsub", "match"];
 
-/// Most steps of a search. Lua searches in C, where the time limit cannot stop it.
-const MAX_SEARCH: f64 = 1e9;
+/// Most steps of a function that is written in C, where the time limit cannot stop it.
+const MAX_STEPS: f64 = 1e9;
+
+/// Most entries of a list that is sorted: in the worst case the steps are the square.
+const MAX_SORTED: usize = 20_000;
 
 /// Creates fresh globals from the originals.
 pub(crate) struct Globals {
@@ -90,10 +93,13 @@ impl Globals {
             clock.raw_set(*name, os.get::<Function>(*name)?)?;
         }
         let tables = lua.create_table()?;
-        tables.raw_set("table", original.get::<Table>("table")?)?;
+        let table: Table = original.get("table")?;
+        guard_lists(lua, &table, usage)?;
+        tables.raw_set("table", table)?;
         if libraries == Libraries::Open {
             let string: Table = original.get("string")?;
             guard_searches(lua, &string, usage)?;
+            guard_repetition(lua, &string, usage)?;
             string.set("dump", Value::Nil)?;
             // `("text"):upper()` uses the metatable of strings, which all runs share, so scripts must not change it.
             lua.load("getmetatable('').__metatable = false").exec()?;
@@ -191,7 +197,7 @@ fn guard_searches(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<
         let usage = Rc::clone(usage);
         let guarded = lua.create_function(move |_, arguments: Variadic<Value>| {
             if let [Value::String(text), Value::String(pattern), ..] = arguments.as_slice()
-                && steps(&text.as_bytes(), &pattern.as_bytes()) > MAX_SEARCH
+                && steps(&text.as_bytes(), &pattern.as_bytes(), is_plain(&arguments)) > MAX_STEPS
             {
                 return Err(usage.exceed(Limit::Size));
             }
@@ -202,11 +208,80 @@ fn guard_searches(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<
     Ok(())
 }
 
-/// An upper bound of the steps of a search: each repetition may try every end for every start.
-fn steps(text: &[u8], pattern: &[u8]) -> f64 {
-    let n_repetitions = pattern.iter().filter(|byte| matches!(byte, b'*' | b'+' | b'-')).count();
+/// The fourth argument of `find` turns patterns off.
+fn is_plain(arguments: &[Value]) -> bool {
+    arguments.get(3).is_some_and(|plain| !matches!(plain, Value::Nil | Value::Boolean(false)))
+}
+
+/// An upper bound of the steps of a search. Each repetition may try every end for every start, and each optional
+/// character both ways. A text without such characters is compared at every start.
+fn steps(text: &[u8], pattern: &[u8], is_plain: bool) -> f64 {
+    let count = |bytes: &[u8]| pattern.iter().filter(|byte| bytes.contains(byte)).count();
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_or(f64::MAX, f64::from).max(1.0);
+    let exponent = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    if is_plain || count(b"^$*+?.([%-") == 0 {
+        return length(text) * length(pattern);
+    }
+    // `%b` and `%1` look at many characters too.
+    let n_jumps =
+        pattern.windows(2).filter(|pair| pair[0] == b'%' && matches!(pair[1], b'b' | b'0'..=b'9')).count();
     let starts = usize::from(pattern.first() != Some(&b'^'));
-    let exponent = i32::try_from(n_repetitions + starts).unwrap_or(i32::MAX);
-    let length = u32::try_from(text.len()).map_or(f64::MAX, f64::from);
-    length.max(1.0).powi(exponent)
+    let repetitions = length(text).powi(exponent(count(b"*+-") + n_jumps + starts));
+    repetitions * 2_f64.powi(exponent(count(b"?")))
+}
+
+/// `string.rep` of nothing takes no memory, but time.
+fn guard_repetition(lua: &Lua, string: &Table, usage: &Rc<Usage>) -> mlua::Result<()> {
+    let repeat: Function = string.get("rep")?;
+    let usage = Rc::clone(usage);
+    let guarded = lua.create_function(move |_, arguments: Variadic<Value>| {
+        if let [Value::String(text), times, ..] = arguments.as_slice()
+            && text.as_bytes().is_empty()
+            && number(times).is_some_and(|times| times > MAX_STEPS / 100.0)
+        {
+            return Err(usage.exceed(Limit::Size));
+        }
+        repeat.call::<MultiValue>(arguments)
+    })?;
+    string.set("rep", guarded)
+}
+
+/// `table.insert` at a place far from the list moves every place between, and `table.sort` may compare every pair.
+fn guard_lists(lua: &Lua, table: &Table, usage: &Rc<Usage>) -> mlua::Result<()> {
+    let insert: Function = table.get("insert")?;
+    let guard = Rc::clone(usage);
+    let guarded = lua.create_function(move |_, arguments: Variadic<Value>| {
+        if let [Value::Table(list), place, _, ..] = arguments.as_slice()
+            && let Some(place) = number(place)
+        {
+            let last = u32::try_from(list.raw_len()).map_or(f64::MAX, f64::from) + 1.0;
+            if last - place > MAX_STEPS / 100.0 {
+                return Err(guard.exceed(Limit::Size));
+            }
+        }
+        insert.call::<MultiValue>(arguments)
+    })?;
+    table.set("insert", guarded)?;
+    let sort: Function = table.get("sort")?;
+    let guard = Rc::clone(usage);
+    let guarded = lua.create_function(move |_, arguments: Variadic<Value>| {
+        if let [Value::Table(list), ..] = arguments.as_slice()
+            && list.raw_len() > MAX_SORTED
+        {
+            return Err(guard.exceed(Limit::Size));
+        }
+        sort.call::<MultiValue>(arguments)
+    })?;
+    table.set("sort", guarded)
+}
+
+/// The number that Lua reads an argument as.
+#[expect(clippy::cast_precision_loss, reason = "only the size matters")]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Number(number) => Some(*number),
+        Value::String(text) => text.to_str().ok()?.trim().parse().ok(),
+        _ => None,
+    }
 }

@@ -215,6 +215,25 @@ fn limits_hold_and_cannot_be_caught() {
         ("a long text", "local s = 'x' while true do s = s .. s end", Limit::Memory),
         ("a huge text", "return string.rep('x', 1e9)", Limit::Memory),
         ("a slow search", "local s = string.rep('a', 50000) return string.find(s, '.-.-.-.-b')", Limit::Size),
+        (
+            "an optional character, many times",
+            "return ('a'):rep(30):find(('a?'):rep(40) .. ('a'):rep(40))",
+            Limit::Size,
+        ),
+        ("balanced characters", "return string.find(('('):rep(50000), '%b()')", Limit::Size),
+        (
+            "a long text in a long text",
+            "return string.find(('a'):rep(4e6), ('a'):rep(1e6) .. 'b', 1, true)",
+            Limit::Size,
+        ),
+        (
+            "a long text as a pattern",
+            "return string.find(('a'):rep(4e6), ('a'):rep(1e6) .. 'b')",
+            Limit::Size,
+        ),
+        ("nothing, many times", "return string.rep('', 2e9)", Limit::Size),
+        ("an entry before the list", "table.insert({1}, -2e9, 1)", Limit::Size),
+        ("a long list to sort", "local t = {} for i = 1, 30000 do t[i] = i end table.sort(t)", Limit::Size),
         ("a slow method", "local s = string.rep('a', 50000) return s:match('a*a*a*b')", Limit::Size),
     ] {
         let sandbox = Sandbox::new(Libraries::Open, strict()).expect("a sandbox");

@@ -8,7 +8,7 @@ use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
 use crate::error::RenderError;
 use crate::jsonnet::{self, JsonnetPlan};
 use crate::limits::Limits;
-use crate::parse;
+use crate::parse::{self, ReadManifests};
 use crate::plan_input::PlanInput;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
@@ -181,6 +181,11 @@ fn programs(files: &[DirectoryFile]) -> Vec<RepoPath> {
 }
 
 impl DirectoryPlan {
+    /// True if a tool runs.
+    pub(crate) fn runs_jsonnet(&self) -> bool {
+        self.jsonnet.is_some()
+    }
+
     /// Everything that the result depends on, apart from what Jsonnet imports.
     pub(crate) fn parameters(&self) -> String {
         let files: Vec<_> = self.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
@@ -202,6 +207,7 @@ impl DirectoryPlan {
         .into_iter();
         let mut manifests = Vec::new();
         let mut n_bytes = 0;
+        let mut left = limits.clone();
         for file in &self.files {
             if file.is_jsonnet() && self.jsonnet.is_some() {
                 manifests.extend(evaluated.next().unwrap_or_default());
@@ -213,7 +219,9 @@ impl DirectoryPlan {
                     let what = format!("size of all manifests, at `{}`,", file.path);
                     return Err(RenderError::Limit { what, limit: limits.directory_bytes as u64 });
                 }
-                manifests.extend(manifests_of(&text, &file.path, request.index, limits)?);
+                let read = manifests_of(&text, &file.path, request.index, &left)?;
+                left.yaml.max_memory = left.yaml.max_memory.saturating_sub(read.memory);
+                manifests.extend(read.manifests);
             }
             if manifests.len() > limits.objects {
                 let what = format!("number of objects, at `{}`,", file.path);
@@ -229,23 +237,23 @@ fn manifests_of(
     path: &RepoPath,
     index: usize,
     limits: &Limits,
-) -> Result<Vec<RenderedManifest>, RenderError> {
+) -> Result<ReadManifests, RenderError> {
     if contains(text, SKIP_MARK) {
-        return Ok(Vec::new());
+        return Ok(ReadManifests::default());
     }
     if text.starts_with(LFS_MARK) {
         let reason = "it is a Git LFS pointer, and the content is not in the repository".to_owned();
         return Err(RenderError::Refused { file: path.clone(), reason });
     }
     if extension(path) == Some("json") {
-        return Ok(vec![parse::json_document(text, path, index)?]);
+        return parse::json_document(text, path, index, limits);
     }
     match parse::yaml_documents(text, path, index, limits) {
         // A template, for example, may have the extension of YAML. A file that looks like a manifest must be valid.
         Err(RenderError::Yaml { .. })
             if ![&b"apiVersion:"[..], b"kind:", b"metadata:"].iter().any(|word| contains(text, word)) =>
         {
-            Ok(Vec::new())
+            Ok(ReadManifests::default())
         }
         result => result,
     }

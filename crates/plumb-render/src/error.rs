@@ -1,7 +1,7 @@
 //! Why a source could not be rendered, for the author of the source.
 
 use plumb_core::source::{RepoPath, SourceError};
-use plumb_core::yaml::YamlError;
+use plumb_core::yaml::{YamlError, YamlProblem};
 
 use crate::sandbox::SandboxError;
 
@@ -84,6 +84,20 @@ pub enum RenderError {
         /// The limit.
         limit: u64,
     },
+    /// Reading a file takes too much memory.
+    #[error("{file}: reading it takes more than {} MiB of memory; split the file, or give plumb's container more memory", .limit >> 20)]
+    Memory {
+        /// Which file.
+        file: String,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// Other renderings use what is needed.
+    #[error("all renderings together would write more than {} MiB of temporary files; it is tried again", .limit >> 20)]
+    Busy {
+        /// The limit, in bytes.
+        limit: u64,
+    },
     /// The scratch directory is not usable.
     #[error(
         "cannot write temporary files for rendering: {reason}; check the free space of the cache directory"
@@ -100,13 +114,37 @@ impl RenderError {
         move |source| Self::Read { what, source }
     }
 
+    /// The reason without the path, which would tell where plumb keeps its files.
     pub(crate) fn scratch(error: &std::io::Error) -> Self {
-        Self::Scratch { reason: error.to_string() }
+        Self::Scratch { reason: error.kind().to_string() }
     }
 
     /// The message with all its causes, on one line.
     pub fn full_message(&self) -> String {
         plumb_core::error_chain::error_chain(self)
+    }
+
+    /// True if the rendering needed more memory than it was given.
+    pub(crate) fn is_memory_limit(&self) -> bool {
+        match self {
+            Self::Tool { source, .. } => matches!(source, SandboxError::Memory { .. }),
+            Self::Yaml { source, .. } => matches!(source.what, YamlProblem::TooHeavy { .. }),
+            Self::Memory { .. } => true,
+            Self::PathMissing
+            | Self::AppPath { .. }
+            | Self::Read { .. }
+            | Self::Json { .. }
+            | Self::Refused { .. }
+            | Self::Option { .. }
+            | Self::Limit { .. }
+            | Self::Busy { .. }
+            | Self::Scratch { .. } => false,
+        }
+    }
+
+    /// True if trying again soon costs as much as this time.
+    pub(crate) fn is_costly(&self) -> bool {
+        matches!(self, Self::Tool { source, .. } if source.is_costly())
     }
 
     /// True if a retry fails again until Git or the settings change.
@@ -117,11 +155,12 @@ impl RenderError {
             | Self::Json { .. }
             | Self::Refused { .. }
             | Self::Option { .. }
+            | Self::Memory { .. }
             | Self::Limit { .. } => true,
             Self::AppPath { source, .. } => !source.as_ref().is_some_and(is_storage_error),
             Self::Read { source, .. } => !is_storage_error(source),
             Self::Tool { source, .. } => source.is_permanent(),
-            Self::Scratch { .. } => false,
+            Self::Busy { .. } | Self::Scratch { .. } => false,
         }
     }
 
@@ -134,7 +173,7 @@ impl RenderError {
             Self::Refused { .. } => "refused",
             Self::Option { .. } => "option",
             Self::Tool { .. } => "tool",
-            Self::Limit { .. } => "limit",
+            Self::Limit { .. } | Self::Memory { .. } | Self::Busy { .. } => "limit",
             Self::Scratch { .. } => "scratch",
         }
     }
@@ -175,10 +214,15 @@ mod tests {
             (RenderError::Refused { file: path(), reason: text() }, true, "refused"),
             (RenderError::Option { option: "plugin", reason: text() }, true, "option"),
             (RenderError::Limit { what: text(), limit: 1 }, true, "limit"),
+            (RenderError::Memory { file: text(), limit: 1 }, true, "limit"),
+            (RenderError::Busy { limit: 1 }, false, "limit"),
             (RenderError::Scratch { reason: text() }, false, "scratch"),
             (tool(SandboxError::Failed { code: 1, message: text() }), true, "tool"),
             (tool(SandboxError::Output { limit: 1 }), true, "tool"),
             (tool(SandboxError::Start { program: text(), reason: text() }), false, "tool"),
+            (tool(SandboxError::Disk { limit: 1 }), true, "tool"),
+            (tool(SandboxError::Processes { limit: 1 }), true, "tool"),
+            (tool(SandboxError::Memory { limit: 1 }), false, "tool"),
             (tool(SandboxError::Timeout { limit: Duration::from_secs(1) }), false, "tool"),
             (tool(SandboxError::Signal { signal: 9, said: text() }), false, "tool"),
         ];

@@ -9,17 +9,22 @@ use std::path::Path;
 
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles, follow};
 
+use crate::disk_use::DiskUse;
 use crate::error::RenderError;
-use crate::limits::Limits;
 use crate::read_set::{ReadSet, SourceFile};
 
 /// Deepest nesting of directories.
 const MAX_DEPTH: usize = 64;
 
 /// Writes the files of one source that are in the set, below `root`.
-pub(crate) fn export(set: &ReadSet, source: &str, root: &Path, limits: &Limits) -> Result<(), RenderError> {
+pub(crate) fn export(
+    set: &ReadSet,
+    source: &str,
+    root: &Path,
+    disk: &DiskUse<'_>,
+) -> Result<(), RenderError> {
     let Some(files) = set.files(source) else { return Ok(()) };
-    let mut writer = Writer::new(files.as_ref(), root, limits);
+    let mut writer = Writer { files: files.as_ref(), root, disk };
     fs::create_dir_all(root).map_err(|error| RenderError::scratch(&error))?;
     for path in set.paths(source) {
         writer.write(path, path, &mut Vec::new())?;
@@ -32,20 +37,20 @@ pub(crate) fn export_directory(
     set: &ReadSet,
     from: &SourceFile,
     target: &Path,
-    limits: &Limits,
+    disk: &DiskUse<'_>,
 ) -> Result<(), RenderError> {
     let Some(files) = set.files(&from.source) else { return Ok(()) };
-    export_files(&Subdirectory { files: files.as_ref(), root: &from.path }, target, limits)
+    export_files(&Subdirectory { files: files.as_ref(), root: &from.path }, target, disk)
 }
 
 /// Writes all files below `target`.
 pub(crate) fn export_files(
     files: &dyn SourceFiles,
     target: &Path,
-    limits: &Limits,
+    disk: &DiskUse<'_>,
 ) -> Result<(), RenderError> {
     let root = RepoPath::root();
-    Writer::new(files, target, limits).write(&root, &root, &mut Vec::new())
+    Writer { files, root: target, disk }.write(&root, &root, &mut Vec::new())
 }
 
 /// A directory of a source, as a source whose root is that directory.
@@ -81,31 +86,10 @@ impl SourceFiles for Subdirectory<'_> {
 struct Writer<'a> {
     files: &'a dyn SourceFiles,
     root: &'a Path,
-    limits: &'a Limits,
-    n_bytes: u64,
-    n_files: usize,
+    disk: &'a DiskUse<'a>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(files: &'a dyn SourceFiles, root: &'a Path, limits: &'a Limits) -> Self {
-        Self { files, root, limits, n_bytes: 0, n_files: 0 }
-    }
-
-    /// Counts a file or directory before it is written.
-    fn count(&mut self, path: &RepoPath, n_bytes: usize) -> Result<(), RenderError> {
-        self.n_files += 1;
-        self.n_bytes += n_bytes as u64;
-        if self.n_files > self.limits.export_files {
-            let what = format!("number of files, at `{path}`,");
-            return Err(RenderError::Limit { what, limit: self.limits.export_files as u64 });
-        }
-        if self.n_bytes > self.limits.export_bytes {
-            let what = format!("size of all files, at `{path}`,");
-            return Err(RenderError::Limit { what, limit: self.limits.export_bytes });
-        }
-        Ok(())
-    }
-
+impl Writer<'_> {
     /// Writes the file or directory at `from` to `path`. `above` are the real directories that are being written, to
     /// detect links that lead back into them.
     fn write(
@@ -135,7 +119,7 @@ impl<'a> Writer<'a> {
                         limit: MAX_DEPTH as u64,
                     });
                 }
-                self.count(path, 0)?;
+                self.disk.count(path.as_str(), 0)?;
                 let target = self.root.join(path.as_str());
                 fs::create_dir_all(&target).map_err(|error| RenderError::scratch(&error))?;
                 above.push(real.clone());
@@ -155,7 +139,7 @@ impl<'a> Writer<'a> {
         if target.exists() {
             return Ok(());
         }
-        self.count(path, content.len())?;
+        self.disk.count(path.as_str(), content.len())?;
         let written = (|| {
             if let Some(parent) = target.parent() {
                 fs::create_dir_all(parent)?;

@@ -9,6 +9,8 @@
 
 mod hash;
 mod limits;
+mod container_memory;
+mod memory_budget;
 mod source_type;
 mod tools;
 mod settings;
@@ -17,6 +19,8 @@ mod memory_files;
 pub mod sandbox;
 mod scratch_cleanup;
 mod error;
+mod failed_renders;
+mod disk_use;
 mod read_set;
 mod export;
 mod parse;
@@ -42,11 +46,13 @@ pub use charts::{
 };
 pub use error::RenderError;
 pub use jsonnet::{WorkerError, jsonnet_worker};
+pub use kustomize::inspect_overlay;
 pub use limits::Limits;
 pub use local_checkout::LocalFiles;
 pub use memory_files::MemoryFiles;
 pub use renderer::{Freshness, Rendered, Renderer, RendererConfig};
 pub use request::{AppFacts, ClusterFacts, Overrides, RenderRequest};
+pub use sandbox::tool_launcher;
 pub use settings::{KustomizeVersion, Plugin, PluginDiscovery, RenderSettings};
 pub use source_type::SourceType;
 pub use tools::Tools;

@@ -2,11 +2,20 @@
 
 use plumb_core::desired::{Origin, RenderedManifest};
 use plumb_core::source::RepoPath;
-use plumb_core::yaml;
+use plumb_core::yaml::{self, YamlError, YamlProblem};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::RenderError;
 use crate::limits::Limits;
+
+/// The manifests of one file.
+#[derive(Default)]
+pub(crate) struct ReadManifests {
+    pub(crate) manifests: Vec<RenderedManifest>,
+    /// The memory that they take, in bytes; an estimate that is not too low.
+    pub(crate) memory: usize,
+}
 
 /// The YAML documents of one file, without empty ones.
 pub(crate) fn yaml_documents(
@@ -14,10 +23,11 @@ pub(crate) fn yaml_documents(
     file: &RepoPath,
     source: usize,
     limits: &Limits,
-) -> Result<Vec<RenderedManifest>, RenderError> {
+) -> Result<ReadManifests, RenderError> {
     let documents = yaml::parse_documents_bytes(text, &limits.yaml)
-        .map_err(|source| RenderError::Yaml { file: file.to_string(), source })?;
-    Ok(documents
+        .map_err(|source| yaml_error(file.to_string(), source))?;
+    let memory = documents.iter().map(|document| document.memory).sum();
+    let manifests = documents
         .into_iter()
         .filter(|document| !document.value.is_null())
         .map(|document| RenderedManifest {
@@ -29,7 +39,15 @@ pub(crate) fn yaml_documents(
                 verbatim: true,
             }),
         })
-        .collect())
+        .collect();
+    Ok(ReadManifests { manifests, memory })
+}
+
+fn yaml_error(file: String, source: YamlError) -> RenderError {
+    match source.what {
+        YamlProblem::TooHeavy { limit } => RenderError::Memory { file, limit },
+        _ => RenderError::Yaml { file, source },
+    }
 }
 
 /// The YAML documents that a tool printed. `file_of` maps the first line of a document to the file that it came from.
@@ -40,7 +58,7 @@ pub(crate) fn tool_output(
     file_of: impl Fn(usize) -> Option<Origin>,
 ) -> Result<Vec<RenderedManifest>, RenderError> {
     let documents = yaml::parse_documents_bytes(text, &limits.yaml)
-        .map_err(|source| RenderError::Yaml { file: format!("output of {tool}"), source })?;
+        .map_err(|source| yaml_error(format!("output of {tool}"), source))?;
     Ok(documents
         .into_iter()
         .filter(|document| !document.value.is_null())
@@ -48,14 +66,41 @@ pub(crate) fn tool_output(
         .collect())
 }
 
+/// One JSON document. Small numbers and maps take much more memory than text, so the memory is estimated first.
+pub(crate) fn json<T: DeserializeOwned>(text: &[u8], file: &str, limits: &Limits) -> Result<T, RenderError> {
+    let limit = limits.yaml.max_memory;
+    if json_memory(text) > limit {
+        return Err(RenderError::Memory { file: file.to_owned(), limit });
+    }
+    serde_json::from_slice(text).map_err(|source| RenderError::Json { file: file.to_owned(), source })
+}
+
+/// The memory that a JSON document takes once it is read, at most.
+fn json_memory(text: &[u8]) -> usize {
+    const MAP: usize = 700;
+    const VALUE: usize = 128;
+    let (mut memory, mut in_text, mut is_escaped) = (text.len(), false, false);
+    for byte in text {
+        match byte {
+            b'"' if !is_escaped => in_text = !in_text,
+            b'{' if !in_text => memory += MAP,
+            b'[' | b',' if !in_text => memory += VALUE,
+            _ => {}
+        }
+        is_escaped = in_text && *byte == b'\\' && !is_escaped;
+    }
+    memory
+}
+
 /// One JSON object.
 pub(crate) fn json_document(
     text: &[u8],
     file: &RepoPath,
     source: usize,
-) -> Result<RenderedManifest, RenderError> {
-    let value: Value = serde_json::from_slice(text)
-        .map_err(|source| RenderError::Json { file: file.to_string(), source })?;
+    limits: &Limits,
+) -> Result<ReadManifests, RenderError> {
+    let value: Value = json(text, file.as_str(), limits)?;
     let origin = Some(Origin { source, file: file.as_str().to_owned(), line: 1, verbatim: true });
-    Ok(RenderedManifest { value, origin })
+    let manifests = vec![RenderedManifest { value, origin }];
+    Ok(ReadManifests { manifests, memory: json_memory(text) })
 }

@@ -20,11 +20,11 @@ use crate::plan_input::PlanInput;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::{FileIsolation, ToolRun};
+use crate::sandbox::{IsolationLevel, ToolRun};
 use crate::settings::{Plugin, PluginDiscovery, RenderSettings};
 use crate::tools::locate;
 
-/// The setting that lets plugins run where the kernel does not restrict their file access.
+/// The setting that lets plugins run where the system does not isolate them.
 const UNCONFINED: &str = "plumb.plugins.allow-unconfined";
 
 /// A plugin and its variables.
@@ -183,27 +183,29 @@ fn variable_name(name: &str) -> String {
 }
 
 impl PluginPlan {
-    /// A plugin can read any path, so only the kernel can keep it from the files of other apps. Where the kernel does
-    /// not, an administrator has to allow it in the settings.
+    /// A plugin can do whatever its files tell it to, so only the kernel can keep it from plumb and from other apps.
+    /// Where the kernel does not, an administrator has to allow it in the settings.
     pub(crate) fn check_confinement(
         &self,
-        files: FileIsolation,
+        level: IsolationLevel,
         settings: &RenderSettings,
     ) -> Result<(), RenderError> {
-        match files {
-            FileIsolation::Landlock => Ok(()),
-            FileIsolation::InspectionOnly if settings.allow_unconfined_plugins => Ok(()),
-            FileIsolation::InspectionOnly => Err(RenderError::Option {
-                option: "plugin",
-                reason: format!(
-                    "plugin `{}` is not run: the kernel has no Landlock, so the plugin could read the files of plumb and \
-                     of other apps; run plumb on Linux 5.13 or later with Landlock enabled, or set \
-                     `{UNCONFINED}: \"true\"` in argocd-cm if everyone who can write to the repositories may read \
-                     those files",
-                    self.name
-                ),
-            }),
+        let missing = level.missing_for_plugins();
+        if missing.is_empty() || settings.allow_unconfined_plugins {
+            return Ok(());
         }
+        let missing: Vec<String> =
+            missing.into_iter().map(|(name, reason)| format!("{name} ({reason})")).collect();
+        Err(RenderError::Option {
+            option: "plugin",
+            reason: format!(
+                "plugin `{}` is not run: this system does not isolate it from plumb and other apps. Missing: {}. Run plumb \
+                 on a system that does, or set `{UNCONFINED}: \"true\"` in argocd-cm if everyone who can write to the \
+                 repositories may have what plumb has",
+                self.name,
+                missing.join("; ")
+            ),
+        })
     }
 
     /// Everything but the files, for the cache key.
@@ -228,7 +230,7 @@ impl PluginPlan {
         let limits = context.limits;
         let scratch = context.scratch()?;
         let repository = scratch.repository();
-        export::export(set, "", &repository, limits)?;
+        export::export(set, "", &repository, context.disk)?;
         let run = |command: &[String], tool: &'static str| {
             let Some((program, arguments)) = command.split_first() else { return Ok(Vec::new()) };
             let run = ToolRun {

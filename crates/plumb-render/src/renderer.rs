@@ -13,19 +13,23 @@ use sha2::{Digest as _, Sha256};
 use crate::build_env::BuildEnvironment;
 use crate::cache::{Cache, FORMAT};
 use crate::charts::{ChartDependency, missing_dependencies};
+use crate::container_memory::container_memory;
 use crate::detect;
 use crate::directory::{self, DirectoryPlan};
+use crate::disk_use::{DiskAccount, DiskUse};
 use crate::error::RenderError;
+use crate::failed_renders::FailedRenders;
 use crate::hash::hex;
 use crate::helm::{self, HelmPlan};
 use crate::kustomize::{self, KustomizePlan};
 use crate::limits::Limits;
+use crate::memory_budget::{MemoryBudget, Part, Work};
 use crate::plan_input::PlanInput;
 use crate::plugin::{self, PluginPlan};
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::{Clock, FileIsolation, NetworkIsolation, Sandbox};
+use crate::sandbox::{Clock, IsolationLevel, Sandbox};
 use crate::scratch_cleanup;
 use crate::source_type::SourceType;
 use crate::tools::Tools;
@@ -43,6 +47,8 @@ pub struct RendererConfig {
     pub cache_bytes: u64,
     /// How the programs are isolated.
     pub sandbox: Sandbox,
+    /// The memory of plumb's container, in bytes. Renderings may use half of it.
+    pub memory: u64,
 }
 
 impl RendererConfig {
@@ -54,7 +60,13 @@ impl RendererConfig {
             limits: Limits::default(),
             cache_bytes: 1 << 30,
             sandbox: Sandbox::detect(),
+            memory: container_memory(Path::new("/")),
         }
+    }
+
+    /// The limits on one rendering or one download in this container.
+    pub fn container_limits(&self) -> Limits {
+        self.limits.with_memory(MemoryBudget::of_container(self.memory).bytes(Part::Large))
     }
 }
 
@@ -63,8 +75,13 @@ pub struct Renderer {
     scratch: PathBuf,
     tools: Tools,
     limits: Limits,
+    /// The limits on reading files with options, such as a kustomization.
+    option_limits: Limits,
     sandbox: Sandbox,
     cache: Cache,
+    memory: MemoryBudget,
+    disk: DiskAccount,
+    failed: FailedRenders,
     /// A lock that keeps other processes from removing scratch directories.
     _in_use: Option<std::fs::File>,
 }
@@ -113,27 +130,26 @@ impl Renderer {
             _in_use: scratch_cleanup::enter(&scratch).ok(),
             scratch,
             cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
+            sandbox: config.sandbox.with_launcher(&config.tools.launcher),
             tools: config.tools.located(),
+            option_limits: config.limits.for_options(),
             limits: config.limits,
-            sandbox: config.sandbox,
+            memory: MemoryBudget::of_container(config.memory),
+            disk: DiskAccount::default(),
+            failed: FailedRenders::default(),
         })
     }
 
-    /// What restricts the network of tools on this system.
-    pub fn isolation(&self) -> NetworkIsolation {
-        self.sandbox.isolation()
-    }
-
-    /// What restricts the files of tools on this system.
-    pub fn file_isolation(&self) -> FileIsolation {
-        self.sandbox.file_isolation()
+    /// What tools are kept away from on this system.
+    pub fn isolation_level(&self) -> IsolationLevel {
+        self.sandbox.level()
     }
 
     /// Renders one source of an app.
     pub fn render(&self, request: &RenderRequest, freshness: Freshness) -> Result<Rendered, RenderError> {
         let started = Instant::now();
         let path = app_path(request)?;
-        let source = effective_source(request, &path, &self.limits)?;
+        let source = effective_source(request, &path, &self.option_limits)?;
         let source_type =
             detect::detect(source.tool.as_ref(), request.files.as_ref(), &path, &request.settings)?;
         let mut set = ReadSet::new(Arc::clone(&request.files), self.limits.export_files);
@@ -144,11 +160,20 @@ impl Renderer {
         {
             return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
         }
+        if freshness == Freshness::Cached
+            && let Some(error) = self.failed.recent(&key, started)
+        {
+            return Err(error);
+        }
         let clock = match freshness {
             Freshness::Cached | Freshness::Fresh | Freshness::Renewed => Clock::Real,
             Freshness::AnotherDay => Clock::Moved,
         };
-        let manifests = self.run(&plan, request, &set, clock)?;
+        let manifests = self.run(&plan, request, &set, clock);
+        if clock == Clock::Real {
+            self.failed.note(&key, manifests.as_ref().err(), started, Instant::now());
+        }
+        let manifests = manifests?;
         if manifests.len() > self.limits.objects {
             let limit = self.limits.objects as u64;
             return Err(RenderError::Limit { what: format!("number of objects in `{path}`"), limit });
@@ -164,10 +189,10 @@ impl Renderer {
     /// source's chart does not contain. Empty if the source is not a chart.
     pub fn missing_dependencies(&self, request: &RenderRequest) -> Result<Vec<ChartDependency>, RenderError> {
         let path = app_path(request)?;
-        let source = effective_source(request, &path, &self.limits)?;
+        let source = effective_source(request, &path, &self.option_limits)?;
         let files = request.files.as_ref();
         match detect::detect(source.tool.as_ref(), files, &path, &request.settings)? {
-            SourceType::Helm => missing_dependencies(files, &path, &self.limits),
+            SourceType::Helm => missing_dependencies(files, &path, &self.option_limits),
             SourceType::Directory | SourceType::Kustomize | SourceType::Plugin => Ok(Vec::new()),
         }
     }
@@ -185,7 +210,7 @@ impl Renderer {
             path,
             environment: &BuildEnvironment::of(request),
             tools: &self.tools,
-            limits: &self.limits,
+            limits: &self.option_limits,
         };
         // The options of a disabled tool are ignored.
         match (source_type, tool) {
@@ -216,12 +241,14 @@ impl Renderer {
                     _ => PluginOptions::default(),
                 };
                 let plan = plugin::plan(&input, &options, set)?;
-                plan.check_confinement(self.sandbox.file_isolation(), &request.settings)?;
+                plan.check_confinement(self.sandbox.level(), &request.settings)?;
                 Ok(Plan::Plugin(plan))
             }
         }
     }
 
+    /// Runs with a part of the memory that renderings share. If that is not enough, runs once more with the memory of
+    /// the one large rendering.
     fn run(
         &self,
         plan: &Plan,
@@ -229,10 +256,27 @@ impl Renderer {
         set: &ReadSet,
         clock: Clock,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
+        match self.run_in(Part::Shared(plan.work()), plan, request, set, clock) {
+            Err(error) if error.is_memory_limit() => self.run_in(Part::Large, plan, request, set, clock),
+            result => result,
+        }
+    }
+
+    fn run_in(
+        &self,
+        part: Part,
+        plan: &Plan,
+        request: &RenderRequest,
+        set: &ReadSet,
+        clock: Clock,
+    ) -> Result<Vec<RenderedManifest>, RenderError> {
+        let _reserved = self.memory.reserve(part);
+        let limits = self.limits.with_memory(self.memory.bytes(part));
         let context = RunContext {
             sandbox: &self.sandbox,
             tools: &self.tools,
-            limits: &self.limits,
+            limits: &limits,
+            disk: &DiskUse::new(&self.disk, &limits),
             root: &self.scratch,
             clock,
         };
@@ -246,6 +290,13 @@ impl Renderer {
 }
 
 impl Plan {
+    fn work(&self) -> Work {
+        match self {
+            Self::Directory(plan) if !plan.runs_jsonnet() => Work::Read,
+            Self::Directory(_) | Self::Helm(_) | Self::Kustomize(_) | Self::Plugin(_) => Work::Tool,
+        }
+    }
+
     /// A hash of everything that the result depends on.
     fn key(&self, set: &ReadSet, tools: &Tools) -> String {
         let mut hasher = Sha256::new();

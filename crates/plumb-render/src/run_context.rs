@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::disk_use::DiskUse;
 use crate::error::RenderError;
 use crate::limits::Limits;
 use crate::sandbox::{Clock, Sandbox, Scratch};
@@ -12,6 +13,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) tools: &'a Tools,
     pub(crate) limits: &'a Limits,
+    /// What this rendering writes to disk.
+    pub(crate) disk: &'a DiskUse<'a>,
     /// The directory in which scratch directories are created.
     pub(crate) root: &'a Path,
     /// The time that the tools see.

@@ -12,18 +12,26 @@ pub struct Tools {
     /// The command that runs [`crate::jsonnet_worker`]: plumb's own binary with a hidden argument. Jsonnet runs in a
     /// separate process because a Jsonnet program may loop forever or use all memory.
     pub jsonnet: Vec<PathBuf>,
+    /// The command that runs [`crate::tool_launcher`]: plumb's own binary with a hidden argument. It confines and watches
+    /// every tool.
+    pub launcher: Vec<PathBuf>,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { helm: PathBuf::from("helm"), kustomize: PathBuf::from("kustomize"), jsonnet: Vec::new() }
+        Self {
+            helm: PathBuf::from("helm"),
+            kustomize: PathBuf::from("kustomize"),
+            jsonnet: Vec::new(),
+            launcher: Vec::new(),
+        }
     }
 }
 
 impl Tools {
     /// The same with full paths, found where the sandbox would find them.
     pub(crate) fn located(self) -> Self {
-        Self { helm: locate(self.helm), kustomize: locate(self.kustomize), jsonnet: self.jsonnet }
+        Self { helm: locate(self.helm), kustomize: locate(self.kustomize), ..self }
     }
 }
 

@@ -95,6 +95,15 @@ pub(crate) fn jsonnet_command() -> Vec<PathBuf> {
     std::env::current_exe().map(|program| vec![program, PathBuf::from("jsonnet-worker")]).unwrap_or_default()
 }
 
+/// The command that confines and watches tools: this program again, with a hidden argument.
+pub(crate) fn launcher_command() -> Vec<PathBuf> {
+    std::env::current_exe().map(|program| vec![program, PathBuf::from(TOOL_LAUNCHER)]).unwrap_or_default()
+}
+
+/// The hidden argument of the launcher. It is not part of the command line that is parsed, because the words behind it
+/// are those of another program.
+pub(crate) const TOOL_LAUNCHER: &str = "tool-launcher";
+
 /// True if output may be coloured (<https://no-color.org>).
 pub(crate) fn colour_allowed() -> bool {
     variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")

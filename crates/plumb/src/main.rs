@@ -26,6 +26,10 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == config::TOOL_LAUNCHER) {
+        return ExitCode::from(plumb_render::tool_launcher(words));
+    }
     let outcome = cli::start();
     let code = match outcome {
         Ok(code) => code,

@@ -66,6 +66,7 @@ impl RenderArgs {
                 helm: config::find_program(self.helm.clone()),
                 kustomize: config::find_program(self.kustomize.clone()),
                 jsonnet: config::jsonnet_command(),
+                launcher: config::launcher_command(),
             },
         };
         Inspector::open(context.connect().await?, options)

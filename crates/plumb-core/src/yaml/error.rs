@@ -80,6 +80,12 @@ pub enum YamlProblem {
         /// What is allowed.
         limit: usize,
     },
+    /// More memory than allowed.
+    #[error("reading the text takes more than {} MiB of memory", .limit >> 20)]
+    TooHeavy {
+        /// What is allowed, in bytes.
+        limit: usize,
+    },
     /// Aliases that make much out of little.
     #[error("aliases expand to far more than the text contains")]
     TooManyAliases,

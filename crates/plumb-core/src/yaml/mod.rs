@@ -17,6 +17,7 @@
 
 mod cursor;
 mod error;
+mod memory;
 mod number;
 mod read;
 mod scalar;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::memory::{ENTRY, MAP, Memory, VALUE};
 use super::scalar::resolve;
 use super::tree::{Content, Node, NodeId, Tree};
 use super::{YamlError, YamlProblem, text, tree};
@@ -15,6 +16,8 @@ pub struct Document {
     pub value: Value,
     /// Line of its first node, from 1.
     pub line: usize,
+    /// The memory that its value takes, in bytes; an estimate that is not too low.
+    pub memory: usize,
 }
 
 /// What reading may cost. One kilobyte of text never costs more than a few megabytes under any limits, since
@@ -28,12 +31,14 @@ pub struct Limits {
     pub max_depth: usize,
     /// Bytes of text that aliases may copy, per document.
     pub max_alias_bytes: usize,
+    /// Memory that all documents take together, in bytes.
+    pub max_memory: usize,
 }
 
 impl Default for Limits {
     /// 10 MiB as Argo CD's limit on a directory's manifests, and depths that no real object reaches.
     fn default() -> Self {
-        Self { max_bytes: 10 << 20, max_depth: 200, max_alias_bytes: 16 << 20 }
+        Self { max_bytes: 10 << 20, max_depth: 200, max_alias_bytes: 16 << 20, max_memory: 512 << 20 }
     }
 }
 
@@ -45,10 +50,16 @@ pub fn parse_documents(text: &str, limits: &Limits) -> Result<Vec<Document>, Yam
         return Err(YamlError { line: 1, column: 1, what });
     }
     let mut documents = Vec::new();
+    let mut memory = Memory::new(limits.max_memory);
     for chunk in text::split(text)? {
-        let Some(tree) = tree::parse(&chunk.text, chunk.first_line, limits.max_depth)? else { continue };
-        let value = Reader::new(&tree, limits).value(tree.root())?;
-        documents.push(Document { value, line: tree.node(tree.root()).line });
+        let before = memory.n_bytes();
+        let parsed = tree::parse(&chunk.text, chunk.first_line, limits.max_depth, &mut memory)?;
+        let Some(tree) = parsed else { continue };
+        let of_tree = memory.n_bytes() - before;
+        let value = Reader::new(&tree, limits, &mut memory).value(tree.root())?;
+        memory.give_back(of_tree);
+        let memory = memory.n_bytes() - before;
+        documents.push(Document { value, line: tree.node(tree.root()).line, memory });
     }
     Ok(documents)
 }
@@ -66,6 +77,7 @@ pub fn parse_documents_bytes(bytes: &[u8], limits: &Limits) -> Result<Vec<Docume
 struct Reader<'tree> {
     tree: &'tree Tree,
     limits: Limits,
+    memory: &'tree mut Memory,
     depth: usize,
     /// Nodes visited, and those of them under an alias.
     visits: usize,
@@ -76,10 +88,11 @@ struct Reader<'tree> {
 }
 
 impl<'tree> Reader<'tree> {
-    fn new(tree: &'tree Tree, limits: &Limits) -> Self {
+    fn new(tree: &'tree Tree, limits: &Limits, memory: &'tree mut Memory) -> Self {
         Self {
             tree,
             limits: *limits,
+            memory,
             depth: 0,
             visits: 0,
             alias_visits: 0,
@@ -93,16 +106,19 @@ impl<'tree> Reader<'tree> {
         match &node.content {
             Content::Scalar { text, tag } => {
                 self.copy(node, text)?;
+                self.take(node, VALUE + text.len())?;
                 resolve(*tag, text)
                     .and_then(super::scalar::Resolved::into_value)
                     .map_err(|what| node.error(what))
             }
             Content::Alias(target) => self.follow(id, *target, |reader| reader.value(*target)),
             Content::Sequence(items) => self.nested(node, |reader| {
+                reader.take(node, VALUE)?;
                 let values: Result<_, _> = items.iter().map(|item| reader.value(*item)).collect();
                 values.map(Value::Array)
             }),
             Content::Mapping(_) => {
+                self.take(node, MAP)?;
                 let mut map = Map::new();
                 self.fill(id, &mut map)?;
                 Ok(Value::Object(map))
@@ -140,6 +156,7 @@ impl<'tree> Reader<'tree> {
         match &node.content {
             Content::Scalar { text, tag } => {
                 self.copy(node, text)?;
+                self.take(node, ENTRY + 2 * text.len())?;
                 resolve(*tag, text)
                     .and_then(super::scalar::Resolved::into_key)
                     .map_err(|what| node.error(what))
@@ -228,6 +245,11 @@ impl<'tree> Reader<'tree> {
             return Err(node.error(YamlProblem::TooManyAliases));
         }
         Ok(node)
+    }
+
+    /// Counts memory.
+    fn take(&mut self, node: &Node, n_bytes: usize) -> Result<(), YamlError> {
+        self.memory.take(n_bytes).map_err(|what| node.error(what))
     }
 
     /// Counts text that an alias copies.

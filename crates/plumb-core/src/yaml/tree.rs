@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use compact_str::CompactString;
+
+use super::memory::{Memory, NODE};
 use super::scalar::Tag;
 use super::scanner::Scanner;
 use super::token::{Kind, Place, Token};
@@ -24,7 +27,7 @@ pub(super) struct Node {
 }
 
 pub(super) enum Content {
-    Scalar { text: String, tag: Tag },
+    Scalar { text: CompactString, tag: Tag },
     Sequence(Vec<NodeId>),
     Mapping(Vec<(NodeId, NodeId)>),
     Alias(NodeId),
@@ -54,13 +57,19 @@ impl Tree {
 
 /// Reads the document in a text; `None` if there is nothing in it. What follows the document is an
 /// error, where Go's library stops reading in silence.
-pub(super) fn parse(text: &str, first_line: usize, max_depth: usize) -> Result<Option<Tree>, YamlError> {
+pub(super) fn parse(
+    text: &str,
+    first_line: usize,
+    max_depth: usize,
+    memory: &mut Memory,
+) -> Result<Option<Tree>, YamlError> {
     let mut parser = Parser {
         scanner: Scanner::new(text, first_line, max_depth),
         nodes: Vec::new(),
         anchors: HashMap::new(),
         depth: 0,
         max_depth,
+        memory,
     };
     let Some(root) = parser.document()? else { return Ok(None) };
     Ok(Some(Tree { nodes: parser.nodes, root }))
@@ -73,6 +82,7 @@ struct Parser<'text> {
     anchors: HashMap<String, NodeId>,
     depth: usize,
     max_depth: usize,
+    memory: &'text mut Memory,
 }
 
 /// What may occur in place of a node.
@@ -111,15 +121,16 @@ impl Parser<'_> {
         self.scanner.peek().map(|token| token.place)
     }
 
-    fn push(&mut self, place: Place, content: Content) -> NodeId {
+    fn push(&mut self, place: Place, content: Content) -> Result<NodeId, YamlError> {
+        self.memory.take(NODE).map_err(|what| place.error(what))?;
         let id = NodeId(self.nodes.len());
         self.nodes.push(Node { line: place.line, column: place.column + 1, content });
-        id
+        Ok(id)
     }
 
     /// A node that is not there: null.
-    fn empty(&mut self, place: Place) -> NodeId {
-        self.push(place, Content::Scalar { text: String::new(), tag: Tag::Implicit })
+    fn empty(&mut self, place: Place) -> Result<NodeId, YamlError> {
+        self.push(place, Content::Scalar { text: CompactString::default(), tag: Tag::Implicit })
     }
 
     fn node(&mut self, context: Context) -> Result<NodeId, YamlError> {
@@ -140,11 +151,11 @@ impl Parser<'_> {
             let missing =
                 || place.error(YamlProblem::Syntax("the alias names no anchor before it".to_owned()));
             let target = self.anchors.get(&name).copied().ok_or_else(missing)?;
-            return Ok(self.push(place, Content::Alias(target)));
+            return self.push(place, Content::Alias(target));
         }
         let (anchor, tag) = self.properties()?;
         // The anchor is known inside its own value, where an alias of it is an error that says so.
-        let id = self.empty(place);
+        let id = self.empty(place)?;
         let anchored = anchor.is_some();
         if let Some(anchor) = anchor {
             self.anchors.insert(anchor, id);
@@ -156,14 +167,15 @@ impl Parser<'_> {
             Kind::Scalar { text, plain } => {
                 self.scanner.next()?;
                 let untagged = if plain { Tag::Implicit } else { Tag::Text };
-                Content::Scalar { text, tag: tag.unwrap_or(untagged) }
+                self.memory.take(text.len()).map_err(|what| place.error(what))?;
+                Content::Scalar { text: text.into(), tag: tag.unwrap_or(untagged) }
             }
             Kind::FlowSequenceStart => self.flow_sequence()?,
             Kind::FlowMappingStart => self.flow_mapping()?,
             Kind::BlockSequenceStart if block => self.block_sequence()?,
             Kind::BlockMappingStart if block => self.block_mapping()?,
             _ if anchored || tag.is_some() => {
-                Content::Scalar { text: String::new(), tag: tag.unwrap_or(Tag::Implicit) }
+                Content::Scalar { text: CompactString::default(), tag: tag.unwrap_or(Tag::Implicit) }
             }
             _ => return Err(unexpected(&token, "a value")),
         };
@@ -192,7 +204,7 @@ impl Parser<'_> {
             match token.kind {
                 Kind::BlockEntry => {
                     let missing = matches!(self.kind()?, Kind::BlockEntry | Kind::BlockEnd);
-                    items.push(if missing { self.empty(token.place) } else { self.node(Context::Block)? });
+                    items.push(if missing { self.empty(token.place)? } else { self.node(Context::Block)? });
                 }
                 Kind::BlockEnd => return Ok(Content::Sequence(items)),
                 _ => return Err(unexpected(&token, "`-`")),
@@ -206,7 +218,7 @@ impl Parser<'_> {
         while *self.kind()? == Kind::BlockEntry {
             let token = self.scanner.next()?;
             let missing = matches!(self.kind()?, Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd);
-            items.push(if missing { self.empty(token.place) } else { self.node(Context::Block)? });
+            items.push(if missing { self.empty(token.place)? } else { self.node(Context::Block)? });
         }
         Ok(Content::Sequence(items))
     }
@@ -224,7 +236,7 @@ impl Parser<'_> {
                         self.scanner.next()?;
                         self.block_part(place)?
                     } else {
-                        self.empty(place)
+                        self.empty(place)?
                     };
                     pairs.push((key, value));
                 }
@@ -237,7 +249,7 @@ impl Parser<'_> {
     /// The key or value of a block mapping, behind its indicator.
     fn block_part(&mut self, place: Place) -> Result<NodeId, YamlError> {
         if matches!(self.kind()?, Kind::Key | Kind::Value | Kind::BlockEnd) {
-            Ok(self.empty(place))
+            self.empty(place)
         } else {
             self.node(Context::BlockValue)
         }
@@ -277,11 +289,11 @@ impl Parser<'_> {
     /// `key: value` inside `[ ]`: a map of one.
     fn flow_pair(&mut self) -> Result<NodeId, YamlError> {
         let place = self.scanner.next()?.place;
-        let id = self.empty(place);
+        let id = self.empty(place)?;
         let key = if matches!(self.kind()?, Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd) {
             // The library forgets this token. What comes then is hardly ever right, but always the same.
             let token = self.scanner.next()?;
-            self.empty(token.place)
+            self.empty(token.place)?
         } else {
             self.node(Context::Flow)?
         };
@@ -300,7 +312,7 @@ impl Parser<'_> {
             }
         }
         let place = self.place()?;
-        Ok(self.empty(place))
+        self.empty(place)
     }
 
     fn flow_mapping(&mut self) -> Result<Content, YamlError> {
@@ -311,12 +323,12 @@ impl Parser<'_> {
             if *self.kind()? == Kind::Key {
                 self.scanner.next()?;
                 let missing = matches!(self.kind()?, Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd);
-                let key = if missing { self.empty(place) } else { self.node(Context::Flow)? };
+                let key = if missing { self.empty(place)? } else { self.node(Context::Flow)? };
                 pairs.push((key, self.flow_value(&Kind::FlowMappingEnd)?));
             } else {
                 let key = self.node(Context::Flow)?;
                 let place = self.place()?;
-                pairs.push((key, self.empty(place)));
+                pairs.push((key, self.empty(place)?));
             }
         }
         Ok(Content::Mapping(pairs))

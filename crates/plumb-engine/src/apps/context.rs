@@ -16,6 +16,7 @@ use crate::config::settings::Settings;
 use crate::config::store::ConfigStore;
 
 /// Project, destination cluster and settings of an app, fixed for one run.
+#[derive(Clone)]
 pub(crate) struct AppContext {
     /// The app's name in tracking labels and annotations.
     pub(crate) instance: String,

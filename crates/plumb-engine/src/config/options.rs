@@ -21,6 +21,8 @@ pub struct Options {
     pub kustomize: PathBuf,
     /// The command that evaluates Jsonnet in a process of its own.
     pub jsonnet: Vec<PathBuf>,
+    /// The command that confines and watches the tools that render.
+    pub launcher: Vec<PathBuf>,
     /// The holder identity in the lease, unique to this process.
     pub identity: String,
     /// How many apps are reconciled at the same time; `None` uses the settings.

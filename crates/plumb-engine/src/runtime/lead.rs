@@ -9,7 +9,6 @@ use plumb_core::app::ClusterRef;
 use plumb_core::object::Manifest;
 use plumb_crd::install::default_project;
 use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
-use plumb_render::sandbox::FileIsolation;
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
@@ -135,8 +134,8 @@ async fn build(
     let config = ConfigStore::default();
     load_settings(client, &options.namespace, &config).await;
     let settings = config.settings();
-    let sources = Arc::new(sources(options, settings.start, &metrics)?);
     let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
+    let sources = Arc::new(sources(options, settings.start, n_workers, &metrics)?);
     let store = LiveStore::start(client.clone(), live_options(&config, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
     create_default_project(client, &gate, &options.namespace).await;
@@ -188,6 +187,7 @@ async fn create_default_project(client: &ClusterClient, gate: &Gate, namespace: 
 fn sources(
     options: &Options,
     settings: StartSettings,
+    n_workers: usize,
     metrics: &Arc<Metrics>,
 ) -> Result<Sources, StartError> {
     let directory = options.cache_dir.clone();
@@ -196,10 +196,13 @@ fn sources(
         helm: options.helm.clone(),
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
+        launcher: options.launcher.clone(),
     };
-    if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
-        warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
+    let level = renderer.sandbox.level();
+    info!("sandbox: tools are isolated from {level}");
+    for (part, reason) in level.missing() {
+        warn!("sandbox: tools are not isolated from {part}, because {reason}; plugins may be refused");
     }
-    Sources::new(&directory, renderer, settings, metrics)
+    Sources::new(&directory, renderer, settings, n_workers, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

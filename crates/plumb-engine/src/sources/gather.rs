@@ -1,6 +1,6 @@
 //! From an app's sources to the desired set: resolve, read, render, build.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,11 +71,13 @@ pub(crate) struct RenderCounts {
 }
 
 impl Sources {
-    /// Uses the cache below `directory`, and creates it if it does not exist.
+    /// Uses the cache below `directory`, and creates it if it does not exist. Unless the settings say otherwise, at most
+    /// half as many renderings as workers run at the same time.
     pub(crate) fn new(
         directory: &Path,
         mut renderer: RendererConfig,
         settings: StartSettings,
+        n_workers: usize,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
@@ -86,9 +88,13 @@ impl Sources {
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), options)?,
-            charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
+            charts: Charts::new(
+                directory.join("charts"),
+                renderer.tools.clone(),
+                renderer.container_limits(),
+            )?,
             renderer: Arc::new(Renderer::new(renderer)?),
-            render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
+            render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
             slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
@@ -131,8 +137,14 @@ impl Sources {
         // A hard refresh also shows whether the same commit still renders the same.
         let freshness =
             if policy.depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
-        let built = self.build(app, context, inputs, resolved, freshness, policy.since).await;
-        built.map(Arc::new).map_err(NotGathered::Failed)
+        if policy.patience == Patience::Endless || policy.depth < RefreshDepth::Git {
+            let built = self.build(app, context, inputs, resolved, freshness, policy.since).await;
+            return built.map(Arc::new).map_err(NotGathered::Failed);
+        }
+        let (this, app, context) = (Arc::clone(self), app.clone(), context.clone());
+        let build =
+            async move { this.build(&app, &context, inputs, resolved, freshness, policy.since).await };
+        self.slow_servers.wait_for(BTreeSet::new(), build).await.map(Arc::new)
     }
 
     /// True if gathering again would give what is stored. Renders nothing.

@@ -1,6 +1,6 @@
-//! Servers that answer slowly do not occupy workers. A run waits for them for a moment and then yields to
-//! other apps. It runs again when they have answered. It then gets the answer at once, since equal requests
-//! share one answer.
+//! Servers that answer slowly and renderings that take long do not occupy workers. A run waits for them for a
+//! moment and then yields to other apps. It runs again when they have answered. It then gets the answer at once,
+//! since equal requests share one answer, and results of renderings are cached.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) type Answered = JoinHandle<()>;
 pub(crate) enum NotGathered {
     /// Something is wrong with the sources or with what they render.
     Failed(SourceError),
-    /// Servers answer slowly. The handle ends when they have answered.
+    /// Servers answer slowly, or rendering takes long. The handle ends with them.
     Waiting(Answered),
 }
 
@@ -51,7 +51,7 @@ impl NotGathered {
             Self::Failed(error) => (error.condition(), error.message()),
             Self::Waiting(_) => (
                 ConditionType::ComparisonError,
-                "the servers of the app's sources have not answered yet".to_owned(),
+                "the app's sources have not been fetched and rendered yet".to_owned(),
             ),
         }
     }
@@ -90,7 +90,7 @@ struct Wait {
 
 impl SlowServers {
     /// Waits a moment for the answer. If it takes longer, a task of its own waits for it.
-    async fn wait_for<T: Send + 'static>(
+    pub(super) async fn wait_for<T: Send + 'static>(
         &self,
         servers: BTreeSet<String>,
         request: impl Future<Output = Result<T, SourceError>> + Send + 'static,
@@ -102,7 +102,7 @@ impl SlowServers {
         match tokio::time::timeout(patience, &mut answer).await {
             Ok(Ok(answer)) => answer.map_err(NotGathered::Failed),
             Ok(Err(source)) => {
-                Err(NotGathered::Failed(SourceError::Aborted { what: "resolving the sources", source }))
+                Err(NotGathered::Failed(SourceError::Aborted { what: "reading the sources", source }))
             }
             Err(_) => {
                 let wait = self.begin(servers);

@@ -64,8 +64,8 @@ impl Charts {
         Ok(Self {
             _in_use: scratch_cleanup::enter(&directory).ok(),
             archives: Arc::new(ArchiveStore { directory, limits, max_bytes: MAX_STORED }),
+            sandbox: Sandbox::detect().with_launcher(&tools.launcher),
             tools: tools.located(),
-            sandbox: Sandbox::detect(),
             indexes: Mutex::default(),
             answers: Mutex::default(),
         })

@@ -31,6 +31,31 @@ pub(super) fn is_one_key(name: &str) -> bool {
     })
 }
 
+/// Why Helm would not take the name of a release. Helm reads the option for it as a template, so nothing else is passed
+/// on.
+pub(super) fn release_name_problem(name: &str) -> Option<String> {
+    const MAX_LENGTH: usize = 53;
+    let is_edge =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let inside = |byte: &u8| is_edge(Some(byte)) || *byte == b'-';
+        is_edge(bytes.first()) && is_edge(bytes.last()) && bytes.iter().all(inside)
+    };
+    if name.len() > MAX_LENGTH {
+        return Some(format!(
+            "the name of the release has {} characters, and Helm allows {MAX_LENGTH}",
+            name.len()
+        ));
+    }
+    (!name.split('.').all(is_label)).then(|| {
+        format!(
+            "`{name}` is not a valid name of a release: it consists of lower case letters, digits, `-` and `.`, and starts \
+             and ends with a letter or digit"
+        )
+    })
+}
+
 /// The path with a backslash before each of these bytes.
 pub(super) fn escaped(path: &Path, which: &[u8]) -> OsString {
     let bytes = path.as_os_str().as_bytes().iter();
@@ -66,6 +91,30 @@ mod tests {
     fn commas_are_escaped_once() {
         for (value, expected) in [("a,b", "a\\,b"), ("a\\,b", "a\\,b"), ("{a,b}", "{a,b}"), ("", "")] {
             assert_eq!(escape_commas(value), expected);
+        }
+    }
+
+    #[test]
+    fn names_of_releases_are_names() {
+        for (name, is_valid) in [
+            ("web", true),
+            ("a.b-c.d0", true),
+            ("0", true),
+            (&"x".repeat(53), true),
+            (&"x".repeat(54), false),
+            ("", false),
+            ("{{ env \"HOME\" }}", false),
+            ("a{{now}}", false),
+            ("Web", false),
+            ("-x", false),
+            ("x-", false),
+            ("a..b", false),
+            ("a b", false),
+            ("a/b", false),
+            ("a\n", false),
+            ("ä", false),
+        ] {
+            assert_eq!(release_name_problem(name).is_none(), is_valid, "{name}");
         }
     }
 

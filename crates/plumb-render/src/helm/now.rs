@@ -9,26 +9,37 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::charts::unpack;
+use crate::charts::{ArchiveError, unpack};
+use crate::disk_use::DiskUse;
 use crate::error::RenderError;
 use crate::export;
 use crate::limits::Limits;
 use crate::sandbox::{CLOCK_AHEAD_SECONDS, Clock};
 
 /// Sets the clock in the templates of every chart at `directory` and below it, after they are written there.
-pub(crate) fn set_clock(clock: Clock, directory: &Path, limits: &Limits) -> Result<(), RenderError> {
+pub(crate) fn set_clock(
+    clock: Clock,
+    directory: &Path,
+    limits: &Limits,
+    disk: &DiskUse<'_>,
+) -> Result<(), RenderError> {
     match clock {
         Clock::Real => Ok(()),
-        Clock::Moved => move_ahead(directory, CLOCK_AHEAD_SECONDS, limits),
+        Clock::Moved => move_ahead(directory, CLOCK_AHEAD_SECONDS, limits, disk),
     }
 }
 
-fn move_ahead(directory: &Path, by_seconds: i32, limits: &Limits) -> Result<(), RenderError> {
+fn move_ahead(
+    directory: &Path,
+    by_seconds: i32,
+    limits: &Limits,
+    disk: &DiskUse<'_>,
+) -> Result<(), RenderError> {
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
         if directory.join("Chart.yaml").is_file() {
-            unpack_charts(&directory.join("charts"), limits)?;
-            move_templates(&directory.join("templates"), by_seconds).map_err(|error| scratch(&error))?;
+            unpack_charts(&directory.join("charts"), limits, disk)?;
+            move_templates(&directory.join("templates"), by_seconds, disk)?;
         }
         waiting.extend(entries(&directory).map_err(|error| scratch(&error))?.directories);
     }
@@ -59,29 +70,38 @@ fn entries(directory: &Path) -> io::Result<Entries> {
 }
 
 /// Replaces each packed chart with an unpacked directory. One that cannot be unpacked stays, and Helm reports it.
-fn unpack_charts(directory: &Path, limits: &Limits) -> Result<(), RenderError> {
+fn unpack_charts(directory: &Path, limits: &Limits, disk: &DiskUse<'_>) -> Result<(), RenderError> {
     for file in entries(directory).map_err(|error| scratch(&error))?.files {
         if file.extension().is_none_or(|extension| extension != "tgz") {
             continue;
         }
         let packed = fs::read(&file).map_err(|error| scratch(&error))?;
-        let Ok(files) = unpack(&packed, limits) else { continue };
+        let left = Limits { export_bytes: disk.n_bytes_left().min(limits.memory / 2), ..limits.clone() };
+        let files = match unpack(&packed, &left) {
+            Ok(files) => files,
+            Err(ArchiveError::TooLarge { bytes, .. }) => {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                return Err(RenderError::Limit { what: format!("unpacked size of `{name}`"), limit: bytes });
+            }
+            Err(_) => continue,
+        };
         fs::remove_file(&file).map_err(|error| scratch(&error))?;
-        export::export_files(&files, &file.with_extension("unpacked"), limits)?;
+        export::export_files(&files, &file.with_extension("unpacked"), disk)?;
     }
     Ok(())
 }
 
-fn move_templates(directory: &Path, by_seconds: i32) -> io::Result<()> {
+fn move_templates(directory: &Path, by_seconds: i32, disk: &DiskUse<'_>) -> Result<(), RenderError> {
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
-        let Entries { directories, files } = entries(&directory)?;
+        let Entries { directories, files } = entries(&directory).map_err(|error| scratch(&error))?;
         waiting.extend(directories);
         for file in files {
             // A file that is not UTF-8 is not a template.
-            let Ok(template) = String::from_utf8(fs::read(&file)?) else { continue };
+            let content = fs::read(&file).map_err(|error| scratch(&error))?;
+            let Ok(template) = String::from_utf8(content) else { continue };
             if let Some(moved) = with_later_now(&template, by_seconds) {
-                fs::write(&file, moved)?;
+                disk.write(&file, moved)?;
             }
         }
     }

@@ -3,7 +3,7 @@
 use plumb_core::app::HelmOptions;
 use plumb_core::source::RepoPath;
 
-use super::escape::{escape_commas, is_one_key, plain_version};
+use super::escape::{escape_commas, is_one_key, plain_version, release_name_problem};
 use super::values;
 use crate::charts;
 use crate::error::RenderError;
@@ -43,6 +43,9 @@ pub(crate) fn plan(
     }
     set.add("", chart, &format!("chart `{chart}`"))?;
     let mut plan = HelmPlan::new(request, chart, options);
+    if let Some(reason) = release_name_problem(&plan.release) {
+        return Err(RenderError::Option { option: "helm.releaseName", reason });
+    }
     plan.dependencies = dependencies(request, chart, set, limits)?;
     for parameter in &options.parameters {
         let text = format!("{}={}", parameter.name, escape_commas(&environment.expand(&parameter.value)));

@@ -9,6 +9,7 @@ use super::escape::{comma_field, escaped};
 use super::now::set_clock;
 use super::origins::Origins;
 use super::plan::HelmPlan;
+use crate::disk_use::DiskUse;
 use crate::error::RenderError;
 use crate::export;
 use crate::helm_env::helm_environment;
@@ -28,19 +29,19 @@ impl HelmPlan {
     ) -> Result<Vec<RenderedManifest>, RenderError> {
         let limits = context.limits;
         let scratch = context.scratch()?;
-        export::export(set, "", &scratch.repository(), limits)?;
+        export::export(set, "", &scratch.repository(), context.disk)?;
         for (dependency, from) in &self.dependencies {
             let target = scratch.repository().join(self.chart.as_str()).join("charts").join(dependency);
-            export::export_directory(set, from, &target, limits)?;
+            export::export_directory(set, from, &target, context.disk)?;
         }
         let chart = scratch.repository().join(self.chart.as_str());
-        set_clock(context.clock, &chart, limits)?;
+        set_clock(context.clock, &chart, limits, context.disk)?;
         for name in request.refs.keys() {
-            export::export(set, name, &source_root(scratch.path(), name), limits)?;
+            export::export(set, name, &source_root(scratch.path(), name), context.disk)?;
         }
         let run = ToolRun {
             program: &context.tools.helm,
-            arguments: self.arguments(&scratch)?,
+            arguments: self.arguments(&scratch, context.disk)?,
             directory: &chart,
             environment: helm_environment(scratch.path()),
             helper: None,
@@ -57,7 +58,7 @@ impl HelmPlan {
         parse::tool_output(&output, "helm template", limits, |line| origins.at(line))
     }
 
-    fn arguments(&self, scratch: &Scratch) -> Result<Vec<OsString>, RenderError> {
+    fn arguments(&self, scratch: &Scratch, disk: &DiskUse<'_>) -> Result<Vec<OsString>, RenderError> {
         let mut arguments: Vec<OsString> =
             vec!["template".into(), ".".into(), flag("name-template", &self.release)];
         if !self.namespace.is_empty() {
@@ -77,7 +78,7 @@ impl HelmPlan {
         arguments.extend(value_files.map(|file| flag("values", comma_field(file))));
         if let Some(values) = &self.inline_values {
             let path = scratch.path().join("values.yaml");
-            std::fs::write(&path, values).map_err(|error| RenderError::scratch(&error))?;
+            disk.write(&path, values)?;
             arguments.push(flag("values", path));
         }
         arguments.extend(self.api_versions.iter().map(|version| flag("api-versions", version)));

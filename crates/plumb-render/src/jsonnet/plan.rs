@@ -12,6 +12,7 @@ use super::protocol::{Variable, WorkerRequest};
 use crate::build_env::BuildEnvironment;
 use crate::error::RenderError;
 use crate::export;
+use crate::parse;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
@@ -72,7 +73,7 @@ impl JsonnetPlan {
             let reason = "no Jsonnet program is configured".to_owned();
             return Err(RenderError::Option { option: "jsonnet", reason });
         };
-        export::export(set, "", &scratch.repository(), limits)?;
+        export::export(set, "", &scratch.repository(), context.disk)?;
         let request_content = WorkerRequest {
             root: scratch.repository().display().to_string(),
             search: self.search.iter().map(|path| path.as_str().to_owned()).collect(),
@@ -83,7 +84,7 @@ impl JsonnetPlan {
         let request_file = scratch.path().join("jsonnet.json");
         let text = serde_json::to_vec(&request_content)
             .map_err(|error| RenderError::Scratch { reason: error.to_string() })?;
-        std::fs::write(&request_file, text).map_err(|error| RenderError::scratch(&error))?;
+        context.disk.write(&request_file, text)?;
         let first = files.first().cloned().unwrap_or_default();
         let run = ToolRun {
             program,
@@ -100,8 +101,7 @@ impl JsonnetPlan {
             path: first.clone(),
             source,
         })?;
-        let values: Vec<Value> = serde_json::from_slice(&output)
-            .map_err(|source| RenderError::Json { file: first.to_string(), source })?;
+        let values: Vec<Value> = parse::json(&output, first.as_str(), limits)?;
         Ok(values.into_iter().zip(files).map(|(value, file)| manifests(value, file, request.index)).collect())
     }
 }

@@ -7,10 +7,11 @@ use plumb_core::source::RepoPath;
 use plumb_core::yaml;
 use serde_json::{Map, Value, json};
 
+use super::keys;
 use super::plan::KUSTOMIZATION_FILES;
 use crate::build_env::BuildEnvironment;
 use crate::error::RenderError;
-use crate::limits::Limits;
+use crate::run_context::RunContext;
 
 /// The runs of `kustomize edit`, in Argo CD's order.
 pub(super) fn commands(
@@ -102,7 +103,7 @@ pub(super) fn append_patches(
     directory: &Path,
     overlay: &RepoPath,
     patches: &[Value],
-    limits: &Limits,
+    context: &RunContext<'_>,
 ) -> Result<(), RenderError> {
     if patches.is_empty() {
         return Ok(());
@@ -115,15 +116,13 @@ pub(super) fn append_patches(
         });
     };
     let text = std::fs::read(&path).map_err(|error| RenderError::scratch(&error))?;
-    let mut documents = yaml::parse_documents_bytes(&text, &limits.yaml)
+    let mut documents = yaml::parse_documents_bytes(&text, &context.limits.yaml)
         .map_err(|source| RenderError::Yaml { file: format!("{overlay}/kustomization.yaml"), source })?;
     let mut kustomization = if documents.is_empty() { json!({}) } else { documents.swap_remove(0).value };
     let refused = |reason: &str| RenderError::Refused { file: overlay.clone(), reason: reason.to_owned() };
-    let list = kustomization
-        .as_object_mut()
-        .ok_or_else(|| refused("the kustomization file is not a map"))?
-        .entry("patches")
-        .or_insert_with(|| json!([]));
+    let fields =
+        kustomization.as_object_mut().ok_or_else(|| refused("the kustomization file is not a map"))?;
+    let list = fields.entry(keys::written(fields, "patches")).or_insert_with(|| json!([]));
     if list.is_null() {
         *list = json!([]);
     }
@@ -131,5 +130,5 @@ pub(super) fn append_patches(
         .ok_or_else(|| refused("`patches` of the kustomization file is not a list"))?
         .extend(patches.iter().cloned());
     // JSON is YAML.
-    std::fs::write(&path, kustomization.to_string()).map_err(|error| RenderError::scratch(&error))
+    context.disk.write(&path, kustomization.to_string())
 }

@@ -4,11 +4,13 @@
 //! Paths that leave the repository and remote bases are refused here, before Kustomize runs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow, read_following};
 use plumb_core::yaml;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::keys;
 use super::origins::OriginHints;
 use super::plan::KUSTOMIZATION_FILES;
 use crate::error::RenderError;
@@ -30,7 +32,7 @@ pub(super) struct Inspection {
 const MAX_OVERLAYS: usize = 2000;
 
 /// Lists of paths to files or other overlays.
-const PATH_LISTS: [&str; 10] = [
+const PATH_LISTS: [&str; 12] = [
     "resources",
     "bases",
     "components",
@@ -41,13 +43,15 @@ const PATH_LISTS: [&str; 10] = [
     "validators",
     "patchesStrategicMerge",
     "patches",
+    "patchesJson6902",
+    "replacements",
 ];
 
 /// Lists of plugins, whose configuration may name files too.
 const PLUGIN_LISTS: [&str; 3] = ["generators", "transformers", "validators"];
 
 /// The plugins that are part of Kustomize and read files.
-const READING_PLUGINS: [&str; 7] = [
+const READING_PLUGINS: [&str; 8] = [
     "ConfigMapGenerator",
     "SecretGenerator",
     "HelmChartInflationGenerator",
@@ -55,6 +59,7 @@ const READING_PLUGINS: [&str; 7] = [
     "PatchJson6902Transformer",
     "PatchStrategicMergeTransformer",
     "ReplacementTransformer",
+    "ValueAddTransformer",
 ];
 
 /// Walks the overlays, starting at these directories, and adds what they read to the set.
@@ -105,6 +110,14 @@ pub(super) fn walk(
     Ok(inspection)
 }
 
+/// Inspects an overlay as rendering does, without network and without running Kustomize: what would be refused is an
+/// error.
+pub fn inspect_overlay(files: Arc<dyn SourceFiles>, overlay: &RepoPath) -> Result<(), RenderError> {
+    let limits = Limits::default().for_options();
+    let mut set = ReadSet::new(files, limits.export_files);
+    walk(std::slice::from_ref(overlay), &mut set, false, &limits).map(drop)
+}
+
 fn read_kustomization(
     files: &dyn SourceFiles,
     directory: &RepoPath,
@@ -141,45 +154,40 @@ struct Overlay<'a> {
 impl Overlay<'_> {
     fn inspect(&mut self, kustomization: &Value) -> Result<(), RenderError> {
         for field in PATH_LISTS {
-            for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+            for item in keys::items(kustomization, field) {
                 match item {
                     Value::String(text) => self.path(field, text)?,
-                    Value::Object(map) => {
-                        if let Some(Value::String(text)) = map.get("path") {
-                            self.path(field, text)?;
-                        }
-                    }
+                    Value::Object(_) => self.paths(field, keys::text(item, "path"))?,
                     Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {}
                 }
             }
         }
-        let text = |field: &str| kustomization.get(field).and_then(Value::as_str).map(str::to_owned);
+        let text = |field| keys::text(kustomization, field).map(str::to_owned);
         self.inspection.hints.prefixes.extend(text("namePrefix"));
         self.inspection.hints.suffixes.extend(text("nameSuffix"));
-        for field in ["replacements", "patchesJson6902"] {
-            for item in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
-                if let Some(Value::String(text)) = item.get("path") {
-                    self.path(field, text)?;
-                }
-            }
-        }
-        if let Some(Value::String(text)) =
-            kustomization.get("openapi").and_then(|openapi| openapi.get("path"))
-        {
-            self.path("openapi", text)?;
+        for openapi in keys::values(kustomization, "openapi") {
+            self.paths("openapi", keys::text(openapi, "path"))?;
         }
         for field in ["configMapGenerator", "secretGenerator"] {
-            for generator in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
+            for generator in keys::items(kustomization, field) {
                 self.generator(field, generator)?;
             }
         }
         let resources = self.holds_plugins.then_some("resources");
         for field in PLUGIN_LISTS.into_iter().chain(resources) {
-            for text in strings(kustomization.get(field)) {
+            for text in keys::texts(kustomization, field) {
                 self.plugin(field, text)?;
             }
         }
-        self.helm(kustomization)
+        for globals in keys::values(kustomization, "helmGlobals") {
+            self.helm_globals(globals)?;
+        }
+        for field in ["helmCharts", "helmChartInflationGenerator"] {
+            for chart in keys::items(kustomization, field) {
+                self.chart(field, chart)?;
+            }
+        }
+        Ok(())
     }
 
     /// A plugin's configuration, inline or in a file. The resources of a directory are inspected with that directory.
@@ -198,28 +206,36 @@ impl Overlay<'_> {
         for document in documents {
             let config = document.value;
             let kind = config.get("kind").and_then(Value::as_str).unwrap_or_default();
-            if !READING_PLUGINS.contains(&kind) {
-                continue;
+            if READING_PLUGINS.contains(&kind) {
+                self.plugin_config(field, &config)?;
             }
-            self.generator(field, &config)?;
-            let texts = ["path", "chartHome", "configHome", "valuesFile"].map(|key| config.get(key));
-            let nested = config.get("replacements").and_then(Value::as_array).into_iter().flatten();
-            let texts = texts.into_iter().chain(nested.map(|item| item.get("path")));
-            for text in texts.flatten().filter_map(Value::as_str).chain(strings(config.get("paths"))) {
-                self.path(field, text)?;
-            }
-            self.helm(&json!({"helmGlobals": config.get("helmGlobals"), "helmCharts": [config]}))?;
         }
         Ok(())
     }
 
+    /// Everything that the configuration of a plugin may name, whichever plugin it is.
+    fn plugin_config(&mut self, field: &str, config: &Value) -> Result<(), RenderError> {
+        self.generator(field, config)?;
+        for key in ["path", "targetFilePath"] {
+            self.paths(field, keys::text(config, key))?;
+        }
+        self.paths(field, keys::texts(config, "paths"))?;
+        for replacement in keys::items(config, "replacements") {
+            self.paths(field, keys::text(replacement, "path"))?;
+        }
+        for globals in keys::values(config, "helmGlobals").chain([config]) {
+            self.helm_globals(globals)?;
+        }
+        self.chart(field, config)
+    }
+
     fn generator(&mut self, field: &str, generator: &Value) -> Result<(), RenderError> {
-        for text in strings(generator.get("files")) {
+        for text in keys::texts(generator, "files") {
             // `key=path`, or only the path.
             let path = text.split_once('=').map_or(text, |(_, path)| path);
             self.path(field, path)?;
         }
-        for text in strings(generator.get("envs")).chain(generator.get("env").and_then(Value::as_str)) {
+        for text in keys::texts(generator, "envs").chain(keys::text(generator, "env")) {
             self.path(field, text)?;
             // A line with only a name takes its value from the environment.
             let content =
@@ -230,28 +246,39 @@ impl Overlay<'_> {
         Ok(())
     }
 
-    /// Charts that Kustomize inflates, if the settings allow it.
-    fn helm(&mut self, kustomization: &Value) -> Result<(), RenderError> {
-        if let Some(globals) = kustomization.get("helmGlobals") {
-            for key in ["chartHome", "configHome"] {
-                if let Some(text) = globals.get(key).and_then(Value::as_str) {
-                    self.path("helmGlobals", text)?;
-                }
+    fn helm_globals(&mut self, globals: &Value) -> Result<(), RenderError> {
+        for key in ["chartHome", "configHome"] {
+            self.paths("helmGlobals", keys::text(globals, key))?;
+        }
+        Ok(())
+    }
+
+    /// A chart that Kustomize inflates, if the settings allow it.
+    fn chart(&mut self, field: &str, chart: &Value) -> Result<(), RenderError> {
+        for key in ["valuesFile", "values", "chartHome", "configHome"] {
+            self.paths(field, keys::text(chart, key))?;
+        }
+        self.paths(field, keys::texts(chart, "additionalValuesFiles"))?;
+        for key in ["repo", "chartRepoUrl"] {
+            for repository in keys::text(chart, key).filter(|text| !text.is_empty()) {
+                self.remote(field, repository)?;
             }
         }
-        for field in ["helmCharts", "helmChartInflationGenerator"] {
-            for chart in kustomization.get(field).and_then(Value::as_array).into_iter().flatten() {
-                let values = chart.get("valuesFile").and_then(Value::as_str);
-                for text in values.into_iter().chain(strings(chart.get("additionalValuesFiles"))) {
-                    self.path(field, text)?;
-                }
-                let repository = ["repo", "chartRepoUrl"].iter().find_map(|key| chart.get(*key)?.as_str());
-                if let Some(repository) = repository.filter(|text| !text.is_empty()) {
-                    self.remote(field, repository)?;
-                }
+        // Kustomize joins it to the directory of the charts.
+        for name in ["name", "chartName"].into_iter().flat_map(|key| keys::text(chart, key)) {
+            if name.split('/').any(|step| step == "..") {
+                return Err(self.refused(format!("`{field}`: `{name}` is not the name of a chart")));
             }
         }
         Ok(())
+    }
+
+    fn paths<'t>(
+        &mut self,
+        field: &str,
+        mut texts: impl Iterator<Item = &'t str>,
+    ) -> Result<(), RenderError> {
+        texts.try_for_each(|text| self.path(field, text))
     }
 
     fn refused(&self, reason: String) -> RenderError {
@@ -267,7 +294,13 @@ impl Overlay<'_> {
             return self.remote(field, text);
         }
         let path = self.directory.join(text).map_err(|error| self.refused(format!("`{field}`: {error}")))?;
-        match follow(self.files, &path) {
+        let found = follow(self.files, &path);
+        // Kustomize tries a file first, and then the address of a repository.
+        let is_file = matches!(found, Ok((_, EntryKind::File | EntryKind::Executable)));
+        if names_user(text) && !is_file {
+            return self.remote(field, text);
+        }
+        match found {
             Ok((real, kind)) => {
                 if kind != EntryKind::Directory && field == "resources" && !self.holds_plugins {
                     self.inspection.hints.files.insert(real);
@@ -309,23 +342,23 @@ fn is_inline(text: &str) -> bool {
     text.contains('\n') || text.trim_start().starts_with(['{', '['])
 }
 
-fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
-    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
 /// True for the forms that Kustomize treats as the address of a repository or file.
 fn looks_remote(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let has_user =
-        lower.split_once(':').is_some_and(|(start, _)| start.contains('@') && !start.contains('/'));
+    let names_user = lower.split_once(':').is_some_and(|(start, _)| names_user(start));
     lower.contains("://")
         || lower.contains("::")
-        || has_user
+        || names_user
         || ["git@", "gh:", "github.com/", "github.com:", "www.github.com"]
             .iter()
             .any(|start| lower.starts_with(start))
         || lower.contains("?ref=")
         || lower.contains("?version=")
+}
+
+/// True for `user@host/path`, which Kustomize reads as the address of a repository.
+fn names_user(text: &str) -> bool {
+    text.split('/').next().is_some_and(|start| start.contains('@'))
 }
 
 fn without_userinfo(text: &str) -> String {

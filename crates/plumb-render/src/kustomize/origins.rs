@@ -48,9 +48,11 @@ impl<'a> Documents<'a> {
         if hints.prefixes.len() + hints.suffixes.len() > MAX_AFFIXES {
             return documents;
         }
+        let mut left = limits.yaml;
         for file in &hints.files {
             let text = read_following(files, file).unwrap_or_default();
-            for found in yaml::parse_documents_bytes(&text, &limits.yaml).unwrap_or_default() {
+            for found in yaml::parse_documents_bytes(&text, &left).unwrap_or_default() {
+                left.max_memory = left.max_memory.saturating_sub(found.memory);
                 match found.value.get("items").and_then(Value::as_array) {
                     Some(items) => {
                         for item in items {

@@ -44,8 +44,8 @@ impl KustomizePlan {
         let limits = context.limits;
         let scratch = context.scratch()?;
         let repository = scratch.repository();
-        export::export(set, "", &repository, limits)?;
-        set_clock(context.clock, &repository, limits)?;
+        export::export(set, "", &repository, context.disk)?;
+        set_clock(context.clock, &repository, limits, context.disk)?;
         let overlay = repository.join(self.overlay.as_str());
         let run = |directory: &Path, arguments: Vec<OsString>, tool: &'static str| {
             let mut environment = helm_environment(scratch.path());
@@ -71,7 +71,7 @@ impl KustomizePlan {
                 std::iter::once("edit").chain(edit.iter().map(String::as_str)).map(OsString::from).collect();
             run(&overlay, arguments, "kustomize edit")?;
         }
-        edit::append_patches(&overlay, &self.overlay, &self.patches, limits)?;
+        edit::append_patches(&overlay, &self.overlay, &self.patches, context)?;
         let mut arguments: Vec<OsString> = vec!["build".into(), overlay.clone().into()];
         arguments.extend(self.build_options.iter().map(OsString::from));
         if self.build_options.iter().any(|option| option.starts_with("--enable-helm")) {

@@ -25,8 +25,29 @@ pub enum SandboxError {
         /// The limit.
         limit: usize,
     },
-    /// It was killed by a signal: the limits on memory, time or file size.
-    #[error("it was killed by signal {signal}, most likely because it used too much memory{said}")]
+    /// It used too much memory.
+    #[error(
+        "it used more than {} MiB of memory and was killed; make the source smaller, or give plumb's container more memory",
+        .limit >> 20
+    )]
+    Memory {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// It wrote too much to its scratch directory.
+    #[error("it wrote more than {} MiB of temporary files and was killed", .limit >> 20)]
+    Disk {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// It started too many processes.
+    #[error("it started more than {limit} processes and was killed")]
+    Processes {
+        /// The limit.
+        limit: usize,
+    },
+    /// It was killed by a signal: the limits on processor time or file size, or a fault of the tool.
+    #[error("it was killed by signal {signal}{said}")]
     Signal {
         /// Which signal.
         signal: i32,
@@ -48,8 +69,21 @@ impl SandboxError {
     /// because of other work.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Failed { .. } | Self::Output { .. } => true,
-            Self::Start { .. } | Self::Timeout { .. } | Self::Signal { .. } => false,
+            Self::Failed { .. } | Self::Output { .. } | Self::Disk { .. } | Self::Processes { .. } => true,
+            Self::Start { .. } | Self::Timeout { .. } | Self::Memory { .. } | Self::Signal { .. } => false,
+        }
+    }
+
+    /// True if the run took all that it may take of a limit, so that trying it again soon costs as much.
+    pub(crate) fn is_costly(&self) -> bool {
+        match self {
+            Self::Timeout { .. }
+            | Self::Output { .. }
+            | Self::Memory { .. }
+            | Self::Disk { .. }
+            | Self::Processes { .. }
+            | Self::Signal { .. } => true,
+            Self::Start { .. } | Self::Failed { .. } => false,
         }
     }
 }

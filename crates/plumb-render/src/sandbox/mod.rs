@@ -1,20 +1,28 @@
 //! Runs the programs that render.
 //!
-//! Always: an environment with only the variables that the tool needs, an empty home directory, a process group that
-//! is killed as a whole, and limits on time, memory, file sizes and output. Where the kernel has Landlock (Linux 5.13
-//! and later, if enabled): a tool can open only the system's programs and the scratch directory of its rendering. Where
-//! unprivileged user namespaces are allowed: no network. Elsewhere the tools get proxy settings that lead nowhere, and
-//! sources that would need the network are refused before a tool runs.
+//! plumb starts its own binary as a launcher, in namespaces where the system allows them; the launcher starts the tool.
+//! Always: an environment with only the variables that the tool needs, an empty home directory, and limits on time,
+//! memory, processes, file sizes and output. No process outlives its run. Where the kernel has Landlock: a tool can open
+//! only the system's programs and the scratch directory of its rendering. Where it has seccomp: a tool cannot open
+//! sockets, inspect other processes or create namespaces. [`Capabilities::level`] says what that adds up to; sources that
+//! would need the network are refused before a tool runs in any case.
 
 mod clock;
-mod confine;
 mod error;
+mod launch_spec;
+mod confine;
+mod system_calls;
+mod process_tree;
+mod capabilities;
+mod launcher;
 mod run;
 mod scratch;
 mod supervise;
 
+pub use capabilities::{Capabilities, IsolationLevel, Namespaces};
 pub(crate) use clock::{CLOCK_AHEAD_SECONDS, Clock};
 pub use error::SandboxError;
-pub use run::{FileIsolation, NetworkIsolation, Sandbox};
+pub use launcher::tool_launcher;
+pub use run::Sandbox;
 pub(crate) use run::{ToolRun, flag};
 pub(crate) use scratch::{SCRATCH_PREFIX, Scratch};

@@ -2,39 +2,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use super::capabilities::{Capabilities, IsolationLevel, Namespaces};
+use super::clock;
 use super::error::SandboxError;
-use super::supervise::{ProcessGroup, failure, supervise};
-use super::{clock, confine};
+use super::launch_spec::LaunchSpec;
+use super::supervise::{end, failure, supervise};
 use crate::limits::Limits;
 
 /// Runs tools in isolation, as far as the system supports it.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    isolation: NetworkIsolation,
-    files: FileIsolation,
-}
-
-/// What restricts the files that a tool can open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileIsolation {
-    /// The kernel refuses to open any other file.
-    Landlock,
-    /// Nothing but inspection: files are written to the scratch directory without links, and paths that leave the
-    /// repository are refused before a tool runs.
-    InspectionOnly,
-}
-
-/// What restricts the network of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetworkIsolation {
-    /// An empty network namespace.
-    Namespace,
-    /// Proxy settings that lead nowhere; sources that need the network are refused before a tool runs.
-    InspectionOnly,
+    capabilities: Capabilities,
+    launcher: Vec<PathBuf>,
 }
 
 /// One run of a tool.
@@ -54,46 +37,42 @@ pub(crate) struct ToolRun<'a> {
 impl Sandbox {
     /// Detects what the system supports.
     pub fn detect() -> Self {
-        let works = Command::new("unshare")
-            .args(["--user", "--map-root-user", "--net", "--", "true"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        let isolation = if works { NetworkIsolation::Namespace } else { NetworkIsolation::InspectionOnly };
-        let files =
-            if confine::is_available() { FileIsolation::Landlock } else { FileIsolation::InspectionOnly };
-        Self { isolation, files }
+        Self { capabilities: Capabilities::detect(), launcher: Vec::new() }
     }
 
-    /// The same with this restriction of files. If the kernel does not support it, no tool starts.
+    /// The same with these capabilities. If the system lacks one of them, no tool starts.
     #[must_use]
-    pub fn with_file_isolation(self, files: FileIsolation) -> Self {
-        Self { files, ..self }
+    pub fn with_capabilities(self, capabilities: Capabilities) -> Self {
+        Self { capabilities, ..self }
     }
 
-    /// What restricts the files of tools on this system.
-    pub fn file_isolation(&self) -> FileIsolation {
-        self.files
+    /// The same with the command that calls [`super::tool_launcher`].
+    #[must_use]
+    pub(crate) fn with_launcher(self, launcher: &[PathBuf]) -> Self {
+        Self { launcher: launcher.to_vec(), ..self }
     }
 
-    /// What restricts the network of tools on this system.
-    pub fn isolation(&self) -> NetworkIsolation {
-        self.isolation
+    /// What the system can restrict.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// What tools are kept away from.
+    pub fn level(&self) -> IsolationLevel {
+        self.capabilities.level()
     }
 
     /// Runs a tool and returns what it printed.
     pub(crate) fn run(&self, run: &ToolRun<'_>) -> Result<Vec<u8>, SandboxError> {
         let started = Instant::now();
+        if let Some(message) = nul_byte(run) {
+            return Err(SandboxError::Failed { code: -1, message });
+        }
         let mut child = self
             .spawn(run)
             .map_err(|reason| SandboxError::Start { program: run.program.display().to_string(), reason })?;
-        let group = ProcessGroup::of(&child);
         let outcome = supervise(&mut child, run.limits, started);
-        // Processes that the tool left behind are killed with it.
-        drop(group);
-        let _ = child.wait();
+        end(child);
         let (status, stdout, stderr) = outcome?;
         if status.success() {
             return Ok(stdout);
@@ -102,55 +81,59 @@ impl Sandbox {
     }
 
     fn spawn(&self, run: &ToolRun<'_>) -> Result<Child, String> {
-        let mut command = self.command(run);
-        if self.files == FileIsolation::InspectionOnly {
-            return command.spawn().map_err(|error| error.to_string());
+        if self.launcher.is_empty() {
+            return Err("plumb's own launcher is not configured".to_owned());
         }
-        let programs = [run.program.to_owned(), run.helper.map(Path::to_owned).unwrap_or_default()];
-        // Landlock rules cannot be removed from a thread, so a short-lived thread starts the tool.
-        let spawned = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let is_confined = confine::confine_thread(&programs, run.scratch, run.network)
-                    .map_err(|error| error.to_string())?;
-                if !is_confined {
-                    return Err("the kernel does not enforce Landlock rules".to_owned());
-                }
-                command.spawn().map_err(|error| error.to_string())
-            });
-            thread.join()
-        });
-        spawned.unwrap_or_else(|_| Err("the thread that starts the tool panicked".to_owned()))
-    }
-
-    fn command(&self, run: &ToolRun<'_>) -> Command {
-        // The shell sets the limits and then replaces itself with the tool, so the tool never runs without limits.
-        const LIMITS: &str = "ulimit -v \"$1\" && ulimit -f \"$2\" && ulimit -t \"$3\" && ulimit -c 0 \
-                              && shift 3 && exec \"$@\"";
-        let isolated = !run.network && self.isolation == NetworkIsolation::Namespace;
-        let mut command = if isolated {
-            let mut command = Command::new("unshare");
-            command.args(["--user", "--map-root-user", "--net", "--", "/bin/sh"]);
-            command
-        } else {
-            Command::new("/bin/sh")
-        };
+        let spec = serde_json::to_string(&self.spec(run)).map_err(|error| error.to_string())?;
+        let namespaces = self.capabilities.namespaces.command(run.network);
+        let mut words =
+            namespaces.into_iter().map(OsStr::new).chain(self.launcher.iter().map(|word| word.as_os_str()));
+        let mut command = Command::new(words.next().unwrap_or_default());
         command
-            .args(["-c", LIMITS, "sh"])
-            .arg((run.limits.memory / 1024).to_string())
-            .arg((run.limits.export_bytes / 512).to_string())
-            .arg((run.limits.time.as_secs() * 4).to_string())
+            .args(words)
+            .arg(spec)
             .arg(run.program)
             .args(&run.arguments)
             .current_dir(run.directory)
             .env_clear()
             .envs(base_environment(run.scratch, run.network))
             .envs(run.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        command
+        command.spawn().map_err(|error| error.to_string())
     }
+
+    fn spec(&self, run: &ToolRun<'_>) -> LaunchSpec {
+        let Capabilities { namespaces, landlock, landlock_signals, seccomp, .. } = self.capabilities;
+        let signals_are_free = namespaces == Namespaces::None && !(landlock && landlock_signals);
+        let programs = [Some(run.program), run.helper].into_iter().flatten();
+        LaunchSpec {
+            scratch: run.scratch.to_owned(),
+            programs: programs.map(Path::to_owned).collect(),
+            network: run.network,
+            landlock,
+            system_calls: seccomp,
+            own_proc: namespaces == Namespaces::OwnProc,
+            protected: signals_are_free.then(|| rustix::process::getpid().as_raw_nonzero().get()),
+            memory: run.limits.memory,
+            file_bytes: run.limits.export_bytes,
+            cpu_seconds: run.limits.time.as_secs().max(1).saturating_mul(4),
+            scratch_bytes: run.limits.export_bytes.saturating_mul(2),
+            processes: run.limits.processes,
+        }
+    }
+}
+
+/// A value with a NUL byte cannot be passed to a program.
+fn nul_byte(run: &ToolRun<'_>) -> Option<String> {
+    let variables = run.environment.iter().flat_map(|(name, value)| [name, value]);
+    let mut texts = run.arguments.iter().chain(variables);
+    let found = texts.find(|text| text.as_encoded_bytes().contains(&0))?;
+    let shown: String =
+        found.to_string_lossy().chars().filter(|character| !character.is_control()).take(50).collect();
+    Some(format!("a value contains a NUL byte: `{shown}`"))
 }
 
 fn base_environment(scratch: &Path, network: bool) -> Vec<(OsString, OsString)> {

@@ -1,14 +1,19 @@
 //! Waits for a tool under its limits, and explains how it failed.
 
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::error::SandboxError;
+use super::launch_spec::{STOPPED, StopReason};
 use super::run::ToolRun;
 use crate::limits::Limits;
+
+/// How long a launcher has to end a tool and its processes.
+const MAX_END_TIME: Duration = Duration::from_secs(10);
 
 type Finished = (ExitStatus, Vec<u8>, Vec<u8>);
 
@@ -26,7 +31,7 @@ pub(super) fn supervise(
     let limit = limits.output;
     let pipes = (child.stdout.take(), child.stderr.take());
     let errors = sender.clone();
-    // The threads end with the pipes, which end with the process group.
+    // The threads end with the pipes, which end with the launcher.
     std::thread::spawn(move || {
         let (bytes, over) = read_limited(pipes.0, limit);
         let _ = sender.send(Event::Stdout(bytes, over));
@@ -73,12 +78,20 @@ fn read_limited(pipe: Option<impl Read>, limit: usize) -> (Vec<u8>, bool) {
 }
 
 pub(super) fn failure(status: ExitStatus, stderr: &[u8], run: &ToolRun<'_>) -> SandboxError {
+    if let Some(error) = stopped(status, stderr, run.limits) {
+        return error;
+    }
     let message = error_message(stderr, run.scratch);
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+    let code = status.code().unwrap_or(-1);
+    // The launcher reports a signal as shells do.
+    let signal = status.signal().or_else(|| (129..=192).contains(&code).then(|| code - 128));
+    if ran_out_of_memory(&message) {
+        return SandboxError::Memory { limit: run.limits.memory };
+    }
+    if let Some(signal) = signal {
         let said = if message.is_empty() { String::new() } else { format!(": {message}") };
         return SandboxError::Signal { signal, said };
     }
-    let code = status.code().unwrap_or(-1);
     if code == 127 || code == 126 {
         return SandboxError::Start { program: run.program.display().to_string(), reason: message };
     }
@@ -86,14 +99,37 @@ pub(super) fn failure(status: ExitStatus, stderr: &[u8], run: &ToolRun<'_>) -> S
     SandboxError::Failed { code, message }
 }
 
+/// Why the launcher stopped the tool.
+fn stopped(status: ExitStatus, stderr: &[u8], limits: &Limits) -> Option<SandboxError> {
+    if status.code() != Some(i32::from(STOPPED)) {
+        return None;
+    }
+    Some(match StopReason::of(stderr)? {
+        StopReason::Memory => SandboxError::Memory { limit: limits.memory },
+        StopReason::Disk => SandboxError::Disk { limit: limits.export_bytes.saturating_mul(2) },
+        StopReason::Processes => SandboxError::Processes { limit: limits.processes },
+        StopReason::Cancelled => SandboxError::Timeout { limit: limits.time },
+    })
+}
+
+/// What programs in Go and Rust print when the system gives them no more memory.
+fn ran_out_of_memory(message: &str) -> bool {
+    const SAYINGS: [&str; 5] = [
+        "runtime: out of memory",
+        "fatal error: out of memory",
+        "runtime: cannot allocate memory",
+        "failed to create new OS thread",
+        "memory allocation of ",
+    ];
+    SAYINGS.iter().any(|saying| message.contains(saying))
+}
+
 /// The tool's error output without temporary paths and control characters. A long text is cut to its start and its
 /// end: a crash is explained at the start, an error message is at the end.
 fn error_message(stderr: &[u8], scratch: &Path) -> String {
     const START: usize = 1500;
     const END: usize = 2500;
-    let text = String::from_utf8_lossy(stderr);
-    let mut message = text.replace(&format!("{}/repo/", scratch.display()), "");
-    message = message.replace(&format!("{}/", scratch.display()), "");
+    let message = without_paths(&String::from_utf8_lossy(stderr), scratch);
     let characters: Vec<char> = message
         .trim()
         .chars()
@@ -106,20 +142,56 @@ fn error_message(stderr: &[u8], scratch: &Path) -> String {
     start.iter().chain(&[' ', '…', ' ']).chain(end).collect()
 }
 
-/// Kills the whole process group on drop.
-pub(super) struct ProcessGroup(Option<rustix::process::Pid>);
-
-impl ProcessGroup {
-    pub(super) fn of(child: &Child) -> Self {
-        Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
+/// The text with paths relative to the repository. A path that is cut off or that names another scratch directory loses
+/// its start too, which would tell where plumb keeps its files.
+fn without_paths(text: &str, scratch: &Path) -> String {
+    let repository = scratch.join("repo").display().to_string();
+    let scratch_text = scratch.display().to_string();
+    let mut text = text.replace(&format!("{repository}/"), "");
+    text = text.replace(&repository, ".");
+    text = text.replace(&format!("{scratch_text}/"), "");
+    text = text.replace(&scratch_text, ".");
+    match scratch.parent().map(|root| root.display().to_string()) {
+        Some(root) if root.len() > 1 => text.replace(&format!("{root}/"), "").replace(&root, "."),
+        Some(_) | None => text,
     }
 }
 
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // An error means that the group has already ended.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+/// Ends a run: closes the launcher's input, so that it ends the tool and all its processes. A launcher that does not
+/// end is killed with its process group.
+pub(super) fn end(mut child: Child) {
+    drop(child.stdin.take());
+    let started = Instant::now();
+    while started.elapsed() < MAX_END_TIME {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        // An error means that the group has already ended.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_paths_of_the_repository_only() {
+        let scratch = Path::new("/var/cache/plumb/render/scratch/render-a1");
+        for (said, shown) in [
+            ("open /var/cache/plumb/render/scratch/render-a1/repo/app/x.yaml: no", "open app/x.yaml: no"),
+            ("'/var/cache/plumb/render/scratch/render-a1/repo' is bad", "'.' is bad"),
+            ("in /var/cache/plumb/render/scratch/render-a1/values.yaml", "in values.yaml"),
+            ("below '/var/cache/plumb/render/scratch/render-a1'", "below '.'"),
+            ("near /var/cache/plumb/render/scratch/render-b2/repo/y", "near render-b2/repo/y"),
+            ("cut /var/cache/plumb/render/scratch", "cut ."),
+        ] {
+            assert_eq!(error_message(said.as_bytes(), scratch), shown);
         }
     }
 }

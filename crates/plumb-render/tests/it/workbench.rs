@@ -101,6 +101,7 @@ pub(crate) fn tools() -> Tools {
         helm: program("helm", "PLUMB_HELM"),
         kustomize: program("kustomize", "PLUMB_KUSTOMIZE"),
         jsonnet: vec![PathBuf::from(env!("CARGO_BIN_EXE_plumb-jsonnet"))],
+        launcher: vec![PathBuf::from(env!("CARGO_BIN_EXE_plumb-tool-launcher"))],
     }
 }
 

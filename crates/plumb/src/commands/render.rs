@@ -80,6 +80,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         helm: config::find_program(args.helm.clone()),
         kustomize: config::find_program(args.kustomize.clone()),
         jsonnet: config::jsonnet_command(),
+        launcher: config::launcher_command(),
     };
     let cache = args.cache_dir.clone().unwrap_or_else(config::default_cache_dir);
     let started = Instant::now();
@@ -177,7 +178,7 @@ impl<'a> LocalRenderer<'a> {
         let unusable = |error| CommandError::because(format!("use the cache {}", cache.display()), error);
         let mut config = RendererConfig::new(cache.join("render"));
         config.tools = tools;
-        let (tools, limits) = (config.tools.clone(), config.limits.clone());
+        let (tools, limits) = (config.tools.clone(), config.container_limits());
         Ok(Self {
             charts: Charts::new(cache.join("charts"), tools, limits).map_err(unusable)?,
             renderer: Renderer::new(config).map_err(unusable)?,

@@ -145,6 +145,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         helm: config::find_program(args.helm),
         kustomize: config::find_program(args.kustomize),
         jsonnet: config::jsonnet_command(),
+        launcher: config::launcher_command(),
         identity: config::identity(),
         workers: args.workers.map(|workers| workers.max(1)),
         poll: args.poll_seconds.map(Duration::from_secs),

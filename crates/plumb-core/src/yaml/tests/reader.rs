@@ -126,3 +126,22 @@ fn any_json() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn small_values_that_take_much_memory_are_refused() {
+    let limits = Limits { max_memory: 8 << 20, ..Limits::default() };
+    let heavy = |text: &str| parse_documents(text, &limits).map_err(|error| error.what);
+    for (name, part) in
+        [("numbers", "1,"), ("maps", "{a},"), ("empty maps", "{},"), ("lists", "[],"), ("pairs", "a: 1,")]
+    {
+        let text = format!("a: [{}]", part.repeat(60_000));
+        let problem = heavy(&text).unwrap_err();
+        assert_eq!(problem, YamlProblem::TooHeavy { limit: 8 << 20 }, "{name}");
+        let short = format!("a: [{}]", part.repeat(1000));
+        assert!(heavy(&short).unwrap()[0].memory > 1000 * 64, "{name}");
+    }
+    // The sum over documents counts, but not the trees of those that are already read.
+    let document = format!("---\na: [{}]\n", "1,".repeat(10_000));
+    assert!(heavy(&document.repeat(8)).is_ok());
+    assert!(heavy(&document.repeat(16)).is_err());
+}

@@ -97,9 +97,11 @@ fn names_that_look_like_options() {
     let workbench = chart(GOOD);
     let marker = workbench.directory.path().join("ran");
     let post = format!("--post-renderer={}", marker.display());
-    for release in ["--kubeconfig=/etc/passwd", post.as_str(), "-x", "a b", "../x"] {
+    for release in
+        ["--kubeconfig=/etc/passwd", post.as_str(), "-x", "a b", "../x", "{{ env \"HOME\" }}", "{{now}}"]
+    {
         let options = HelmOptions { release_name: Some(release.to_owned()), ..HelmOptions::default() };
-        fails(&workbench, "chart", Some(helm(options)), &["helm template", "name"]);
+        fails(&workbench, "chart", Some(helm(options)), &["helm.releaseName", "name of a release"]);
     }
     let namespace = HelmOptions { namespace: Some("--debug".to_owned()), ..HelmOptions::default() };
     renders_without_canary(&workbench, "chart", Some(helm(namespace)));
@@ -167,4 +169,40 @@ fn names_are_not_looked_up() {
     let workbench = chart(&format!("{GOOD}data:\n  ip: {{{{ getHostByName \"localhost\" | quote }}}}\n"));
     let rendered = renders_without_canary(&workbench, "chart", None);
     assert_eq!(rendered.manifests[0].value["data"]["ip"], "");
+}
+
+/// The second rendering unpacks the packed charts. Each archive is within its limit, their sum is not.
+#[test]
+fn archives_that_fill_the_disk_together() {
+    let workbench = Workbench::with_config(&CHART, |config| config.limits.export_bytes = 40 << 20);
+    workbench.write("chart/templates/t.yaml", &format!("{GOOD}data: {{at: \"{{{{ now }}}}\"}}\n"));
+    workbench.write("chart/files/b/Chart.yaml", "apiVersion: v2\nname: b\nversion: 1.0.0\n");
+    let zeros = vec![0; 16 << 20];
+    for name in ["one", "two", "three"] {
+        let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let mut builder = tar::Builder::new(encoder);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(zeros.len() as u64);
+        builder.append_data(&mut header, format!("{name}/zeros"), zeros.as_slice()).unwrap();
+        let bytes = builder.into_inner().unwrap().finish().unwrap();
+        let path = workbench.root().join(format!("chart/files/b/charts/{name}.tgz"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    let request = workbench.request("chart", None);
+    let error = workbench.renderer.render(&request, Freshness::AnotherDay).unwrap_err().full_message();
+    assert!(error.contains("unpacked size of") && error.contains("over the limit"), "{error}");
+}
+
+/// The limit is a share of the container's memory, and the condition says so.
+#[test]
+fn templates_that_use_much_memory() {
+    if !has(&tools().helm) {
+        return;
+    }
+    let mut files = CHART.to_vec();
+    let template = format!("{GOOD}data:\n  x: {{{{ repeat 400000000 \"x\" | len }}}}\n");
+    files.extend([("chart/templates/t.yaml", template.as_str()), ("good/a.yaml", GOOD)]);
+    let workbench = Workbench::with_config(&files, |config| config.memory = 1 << 30);
+    fails(&workbench, "chart", None, &["helm template", "more than 256 MiB of memory", "container"]);
 }

@@ -65,3 +65,24 @@ fn names_that_are_no_text() {
     std::fs::write(workbench.root().join("app").join(name), GOOD).unwrap();
     fails(&workbench, "app", None, &["app", "unusable name"]);
 }
+
+/// Small values take much more memory than their text.
+#[test]
+fn values_that_take_much_memory() {
+    let number = format!("apiVersion: v1\nkind: ConfigMap\nx: [{}]\n", "1,".repeat(1_000_000));
+    let maps = format!("{{\"kind\": \"ConfigMap\", \"x\": [{}0]}}", "{\"a\":1},".repeat(200_000));
+    let files = [("app/a.yaml", number.as_str()), ("json/a.json", maps.as_str()), ("good/a.yaml", GOOD)];
+    let workbench = Workbench::with_config(&files, |config| config.memory = 128 << 20);
+    for (app, file) in [("app", "app/a.yaml"), ("json", "json/a.json")] {
+        fails(&workbench, app, None, &[file, "more than 128 MiB of memory", "container"]);
+    }
+    // The limit is on the sum over all files.
+    let one = format!("apiVersion: v1\nkind: ConfigMap\nx: [{}]\n", "1,".repeat(500_000));
+    let workbench = Workbench::with_config(&[("good/a.yaml", GOOD)], |config| config.memory = 64 << 20);
+    for number in 0..4 {
+        workbench.write(&format!("app/{number}.yaml"), &one);
+    }
+    workbench.write("one/a.yaml", &one);
+    fails(&workbench, "app", None, &["more than"]);
+    workbench.render("one", None).unwrap();
+}

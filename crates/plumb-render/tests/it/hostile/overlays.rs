@@ -41,6 +41,70 @@ fn remote_bases() {
     refused("helmCharts: [{name: x, repo: \"https://example.com\"}]\n", &["no network"]);
 }
 
+/// Kustomize reads keys in any case, and old names of fields.
+#[test]
+fn keys_in_any_case() {
+    for key in ["Resources", "RESOURCES", "reſources", "Bases", "COMPONENTS", "CRDs", "Configurations"] {
+        refused(&format!("{key}: [\"http://127.0.0.1:9/x\"]\n"), &["no network"]);
+        refused(&format!("{key}: [../../outside]\n"), &["outside the repository"]);
+    }
+    for text in [
+        "Generators: [\"https://example.com/g.yaml\"]",
+        "TRANSFORMERS: [\"https://example.com/t.yaml\"]",
+        "validatorS: [\"https://example.com/v.yaml\"]",
+        "ConfigMapGenerator: [{name: x, FILES: [\"https://example.com/f\"]}]",
+        "configMapGenerator: [{name: x, Envs: [\"https://example.com/f\"]}]",
+        "configmapgenerator: [{name: x, ENV: \"https://example.com/f\"}]",
+        "secretgenerator: [{name: x, Files: [\"k=https://example.com/f\"]}]",
+        "Patches: [{Path: \"https://example.com/p\"}]",
+        "PatchesStrategicMerge: [\"https://example.com/p\"]",
+        "PatchesJson6902: [{PATH: \"https://example.com/p\"}]",
+        "Replacements: [{Path: \"https://example.com/p\"}]",
+        "OpenAPI: {Path: \"https://example.com/p\"}",
+        "HelmCharts: [{name: x, Repo: \"https://example.com\"}]",
+        "helmcharts: [{name: x, REPO: \"oci://example.com/x\"}]",
+        "HelmChartInflationGenerator: [{chartName: x, ChartRepoURL: \"https://example.com\"}]",
+        "resources: [foo@example.com/org/repo]",
+        "resources: [\"foo@example.com:org/repo\"]",
+        "resources: [GIT@example.com/org/repo]",
+        "resources: [\"Git::ssh://example.com/repo\"]",
+        "resources: [\"GitHub.com/example/repo\"]",
+        "resources: [\"HTTPS://example.com/x\"]",
+    ] {
+        refused(&format!("{text}\n"), &["no network"]);
+    }
+    for text in [
+        "HelmGlobals: {ChartHome: /etc}",
+        "helmCharts: [{name: x, ValuesFile: /etc/passwd}]",
+        "helmCharts: [{name: x, AdditionalValuesFiles: [/etc/passwd]}]",
+        "Components: [/etc]",
+        "resources: [a.yaml]\nResources: [/etc/passwd]",
+    ] {
+        refused(&format!("{text}\n"), &["absolute"]);
+    }
+    refused("helmCharts: [{Name: ../../x}]\n", &["not the name of a chart"]);
+}
+
+#[test]
+fn plugins_with_keys_in_any_case() {
+    for (kind, text) in [
+        ("ConfigMapGenerator", "Files: [/etc/passwd]"),
+        ("SecretGenerator", "ENVS: [/etc/passwd]"),
+        ("PatchTransformer", "Path: /etc/passwd"),
+        ("PatchStrategicMergeTransformer", "Paths: [/etc/passwd]"),
+        ("ReplacementTransformer", "Replacements: [{Path: /etc/passwd}]"),
+        ("HelmChartInflationGenerator", "ValuesFile: /etc/passwd"),
+        ("ValueAddTransformer", "TargetFilePath: /etc/passwd"),
+    ] {
+        let config = format!("kind: {kind}\nmetadata: {{name: x}}\n{text}");
+        let inline = config.replace('\n', "\n    ");
+        refused(&format!("Transformers:\n  - |-\n    {inline}\n"), &["absolute"]);
+        let workbench =
+            workbench(&[("app/kustomization.yaml", "GENERATORS: [g.yaml]\n"), ("app/g.yaml", &config)]);
+        fails(&workbench, "app", None, &["app/kustomization.yaml", "absolute"]);
+    }
+}
+
 #[test]
 fn credentials_in_addresses_are_not_shown() {
     let workbench =

@@ -7,6 +7,7 @@ pub(crate) use plumb_core::app::{
     DirectoryOptions, HelmFileParameter, HelmOptions, HelmParameter, JsonnetVariable, KustomizeOptions,
     KustomizePatch, PluginOptions, Source, SourceTool,
 };
+pub(crate) use plumb_render::sandbox::Capabilities;
 pub(crate) use plumb_render::{Freshness, LocalFiles, Plugin, RenderSettings, Rendered};
 
 pub(crate) use crate::workbench::{Workbench, has, names, tools};
@@ -18,7 +19,13 @@ pub(crate) const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  nam
 
 /// A workbench with a secret beside the source, a good app in it, and small limits.
 pub(crate) fn workbench(files: &[(&str, &str)]) -> Workbench {
+    workbench_in(files, Capabilities::detect())
+}
+
+/// The same on a system with these capabilities.
+pub(crate) fn workbench_in(files: &[(&str, &str)], capabilities: Capabilities) -> Workbench {
     let workbench = Workbench::with_config(files, |config| {
+        config.sandbox = config.sandbox.clone().with_capabilities(capabilities);
         config.limits.time = Duration::from_secs(20);
         config.limits.memory = 3 << 30;
         config.limits.objects = 500;
