@@ -43,6 +43,8 @@ pub struct Options {
     pub runs_in: RunsIn,
     /// Which repositories on the local disk Applications may name.
     pub local_repositories: LocalAccess,
+    /// Most bytes of all Git mirrors on disk.
+    pub mirror_space: u64,
 }
 
 /// Where this process runs. It decides which addresses of this machine are safe to offer to users who may only write
@@ -56,6 +58,16 @@ pub enum RunsIn {
 }
 
 impl RunsIn {
+    /// Most bytes of all Git mirrors on disk. In a cluster the cache is a volume of 10 GiB, and a mirror is made anew
+    /// beside the old one.
+    pub fn mirror_space(self, gibibytes: Option<u64>) -> u64 {
+        let default = match self {
+            Self::Cluster => 6,
+            Self::Workstation => 20,
+        };
+        gibibytes.unwrap_or(default).saturating_mul(1 << 30)
+    }
+
     /// Which repositories on the local disk Applications may name: those below the directories that the user listed
     /// (the word `any` lists all). On a workstation also those below `usual`, except for the root directory: it
     /// contains everything, so a process that happens to start there would offer everything.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
 use plumb_core::object::Manifest;
 use plumb_crd::install::default_project;
+use plumb_git::{GitLimits, GitOptions};
 use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
 use plumb_render::sandbox::FileIsolation;
 use plumb_render::{RendererConfig, Tools};
@@ -200,6 +201,11 @@ fn sources(
     if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
         warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
     }
-    Sources::new(&directory, renderer, settings, options.local_repositories.clone(), metrics)
+    let git = GitOptions {
+        local: options.local_repositories.clone(),
+        limits: GitLimits { mirrors: options.mirror_space, ..GitLimits::default() },
+        ..GitOptions::default()
+    };
+    Sources::new(&directory, renderer, settings, git, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

@@ -12,7 +12,7 @@ use plumb_core::project::shown_repo_url;
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
-use plumb_git::{GitOptions, LocalAccess, Mirrors, RequestObserver};
+use plumb_git::{GitOptions, Mirrors, RequestObserver};
 use plumb_render::{
     AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
     SourceType,
@@ -76,17 +76,16 @@ impl Sources {
         directory: &Path,
         mut renderer: RendererConfig,
         settings: StartSettings,
-        local: LocalAccess,
+        mut git: GitOptions,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
-        let observer = RequestObserver::new(move |request| metrics.git_request(request));
-        let mut options = GitOptions { observer: Some(observer), local, ..GitOptions::default() };
-        set(&mut options.limits.timeout, settings.git_timeout);
+        git.observer = Some(RequestObserver::new(move |request| metrics.git_request(request)));
+        set(&mut git.limits.timeout, settings.git_timeout);
         set(&mut renderer.limits.time, settings.render_timeout);
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
-            mirrors: Mirrors::new(directory.join("git"), options)?,
+            mirrors: Mirrors::new(directory.join("git"), git)?,
             charts: Charts::new(directory.join("charts"), renderer.tools.clone(), renderer.limits.clone())?,
             renderer: Arc::new(Renderer::new(renderer)?),
             render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(Semaphore::MAX_PERMITS)),
@@ -118,7 +117,7 @@ impl Sources {
         if let Some(previous) = previous.filter(|_| policy.depth == RefreshDepth::Live) {
             return Ok(Arc::clone(previous));
         }
-        let resolved = self.resolve_or_give_way(context, &inputs.sources, policy).await?;
+        let resolved = self.resolve_or_give_way(context, &inputs, policy).await?;
         if let Some(previous) = previous.filter(|_| policy.depth != RefreshDepth::Hard) {
             if previous.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
                 return Ok(Arc::clone(previous));
@@ -149,7 +148,7 @@ impl Sources {
         if *stored.inputs != inputs {
             return Ok(false);
         }
-        match self.resolve_or_give_way(context, &inputs.sources, policy).await {
+        match self.resolve_or_give_way(context, &inputs, policy).await {
             Ok(resolved) => Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
             Err(NotGathered::Failed(_)) => Ok(false),
             Err(NotGathered::Waiting(answered)) => Err(answered),
@@ -169,7 +168,8 @@ impl Sources {
         let sources = operation.sources.as_ref().unwrap_or(&app.sources);
         let written =
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
-        let inputs = RenderInputs::of(app, context, sources, written);
+        let mut inputs = RenderInputs::of(app, context, sources, written);
+        inputs.asked.clone_from(&operation.revisions);
         if let Some(texts) = &operation.manifests {
             let signed = sources.iter().find(|source| context.project.signatures(&source.repo_url).is_some());
             if let Some(source) = signed {
@@ -190,8 +190,7 @@ impl Sources {
         }
         let now = Instant::now();
         let app_access = Access::of(context);
-        let resolved =
-            self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::GitNow, now).await?;
+        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::GitNow, now).await?;
         let built = self.build(app, context, inputs, resolved, Freshness::Cached, now).await;
         built.map(Arc::new)
     }
@@ -207,7 +206,7 @@ impl Sources {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
         let now = Instant::now();
         let app_access = Access::of(context);
-        let resolved = self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::Live, now).await?;
+        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::Live, now).await?;
         self.build(app, context, inputs, resolved, Freshness::Cached, now).await
     }
 
@@ -226,7 +225,7 @@ impl Sources {
         for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
             let inputs = RenderInputs::clone(&gathered.inputs);
             let resolved = self
-                .resolve(&app_access, &inputs.sources, &gathered.revisions, RefreshDepth::Live, now)
+                .resolve(&app_access, &inputs, &gathered.revisions, RefreshDepth::Live, now)
                 .await
                 .ok()?;
             if let Ok(again) = self.build(app, context, inputs, resolved, freshness, now).await {

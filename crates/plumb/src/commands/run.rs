@@ -78,6 +78,9 @@ pub(crate) struct Args {
     /// With a kubeconfig, the temporary directory and the current directory are allowed without it.
     #[arg(long, value_name = "DIR", env = "PLUMB_LOCAL_REPOSITORIES", value_delimiter = ',')]
     local_repositories: Vec<PathBuf>,
+    /// Disk space for all Git mirrors, in GiB. One mirror may use half of it [default: 6; 20 with a kubeconfig].
+    #[arg(long, value_name = "GIB", env = "PLUMB_MIRROR_SPACE_GIB")]
+    mirror_space_gib: Option<u64>,
     /// Format of the log.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -144,6 +147,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     let options = Options {
         application_namespaces,
         runs_in: place,
+        mirror_space: place.mirror_space(args.mirror_space_gib),
         local_repositories: place.local_repositories(&args.local_repositories, config::usual_repositories()),
         exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
         namespace: context.namespace().to_owned(),
