@@ -18,6 +18,7 @@ use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, to_app, to_operation};
+use plumb_git::{GitOptions, LocalAccess};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
 use plumb_render::{ClusterFacts, Freshness, LocalFiles, RenderRequest, Renderer, RendererConfig, Tools};
 use serde_json::Value;
@@ -139,11 +140,14 @@ impl Inspector {
         load_settings(&client, &options.namespace, &config).await;
         load_registry(&client, &options.namespace, &config).await?;
         let metrics = Arc::new(Metrics::default());
+        // A command acts for the user who typed it, and that user can read these repositories anyway.
+        let git = GitOptions { local: LocalAccess::Anywhere, ..GitOptions::default() };
         let sources = Sources::new(
             &options.cache_dir,
             renderer(&options),
             config.settings().start,
             INSPECT_WORKERS,
+            git,
             &metrics,
         )
         .map_err(|source| StartError::Cache { directory: options.cache_dir.display().to_string(), source })?;

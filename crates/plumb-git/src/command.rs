@@ -24,6 +24,17 @@ pub struct GitLimits {
     pub max_file: u64,
     /// Largest file that is read from a repository.
     pub max_blob: u64,
+    /// Most memory of one process (address space).
+    pub memory: u64,
+    /// Most bytes of all mirrors on disk. One mirror may use half of it.
+    pub mirrors: u64,
+}
+
+impl GitLimits {
+    /// Most bytes of one mirror on disk.
+    pub fn mirror(&self) -> u64 {
+        self.mirrors / 2
+    }
 }
 
 impl Default for GitLimits {
@@ -34,6 +45,8 @@ impl Default for GitLimits {
             max_output: 64 << 20,
             max_file: 8 << 30,
             max_blob: 64 << 20,
+            memory: 1 << 30,
+            mirrors: 20 << 30,
         }
     }
 }
@@ -71,6 +84,16 @@ pub enum CommandError {
         /// The limit.
         limit: usize,
     },
+    /// git needed more memory than the limit.
+    #[error(
+        "git {command} needs more than {} MiB of memory; does the repository contain very large files?", .limit >> 20
+    )]
+    Memory {
+        /// The sub-command.
+        command: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// git exited with an error.
     #[error("git {command}: {message}")]
     Failed {
@@ -96,7 +119,7 @@ impl CommandError {
     /// would show whether the server was down, and plumb does not decide by text.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Missing { .. } | Self::Output { .. } => Retry::Permanent,
+            Self::Missing { .. } | Self::Output { .. } | Self::Memory { .. } => Retry::Permanent,
             Self::Start { .. } | Self::Timeout { .. } | Self::Failed { .. } | Self::Io { .. } => {
                 Retry::Transient
             }
@@ -110,6 +133,7 @@ impl CommandError {
             Self::Start { .. } => "start",
             Self::Timeout { .. } => "timeout",
             Self::Output { .. } => "output",
+            Self::Memory { .. } => "memory",
             Self::Failed { .. } => "failed",
             Self::Io { .. } => "io",
         }
@@ -138,12 +162,15 @@ impl Git<'_> {
         directory: &Path,
         arguments: &[S],
     ) -> Result<Vec<u8>, CommandError> {
-        let (secrets, home) = (self.secrets.clone(), self.home.clone());
+        let (secrets, home, memory) = (self.secrets.clone(), self.home.clone(), self.limits.memory);
         let finished = self.finish(directory, arguments).await?;
         if finished.code == Some(0) {
             return Ok(finished.output);
         }
         let message = last_lines(&String::from_utf8_lossy(&finished.errors), &home, &secrets);
+        if is_out_of_memory(&message) {
+            return Err(CommandError::Memory { command: name_of(arguments), limit: memory });
+        }
         Err(CommandError::Failed { command: name_of(arguments), code: finished.code, message })
     }
 
@@ -156,12 +183,11 @@ impl Git<'_> {
         let command = name_of(arguments);
         let io =
             |error: std::io::Error| CommandError::Io { command: command.clone(), reason: error.to_string() };
-        // A shell sets the limit on file sizes and then executes git in its place, so git never runs without
-        // the limit.
         let blocks = (self.limits.max_file / 512).to_string();
+        let memory = (self.limits.memory >> 10).to_string();
         let mut process = tokio::process::Command::new("/bin/sh");
         process
-            .args(["-c", "ulimit -f \"$1\" && ulimit -c 0 && shift && exec \"$@\"", "sh", &blocks])
+            .args(["-c", LIMITED, "sh", &blocks, &memory])
             .arg(self.program)
             .args(arguments)
             .current_dir(directory)
@@ -202,6 +228,19 @@ impl Git<'_> {
         }
         Ok(Finished { code: status.code(), output, errors })
     }
+}
+
+/// A shell sets the limits and then executes git in its place, so git never runs without them. If the machine runs out
+/// of memory, the kernel ends git rather than plumb.
+const LIMITED: &str = "ulimit -f \"$1\" && ulimit -v \"$2\" && ulimit -c 0 && shift 2 || exit 126; \
+    { echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec \"$@\"";
+
+/// True if git says that it got no memory. Its exit code does not tell.
+fn is_out_of_memory(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["out of memory", "cannot allocate memory", "unable to create thread"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 /// A command that ran to its end.
@@ -246,6 +285,13 @@ fn base_environment(home: &Path, protocols: &str) -> Vec<(OsString, OsString)> {
         ("GIT_ATTR_NOSYSTEM", "1"),
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_LFS_SKIP_SMUDGE", "1"),
+        // An object is what its hash says, and its parents are those that it names.
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("GIT_GRAFT_FILE", "/dev/null"),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", ""),
+        // For the log of branches in a mirror.
+        ("GIT_COMMITTER_NAME", "plumb"),
+        ("GIT_COMMITTER_EMAIL", "plumb@localhost"),
         ("GIT_ALLOW_PROTOCOL", protocols),
     ]
     .into_iter()

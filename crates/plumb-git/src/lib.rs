@@ -27,7 +27,7 @@ pub use mirror::{
     FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, RequestCounts,
     RequestObserver, ResolveOrFetchError,
 };
-pub use refs::{ResolveError, RevisionSpec};
+pub use refs::{HashRule, ResolveError, RevisionSpec};
 pub use retry::Retry;
 pub use secret::Secret;
 pub use signature::Signature;

@@ -14,6 +14,24 @@ pub struct RevisionSpec {
     pub revision: String,
     /// Only tags with this prefix count, and the rest of their name is the version.
     pub tag_prefix: Option<String>,
+    /// What must contain a commit that is given by its hash.
+    pub hashes: HashRule,
+}
+
+/// What must contain a commit that is given by its hash. A server may also serve commits that are on none of its
+/// branches: GitHub serves those of all forks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HashRule {
+    /// A branch, a tag, or one of these refs, which the same requester names in full.
+    OnRefs(Vec<String>),
+    /// Nothing: a commit of another repository, whose authors could also have added the files, contains the hash.
+    OfSubmodule,
+}
+
+impl Default for HashRule {
+    fn default() -> Self {
+        Self::OnRefs(Vec::new())
+    }
 }
 
 impl RevisionSpec {
@@ -22,13 +40,72 @@ impl RevisionSpec {
         Self {
             revision: source.target_revision.clone().unwrap_or_default(),
             tag_prefix: source.tag_prefix.clone().filter(|prefix| !prefix.is_empty()),
+            ..Self::default()
         }
     }
 
     /// A revision without tag prefix.
     pub fn new(revision: impl Into<String>) -> Self {
-        Self { revision: revision.into(), tag_prefix: None }
+        Self { revision: revision.into(), ..Self::default() }
     }
+
+    /// The same, where a commit given by its hash may also be on one of these revisions, if they are full names of
+    /// refs.
+    #[must_use]
+    pub fn or_on<'a>(self, revisions: impl IntoIterator<Item = &'a str>) -> Self {
+        let revisions = revisions.into_iter().map(str::trim);
+        let named = revisions.filter(|revision| is_other_ref(revision)).map(str::to_owned).collect();
+        Self { hashes: HashRule::OnRefs(named), ..self }
+    }
+
+    /// The commit of a submodule.
+    pub(crate) fn of_submodule(commit: impl Into<String>) -> Self {
+        Self { revision: commit.into(), hashes: HashRule::OfSubmodule, ..Self::default() }
+    }
+
+    /// The refs besides branches and tags that this revision needs.
+    pub(crate) fn other_refs(&self) -> Vec<&str> {
+        let revision = self.revision.trim();
+        let named = match &self.hashes {
+            HashRule::OnRefs(named) => named.as_slice(),
+            HashRule::OfSubmodule => &[],
+        };
+        let is_hash = revision.parse::<CommitId>().is_ok();
+        let named = named.iter().map(String::as_str).filter(|_| is_hash);
+        std::iter::once(revision).chain(named).filter(|name| is_other_ref(name)).collect()
+    }
+}
+
+/// Refs that git or plumb uses for itself. They never name what a user wants to deploy, and some change what git
+/// reads: `refs/replace/<hash>` is the content that git shows in place of that object.
+const INTERNAL: [&str; 8] = [
+    "refs/replace/",
+    "refs/plumb/",
+    "refs/bisect/",
+    "refs/worktree/",
+    "refs/rewritten/",
+    "refs/prefetch/",
+    "refs/bundles/",
+    "refs/original/",
+];
+
+/// True for the full name of a ref that is neither a branch nor a tag, and that may be fetched.
+pub(crate) fn is_other_ref(name: &str) -> bool {
+    name.starts_with("refs/")
+        && !is_branch_or_tag(name)
+        && is_sane(name)
+        && !is_internal(name)
+        && gix::validate::reference::name(name.into()).is_ok()
+}
+
+/// True for the full name of a branch or tag.
+pub(crate) fn is_branch_or_tag(name: &str) -> bool {
+    name.starts_with("refs/heads/") || name.starts_with("refs/tags/")
+}
+
+fn is_internal(name: &str) -> bool {
+    let name = format!("{}/", name.to_ascii_lowercase());
+    INTERNAL.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Why a revision cannot be resolved to a commit.
@@ -39,6 +116,25 @@ pub enum ResolveError {
     Invalid {
         /// What was asked for.
         revision: String,
+    },
+    /// A ref that git or plumb uses for itself.
+    #[error(
+        "revision `{revision}` is a ref that git or plumb uses for itself; name a branch, a tag or a commit"
+    )]
+    Internal {
+        /// What was asked for.
+        revision: String,
+    },
+    /// A commit that no branch or tag contains.
+    #[error(
+        "commit `{revision}` is on no branch or tag of {repository}; a server may also serve commits of forks, so \
+         push it to a branch, or name the ref that contains it in full (such as refs/pull/7/head)"
+    )]
+    NotOnRefs {
+        /// What was asked for.
+        revision: String,
+        /// Where.
+        repository: String,
     },
     /// No branch, tag or commit of this name.
     #[error("revision `{revision}` is not a branch, tag or commit of {repository}{hint}")]
@@ -103,35 +199,56 @@ impl ResolveError {
 /// The refs of a repository at one moment: full name to commit, tags peeled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefTable {
+    /// Branches and tags.
     pub(crate) refs: BTreeMap<String, String>,
-    /// Full name of the branch that `HEAD` points to.
-    pub(crate) head: Option<String>,
+    /// Other refs that a requester named in full. No other name leads to them.
+    pub(crate) others: BTreeMap<String, String>,
+    pub(crate) head: Head,
+}
+
+/// What `HEAD` of the server is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// The server has none.
+    #[default]
+    Missing,
+    /// A branch, by its full name.
+    Branch(String),
+    /// A commit.
+    Detached(String),
 }
 
 /// The result of looking up a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A commit, by a ref or its full hash.
-    Commit(CommitId),
+    /// The commit of a branch, of a tag or of `HEAD`.
+    OnRefs(CommitId),
+    /// The commit of another ref, which was named in full.
+    OnOther(CommitId),
+    /// A full hash.
+    Hash(CommitId),
     /// The prefix of a hash, to be looked up in the object database.
     Prefix(String),
 }
 
 impl RefTable {
-    /// The rules of Argo CD: a full hash as it is; then versions and constraints over tags; then names, short
-    /// or full; then the prefix of a hash.
+    /// The rules of Argo CD: a full hash as it is; then versions and constraints over tags; then branches, then tags,
+    /// or a full name; then the prefix of a hash.
     pub(crate) fn resolve(&self, spec: &RevisionSpec, repository: &str) -> Result<Found, ResolveError> {
         let revision = spec.revision.trim();
         let revision = if revision.is_empty() { "HEAD" } else { revision };
         if !is_sane(revision) {
             return Err(ResolveError::Invalid { revision: revision.to_owned() });
         }
+        if is_internal(revision) {
+            return Err(ResolveError::Internal { revision: revision.to_owned() });
+        }
         if let Ok(commit) = revision.parse::<CommitId>() {
-            return Ok(Found::Commit(commit));
+            return Ok(Found::Hash(commit));
         }
         let name = self.version_tag(spec, revision, repository)?.unwrap_or_else(|| revision.to_owned());
         if let Some(commit) = self.by_name(&name) {
-            return Ok(Found::Commit(commit));
+            return Ok(if is_other_ref(&name) { Found::OnOther(commit) } else { Found::OnRefs(commit) });
         }
         if revision.len() >= 7 && revision.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Found::Prefix(revision.to_ascii_lowercase()));
@@ -198,14 +315,24 @@ impl RefTable {
     }
 
     fn by_name(&self, name: &str) -> Option<CommitId> {
+        if let ("HEAD", Head::Detached(commit)) = (name, &self.head) {
+            return commit.parse().ok();
+        }
         self.entry(name).and_then(|(_, hash)| hash.parse().ok())
     }
 
+    /// A full name means itself only, and a short name a branch or else a tag: the name of another ref must not be
+    /// able to change what they mean.
     fn entry(&self, name: &str) -> Option<(&String, &String)> {
-        let full = if name == "HEAD" { self.head.as_deref().unwrap_or("HEAD") } else { name };
-        [full.to_owned(), format!("refs/{full}"), format!("refs/heads/{full}"), format!("refs/tags/{full}")]
-            .iter()
-            .find_map(|candidate| self.refs.get_key_value(candidate))
+        if name == "HEAD" {
+            let Head::Branch(branch) = &self.head else { return None };
+            return self.refs.get_key_value(branch);
+        }
+        if name.starts_with("refs/") {
+            return self.refs.get_key_value(name).or_else(|| self.others.get_key_value(name));
+        }
+        let branch = self.refs.get_key_value(&format!("refs/heads/{name}"));
+        branch.or_else(|| self.refs.get_key_value(&format!("refs/tags/{name}")))
     }
 
     fn similar(&self, revision: &str) -> String {
@@ -214,6 +341,7 @@ impl RefTable {
             .refs
             .keys()
             .filter_map(|name| name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/tags/")))
+            .filter(|name| name.chars().all(is_plain))
             .filter(|name| {
                 let name = name.to_ascii_lowercase();
                 name.contains(&wanted) || wanted.contains(&name) || (wanted == "master" && name == "main")
@@ -222,6 +350,11 @@ impl RefTable {
             .collect();
         if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(", ")) }
     }
+}
+
+/// True for characters that a terminal shows as they are: not those that turn the direction of the text.
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || character.is_ascii_graphic()
 }
 
 /// True for characters that git allows in ref names or constraints need, and not for an option.
@@ -251,21 +384,27 @@ mod tests {
                 ("refs/tags/web-1.0.0", '6'),
                 ("refs/tags/web-1.2.0", '7'),
                 ("refs/tags/nightly", '8'),
-                ("refs/pull/7/head", '9'),
                 ("refs/heads/1.x", 'b'),
                 ("refs/heads/4.x", 'c'),
             ]
             .into_iter()
             .map(|(name, digit)| (name.to_owned(), hash(digit)))
             .collect(),
-            head: Some("refs/heads/main".to_owned()),
+            others: [("refs/pull/7/head".to_owned(), hash('9'))].into(),
+            head: Head::Branch("refs/heads/main".to_owned()),
         }
     }
 
     fn resolve(revision: &str, prefix: Option<&str>) -> String {
-        let spec = RevisionSpec { revision: revision.to_owned(), tag_prefix: prefix.map(str::to_owned) };
-        match table().resolve(&spec, "repo") {
-            Ok(Found::Commit(commit)) => commit.as_str()[..1].to_owned(),
+        resolve_in(&table(), revision, prefix)
+    }
+
+    fn resolve_in(table: &RefTable, revision: &str, prefix: Option<&str>) -> String {
+        let tag_prefix = prefix.map(str::to_owned);
+        let spec = RevisionSpec { tag_prefix, ..RevisionSpec::new(revision) };
+        match table.resolve(&spec, "repo") {
+            Ok(Found::OnRefs(commit) | Found::OnOther(commit)) => commit.as_str()[..1].to_owned(),
+            Ok(Found::Hash(commit)) => format!("hash {}", &commit.as_str()[..1]),
             Ok(Found::Prefix(prefix)) => format!("prefix {prefix}"),
             Err(error) => error.to_string(),
         }
@@ -277,7 +416,11 @@ mod tests {
             ("", "1"),
             ("HEAD", "1"),
             ("main", "1"),
-            ("heads/main", "1"),
+            (
+                "heads/main",
+                "revision `heads/main` is not a branch, tag or commit of repo; did you mean main?",
+            ),
+            ("pull/7/head", "revision `pull/7/head` is not a branch, tag or commit of repo"),
             ("refs/heads/main", "1"),
             ("release-1.x", "2"),
             ("v1.0.0", "3"),
@@ -289,7 +432,7 @@ mod tests {
             (">=2.0.0-0", "5"),
             ("abcdef1", "prefix abcdef1"),
             ("ABCDEF1", "prefix abcdef1"),
-            ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"),
+            ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "hash a"),
             ("1.x", "4"),
             ("4.x", "c"),
             ("3.x", "none of the 3 version tags of repo satisfies `3.x`; the newest is `v2.0.0-rc.1`"),
@@ -312,5 +455,76 @@ mod tests {
         for revision in ["--upload-pack=x", "-x", "a..b", "main@{1}", "a\nb", "a:b", "main\0"] {
             assert!(resolve(revision, None).contains("is not a valid name"), "{revision}");
         }
+    }
+
+    /// A server can have any of these refs, and every user who may push can make most of them.
+    #[test]
+    fn no_ref_changes_what_another_name_means() {
+        let hash = |digit: char| digit.to_string().repeat(40);
+        let honest = [("refs/heads/env/prod", '1'), ("refs/tags/v1.0.0", '2'), ("refs/heads/main", '3')];
+        let hostile = [
+            "refs/heads/refs/heads/env/prod",
+            "refs/heads/heads/env/prod",
+            "refs/heads/HEAD",
+            "refs/tags/HEAD",
+            "refs/tags/env/prod",
+            "refs/tags/refs/tags/v1.0.0",
+            "refs/heads/refs/heads/main",
+            "refs/tags/main",
+        ];
+        let other = ["refs/env/prod", "refs/main", "refs/v1.0.0", "refs/HEAD", "refs/plumb/env/prod"];
+        let honest = honest.into_iter().map(|(name, digit)| (name.to_owned(), hash(digit)));
+        let table = RefTable {
+            refs: honest.chain(hostile.map(|name| (name.to_owned(), hash('e')))).collect(),
+            others: other.map(|name| (name.to_owned(), hash('e'))).into(),
+            head: Head::Branch("refs/heads/main".to_owned()),
+        };
+        for (revision, expected) in [
+            ("env/prod", "1"),
+            ("refs/heads/env/prod", "1"),
+            ("v1.0.0", "2"),
+            ("v1.*", "2"),
+            ("refs/tags/v1.0.0", "2"),
+            ("main", "3"),
+            ("HEAD", "3"),
+            ("", "3"),
+            ("refs/env/prod", "e"),
+        ] {
+            assert_eq!(resolve_in(&table, revision, None), expected, "{revision}");
+        }
+        let detached = RefTable { head: Head::Detached(hash('4')), ..table.clone() };
+        assert_eq!(resolve_in(&detached, "HEAD", None), "4");
+        let missing = RefTable { head: Head::Missing, ..table };
+        assert!(resolve_in(&missing, "HEAD", None).contains("is not a branch, tag or commit"));
+    }
+
+    #[test]
+    fn refs_of_git_and_plumb_are_no_revisions() {
+        for revision in
+            ["refs/replace/abc", "refs/replace", "refs/plumb/ref/1", "refs/Replace/abc", "refs/worktree/x"]
+        {
+            let said = resolve(revision, None);
+            assert!(said.contains("uses for itself"), "{revision}: {said}");
+            assert!(RevisionSpec::new(revision).other_refs().is_empty(), "{revision}");
+        }
+        for revision in [
+            "refs/pull/7/head^{}",
+            "refs/x/*",
+            "refs/x/../y",
+            "refs/x.lock",
+            "refs/x//y",
+            "refs/x/.y",
+            "refs/",
+        ] {
+            assert!(RevisionSpec::new(revision).other_refs().is_empty(), "{revision}");
+        }
+        assert_eq!(RevisionSpec::new("refs/pull/7/head").other_refs(), ["refs/pull/7/head"]);
+        let pinned = RevisionSpec::new("1".repeat(40)).or_on([
+            "main",
+            "refs/heads/x",
+            "refs/replace/x",
+            "refs/pull/8/head",
+        ]);
+        assert_eq!(pinned.other_refs(), ["refs/pull/8/head"]);
     }
 }

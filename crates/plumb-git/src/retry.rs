@@ -64,6 +64,7 @@ mod tests {
             (CommandError::Start { program: text(), reason: text() }, Transient, "start"),
             (CommandError::Timeout { command: text(), timeout: Duration::ZERO }, Transient, "timeout"),
             (CommandError::Output { command: text(), limit: 1 }, Permanent, "output"),
+            (CommandError::Memory { command: text(), limit: 1 }, Permanent, "memory"),
             (failed(), Transient, "failed"),
             (CommandError::Io { command: text(), reason: text() }, Transient, "io"),
         ];
@@ -83,7 +84,9 @@ mod tests {
             (objects(failed()), Transient, "objects"),
             (objects(missing_program()), Permanent, "objects"),
             (FetchError::Empty { repository: text() }, Transient, "empty"),
-            (FetchError::Missing { repository: text(), revision: text() }, Permanent, "missing"),
+            (FetchError::History { repository: text(), source: failed() }, Transient, "history"),
+            (FetchError::TooLarge { repository: text(), limit: 1 }, Permanent, "space"),
+            (FetchError::Space { repository: text(), limit: 1 }, Transient, "space"),
             (FetchError::Cache { repository: text(), directory: text(), reason: text() }, Transient, "cache"),
         ];
         for (error, retry, category) in cases {
@@ -98,6 +101,8 @@ mod tests {
         let (revision, repository, hint) = (text(), text(), text());
         let cases = [
             ResolveError::Invalid { revision: text() },
+            ResolveError::Internal { revision: text() },
+            ResolveError::NotOnRefs { revision: text(), repository: text() },
             ResolveError::NotFound { revision: text(), repository: text(), hint: text() },
             ResolveError::NoVersion { revision, repository, n_tags: 0, hint },
             ResolveError::PrefixWithoutVersion { revision: text(), prefix: text() },

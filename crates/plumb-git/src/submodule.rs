@@ -127,7 +127,7 @@ impl Mirrors {
                 let credentials = access(&sub_url)
                     .map_err(|reason| SubmoduleError::Refused { path: whole.clone(), reason })?;
                 let (sub_mirror, commit) = self
-                    .resolve(&sub_url, &credentials, &RevisionSpec::new(commit))
+                    .resolve(&sub_url, &credentials, &RevisionSpec::of_submodule(commit))
                     .await
                     .map_err(|source| SubmoduleError::Fetch { path: whole.clone(), source })?;
                 let sub_tree = sub_mirror.tree(&commit).map_err(SubmoduleError::Read)?;

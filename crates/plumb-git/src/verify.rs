@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::access::RepoAccess;
 use crate::command::CommandError;
-use crate::mirror::{Mirror, Mirrors};
+use crate::mirror::{AnnotatedTag, Mirror, Mirrors};
 use crate::refs::RevisionSpec;
 use crate::retry::Retry;
 use crate::secret::hex;
@@ -136,9 +136,10 @@ impl Mirrors {
         keyring: &Keyring,
     ) -> Result<(), SignatureError> {
         let tag = mirror.annotated_tag(spec, commit);
-        if let Some((name, hash)) = &tag {
-            let what = format!("tag {}", name.trim_start_matches("refs/tags/"));
-            self.check_one(mirror, access, ("verify-tag", hash), what, policy, keyring).await?;
+        if let Some(tag) = &tag {
+            let what = format!("tag {}", tag.name);
+            check_tag_name(mirror, tag, &what)?;
+            self.check_one(mirror, access, ("verify-tag", &tag.hash), what, policy, keyring).await?;
         }
         if tag.is_some() && !policy.whole_history {
             return Ok(());
@@ -235,6 +236,18 @@ impl Mirrors {
     ) -> Result<Signature, CommandError> {
         self.signature(mirror, access, ("verify-commit", commit.as_str()), keyring).await
     }
+}
+
+/// A signature covers the name in the tag object. Under another name, an old signed version would pass as a new one.
+fn check_tag_name(mirror: &Mirror, tag: &AnnotatedTag, what: &str) -> Result<(), SignatureError> {
+    if tag.own_name == tag.name {
+        return Ok(());
+    }
+    Err(SignatureError::Untrusted {
+        what: what.to_owned(),
+        repository: mirror.url().to_string(),
+        why: format!("was made under the name {:?}, which is what its signature covers", tag.own_name),
+    })
 }
 
 /// True if an id or a fingerprint names one of these keys. Short ids can be forged, so it needs at least 16

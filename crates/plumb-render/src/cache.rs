@@ -20,7 +20,7 @@ use crate::hash::hex;
 use crate::source_type::SourceType;
 
 /// Part of every key. Change it when results of earlier versions must not be used.
-pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 2");
+pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 3");
 
 /// Results on disk.
 pub(crate) struct Cache {

@@ -36,7 +36,7 @@ struct Cli {
 /// One variant per command. Each is in the file of its name.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(commands::run::Args),
+    Run(Box<commands::run::Args>),
     Install(commands::install::Args),
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
@@ -109,7 +109,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 async fn run(context: &Context, name: &'static str, command: Command) -> Result<ExitCode, CommandError> {
     match command {
-        Command::Run(args) => commands::run::run(context, args).await,
+        Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,

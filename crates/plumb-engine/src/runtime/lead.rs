@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
 use plumb_core::object::Manifest;
 use plumb_crd::install::default_project;
+use plumb_git::{GitLimits, GitOptions};
 use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::{Notify, mpsc};
@@ -203,6 +204,11 @@ fn sources(
     for (part, reason) in level.missing() {
         warn!("sandbox: tools are not isolated from {part}, because {reason}; plugins may be refused");
     }
-    Sources::new(&directory, renderer, settings, n_workers, metrics)
+    let git = GitOptions {
+        local: options.local_repositories.clone(),
+        limits: GitLimits { mirrors: options.mirror_space, ..GitLimits::default() },
+        ..GitOptions::default()
+    };
+    Sources::new(&directory, renderer, settings, n_workers, git, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

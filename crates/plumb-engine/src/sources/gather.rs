@@ -78,16 +78,16 @@ impl Sources {
         mut renderer: RendererConfig,
         settings: StartSettings,
         n_workers: usize,
+        mut git: GitOptions,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
-        let observer = RequestObserver::new(move |request| metrics.git_request(request));
-        let mut options = GitOptions { observer: Some(observer), ..GitOptions::default() };
-        set(&mut options.limits.timeout, settings.git_timeout);
+        git.observer = Some(RequestObserver::new(move |request| metrics.git_request(request)));
+        set(&mut git.limits.timeout, settings.git_timeout);
         set(&mut renderer.limits.time, settings.render_timeout);
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
-            mirrors: Mirrors::new(directory.join("git"), options)?,
+            mirrors: Mirrors::new(directory.join("git"), git)?,
             charts: Charts::new(
                 directory.join("charts"),
                 renderer.tools.clone(),
@@ -123,7 +123,7 @@ impl Sources {
         if let Some(previous) = previous.filter(|_| policy.depth == RefreshDepth::Live) {
             return Ok(Arc::clone(previous));
         }
-        let resolved = self.resolve_or_give_way(context, &inputs.sources, policy).await?;
+        let resolved = self.resolve_or_give_way(context, &inputs, policy).await?;
         if let Some(previous) = previous.filter(|_| policy.depth != RefreshDepth::Hard) {
             if previous.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
                 return Ok(Arc::clone(previous));
@@ -160,7 +160,7 @@ impl Sources {
         if *stored.inputs != inputs {
             return Ok(false);
         }
-        match self.resolve_or_give_way(context, &inputs.sources, policy).await {
+        match self.resolve_or_give_way(context, &inputs, policy).await {
             Ok(resolved) => Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
             Err(NotGathered::Failed(_)) => Ok(false),
             Err(NotGathered::Waiting(answered)) => Err(answered),
@@ -180,7 +180,8 @@ impl Sources {
         let sources = operation.sources.as_ref().unwrap_or(&app.sources);
         let written =
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
-        let inputs = RenderInputs::of(app, context, sources, written);
+        let mut inputs = RenderInputs::of(app, context, sources, written);
+        inputs.asked.clone_from(&operation.revisions);
         if let Some(texts) = &operation.manifests {
             let mut all = sources.iter().chain(&app.sources);
             let signed = all.find(|source| context.project.signatures(&source.repo_url).is_some());
@@ -202,8 +203,7 @@ impl Sources {
         }
         let now = Instant::now();
         let app_access = Access::of(context);
-        let resolved =
-            self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::GitNow, now).await?;
+        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::GitNow, now).await?;
         let built = self.build(app, context, inputs, resolved, Freshness::Cached, now).await;
         built.map(Arc::new)
     }
@@ -219,7 +219,7 @@ impl Sources {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
         let now = Instant::now();
         let app_access = Access::of(context);
-        let resolved = self.resolve(&app_access, &inputs.sources, revisions, RefreshDepth::Live, now).await?;
+        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::Live, now).await?;
         self.build(app, context, inputs, resolved, Freshness::Cached, now).await
     }
 
@@ -238,7 +238,7 @@ impl Sources {
         for freshness in [Freshness::AnotherDay, Freshness::Fresh] {
             let inputs = RenderInputs::clone(&gathered.inputs);
             let resolved = self
-                .resolve(&app_access, &inputs.sources, &gathered.revisions, RefreshDepth::Live, now)
+                .resolve(&app_access, &inputs, &gathered.revisions, RefreshDepth::Live, now)
                 .await
                 .ok()?;
             if let Ok(again) = self.build(app, context, inputs, resolved, freshness, now).await {

@@ -17,6 +17,8 @@ use crate::apps::context::AppContext;
 pub(super) struct RenderInputs {
     /// Each source, checked and as the Application has it.
     pub(super) sources: Vec<(Source, ApplicationSource)>,
+    /// The revisions that an operation asks for in place of those of the sources.
+    pub(super) asked: Vec<String>,
     pub(super) namespace: Option<String>,
     pub(super) instance: String,
     pub(super) project: String,
@@ -41,6 +43,7 @@ impl RenderInputs {
         let signatures = sources.iter().map(|source| context.project.signatures(&source.repo_url).cloned());
         Self {
             sources: sources.iter().cloned().zip(written).collect(),
+            asked: Vec::new(),
             namespace: app.destination.namespace.clone(),
             instance: context.instance.clone(),
             project: app.project.clone(),

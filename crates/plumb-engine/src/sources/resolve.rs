@@ -13,6 +13,7 @@ use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFil
 
 use super::error::SourceError;
 use super::gather::Sources;
+use super::inputs::RenderInputs;
 use crate::apps::context::AppContext;
 use crate::config::settings::Settings;
 use crate::queue::RefreshDepth;
@@ -87,29 +88,32 @@ impl Access {
 
 impl Sources {
     /// The commit or chart version of each source. `pinned` revisions replace those of the sources. The project is asked about
-    /// every source first.
+    /// every source first. A pinned commit must be on a branch or tag, or on a ref that the source or the operation names in
+    /// full.
     pub(super) async fn resolve(
         &self,
         app_access: &Access,
-        sources: &[(Source, ApplicationSource)],
+        inputs: &RenderInputs,
         pinned: &[String],
         depth: RefreshDepth,
         since: Instant,
     ) -> Result<Vec<Resolved>, SourceError> {
         // All are checked before the first is asked.
-        for (source, _) in sources {
+        for (source, _) in &inputs.sources {
             app_access.admit(&source.repo_url)?;
         }
-        let mut resolved = Vec::with_capacity(sources.len());
-        for (index, (source, written)) in sources.iter().enumerate() {
+        let mut resolved = Vec::with_capacity(inputs.sources.len());
+        for (index, (source, written)) in inputs.sources.iter().enumerate() {
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
+            let asked = inputs.asked.get(index).map(String::as_str);
+            let spec = revision_spec(source, pinned, asked);
             let (revision, content) = match chart_address(source) {
                 Some((url, name)) => {
                     let requested = pinned.or(source.target_revision.as_ref());
                     let version = requested.map_or("*", String::as_str);
                     self.chart(app_access, source, (&url, &name, version), depth, since).await?
                 }
-                None => self.commit(app_access, source, pinned, depth, since).await?,
+                None => self.commit(app_access, source, &spec, depth, since).await?,
             };
             resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, content });
         }
@@ -139,22 +143,18 @@ impl Sources {
         &self,
         app_access: &Access,
         source: &Source,
-        pinned: Option<&String>,
+        spec: &RevisionSpec,
         depth: RefreshDepth,
         since: Instant,
     ) -> Result<(String, SourceContent), SourceError> {
         let url = RepoUrl::parse(&source.repo_url)?;
         let access = app_access.settings.access(&source.repo_url, app_access.project.name());
-        let spec = match pinned {
-            Some(revision) => RevisionSpec::new(revision.clone()),
-            None => RevisionSpec::of(source),
-        };
         // A commit never changes, so only branches, tags and the like are fetched again.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
         if depth >= RefreshDepth::Git && !is_commit {
             self.mirrors.fetch_since(&url, &access, since).await?;
         }
-        let (mirror, commit) = self.mirrors.resolve(&url, &access, &spec).await?;
+        let (mirror, commit) = self.mirrors.resolve(&url, &access, spec).await?;
         if let Some(rule) = app_access.project.signatures(&source.repo_url) {
             let keys = Arc::clone(&app_access.settings.gpg_keys);
             let keyring = self.mirrors.keyring(&keys).await?;
@@ -162,7 +162,7 @@ impl Sources {
                 keys: rule.keys.clone(),
                 whole_history: rule.mode == SignatureMode::Strict,
             };
-            self.mirrors.check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring).await?;
+            self.mirrors.check_signatures(&mirror, &access, spec, &commit, &policy, &keyring).await?;
         }
         Ok((commit.to_string(), SourceContent::Git { mirror, commit }))
     }
@@ -243,6 +243,12 @@ impl Sources {
         };
         fetched.map_err(SourceError::Chart)
     }
+}
+
+/// The revision of a source. `pinned` replaces that of the source, and `asked` is what an operation asked for.
+fn revision_spec(source: &Source, pinned: Option<&String>, asked: Option<&str>) -> RevisionSpec {
+    let Some(pinned) = pinned else { return RevisionSpec::of(source) };
+    RevisionSpec::new(pinned.clone()).or_on(source.target_revision.as_deref().into_iter().chain(asked))
 }
 
 /// A submodule may contain manifests too, so the project must permit its repository like that of a source.
@@ -329,8 +335,29 @@ fn references(source: &Source) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use plumb_core::project::ProjectRules;
+    use plumb_git::HashRule;
 
     use super::*;
+
+    #[test]
+    fn a_pinned_commit_may_be_on_a_ref_that_the_source_or_the_operation_names() {
+        let pinned = "1".repeat(40);
+        let named = |target: &str, pinned: Option<&String>, asked: Option<&str>| {
+            let target_revision = Some(target.to_owned());
+            revision_spec(&Source { target_revision, ..Source::default() }, pinned, asked).hashes
+        };
+        let on = |names: &[&str]| HashRule::OnRefs(names.iter().map(|name| (*name).to_owned()).collect());
+        for (target, asked, expected) in [
+            ("main", None, on(&[])),
+            ("refs/pull/7/head", None, on(&["refs/pull/7/head"])),
+            ("main", Some("refs/pull/8/head"), on(&["refs/pull/8/head"])),
+            ("refs/pull/7/head", Some("refs/pull/8/head"), on(&["refs/pull/7/head", "refs/pull/8/head"])),
+            ("refs/heads/main", Some("refs/replace/x"), on(&[])),
+        ] {
+            assert_eq!(named(target, Some(&pinned), asked), expected, "{target} {asked:?}");
+            assert_eq!(named(target, None, asked), on(&[]), "{target} {asked:?}");
+        }
+    }
 
     #[test]
     fn submodules_come_from_permitted_repositories_only() {

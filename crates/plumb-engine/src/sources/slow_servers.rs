@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use plumb_core::app::Source;
 use plumb_core::project::normalize_repo_url;
-use plumb_crd::application::{ApplicationSource, ConditionType};
+use plumb_crd::application::ConditionType;
 use tokio::task::JoinHandle;
 
 use super::error::SourceError;
 use super::gather::{FetchPolicy, Sources};
+use super::inputs::RenderInputs;
 use super::resolve::{Access, Resolved};
 use crate::apps::context::AppContext;
 use crate::queue::RefreshDepth;
@@ -62,18 +62,18 @@ impl Sources {
     pub(super) async fn resolve_or_give_way(
         self: &Arc<Self>,
         context: &AppContext,
-        sources: &[(Source, ApplicationSource)],
+        inputs: &RenderInputs,
         policy: FetchPolicy,
     ) -> Result<Vec<Resolved>, NotGathered> {
         let FetchPolicy { depth, since, patience } = policy;
         let app_access = Access::of(context);
         if patience == Patience::Endless || depth < RefreshDepth::Git {
-            return self.resolve(&app_access, sources, &[], depth, since).await.map_err(NotGathered::Failed);
+            return self.resolve(&app_access, inputs, &[], depth, since).await.map_err(NotGathered::Failed);
         }
-        let servers = sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
+        let servers = inputs.sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
         let this = Arc::clone(self);
-        let sources = sources.to_vec();
-        let request = async move { this.resolve(&app_access, &sources, &[], depth, since).await };
+        let inputs = inputs.clone();
+        let request = async move { this.resolve(&app_access, &inputs, &[], depth, since).await };
         self.slow_servers.wait_for(servers, request).await
     }
 }

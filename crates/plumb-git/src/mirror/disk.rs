@@ -1,8 +1,12 @@
-//! The layout of a mirror on disk: `<root>/<hash of the address>/{state.json, repo-<n>.git}`.
+//! The layout of a mirror on disk: `<root>/m<version>-<hash of the address>/{state.json, repo-<n>.git}`.
 //!
 //! `state.json` names the current repository and is replaced atomically: a rebuilt mirror replaces the old
 //! one in one step, and after a crash the old one is still there.
+//!
+//! The repository holds branches and tags under their own names. Everything else is below `refs/plumb/` under a name
+//! that the server cannot choose, so that it can take the place of no branch, and git gives it no meaning.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -13,9 +17,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::readable::Resolved;
 use crate::access::RepoAccess;
-use crate::refs::RefTable;
+use crate::refs::{Head, RefTable};
 use crate::secret::hex;
 use crate::url::RepoUrl;
+
+/// Version of the layout. The repositories of earlier versions may hold refs that take the place of a branch or of an
+/// object (`refs/replace/`), so they are not used.
+const LAYOUT: &str = "m2-";
 
 /// What `state.json` holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +36,12 @@ pub(super) struct State {
     pub(super) advertised: String,
     /// Full name of the branch that `HEAD` points to.
     pub(super) head: Option<String>,
-    /// Refs and commits that are fetched besides branches and tags.
-    pub(super) extra: Vec<String>,
+    /// True if `HEAD` is a commit.
+    pub(super) detached: bool,
+    /// Full names of the refs that are held besides branches and tags.
+    pub(super) others: BTreeSet<String>,
+    /// Commits of submodules that are held although no branch or tag contains them.
+    pub(super) commits: BTreeSet<String>,
     /// Hashes of the credentials that worked.
     pub(super) proven: Vec<String>,
 }
@@ -66,7 +78,30 @@ impl State {
 pub(super) fn directory_name(url: &RepoUrl) -> String {
     let mut name = hex(&Sha256::digest(url.identity()));
     name.truncate(32);
-    name
+    format!("{LAYOUT}{name}")
+}
+
+/// True for the name of a directory that holds a mirror of this layout.
+pub(super) fn is_mirror(name: &str) -> bool {
+    name.starts_with(LAYOUT)
+}
+
+/// True for the name of a directory that held a mirror in an earlier layout.
+fn is_old_mirror(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The local name of the commit of a detached `HEAD`.
+pub(super) const LOCAL_HEAD: &str = "refs/plumb/head";
+
+/// The local name of a ref that is neither a branch nor a tag.
+pub(super) fn local_ref(name: &str) -> String {
+    format!("refs/plumb/ref/{}", hex(&Sha256::digest(name)))
+}
+
+/// The local name that keeps a commit from being removed.
+pub(super) fn local_commit(hash: &str) -> String {
+    format!("refs/plumb/commit/{hash}")
 }
 
 pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
@@ -75,12 +110,14 @@ pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
 }
 
 /// Marks the root as in use while the file is open. A process that finds it unused removes the private files
-/// (keys, known hosts) of processes that were killed.
+/// (keys, known hosts) of processes that were killed, and the mirrors of earlier layouts.
 pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
     let directory = std::fs::File::open(root)?;
     if directory.try_lock().is_ok() {
         for entry in std::fs::read_dir(root)?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(SCRATCH) || is_old_mirror(&name) {
                 std::fs::remove_dir_all(entry.path())?;
             }
         }
@@ -98,30 +135,80 @@ pub(super) fn load(directory: &Path) -> Option<Current> {
     if state.repository.contains('/') || state.repository.is_empty() {
         return None;
     }
+    if has_foreign(&directory.join(&state.repository)) {
+        return None;
+    }
     open(directory, state).ok()
 }
 
 /// Opens the repository that the state names, and reads its refs.
 pub(super) fn open(directory: &Path, state: State) -> Result<Current, gix::Error> {
+    let path = directory.join(&state.repository);
     let repository = gix::open::Options::isolated()
         .open_path_as_is(true)
         .with(gix::sec::Trust::Full)
-        .open(directory.join(&state.repository))?;
-    let refs = read_refs(&repository.to_thread_local(), state.head.clone())?;
+        // An object is what its hash says, and nothing in its place.
+        .config_overrides(["core.useReplaceRefs=false"])
+        .open(&path)?;
+    let refs = read_refs(&repository.to_thread_local(), &state)?;
     Ok(Current { repository: Arc::new(repository), refs: Arc::new(refs), resolved: Arc::default(), state })
 }
 
-fn read_refs(repository: &gix::Repository, head: Option<String>) -> Result<RefTable, gix::Error> {
-    let mut table = RefTable { head, ..RefTable::default() };
-    for reference in repository.references()?.all()? {
-        // A ref that cannot be read is skipped.
-        let Ok(mut reference) = reference else { continue };
-        let Ok(name) = String::from_utf8(reference.name().as_bstr().to_vec()) else { continue };
-        if let Ok(id) = reference.peel_to_id() {
-            table.refs.insert(name, id.to_string());
+/// Files in which a repository names other places that objects or histories come from. plumb writes none of them.
+const FOREIGN: [&str; 4] =
+    ["objects/info/alternates", "objects/info/http-alternates", "info/grafts", "shallow"];
+
+/// True if the repository takes objects or histories from other places.
+fn has_foreign(repository: &Path) -> bool {
+    FOREIGN.iter().any(|file| repository.join(file).exists())
+}
+
+/// The branches and tags, and the other refs that the state names. Any other ref of the repository has no meaning.
+fn read_refs(repository: &gix::Repository, state: &State) -> Result<RefTable, gix::Error> {
+    let mut table = RefTable::default();
+    let references = repository.references()?;
+    for prefix in ["refs/heads/", "refs/tags/"] {
+        for reference in references.prefixed(prefix)? {
+            // A ref that cannot be read is skipped.
+            let Ok(mut reference) = reference else { continue };
+            let Ok(name) = String::from_utf8(reference.name().as_bstr().to_vec()) else { continue };
+            if let Ok(id) = reference.peel_to_id() {
+                table.refs.insert(name, id.to_string());
+            }
         }
     }
+    let local = |name: &str| {
+        let mut reference = repository.try_find_reference(name).ok().flatten()?;
+        Some(reference.peel_to_id().ok()?.to_string())
+    };
+    let others = state.others.iter();
+    table.others = others.filter_map(|name| Some((name.clone(), local(&local_ref(name))?))).collect();
+    table.head = match &state.head {
+        Some(branch) => Head::Branch(branch.clone()),
+        None if state.detached => local(LOCAL_HEAD).map_or(Head::Missing, Head::Detached),
+        None => Head::Missing,
+    };
     Ok(table)
+}
+
+/// The refs below `refs/plumb/` that the state does not need.
+pub(super) fn stale_refs(directory: &Path, state: &State) -> Vec<String> {
+    let mut needed: BTreeSet<String> = state.others.iter().map(|name| local_ref(name)).collect();
+    needed.extend(state.commits.iter().map(|hash| local_commit(hash)));
+    if state.detached {
+        needed.insert(LOCAL_HEAD.to_owned());
+    }
+    let list = || -> Result<Vec<String>, gix::Error> {
+        let repository = gix::open::Options::isolated()
+            .open_path_as_is(true)
+            .with(gix::sec::Trust::Full)
+            .open(directory.join(&state.repository))?
+            .to_thread_local();
+        let references = repository.references()?;
+        let names = references.prefixed("refs/plumb/")?.flatten();
+        Ok(names.map(|reference| reference.name().as_bstr().to_string()).collect())
+    };
+    list().unwrap_or_default().into_iter().filter(|name| !needed.contains(name)).collect()
 }
 
 /// Replaces the state atomically.
@@ -150,4 +237,30 @@ pub(super) fn sweep(directory: &Path, keep: &[&str]) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Removes the files that a fetch leaves behind if it is killed.
+pub(super) fn remove_partial(repository: &Path) {
+    let Ok(entries) = std::fs::read_dir(repository.join("objects")) else { return };
+    for entry in entries.flatten() {
+        let Ok(files) = std::fs::read_dir(entry.path()) else { continue };
+        for file in files.flatten() {
+            if file.file_name().to_string_lossy().starts_with("tmp_") {
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
+}
+
+/// The bytes of all files below a directory. Links are not followed.
+pub(super) fn size(directory: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }

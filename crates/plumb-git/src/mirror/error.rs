@@ -41,13 +41,36 @@ pub enum FetchError {
         /// Which one.
         repository: String,
     },
-    /// The ref or commit does not exist on the server.
-    #[error("{repository} has no `{revision}`, or does not allow fetching it")]
-    Missing {
+    /// The commits of the mirror cannot be listed.
+    #[error("cannot list the commits on the branches and tags of {repository}")]
+    History {
         /// Which one.
         repository: String,
-        /// What was asked for.
-        revision: String,
+        /// git's error.
+        #[source]
+        source: CommandError,
+    },
+    /// The mirror would use too much of the disk.
+    #[error(
+        "cannot keep a mirror of {repository}: it needs more than {} MiB; plumb run --mirror-space-gib sets the \
+         space for all mirrors, and one may use half of it", .limit >> 20
+    )]
+    TooLarge {
+        /// Which one.
+        repository: String,
+        /// The most bytes of one mirror.
+        limit: u64,
+    },
+    /// All mirrors together would use too much of the disk, and this is the largest.
+    #[error(
+        "cannot keep a mirror of {repository}: all mirrors need more than {} MiB and it is the largest; plumb run \
+         --mirror-space-gib sets the space", .limit >> 20
+    )]
+    Space {
+        /// Which one.
+        repository: String,
+        /// The most bytes of all mirrors.
+        limit: u64,
     },
     /// The cache directory is not usable.
     #[error("cannot keep a mirror of {repository} in {directory}: {reason}; check its free space and owner")]
@@ -68,7 +91,8 @@ impl FetchError {
             Self::Local { .. } => "local",
             Self::Refs { .. } => "refs",
             Self::Objects { .. } => "objects",
-            Self::Missing { .. } => "missing",
+            Self::History { .. } => "history",
+            Self::TooLarge { .. } | Self::Space { .. } => "space",
             Self::Empty { .. } => "empty",
             Self::Cache { .. } => "cache",
         }
@@ -82,13 +106,23 @@ impl FetchError {
         DAMAGE.iter().any(|word| message.contains(word))
     }
 
+    /// True if the repository does not fit the limits: the same objects would fail again, at the same cost.
+    pub(super) fn is_over_limit(&self) -> bool {
+        let is_memory = |error: &CommandError| matches!(error, CommandError::Memory { .. });
+        match self {
+            Self::TooLarge { .. } | Self::Space { .. } => true,
+            Self::Objects { source, .. } => is_memory(source),
+            _ => false,
+        }
+    }
+
     /// Can the same call succeed later?
     pub fn retry(&self) -> Retry {
         match self {
             Self::Refs { source, .. } => source.retry(),
-            Self::Objects { source, .. } => source.retry(),
-            Self::Empty { .. } | Self::Cache { .. } => Retry::Transient,
-            Self::Local { .. } | Self::Missing { .. } => Retry::Permanent,
+            Self::Objects { source, .. } | Self::History { source, .. } => source.retry(),
+            Self::Empty { .. } | Self::Cache { .. } | Self::Space { .. } => Retry::Transient,
+            Self::Local { .. } | Self::TooLarge { .. } => Retry::Permanent,
         }
     }
 }

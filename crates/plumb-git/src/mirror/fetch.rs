@@ -1,11 +1,12 @@
 //! One fetch: the server's refs and, if they changed, its objects.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::advertised::{Advertised, Wanted};
+use super::advertised::Advertised;
 use super::disk::{self, Current, State};
 use super::error::FetchError;
 use super::mirrors::Mirrors;
@@ -16,6 +17,29 @@ use crate::advice::advice;
 use crate::command::CommandError;
 use crate::url::RepoUrl;
 
+/// What one fetch brings into a repository.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// Branches and tags, the refs that requesters named, and `HEAD` if it is no branch.
+    Refs { others: &'a BTreeSet<String>, head: bool },
+    /// One commit.
+    Commit(&'a str),
+}
+
+impl Wanted<'_> {
+    fn refspecs(self) -> Vec<String> {
+        match self {
+            Self::Commit(hash) => vec![format!("+{hash}:{}", disk::local_commit(hash))],
+            Self::Refs { others, head } => {
+                let mirrored = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"].map(str::to_owned);
+                let others = others.iter().map(|name| format!("+{name}:{}", disk::local_ref(name)));
+                let head = head.then(|| format!("+HEAD:{}", disk::LOCAL_HEAD));
+                mirrored.into_iter().chain(others).chain(head).collect()
+            }
+        }
+    }
+}
+
 impl Mirrors {
     /// Asks the server for its refs, fetches what is new, and makes it the state that readers see.
     pub(super) async fn refresh(
@@ -23,29 +47,22 @@ impl Mirrors {
         slot: &Slot,
         url: &RepoUrl,
         access: &RepoAccess,
-        extra: Option<&str>,
     ) -> Result<Fetched, FetchError> {
         let _disk = slot.disk.lock().await;
-        disk::make_private(&slot.directory).map_err(|error| unusable_cache(slot, url, &error))?;
-        let _other_processes =
-            lock_file(&slot.directory).await.map_err(|error| unusable_cache(slot, url, &error))?;
+        let _other_processes = self.lock_directory(slot, url).await?;
         let current = slot.current();
         let mut state = current.as_ref().map_or_else(State::default, |current| current.state.clone());
-        // A ref may move, so every fetch includes it; a commit is fetched once and kept.
-        if let Some(extra) = extra.filter(|extra| extra.starts_with("refs/"))
-            && !state.extra.iter().any(|known| known == extra)
-        {
-            state.extra.push(extra.to_owned());
-        }
         let advertised = self.ls_remote(url, access, &slot.directory).await?;
         if advertised.refs.is_empty() && current.as_ref().is_some_and(|current| !current.refs.refs.is_empty())
         {
             return Err(FetchError::Empty { repository: url.to_string() });
         }
-        let wanted = Wanted::new(&advertised, &state.extra, extra);
+        // A requester may ask for more while the server is asked.
+        let asked = slot.asked();
+        let others = advertised.having(&asked.refs);
+        let digest = advertised.digest(&others);
         let damaged = slot.damaged.swap(false, Ordering::Relaxed);
-        let is_current = current.as_ref().is_some_and(|current| current.state.advertised == wanted.digest)
-            && extra.is_none();
+        let is_current = current.as_ref().is_some_and(|current| current.state.advertised == digest);
         if is_current
             && !damaged
             && let Some(current) = current.as_ref().filter(|current| current.state.is_proven(access))
@@ -55,21 +72,65 @@ impl Mirrors {
         let before = state.repository.clone();
         let rebuild = damaged || current.is_none();
         if !is_current || rebuild {
-            state.repository =
-                self.fetch_or_rebuild(slot, url, access, &state, rebuild, &wanted.refs).await?;
+            if let Some(error) = slot.refusal(&digest) {
+                return Err(error);
+            }
+            let wanted = Wanted::Refs { others: &others, head: advertised.is_detached() };
+            let fetched = self.fetch_or_rebuild(slot, url, access, &state, rebuild, wanted).await;
+            state.repository = fetched.inspect_err(|error| {
+                if error.is_over_limit() {
+                    slot.refuse(&digest, error);
+                }
+            })?;
         }
-        if let Some(extra) = extra
-            && extra.starts_with("refs/")
-            && !wanted.refs.iter().any(|name| name == extra)
-        {
-            return Err(FetchError::Missing { repository: url.to_string(), revision: extra.to_owned() });
-        }
+        state.commits.retain(|commit| asked.commits.contains(commit) && state.repository == before);
         url.to_string().clone_into(&mut state.url);
-        state.advertised = wanted.digest;
+        state.detached = advertised.is_detached();
         state.head = advertised.head;
+        state.others = others;
+        state.advertised.clone_from(&digest);
         state.prove(access);
+        self.remove_stale_refs(slot, &state).await;
         let current = publish(slot, url, state, &before)?;
+        self.make_room(slot, url).await.inspect_err(|error| slot.refuse(&digest, error))?;
         Ok(Fetched { mirror: self.mirror(slot, url, &current), changed: !is_current })
+    }
+
+    /// Fetches one commit into the mirror and keeps it.
+    pub(super) async fn fetch_commit(
+        &self,
+        slot: &Slot,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        commit: &str,
+    ) -> Result<Fetched, FetchError> {
+        let _disk = slot.disk.lock().await;
+        let _other_processes = self.lock_directory(slot, url).await?;
+        let Some(current) = slot.current() else {
+            return Err(unusable_cache(slot, url, &"the mirror was removed"));
+        };
+        let mut state = current.state.clone();
+        let before = state.repository.clone();
+        let wanted = Wanted::Commit(commit);
+        state.repository = self.fetch_or_rebuild(slot, url, access, &state, false, wanted).await?;
+        state.commits.insert(commit.to_owned());
+        let current = publish(slot, url, state, &before)?;
+        self.make_room(slot, url).await?;
+        Ok(Fetched { mirror: self.mirror(slot, url, &current), changed: true })
+    }
+
+    async fn lock_directory(&self, slot: &Slot, url: &RepoUrl) -> Result<std::fs::File, FetchError> {
+        disk::make_private(&slot.directory).map_err(|error| unusable_cache(slot, url, &error))?;
+        lock_file(&slot.directory).await.map_err(|error| unusable_cache(slot, url, &error))
+    }
+
+    /// Removes what no requester asks for any more, or what the server no longer has.
+    async fn remove_stale_refs(&self, slot: &Slot, state: &State) {
+        let repository = slot.directory.join(&state.repository);
+        for name in disk::stale_refs(&slot.directory, state) {
+            // A ref that stays has no meaning, and the next fetch tries again.
+            let _ = self.git_offline(&repository, &["update-ref", "-d", &name]).await;
+        }
     }
 
     /// Fetches into the present repository, or into a new one beside it where the present one cannot be used. Returns
@@ -81,19 +142,38 @@ impl Mirrors {
         access: &RepoAccess,
         state: &State,
         rebuild: bool,
-        wanted: &[String],
+        wanted: Wanted<'_>,
     ) -> Result<String, FetchError> {
         if !rebuild {
             let repository = slot.directory.join(&state.repository);
-            match self.fetch_objects(url, access, &repository, false, wanted).await {
+            match self.fetch_objects(slot, url, access, &repository, wanted).await {
                 Ok(()) => return Ok(state.repository.clone()),
                 Err(error) if error.may_be_damage() && self.is_broken(&repository).await => {}
                 Err(error) => return Err(error),
             }
         }
+        if let Wanted::Commit(_) = wanted {
+            slot.damaged.store(true, Ordering::Relaxed);
+            return Err(unusable_cache(slot, url, &"objects are damaged; the next fetch makes it anew"));
+        }
         let name = disk::next_name(state);
-        self.fetch_objects(url, access, &slot.directory.join(&name), true, wanted).await?;
-        Ok(name)
+        let repository = slot.directory.join(&name);
+        self.init(url, &repository).await?;
+        let fetched = self.fetch_objects(slot, url, access, &repository, wanted).await;
+        if fetched.is_err() {
+            let _ = std::fs::remove_dir_all(&repository);
+        }
+        fetched.map(|()| name)
+    }
+
+    async fn init(&self, url: &RepoUrl, repository: &Path) -> Result<(), FetchError> {
+        let _ = std::fs::remove_dir_all(repository);
+        let parent = repository.parent().unwrap_or(repository).to_owned();
+        let path = repository.as_os_str();
+        let init: [&std::ffi::OsStr; 5] =
+            ["init".as_ref(), "--bare".as_ref(), "--quiet".as_ref(), "--template=".as_ref(), path];
+        let made = self.git_offline(&parent, &init).await;
+        made.map(drop).map_err(|source| FetchError::Objects { repository: url.to_string(), source })
     }
 
     async fn ls_remote(
@@ -116,21 +196,12 @@ impl Mirrors {
 
     async fn fetch_objects(
         &self,
+        slot: &Slot,
         url: &RepoUrl,
         access: &RepoAccess,
         repository: &Path,
-        fresh: bool,
-        wanted: &[String],
+        wanted: Wanted<'_>,
     ) -> Result<(), FetchError> {
-        let failed = |source| FetchError::Objects { repository: url.to_string(), source };
-        if fresh {
-            let _ = std::fs::remove_dir_all(repository);
-            let parent = repository.parent().unwrap_or(repository).to_owned();
-            let path = repository.as_os_str();
-            let init: [&std::ffi::OsStr; 5] =
-                ["init".as_ref(), "--bare".as_ref(), "--quiet".as_ref(), "--template=".as_ref(), path];
-            self.git(url, access, &parent, &init).await.map_err(failed)?;
-        }
         let mut arguments: Vec<String> = [
             "fetch",
             "--quiet",
@@ -143,33 +214,33 @@ impl Mirrors {
             "--no-show-forced-updates",
             "--",
             url.as_str(),
-            "+refs/heads/*:refs/heads/*",
-            "+refs/tags/*:refs/tags/*",
         ]
         .into_iter()
         .map(str::to_owned)
         .collect();
-        for extra in wanted {
-            let to = if extra.starts_with("refs/") { extra.clone() } else { format!("refs/plumb/{extra}") };
-            arguments.push(format!("+{extra}:{to}"));
-        }
+        arguments.extend(wanted.refspecs());
         self.requests.fetch.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let timeout = self.options.limits.fetch_timeout;
-        let fetched = self.git_within(timeout, url, access, repository, &arguments).await;
-        self.asked(url, "fetch", began, fetched.is_ok());
-        fetched.map_err(failed)?;
+        let fetch = self.git_within(timeout, url, access, repository, &arguments);
+        let fetched = self.within_space(slot, url, fetch).await;
+        self.asked(url, "fetch", began, matches!(fetched, Ok(Ok(_))));
+        let fetched = fetched.and_then(|output| {
+            output.map_err(|source| FetchError::Objects { repository: url.to_string(), source })
+        });
+        if let Err(error) = fetched {
+            disk::remove_partial(repository);
+            return Err(error);
+        }
         // Cheap unless there is something to do. Its failure does no harm.
-        let _ = self.git(url, access, repository, &["gc", "--auto", "--quiet"]).await;
+        let _ = self.git_offline(repository, &["gc", "--auto", "--quiet"]).await;
         Ok(())
     }
 
     /// True if objects that the refs need are missing or unreadable.
     async fn is_broken(&self, repository: &Path) -> bool {
-        let Ok(url) = RepoUrl::parse("/") else { return false };
         let arguments = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
-        let checked = self.git(&url, &RepoAccess::default(), repository, &arguments).await;
-        matches!(checked, Err(CommandError::Failed { .. }))
+        matches!(self.git_offline(repository, &arguments).await, Err(CommandError::Failed { .. }))
     }
 }
 
@@ -184,7 +255,7 @@ fn publish(slot: &Slot, url: &RepoUrl, state: State, before: &str) -> Result<Arc
     Ok(current)
 }
 
-fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> FetchError {
+pub(super) fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> FetchError {
     FetchError::Cache {
         repository: url.to_string(),
         directory: slot.directory.display().to_string(),
@@ -193,7 +264,7 @@ fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> 
 }
 
 /// Another plumb process may use the same cache (the CLI beside the engine).
-async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
+pub(super) async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
     let path = directory.join("lock");
     let locked = tokio::task::spawn_blocking(move || {
         let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;

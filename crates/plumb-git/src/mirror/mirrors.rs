@@ -12,10 +12,10 @@ use plumb_core::app::CommitId;
 use super::disk::{self, Current};
 use super::error::{FetchError, ResolveOrFetchError};
 use super::options::{GitOptions, GitRequest, LocalAccess, RequestCounts};
-use super::readable::{Fetched, Mirror};
+use super::readable::{Fetched, LookedUp, Mirror};
 use super::slot::Slot;
 use crate::access::RepoAccess;
-use crate::refs::{ResolveError, RevisionSpec};
+use crate::refs::{HashRule, ResolveError, RevisionSpec};
 use crate::signature::Signature;
 use crate::url::{RepoUrl, Transport};
 
@@ -23,7 +23,13 @@ use crate::url::{RepoUrl, Transport};
 pub struct Mirrors {
     pub(super) root: PathBuf,
     pub(super) options: GitOptions,
-    slots: Mutex<HashMap<String, Arc<Slot>>>,
+    pub(super) slots: Mutex<HashMap<String, Arc<Slot>>>,
+    /// The bytes of each mirror, by the name of its directory.
+    pub(super) sizes: Mutex<HashMap<String, u64>>,
+    /// True once the mirrors of earlier processes are in `sizes`.
+    pub(super) measured: tokio::sync::Mutex<bool>,
+    /// The bytes by which mirrors have grown that are fetched at this moment.
+    pub(super) growing: Mutex<HashMap<String, u64>>,
     pub(super) requests: Requests,
     /// A lock that shows other processes that private files below the root are in use.
     _in_use: Option<std::fs::File>,
@@ -55,6 +61,9 @@ impl Mirrors {
             root,
             options,
             slots: Mutex::default(),
+            sizes: Mutex::default(),
+            measured: tokio::sync::Mutex::default(),
+            growing: Mutex::default(),
             requests: Requests::default(),
             checked: Mutex::default(),
             keyrings: tokio::sync::Mutex::default(),
@@ -86,7 +95,7 @@ impl Mirrors {
         }
         // The request below serves every caller that began to wait before this line.
         let asked_at = Instant::now();
-        let result = self.refresh(&slot, url, access, None).await;
+        let result = self.refresh(&slot, url, access).await;
         *served = Some((asked_at, result.clone()));
         result
     }
@@ -100,37 +109,87 @@ impl Mirrors {
         current.state.is_proven(access).then(|| self.mirror(&slot, url, &current))
     }
 
-    /// Resolves a revision. Fetches it separately if it is a commit or ref that mirrors do not hold by
-    /// default (`refs/pull/7/head`, a hash that no branch contains). Uses the last good state; fetches only
-    /// if there is none.
+    /// Resolves a revision. Uses the last good state; fetches if there is none, or if the revision is a commit or a full
+    /// name that it lacks. The commit of a submodule is fetched by itself if no branch or tag contains it.
     pub async fn resolve(
         &self,
         url: &RepoUrl,
         access: &RepoAccess,
         spec: &RevisionSpec,
     ) -> Result<(Mirror, CommitId), ResolveOrFetchError> {
+        let slot = self.slot(url);
+        let revision = spec.revision.trim();
+        let others = spec.other_refs();
+        for name in &others {
+            slot.ask(name);
+        }
+        let is_hash = revision.parse::<CommitId>().is_ok();
+        let of_submodule = is_hash && spec.hashes == HashRule::OfSubmodule;
+        if of_submodule {
+            slot.ask(revision);
+        }
         let since = Instant::now();
-        let mirror = match self.last_good(url, access) {
+        let last_good = self.last_good(url, access);
+        let may_be_new = last_good.is_some() && (is_hash || !others.is_empty());
+        let mirror = match last_good {
             Some(mirror) => mirror,
             None => self.fetch_since(url, access, since).await?.mirror,
         };
-        let error = match mirror.resolve(spec) {
-            Ok(commit) => return Ok((mirror, commit)),
-            Err(error) => error,
-        };
-        let revision = spec.revision.trim();
-        let may_exist = matches!(error, ResolveError::NotFound { .. })
-            && (revision.starts_with("refs/") || revision.parse::<CommitId>().is_ok());
-        if !may_exist {
-            return Err(error.into());
+        let found = self.find(&slot, &mirror, spec).await;
+        if let Ok(commit) = found {
+            return Ok((mirror, commit));
         }
-        let mirror = self.fetch_by_itself(url, access, spec, since).await?;
-        let commit = mirror.resolve(spec)?;
-        Ok((mirror, commit))
+        let (mirror, found) = if may_be_new {
+            let mirror = self.fetch_since(url, access, since).await?.mirror;
+            let found = self.find(&slot, &mirror, spec).await;
+            (mirror, found)
+        } else {
+            (mirror, found)
+        };
+        match found {
+            Ok(commit) => Ok((mirror, commit)),
+            Err(ResolveOrFetchError::Resolve(ResolveError::NotFound { .. })) if of_submodule => {
+                let mirror = self.fetch_by_itself(url, access, spec, since).await?;
+                let commit = mirror.resolve(spec)?;
+                Ok((mirror, commit))
+            }
+            // The server may have the commit, but not on a ref.
+            Err(ResolveOrFetchError::Resolve(ResolveError::NotFound { .. })) if is_hash => {
+                Err(mirror.not_on_refs(spec).into())
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    /// Fetches a commit or ref that mirrors do not hold by default. Callers that wait for the same one share
-    /// one request.
+    /// The commit of a revision in this state of the mirror.
+    async fn find(
+        &self,
+        slot: &Slot,
+        mirror: &Mirror,
+        spec: &RevisionSpec,
+    ) -> Result<CommitId, ResolveOrFetchError> {
+        let candidates = match mirror.look_up(spec)? {
+            LookedUp::Commit(commit) => return Ok(commit),
+            LookedUp::Hashes(candidates) => candidates,
+        };
+        let mut contained = Vec::new();
+        for commit in candidates {
+            if self.is_contained(slot, mirror.url(), &commit, &spec.hashes).await? {
+                contained.push(commit);
+            }
+        }
+        match contained.as_slice() {
+            [commit] => {
+                mirror.resolved.keep(spec, commit);
+                Ok(commit.clone())
+            }
+            [] => Err(mirror.not_on_refs(spec).into()),
+            _ => Err(mirror.ambiguous(spec).into()),
+        }
+    }
+
+    /// Fetches the commit of a submodule, which no branch or tag contains. Callers that wait for the same one share one
+    /// request.
     async fn fetch_by_itself(
         &self,
         url: &RepoUrl,
@@ -150,7 +209,7 @@ impl Mirrors {
             result.clone().map(|fetched| fetched.mirror)
         } else {
             let asked_at = Instant::now();
-            let result = self.refresh(&slot, url, access, Some(revision)).await;
+            let result = self.fetch_commit(&slot, url, access, revision).await;
             *served = Some((asked_at, result.clone()));
             result.map(|fetched| fetched.mirror)
         };
@@ -188,15 +247,7 @@ impl Mirrors {
     fn slot(&self, url: &RepoUrl) -> Arc<Slot> {
         let name = disk::directory_name(url);
         let mut slots = self.slots.lock();
-        let slot = slots.entry(name).or_insert_with_key(|name| {
-            Arc::new(Slot {
-                directory: self.root.join(name),
-                lanes: Mutex::default(),
-                disk: tokio::sync::Mutex::default(),
-                current: Mutex::default(),
-                damaged: Arc::default(),
-            })
-        });
+        let slot = slots.entry(name).or_insert_with_key(|name| Arc::new(Slot::new(self.root.join(name))));
         Arc::clone(slot)
     }
 
@@ -206,6 +257,7 @@ impl Mirrors {
             repository: Arc::clone(&current.repository),
             refs: Arc::clone(&current.refs),
             resolved: Arc::clone(&current.resolved),
+            contained: Arc::clone(&slot.contained),
             max_blob: self.options.limits.max_blob,
             damaged: Arc::clone(&slot.damaged),
         }
@@ -216,22 +268,29 @@ impl Mirrors {
             return Ok(());
         }
         let refused = |reason| Err(FetchError::Local { repository: url.to_string(), reason });
+        if self.options.local == LocalAccess::Denied {
+            return refused(
+                "Applications may not use repositories on the local disk; plumb run --local-repositories DIR allows those below a directory",
+            );
+        }
         // Symbolic links are resolved first, so that none leads to a forbidden directory.
-        let Ok(path) = Path::new(url.as_str()).canonicalize() else {
-            return refused("no such directory");
-        };
-        if path.starts_with(&self.root) {
+        let path = Path::new(url.as_str()).canonicalize();
+        if path.as_ref().is_ok_and(|path| path.starts_with(&self.root)) {
             return refused("it is inside plumb's own cache");
         }
-        match &self.options.local {
-            LocalAccess::Anywhere => Ok(()),
-            LocalAccess::Denied => refused("repositories on the local disk are switched off in the settings"),
-            LocalAccess::Below(allowed) => {
-                let inside = allowed.iter().any(|directory| {
-                    directory.canonicalize().is_ok_and(|directory| path.starts_with(directory))
-                });
-                if inside { Ok(()) } else { refused("it is outside the directories that the settings allow") }
-            }
+        match (&self.options.local, path) {
+            (LocalAccess::Anywhere, Ok(_)) => Ok(()),
+            (LocalAccess::Anywhere, Err(_)) => refused("no such directory"),
+            (LocalAccess::Below(allowed), Ok(path)) if is_below(&path, allowed) => Ok(()),
+            // Whether there is such a directory is not told.
+            (LocalAccess::Below(_) | LocalAccess::Denied, _) => refused(
+                "it does not exist, or is outside the directories that Applications may use; plumb run --local-repositories DIR adds one",
+            ),
         }
     }
+}
+
+fn is_below(path: &Path, allowed: &[PathBuf]) -> bool {
+    let allowed = allowed.iter().filter_map(|directory| directory.canonicalize().ok());
+    allowed.into_iter().any(|directory| path.starts_with(directory))
 }

@@ -8,15 +8,18 @@
 mod options;
 mod error;
 mod advertised;
+mod contained;
 mod readable;
 mod disk;
 mod slot;
 mod mirrors;
 mod run;
+mod space;
 mod fetch;
 
 pub(crate) use disk::make_private;
 pub use error::{FetchError, ResolveOrFetchError};
 pub use mirrors::Mirrors;
 pub use options::{GitOptions, GitRequest, LocalAccess, RequestCounts, RequestObserver};
+pub(crate) use readable::AnnotatedTag;
 pub use readable::{Fetched, Mirror};

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use plumb_core::app::CommitId;
 use plumb_core::source::SourceError;
 
+use super::contained::Contained;
 use crate::refs::{Found, RefTable, ResolveError, RevisionSpec};
 use crate::tree::SourceTree;
 use crate::url::RepoUrl;
@@ -19,6 +20,7 @@ pub struct Mirror {
     pub(super) repository: Arc<gix::ThreadSafeRepository>,
     pub(super) refs: Arc<RefTable>,
     pub(super) resolved: Arc<Resolved>,
+    pub(super) contained: Arc<Contained>,
     pub(super) max_blob: u64,
     pub(super) damaged: Arc<AtomicBool>,
 }
@@ -44,6 +46,17 @@ impl Resolved {
     }
 }
 
+/// A revision in one state of a repository.
+pub(super) enum LookedUp {
+    /// It means this commit.
+    Commit(CommitId),
+    /// It is the hash of one of these commits, which may be on no branch or tag.
+    Hashes(Vec<CommitId>),
+}
+
+/// Most commits that one prefix is compared with.
+const MOST_WITH_PREFIX: usize = 64;
+
 /// Result of a fetch.
 #[derive(Clone)]
 pub struct Fetched {
@@ -59,54 +72,103 @@ impl Mirror {
         &self.url
     }
 
-    /// The commit of a revision in this mirror.
+    /// The commit of a revision in this mirror. A hash resolves only if the commit is known to be on a branch or tag:
+    /// [`Mirrors::resolve`](super::Mirrors::resolve) finds out.
     pub fn resolve(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
-        if let Some(known) = self.resolved.get(spec) {
-            return Ok(known);
+        match self.look_up(spec)? {
+            LookedUp::Commit(commit) => Ok(commit),
+            LookedUp::Hashes(_) => Err(self.not_on_refs(spec)),
         }
-        let commit = self.look_up(spec)?;
-        self.resolved.keep(spec, &commit);
-        Ok(commit)
     }
 
-    fn look_up(&self, spec: &RevisionSpec) -> Result<CommitId, ResolveError> {
-        let repository = self.url.to_string();
-        let revision = || spec.revision.trim().to_owned();
-        let not_found = || ResolveError::NotFound {
-            revision: revision(),
+    pub(super) fn not_on_refs(&self, spec: &RevisionSpec) -> ResolveError {
+        ResolveError::NotOnRefs {
+            revision: spec.revision.trim().to_owned(),
+            repository: self.url.to_string(),
+        }
+    }
+
+    pub(super) fn ambiguous(&self, spec: &RevisionSpec) -> ResolveError {
+        ResolveError::Ambiguous {
+            revision: spec.revision.trim().to_owned(),
+            repository: self.url.to_string(),
+        }
+    }
+
+    pub(super) fn look_up(&self, spec: &RevisionSpec) -> Result<LookedUp, ResolveError> {
+        if let Some(known) = self.resolved.get(spec) {
+            return Ok(LookedUp::Commit(known));
+        }
+        let local = self.repository.to_thread_local();
+        let commit = match self.refs.resolve(spec, &self.url.to_string())? {
+            Found::OnRefs(commit) => {
+                self.check_commit(&local, spec, &commit)?;
+                self.contained.note(None, &commit);
+                commit
+            }
+            Found::OnOther(commit) => {
+                self.check_commit(&local, spec, &commit)?;
+                self.contained.note(Some(spec.revision.trim()), &commit);
+                commit
+            }
+            Found::Hash(commit) => {
+                self.check_commit(&local, spec, &commit)?;
+                if !self.contained.satisfies(&spec.hashes, &commit) {
+                    return Ok(LookedUp::Hashes(vec![commit]));
+                }
+                commit
+            }
+            Found::Prefix(prefix) => return self.with_prefix(&local, spec, &prefix).map(LookedUp::Hashes),
+        };
+        self.resolved.keep(spec, &commit);
+        Ok(LookedUp::Commit(commit))
+    }
+
+    /// The commits whose hash begins like this. In a large repository seven digits are also the prefix of other objects.
+    /// As in git, only commits count.
+    fn with_prefix(
+        &self,
+        local: &gix::Repository,
+        spec: &RevisionSpec,
+        prefix: &str,
+    ) -> Result<Vec<CommitId>, ResolveError> {
+        let not_found = || self.not_found(spec);
+        let prefix = gix::hash::Prefix::from_hex(prefix).map_err(|_| not_found())?;
+        let mut found = std::collections::HashSet::new();
+        local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| not_found())?;
+        let ids = found.iter().filter_map(|id| id.to_string().parse::<CommitId>().ok());
+        let (commits, others): (Vec<_>, Vec<_>) =
+            ids.partition(|id| self.check_commit(local, spec, id).is_ok());
+        match (commits.is_empty(), others.first()) {
+            (false, _) if commits.len() > MOST_WITH_PREFIX => Err(self.ambiguous(spec)),
+            (false, _) => Ok(commits),
+            (true, Some(other)) => Err(self.check_commit(local, spec, other).err().unwrap_or_else(not_found)),
+            (true, None) => Err(not_found()),
+        }
+    }
+
+    fn check_commit(
+        &self,
+        local: &gix::Repository,
+        spec: &RevisionSpec,
+        commit: &CommitId,
+    ) -> Result<(), ResolveError> {
+        let id = gix::ObjectId::from_hex(commit.as_str().as_bytes()).map_err(|_| self.not_found(spec))?;
+        match local.try_find_header(id) {
+            Ok(Some(header)) if header.kind() == gix::objs::Kind::Commit => Ok(()),
+            Ok(Some(_)) => Err(ResolveError::NotACommit {
+                revision: spec.revision.trim().to_owned(),
+                repository: self.url.to_string(),
+            }),
+            Ok(None) | Err(_) => Err(self.not_found(spec)),
+        }
+    }
+
+    fn not_found(&self, spec: &RevisionSpec) -> ResolveError {
+        ResolveError::NotFound {
+            revision: spec.revision.trim().to_owned(),
             repository: self.url.to_string(),
             hint: String::new(),
-        };
-        let local = self.repository.to_thread_local();
-        let id = match self.refs.resolve(spec, &repository)? {
-            Found::Commit(commit) => {
-                gix::ObjectId::from_hex(commit.as_str().as_bytes()).map_err(|_| not_found())?
-            }
-            Found::Prefix(prefix) => {
-                let prefix = gix::hash::Prefix::from_hex(&prefix).map_err(|_| not_found())?;
-                let mut found = std::collections::HashSet::new();
-                local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| not_found())?;
-                // In a large repository seven digits are also the prefix of other objects. As in git, only
-                // commits count; the check below reports another object.
-                let is_commit = |id: &&gix::ObjectId| {
-                    let header = local.try_find_header(**id).ok().flatten();
-                    header.is_some_and(|header| header.kind() == gix::objs::Kind::Commit)
-                };
-                let commits: Vec<_> = found.iter().filter(is_commit).collect();
-                match (commits.as_slice(), found.iter().next()) {
-                    ([commit], _) => **commit,
-                    ([], Some(other)) => *other,
-                    ([], None) => return Err(not_found()),
-                    _ => return Err(ResolveError::Ambiguous { revision: revision(), repository }),
-                }
-            }
-        };
-        match local.try_find_header(id) {
-            Ok(Some(header)) if header.kind() == gix::objs::Kind::Commit => {
-                id.to_string().parse().map_err(|_| not_found())
-            }
-            Ok(Some(_)) => Err(ResolveError::NotACommit { revision: revision(), repository }),
-            Ok(None) | Err(_) => Err(not_found()),
         }
     }
 
@@ -120,16 +182,18 @@ impl Mirror {
         )
     }
 
-    /// Name and hash of the annotated tag of this commit that a revision names, if it names one.
-    pub(crate) fn annotated_tag(&self, spec: &RevisionSpec, commit: &CommitId) -> Option<(String, String)> {
+    /// The annotated tag of this commit that a revision names, if it names one.
+    pub(crate) fn annotated_tag(&self, spec: &RevisionSpec, commit: &CommitId) -> Option<AnnotatedTag> {
         let name = self.refs.tag_of(spec, &self.url.to_string())?;
         let local = self.repository.to_thread_local();
         let id = local.find_reference(name.as_str()).ok()?.target().try_id()?.to_owned();
-        let tag = local.find_object(id).ok()?;
-        let is_tag = tag.kind == gix::objs::Kind::Tag;
+        let tag = local.find_object(id).ok()?.try_into_tag().ok()?;
+        let own_name = tag.decode().ok()?.name.to_string();
         // The tag may have moved since the revision was resolved.
-        let peeled = tag.peel_to_kind(gix::objs::Kind::Commit).ok()?.id.to_string();
-        (is_tag && peeled == commit.as_str()).then(|| (name, id.to_string()))
+        let object = local.find_object(id).ok()?;
+        let peeled = object.peel_to_kind(gix::objs::Kind::Commit).ok()?.id.to_string();
+        let name = name.trim_start_matches("refs/tags/").to_owned();
+        (peeled == commit.as_str()).then(|| AnnotatedTag { name, own_name, hash: id.to_string() })
     }
 
     /// The parents and the message of a commit.
@@ -141,8 +205,17 @@ impl Mirror {
         Some((parents, commit.message_raw().ok()?.to_string()))
     }
 
-    /// Full names of all refs with their commits.
+    /// Full names of all branches and tags with their commits.
     pub fn refs(&self) -> &std::collections::BTreeMap<String, String> {
         &self.refs.refs
     }
+}
+
+/// A tag that is an object of its own.
+pub(crate) struct AnnotatedTag {
+    /// The name under which it was found.
+    pub(crate) name: String,
+    /// The name in the object, which its signature covers.
+    pub(crate) own_name: String,
+    pub(crate) hash: String,
 }

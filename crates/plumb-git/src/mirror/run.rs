@@ -27,6 +27,7 @@ impl Mirrors {
         let home = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
         let mut environment = Environment::default();
         environment.set("GNUPGHOME", &keyring.display().to_string());
+        self.isolate(&mut environment);
         let git = Git {
             program: &self.options.program,
             limits: &self.options.limits,
@@ -58,6 +59,25 @@ impl Mirrors {
         git.run(keys.parent().unwrap_or(keys), &arguments).await.map(drop)
     }
 
+    /// No repository has a say in how git runs: neither a mirror, nor one that contains the cache directory.
+    fn isolate(&self, environment: &mut Environment) {
+        environment.set("GIT_CEILING_DIRECTORIES", &self.root.display().to_string());
+        for (key, value) in CONFIG {
+            environment.config(key, value);
+        }
+    }
+
+    /// Runs git in a mirror without a server.
+    pub(super) async fn git_offline<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        repository: &Path,
+        arguments: &[S],
+    ) -> Result<Vec<u8>, CommandError> {
+        let none = |reason: String| CommandError::Io { command: "setup".to_owned(), reason };
+        let url = RepoUrl::parse("/").map_err(|error| none(error.to_string()))?;
+        self.git(&url, &RepoAccess::default(), repository, arguments).await
+    }
+
     pub(super) async fn git<S: AsRef<std::ffi::OsStr>>(
         &self,
         url: &RepoUrl,
@@ -84,9 +104,7 @@ impl Mirrors {
         let home = scratch.path().join("home");
         std::fs::create_dir(&home).map_err(io)?;
         let mut environment = access.environment(url, scratch.path()).map_err(io)?;
-        for (key, value) in CONFIG {
-            environment.config(key, value);
-        }
+        self.isolate(&mut environment);
         // A user without a password is most likely a token.
         let is_token =
             url.transport() != Transport::Ssh && url.password().is_none() && access.password.is_none();
@@ -111,16 +129,70 @@ impl Mirrors {
 }
 
 /// Settings for every run, which no repository can change.
-const CONFIG: [(&str, &str); 10] = [
+const CONFIG: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.askPass", "true"),
+    ("core.useReplaceRefs", "false"),
     ("gc.autoDetach", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("transfer.bundleURI", "false"),
     ("uploadpack.packObjectsHook", ""),
+    // Only the keys of the settings prove a signature, and these are OpenPGP keys.
+    ("gpg.program", "gpg"),
+    ("gpg.ssh.program", "/bin/false"),
+    ("gpg.x509.program", "/bin/false"),
     // A server that sends less than this counts as dead.
     ("http.lowSpeedLimit", "1000"),
     ("http.lowSpeedTime", "30"),
     ("protocol.version", "2"),
+    // The log of a branch shows which commits were on it before a force push.
+    ("core.logAllRefUpdates", "true"),
+    ("gc.reflogExpire", "90.days"),
+    ("gc.reflogExpireUnreachable", "90.days"),
+    // Memory. A file above the threshold is not unpacked as a whole, unless it is stored as a difference.
+    ("core.bigFileThreshold", "32m"),
+    ("core.packedGitWindowSize", "32m"),
+    ("core.packedGitLimit", "256m"),
+    ("core.deltaBaseCacheLimit", "64m"),
+    ("pack.windowMemory", "64m"),
+    ("pack.deltaCacheSize", "32m"),
+    ("pack.threads", "2"),
+    // A tree or commit that can be read in two ways is refused. What follows is odd but harmless: other programs wrote
+    // it into many old repositories, or plumb refuses it where it reads it.
+    ("fetch.fsckObjects", "true"),
+    ("fetch.fsck.badDate", "ignore"),
+    ("fetch.fsck.badDateOverflow", "ignore"),
+    ("fetch.fsck.badEmail", "ignore"),
+    ("fetch.fsck.badFilemode", "ignore"),
+    ("fetch.fsck.badName", "ignore"),
+    ("fetch.fsck.badTagName", "ignore"),
+    ("fetch.fsck.badTimezone", "ignore"),
+    ("fetch.fsck.emptyName", "ignore"),
+    ("fetch.fsck.fullPathname", "ignore"),
+    ("fetch.fsck.gitattributesBlob", "ignore"),
+    ("fetch.fsck.gitattributesLarge", "ignore"),
+    ("fetch.fsck.gitattributesLineLength", "ignore"),
+    ("fetch.fsck.gitattributesMissing", "ignore"),
+    ("fetch.fsck.gitmodulesBlob", "ignore"),
+    ("fetch.fsck.gitmodulesLarge", "ignore"),
+    ("fetch.fsck.gitmodulesMissing", "ignore"),
+    ("fetch.fsck.gitmodulesName", "ignore"),
+    ("fetch.fsck.gitmodulesParse", "ignore"),
+    ("fetch.fsck.gitmodulesPath", "ignore"),
+    ("fetch.fsck.gitmodulesSymlink", "ignore"),
+    ("fetch.fsck.gitmodulesUpdate", "ignore"),
+    ("fetch.fsck.gitmodulesUrl", "ignore"),
+    ("fetch.fsck.hasDot", "ignore"),
+    ("fetch.fsck.hasDotdot", "ignore"),
+    ("fetch.fsck.hasDotgit", "ignore"),
+    ("fetch.fsck.missingEmail", "ignore"),
+    ("fetch.fsck.missingNameBeforeEmail", "ignore"),
+    ("fetch.fsck.missingSpaceBeforeDate", "ignore"),
+    ("fetch.fsck.missingSpaceBeforeEmail", "ignore"),
+    ("fetch.fsck.missingTaggerEntry", "ignore"),
+    ("fetch.fsck.nullSha1", "ignore"),
+    ("fetch.fsck.nulInCommit", "ignore"),
+    ("fetch.fsck.zeroPaddedDate", "ignore"),
+    ("fetch.fsck.zeroPaddedFilemode", "ignore"),
 ];

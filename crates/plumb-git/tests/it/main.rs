@@ -9,6 +9,10 @@ mod fetching;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod names;
+#[cfg(test)]
 mod repository;
 #[cfg(test)]
 mod signatures;

@@ -26,6 +26,13 @@ impl Repository {
         self.directory.path().join("cache")
     }
 
+    /// The repository of the only mirror in the cache.
+    pub(crate) fn mirrored(&self) -> PathBuf {
+        let entries = std::fs::read_dir(self.cache()).unwrap().map(|entry| entry.unwrap().path());
+        let mut mirrors = entries.filter(|path| path.join("state.json").exists());
+        mirrors.next().unwrap().join("repo-0.git")
+    }
+
     pub(crate) fn url(&self) -> RepoUrl {
         RepoUrl::parse(&format!("file://{}", self.path().display())).unwrap()
     }

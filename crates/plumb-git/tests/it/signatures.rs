@@ -133,7 +133,35 @@ async fn policies_ask_for_the_head_the_tag_or_all_of_the_history() {
     assert_eq!(check("v1.0.0", &[&others_id], false).await, "");
     assert!(check("v1.0.0", &[&ones_id], false).await.contains("tag v1.0.0"));
     assert_eq!(check("v1.*", &[&others_id], false).await, "");
+    // An old signed tag does not become a new version under another name.
+    repository.git(&["update-ref", "refs/tags/v1.0.1", "refs/tags/v1.0.0"]);
+    mirrors.fetch(&repository.url(), &anonymous()).await.unwrap();
+    for revision in ["v1.0.1", "refs/tags/v1.0.1", "v1.*"] {
+        let said = check(revision, &[&others_id], false).await;
+        assert!(
+            said.contains("tag v1.0.1") && said.contains("under the name \"v1.0.0\""),
+            "{revision}: {said}"
+        );
+    }
+    assert_eq!(check("v1.0.0", &[&others_id], false).await, "");
     // A seal vouches for what is before it, if it is signed itself.
     assert_eq!(check("sealed", &[&ones_id], true).await, "");
     assert!(check("forged", &[&ones_id], true).await.contains("is not signed"));
+}
+
+/// The content of another commit in the place of a signed one.
+#[tokio::test]
+async fn a_replaced_commit_is_checked_as_it_is() {
+    let Some(signers) = Signers::new(&["one@example.com"]) else { return };
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let unsigned = repository.commit("unsigned");
+    let signed = signers.commit(&repository, "one@example.com", "signed");
+    let mirrors = repository.mirrors();
+    let mirror = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap().mirror;
+    run(&repository.mirrored(), &["update-ref", &format!("refs/replace/{unsigned}"), &signed]);
+    let (one, key) = signers.key("one@example.com");
+    let keyring = mirrors.keyring(&BTreeMap::from([(one, key)])).await.unwrap();
+    let checked = mirrors.verify(&mirror, &anonymous(), &unsigned.parse().unwrap(), &keyring).await.unwrap();
+    assert_eq!(checked, Signature::None);
 }
