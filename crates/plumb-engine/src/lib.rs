@@ -24,7 +24,7 @@ mod triggers;
 mod runtime;
 mod inspect;
 
-pub use config::options::{Options, WitnessPlace};
+pub use config::options::{Options, RunsIn, WitnessPlace};
 pub use events::event::EventFilter;
 pub use inspect::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
 pub use metrics::series::{Family, MetricKind, Sample};

@@ -79,6 +79,13 @@ pub(crate) fn default_cache_dir() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
+/// Where a user who tries something out keeps Git repositories: the temporary directory and the current directory.
+pub(crate) fn usual_repositories() -> Vec<PathBuf> {
+    let mut directories = vec![std::env::temp_dir(), PathBuf::from("/tmp")];
+    directories.extend(std::env::current_dir());
+    directories
+}
+
 /// The full path of a program that is named without one, as a shell would find it. Tools run with a cleared
 /// environment, so PATH is searched here.
 pub(crate) fn find_program(program: PathBuf) -> PathBuf {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use plumb_core::error_chain::error_chain;
+use plumb_engine::RunsIn;
 use plumb_web::{BindError, Listener, Side};
 use tracing::{info, warn};
 
@@ -27,15 +28,6 @@ impl FromStr for Address {
     }
 }
 
-/// Where this process runs. It decides the default addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunsIn {
-    /// In a pod: serves on all interfaces, and a port in use is an error.
-    Cluster,
-    /// On a user's machine: serves on loopback only, and another plumb may use the port.
-    Laptop,
-}
-
 /// One listener to bind.
 pub(crate) struct ListenerArgs {
     pub(crate) side: Side,
@@ -46,13 +38,14 @@ pub(crate) struct ListenerArgs {
 }
 
 impl ListenerArgs {
-    /// Binds the address. An address from the command line must be free. The default one on a laptop may be in use by
-    /// another plumb: then a warning is logged and nothing is served.
+    /// Binds the address. An address from the command line must be free. By default plumb serves on all interfaces in a
+    /// cluster, where a port in use is an error, and on loopback on a workstation. There another plumb may use the port:
+    /// then a warning is logged and nothing is served.
     pub(crate) async fn bind(&self, place: RunsIn) -> Result<Option<Listener>, CommandError> {
         let bound = match (self.asked, place) {
             (Some(Address::Off), _) => return Ok(None),
             (Some(Address::At(address)), _) => Listener::bind(address, self.side).await,
-            (None, RunsIn::Laptop) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
+            (None, RunsIn::Workstation) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
             (None, RunsIn::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()).await {
                 Ok(listener) => Ok(listener),
                 // The node has no IPv6.
@@ -65,7 +58,7 @@ impl ListenerArgs {
                 info!(side = self.name(), address, "listening");
                 Ok(Some(listener))
             }
-            Err(error) if self.asked.is_none() && place == RunsIn::Laptop => {
+            Err(error) if self.asked.is_none() && place == RunsIn::Workstation => {
                 warn!(
                     error = error_chain(&error),
                     "{} are not served, perhaps because another plumb runs: {flag}=127.0.0.1:0 takes any free port, \
@@ -110,10 +103,10 @@ mod tests {
     #[tokio::test]
     async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
         let any = Address::At(([127, 0, 0, 1], 0).into());
-        let first = wanted(Some(any), 0).bind(RunsIn::Laptop).await.unwrap().unwrap();
+        let first = wanted(Some(any), 0).bind(RunsIn::Workstation).await.unwrap().unwrap();
         let taken = first.address().unwrap();
-        assert!(wanted(None, taken.port()).bind(RunsIn::Laptop).await.unwrap().is_none());
-        let error = wanted(Some(Address::At(taken)), 0).bind(RunsIn::Laptop).await.err().unwrap();
+        assert!(wanted(None, taken.port()).bind(RunsIn::Workstation).await.unwrap().is_none());
+        let error = wanted(Some(Address::At(taken)), 0).bind(RunsIn::Workstation).await.err().unwrap();
         let error = error.to_string();
         assert!(error.contains(&taken.to_string()) && error.contains("--metrics-address"), "{error}");
         assert!(wanted(Some(Address::Off), 0).bind(RunsIn::Cluster).await.unwrap().is_none());

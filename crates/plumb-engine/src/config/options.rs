@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_git::LocalAccess;
 use plumb_kube::ExecPlugins;
 
 use crate::events::event::EventFilter;
@@ -38,6 +39,40 @@ pub struct Options {
     pub application_namespaces: Vec<Glob>,
     /// Whether the Secret of a cluster may name a program that provides credentials.
     pub exec_plugins: ExecPlugins,
+    /// Where this process runs.
+    pub runs_in: RunsIn,
+    /// Which repositories on the local disk Applications may name.
+    pub local_repositories: LocalAccess,
+}
+
+/// Where this process runs. It decides which addresses of this machine are safe to offer to users who may only write
+/// Applications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsIn {
+    /// In a pod, with its service account: the machine belongs to the cluster's administrators.
+    Cluster,
+    /// On a user's machine, with a kubeconfig.
+    Workstation,
+}
+
+impl RunsIn {
+    /// Which repositories on the local disk Applications may name: those below the directories that the user listed
+    /// (the word `any` lists all). On a workstation also those below `usual`, except for the root directory: it
+    /// contains everything, so a process that happens to start there would offer everything.
+    pub fn local_repositories(
+        self,
+        listed: &[PathBuf],
+        usual: impl IntoIterator<Item = PathBuf>,
+    ) -> LocalAccess {
+        if listed.iter().any(|directory| directory.as_os_str() == "any") {
+            return LocalAccess::Anywhere;
+        }
+        let mut allowed = listed.to_vec();
+        if self == Self::Workstation {
+            allowed.extend(usual.into_iter().filter(|directory| directory.parent().is_some()));
+        }
+        if allowed.is_empty() { LocalAccess::Denied } else { LocalAccess::Below(allowed) }
+    }
 }
 
 /// Where the API server reaches the witness.
@@ -54,4 +89,33 @@ pub enum WitnessPlace {
         /// The port, both in the address and of the listener.
         port: u16,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_repositories_depend_on_the_place_and_the_flag() {
+        let below =
+            |directories: &[&str]| LocalAccess::Below(directories.iter().map(PathBuf::from).collect());
+        for (place, listed, usual, expected) in [
+            (RunsIn::Cluster, vec![], vec!["/tmp", "/home/me/work"], LocalAccess::Denied),
+            (RunsIn::Cluster, vec!["/srv/git"], vec!["/tmp"], below(&["/srv/git"])),
+            (RunsIn::Cluster, vec!["any"], vec![], LocalAccess::Anywhere),
+            (RunsIn::Workstation, vec![], vec!["/tmp", "/home/me/work"], below(&["/tmp", "/home/me/work"])),
+            (RunsIn::Workstation, vec!["/srv/git"], vec!["/tmp"], below(&["/srv/git", "/tmp"])),
+            (RunsIn::Workstation, vec!["/srv/git", "any"], vec!["/tmp"], LocalAccess::Anywhere),
+            (RunsIn::Workstation, vec![], vec!["/tmp", "/"], below(&["/tmp"])),
+            (RunsIn::Workstation, vec![], vec!["/", ""], LocalAccess::Denied),
+        ] {
+            let listed: Vec<PathBuf> = listed.into_iter().map(PathBuf::from).collect();
+            let usual: Vec<PathBuf> = usual.into_iter().map(PathBuf::from).collect();
+            assert_eq!(
+                place.local_repositories(&listed, usual.clone()),
+                expected,
+                "{place:?} {listed:?} {usual:?}"
+            );
+        }
+    }
 }

@@ -200,6 +200,6 @@ fn sources(
     if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
         warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
     }
-    Sources::new(&directory, renderer, settings, metrics)
+    Sources::new(&directory, renderer, settings, options.local_repositories.clone(), metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

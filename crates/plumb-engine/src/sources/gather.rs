@@ -12,7 +12,7 @@ use plumb_core::project::shown_repo_url;
 use plumb_core::source::SourceFiles;
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
-use plumb_git::{GitOptions, Mirrors, RequestObserver};
+use plumb_git::{GitOptions, LocalAccess, Mirrors, RequestObserver};
 use plumb_render::{
     AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
     SourceType,
@@ -76,11 +76,12 @@ impl Sources {
         directory: &Path,
         mut renderer: RendererConfig,
         settings: StartSettings,
+        local: LocalAccess,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
         let observer = RequestObserver::new(move |request| metrics.git_request(request));
-        let mut options = GitOptions { observer: Some(observer), ..GitOptions::default() };
+        let mut options = GitOptions { observer: Some(observer), local, ..GitOptions::default() };
         set(&mut options.limits.timeout, settings.git_timeout);
         set(&mut renderer.limits.time, settings.render_timeout);
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plumb_core::glob::Glob;
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
-use plumb_engine::{EventFilter, Handle, Options, StartError, WitnessPlace};
+use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
 use plumb_web::Side;
 use tokio::io::AsyncReadExt;
@@ -18,7 +18,7 @@ use crate::config;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::listen::{Address, ListenerArgs, RunsIn};
+use crate::listen::{Address, ListenerArgs};
 
 /// Reconcile Applications until stopped.
 ///
@@ -74,6 +74,10 @@ pub(crate) struct Args {
     /// Secret can then run programs as plumb.
     #[arg(long)]
     cluster_exec_plugins: bool,
+    /// Allow Applications to use Git repositories on the local disk below this directory; `any` allows all. Repeatable.
+    /// With a kubeconfig, the temporary directory and the current directory are allowed without it.
+    #[arg(long, value_name = "DIR", env = "PLUMB_LOCAL_REPOSITORIES", value_delimiter = ',')]
+    local_repositories: Vec<PathBuf>,
     /// Format of the log.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -123,7 +127,7 @@ enum LogFormat {
 
 pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
     start_logging(&args)?;
-    let place = if context.connection.is_in_cluster() { RunsIn::Cluster } else { RunsIn::Laptop };
+    let place = if context.connection.is_in_cluster() { RunsIn::Cluster } else { RunsIn::Workstation };
     let wanted = [
         ListenerArgs {
             side: Side::Inside,
@@ -139,6 +143,8 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     let application_namespaces = namespaces(&args.application_namespaces)?;
     let options = Options {
         application_namespaces,
+        runs_in: place,
+        local_repositories: place.local_repositories(&args.local_repositories, config::usual_repositories()),
         exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
         namespace: context.namespace().to_owned(),
         cache_dir: args.cache_dir.unwrap_or_else(config::default_cache_dir),
