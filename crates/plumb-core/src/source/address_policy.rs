@@ -280,24 +280,33 @@ fn kind(address: IpAddr) -> Option<AddressKind> {
     }
 }
 
-/// The IPv4 addresses that an IPv6 address can lead to: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP.
+/// The IPv4 addresses that an IPv6 address can lead to: mapped, compatible, translated, NAT64, ISATAP, 6to4, Teredo. An
+/// address may have several of these forms at once.
 fn embedded(address: IpAddr) -> Vec<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return Vec::new() };
+    let (parts, octets) = (address.segments(), address.octets());
     let ipv4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    match address.segments() {
+    let mut found = Vec::new();
+    match parts {
         // `::` and `::1` have meanings of their own.
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Vec::new(),
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => return found,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, .., high, low]
-        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => vec![ipv4(high, low)],
-        [0x2002, high, low, ..] => vec![ipv4(high, low)],
+        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => found.push(ipv4(high, low)),
+        _ => {}
+    }
+    match parts {
+        [0x2002, high, low, ..] => found.push(ipv4(high, low)),
         // Server and, inverted, client.
         [0x2001, 0, server_high, server_low, _, _, high, low] => {
-            vec![ipv4(server_high, server_low), ipv4(!high, !low)]
+            found.extend([ipv4(server_high, server_low), ipv4(!high, !low)]);
         }
-        _ => Vec::new(),
+        // NAT64 with a prefix of 48 bits has the address around its ninth byte.
+        [0x64, 0xff9b, 1, ..] => found.push(Ipv4Addr::new(octets[6], octets[7], octets[9], octets[10])),
+        _ => {}
     }
+    found
 }
 
 #[cfg(test)]
@@ -321,6 +330,8 @@ mod tests {
             ("64:ff9b::127.0.0.1", "loopback"),
             ("64:ff9b:1::127.0.0.1", "loopback"),
             ("2002:7f00:1::", "loopback"),
+            ("64:ff9b:1:7f00:0:100::", "loopback"),
+            ("2002:7f00:1::5efe:808:808", "loopback"),
             ("fe80::5efe:127.0.0.1", "link-local"),
             ("2001:db8::5efe:127.0.0.1", "loopback"),
             // Teredo: the client's address is inverted.
