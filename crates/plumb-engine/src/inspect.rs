@@ -15,6 +15,7 @@ use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::drift::Verdict;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::source::AddressPolicy;
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, to_app, to_operation};
@@ -138,14 +139,14 @@ impl Inspector {
         load_settings(&client, &options.namespace, &config).await;
         load_registry(&client, &options.namespace, &config).await?;
         let metrics = Arc::new(Metrics::default());
-        // A command acts for the user who typed it, and that user can read these repositories anyway.
-        let local = LocalAccess::Anywhere;
+        // A command acts for the user who typed it, and that user can read these repositories and servers anyway.
+        let access = (LocalAccess::Anywhere, AddressPolicy::workstation());
         let sources =
-            Sources::new(&options.cache_dir, renderer(&options), config.settings().start, local, &metrics)
+            Sources::new(&options.cache_dir, renderer(&options), config.settings().start, access, &metrics)
                 .map_err(|source| StartError::Cache {
-                    directory: options.cache_dir.display().to_string(),
-                    source,
-                })?;
+                directory: options.cache_dir.display().to_string(),
+                source,
+            })?;
         let store = evidence_store(&client, &config).await;
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, RunSlots::new(1));

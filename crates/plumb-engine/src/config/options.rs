@@ -1,9 +1,11 @@
 //! The options of the engine.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_core::source::AddressPolicy;
 use plumb_git::LocalAccess;
 use plumb_kube::ExecPlugins;
 
@@ -43,6 +45,8 @@ pub struct Options {
     pub runs_in: RunsIn,
     /// Which repositories on the local disk Applications may name.
     pub local_repositories: LocalAccess,
+    /// Which servers may be connected to for a source.
+    pub addresses: AddressPolicy,
 }
 
 /// Where this process runs. It decides which addresses of this machine are safe to offer to users who may only write
@@ -56,6 +60,14 @@ pub enum RunsIn {
 }
 
 impl RunsIn {
+    /// Which servers may be connected to for a source. `api_server` is the API server's address in a pod.
+    pub fn addresses(self, api_server: Option<IpAddr>) -> AddressPolicy {
+        match self {
+            Self::Cluster => AddressPolicy::cluster(api_server),
+            Self::Workstation => AddressPolicy::workstation(),
+        }
+    }
+
     /// Which repositories on the local disk Applications may name: those below the directories that the user listed
     /// (the word `any` lists all). On a workstation also those below `usual`, except for the root directory: it
     /// contains everything, so a process that happens to start there would offer everything.

@@ -197,9 +197,10 @@ fn sources(
         kustomize: options.kustomize.clone(),
         jsonnet: options.jsonnet.clone(),
     };
+    let access = (options.local_repositories.clone(), options.addresses.clone());
     if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
         warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
     }
-    Sources::new(&directory, renderer, settings, options.local_repositories.clone(), metrics)
+    Sources::new(&directory, renderer, settings, access, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
 use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
-use plumb_core::source::SourceFiles;
+use plumb_core::source::{RepoAddress, SourceFiles};
 use plumb_crd::application::ApplicationSource;
-use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
+use plumb_git::{Mirror, RepoAccess, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
 use super::error::SourceError;
@@ -80,6 +80,10 @@ impl Sources {
     ) -> Result<Vec<Resolved>, SourceError> {
         let mut resolved = Vec::with_capacity(sources.len());
         for (index, (source, written)) in sources.iter().enumerate() {
+            if let Err(reason) = RepoAddress::parse(&source.repo_url) {
+                let repository = shown_repo_url(&source.repo_url);
+                return Err(SourceError::NotAllowed(format!("repository {repository:?}: {reason}")));
+            }
             if let Some(reason) = app_access.settings.broken_repository(&source.repo_url) {
                 let repository = shown_repo_url(&source.repo_url);
                 return Err(SourceError::NotAllowed(format!("repository {repository}: {reason}")));
@@ -115,6 +119,7 @@ impl Sources {
     ) -> Result<(String, SourceContent), SourceError> {
         let version = if version.is_empty() { "*" } else { version };
         let mut repository = app_access.settings.chart_repository(url, app_access.project.name());
+        repository.policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
@@ -132,7 +137,9 @@ impl Sources {
         since: Instant,
     ) -> Result<(String, SourceContent), SourceError> {
         let url = RepoUrl::parse(&source.repo_url)?;
+        let policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
         let access = app_access.settings.access(&source.repo_url, app_access.project.name());
+        let access = RepoAccess { policy, ..access };
         let spec = match pinned {
             Some(revision) => RevisionSpec::new(revision.clone()),
             None => RevisionSpec::of(source),
@@ -169,9 +176,10 @@ impl Sources {
             let tree = mirror.tree(commit)?;
             return Ok(Arc::new(tree));
         }
+        let policy = context.settings.addresses(&self.addresses, context.project.name());
         let access = |url: &RepoUrl| {
             permit_submodule(&context.project, &resolved.source.repo_url, url)?;
-            Ok(context.access(&url.with_user()))
+            Ok(RepoAccess { policy: Arc::clone(&policy), ..context.access(&url.with_user()) })
         };
         let tree = self.mirrors.tree_with_submodules(mirror, commit, &access).await?;
         Ok(Arc::new(tree))
@@ -209,6 +217,8 @@ impl Sources {
                     shown_repo_url(&repository.url)
                 )));
             }
+            let policy = context.settings.addresses(&self.addresses, project);
+            let repository = ChartRepository { policy, ..repository };
             let (name, version) = (&dependency.name, &dependency.version);
             let chart = self
                 .fetch_chart(&repository, name, version, freshness, since)

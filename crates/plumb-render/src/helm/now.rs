@@ -65,7 +65,7 @@ fn unpack_charts(directory: &Path, limits: &Limits) -> Result<(), RenderError> {
             continue;
         }
         let packed = fs::read(&file).map_err(|error| scratch(&error))?;
-        let Ok(files) = unpack(&packed, limits) else { continue };
+        let Ok(files) = unpack(&packed[..], limits) else { continue };
         fs::remove_file(&file).map_err(|error| scratch(&error))?;
         export::export_files(&files, &file.with_extension("unpacked"), limits)?;
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_core::source::{AddressRange, AddressRule};
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
@@ -78,6 +79,14 @@ pub(crate) struct Args {
     /// With a kubeconfig, the temporary directory and the current directory are allowed without it.
     #[arg(long, value_name = "DIR", env = "PLUMB_LOCAL_REPOSITORIES", value_delimiter = ',')]
     local_repositories: Vec<PathBuf>,
+    /// Allow repositories at this address although plumb does not connect there by default (loopback, link-local,
+    /// metadata services, the API server): an IP address, a range like 127.0.0.0/8, or a host with an optional port.
+    /// Repeatable. With a kubeconfig, loopback is allowed without it.
+    #[arg(long, value_name = "ADDRESS", env = "PLUMB_ALLOW_ADDRESS", value_delimiter = ',')]
+    allow_address: Vec<AddressRule>,
+    /// Do not connect to repositories in this range of IP addresses, such as that of Services. Repeatable.
+    #[arg(long, value_name = "RANGE", env = "PLUMB_DENY_ADDRESS", value_delimiter = ',')]
+    deny_address: Vec<AddressRange>,
     /// Format of the log.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -144,6 +153,9 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     let options = Options {
         application_namespaces,
         runs_in: place,
+        addresses: place
+            .addresses(config::api_server_address())
+            .with_rules(args.allow_address.iter().cloned(), args.deny_address.iter().copied()),
         local_repositories: place.local_repositories(&args.local_repositories, config::usual_repositories()),
         exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
         namespace: context.namespace().to_owned(),
