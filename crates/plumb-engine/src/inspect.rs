@@ -15,6 +15,7 @@ use plumb_core::desired::{Complete, DeniedObjects, DesiredSet};
 use plumb_core::drift::Verdict;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::source::AddressPolicy;
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, to_app, to_operation};
@@ -140,7 +141,7 @@ impl Inspector {
         load_settings(&client, &options.namespace, &config).await;
         load_registry(&client, &options.namespace, &config).await?;
         let metrics = Arc::new(Metrics::default());
-        // A command acts for the user who typed it, and that user can read these repositories anyway.
+        // A command acts for the user who typed it, and that user can read these repositories and servers anyway.
         let git = GitOptions { local: LocalAccess::Anywhere, ..GitOptions::default() };
         let sources = Sources::new(
             &options.cache_dir,
@@ -148,6 +149,7 @@ impl Inspector {
             config.settings().start,
             INSPECT_WORKERS,
             git,
+            AddressPolicy::workstation(),
             &metrics,
         )
         .map_err(|source| StartError::Cache { directory: options.cache_dir.display().to_string(), source })?;

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
+use plumb_core::source::AddressPolicy;
 use sha2::{Digest as _, Sha256};
 
 use crate::secret::{Secret, hex};
@@ -33,6 +35,8 @@ pub struct RepoAccess {
     pub no_proxy: Option<String>,
     /// Fetch submodules too.
     pub submodules: bool,
+    /// Which servers may be connected to.
+    pub policy: Arc<AddressPolicy>,
 }
 
 /// ssh part of [`RepoAccess`].
@@ -182,6 +186,13 @@ pub(crate) struct Environment {
 impl Environment {
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.into(), value.into()));
+    }
+
+    /// Adds to the end of a variable that is set.
+    pub(crate) fn append(&mut self, name: &str, text: &str) {
+        if let Some((_, value)) = self.variables.iter_mut().find(|(variable, _)| variable == name) {
+            value.push(text);
+        }
     }
 
     /// One entry of git's configuration, which overrides every file.

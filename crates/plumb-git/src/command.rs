@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use plumb_core::source::AddressRefused;
 use tokio::io::AsyncReadExt as _;
 
 use crate::access::Environment;
@@ -104,6 +105,9 @@ pub enum CommandError {
         /// The last lines of its output, without secrets.
         message: String,
     },
+    /// The address policy does not permit the server.
+    #[error(transparent)]
+    Refused(AddressRefused),
     /// Reading a pipe or writing a private file failed.
     #[error("git {command}: {reason}")]
     Io {
@@ -119,7 +123,9 @@ impl CommandError {
     /// would show whether the server was down, and plumb does not decide by text.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Missing { .. } | Self::Output { .. } | Self::Memory { .. } => Retry::Permanent,
+            Self::Missing { .. } | Self::Output { .. } | Self::Memory { .. } | Self::Refused(_) => {
+                Retry::Permanent
+            }
             Self::Start { .. } | Self::Timeout { .. } | Self::Failed { .. } | Self::Io { .. } => {
                 Retry::Transient
             }
@@ -135,6 +141,7 @@ impl CommandError {
             Self::Output { .. } => "output",
             Self::Memory { .. } => "memory",
             Self::Failed { .. } => "failed",
+            Self::Refused(_) => "address",
             Self::Io { .. } => "io",
         }
     }

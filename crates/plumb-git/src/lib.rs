@@ -13,6 +13,7 @@ mod secret;
 mod url;
 mod access;
 mod command;
+mod guard;
 mod advice;
 mod refs;
 mod tree;

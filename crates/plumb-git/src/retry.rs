@@ -29,7 +29,7 @@ impl Retry {
 mod tests {
     use std::time::Duration;
 
-    use plumb_core::source::RepoPath;
+    use plumb_core::source::{AddressPolicy, RepoPath};
 
     use super::Retry::{Permanent, Transient};
     use super::*;
@@ -65,6 +65,11 @@ mod tests {
             (CommandError::Timeout { command: text(), timeout: Duration::ZERO }, Transient, "timeout"),
             (CommandError::Output { command: text(), limit: 1 }, Permanent, "output"),
             (CommandError::Memory { command: text(), limit: 1 }, Permanent, "memory"),
+            (
+                CommandError::Refused(AddressPolicy::cluster([]).permits_host("::1", 1).unwrap_err()),
+                Permanent,
+                "address",
+            ),
             (failed(), Transient, "failed"),
             (CommandError::Io { command: text(), reason: text() }, Transient, "io"),
         ];

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plumb_core::project::shown_repo_url;
+use plumb_core::source::{BadAddress, RepoAddress};
 
 use crate::retry::Retry;
 use crate::secret::Secret;
@@ -56,6 +57,14 @@ pub enum BadUrl {
         "repository address {0:?}: use https, http, ssh, git, file, `user@host:path` or an absolute path"
     )]
     Scheme(String),
+    /// Clients could read it in two ways.
+    #[error("repository address {address:?}: {reason}")]
+    Ambiguous {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: BadAddress,
+    },
     /// The host is missing or not valid.
     #[error("repository address {0:?} has no usable host")]
     Host(String),
@@ -105,7 +114,9 @@ impl RepoUrl {
         if transport == Transport::File {
             return if rest.starts_with('/') { Ok(Self::local(rest)) } else { Err(BadUrl::Host(shown())) };
         }
-        Self::with_authority(text, transport, rest)
+        let url = Self::with_authority(text, transport, rest)?;
+        unambiguous(text)?;
+        Ok(url)
     }
 
     /// `[user[:password]@]host[:port]/path`, the part of `text` after the scheme.
@@ -179,6 +190,7 @@ impl RepoUrl {
         if !is_host(host) || host.contains(':') {
             return Err(BadUrl::Host(shown()));
         }
+        unambiguous(text)?;
         let host = host.to_ascii_lowercase();
         let at = username.as_deref().map_or_else(String::new, |name| format!("{name}@"));
         Ok(Self {
@@ -297,6 +309,12 @@ impl fmt::Debug for RepoUrl {
     }
 }
 
+/// The address that projects judge is the address that git connects to.
+fn unambiguous(text: &str) -> Result<(), BadUrl> {
+    let ambiguous = |reason| BadUrl::Ambiguous { address: shown_repo_url(text), reason };
+    RepoAddress::parse(text).map(drop).map_err(ambiguous)
+}
+
 /// Names, IPv4 and bracketed IPv6, with an optional port.
 fn is_host(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
@@ -379,6 +397,20 @@ mod tests {
             "https://%2doProxyCommand/x",
         ] {
             assert!(RepoUrl::parse(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn an_address_with_two_readings_is_refused() {
+        for text in [
+            "https://host/team-a/%2e%2e/team-b",
+            "https://evil?.example.com/x",
+            "http://2130706433/x",
+            "git@0x7f.1:x",
+            "git@host:../x",
+            "ssh://git@host/a#b",
+        ] {
+            assert!(RepoUrl::parse(text).is_err(), "{text:?}");
         }
     }
 

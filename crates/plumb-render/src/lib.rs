@@ -40,6 +40,7 @@ mod detect;
 mod renderer;
 
 pub use build_env::BuildEnvironment;
+pub use charts::answers;
 pub use charts::{
     ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate,
     missing_dependencies,

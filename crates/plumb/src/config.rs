@@ -79,6 +79,11 @@ pub(crate) fn default_cache_dir() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
+/// The address of the API server's Service, in a pod.
+pub(crate) fn api_server_address() -> Option<std::net::IpAddr> {
+    std::env::var("KUBERNETES_SERVICE_HOST").ok()?.parse().ok()
+}
+
 /// Where a user who tries something out keeps Git repositories: the temporary directory and the current directory.
 pub(crate) fn usual_repositories() -> Vec<PathBuf> {
     let mut directories = vec![std::env::temp_dir(), PathBuf::from("/tmp")];

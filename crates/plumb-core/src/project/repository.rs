@@ -2,16 +2,24 @@
 
 use super::ProjectProblem;
 use crate::glob::Glob;
+use crate::source::RepoAddress;
 
 /// `sourceRepos`: something must permit a repository and nothing may forbid it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
-    allowed: Vec<Glob>,
+    allowed: Vec<SourcePattern>,
     denied: Vec<Glob>,
     /// A pattern that forbids could not be read, so everything is forbidden.
     closed: bool,
     /// One pattern permits every repository.
     permits_all: bool,
+}
+
+#[derive(Clone, Debug)]
+struct SourcePattern {
+    glob: Glob,
+    /// The pattern speaks about users.
+    names_user: bool,
 }
 
 impl Sources {
@@ -21,9 +29,14 @@ impl Sources {
             let (denies, text) =
                 pattern.strip_prefix('!').map_or((false, pattern.as_str()), |rest| (true, rest));
             sources.permits_all |= matches!(text.trim(), "*" | "**") && !denies;
-            match Glob::url(&normalize_repo_url(text)) {
+            let normal = normal_pattern(text);
+            // A wider pattern forbids more, a narrower one permits less.
+            let normal = if denies { normal } else { within_host(&normal) };
+            match Glob::url(&normal) {
                 Ok(glob) if denies => sources.denied.push(glob),
-                Ok(glob) => sources.allowed.push(glob),
+                Ok(glob) => {
+                    sources.allowed.push(SourcePattern { glob, names_user: normal.contains('@') });
+                }
                 Err(error) => {
                     sources.closed |= denies;
                     problems.push(ProjectProblem {
@@ -41,39 +54,64 @@ impl Sources {
         self.permits_all && self.denied.is_empty() && !self.closed
     }
 
+    /// What is judged is the address taken apart, which is what clients connect to. An address that cannot be taken apart
+    /// is forbidden.
     pub(super) fn permit(&self, repo_url: &str) -> bool {
-        let url = normalize_repo_url(repo_url);
-        // A user name in the address does not make it another repository: a forbidden one stays forbidden.
-        let without_user = url.split_once("://").and_then(|(scheme, rest)| {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let (_, host) = host.rsplit_once('@')?;
-            Some(format!("{scheme}://{host}{path}"))
+        let Ok(address) = RepoAddress::parse(repo_url) else { return false };
+        let (normal, without_user) = (address.normal(), address.without_user());
+        let place = address.place();
+        let is_allowed = self.allowed.iter().any(|pattern| {
+            // `*` in `https://host*` must not take a host for a user.
+            pattern.glob.matches(&normal) && (pattern.names_user || pattern.glob.matches(&without_user))
         });
-        let any = |globs: &[Glob], url: &str| globs.iter().any(|glob| glob.matches(url));
-        let is_denied = any(&self.denied, &url) || without_user.is_some_and(|url| any(&self.denied, &url));
-        !self.closed && !has_dot_segments(&url) && any(&self.allowed, &url) && !is_denied
+        // Another spelling does not make it another repository: a forbidden one stays forbidden.
+        let is_denied =
+            |glob: &Glob| [&normal, &without_user, &place].into_iter().any(|form| glob.matches(form));
+        !self.closed && is_allowed && !self.denied.iter().any(is_denied)
     }
 }
 
 /// The form in which addresses of repositories are compared: lower case, without `.git`, `git@host:path` as
-/// `git@host/path`, without `ssh://`.
+/// `git@host/path`, without `ssh://` and without the usual port.
 pub fn normalize_repo_url(url: &str) -> String {
-    let url = url.trim().to_lowercase();
-    let url = url.strip_suffix(".git").unwrap_or(&url);
-    if let Some(rest) = url.strip_prefix("ssh://") {
-        return rest.to_owned();
-    }
-    let is_scp =
-        !url.contains("://") && url.split_once('@').is_some_and(|(user, _)| !user.contains(['/', ':']));
-    if is_scp { url.replacen(':', "/", 1) } else { url.to_owned() }
+    RepoAddress::parse(url).map_or_else(|_| normal_pattern(url), |address| address.normal())
 }
 
-/// Does the address contain `.` or `..` as a step? Clients resolve such steps, so a pattern that matches the
-/// text would not speak about the repository that is fetched.
-pub fn has_dot_segments(url: &str) -> bool {
-    let decoded =
-        url.to_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
-    decoded.split(['/', '?', '#']).any(|step| step == ".." || step == ".")
+/// The same for a pattern, which cannot be taken apart.
+fn normal_pattern(pattern: &str) -> String {
+    let text = pattern.trim().to_lowercase();
+    let text = text.strip_suffix(".git").unwrap_or(&text);
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (is_ssh, port) = match scheme {
+            "https" | "oci" => (false, ":443"),
+            "http" => (false, ":80"),
+            "ssh" | "git+ssh" | "ssh+git" => (true, ":22"),
+            _ => (false, ""),
+        };
+        let authority = authority.strip_suffix(port).unwrap_or(authority);
+        return if is_ssh { format!("{authority}{path}") } else { format!("{scheme}://{authority}{path}") };
+    }
+    let is_scp = text.split_once('@').is_some_and(|(user, _)| !user.contains(['/', ':']));
+    if is_scp { text.replacen(':', "/", 1) } else { text.to_owned() }
+}
+
+/// A `**` before the end of a host stays inside the host: `https://**.example.com/charts` is about hosts below
+/// example.com, not about a path of another host that ends in `.example.com`.
+fn within_host(pattern: &str) -> String {
+    let start = pattern.find("://").map_or(0, |index| index + 3);
+    let (scheme, rest) = pattern.split_at(start);
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let is_whole = host.trim_end_matches('*').find("**").is_none();
+    if is_whole || host.contains(['{', '[', '\\']) {
+        return pattern.to_owned();
+    }
+    let n_last = host.len() - host.trim_end_matches('*').len();
+    let mut inner = host.trim_end_matches('*').to_owned();
+    while inner.contains("**") {
+        inner = inner.replace("**", "*");
+    }
+    format!("{scheme}{inner}{}{path}", "*".repeat(n_last))
 }
 
 /// The address as messages show it: without user and password. The user of an ssh address stays, since it is part of
@@ -136,7 +174,8 @@ mod tests {
             (" https://github.com/org/repo ", "https://github.com/org/repo"),
             ("git@github.com:org/repo.git", "git@github.com/org/repo"),
             ("ssh://git@github.com/org/repo", "git@github.com/org/repo"),
-            ("ssh://git@github.com:22/org/repo", "git@github.com:22/org/repo"),
+            ("ssh://git@github.com:22/org/repo", "git@github.com/org/repo"),
+            ("ssh://git@github.com:2222/org/repo", "git@github.com:2222/org/repo"),
             ("https://user:pass@github.com/org/repo", "https://user:pass@github.com/org/repo"),
             ("oci://ghcr.io/org/charts", "oci://ghcr.io/org/charts"),
             ("registry.example.com:5000/charts", "registry.example.com:5000/charts"),
@@ -147,20 +186,68 @@ mod tests {
         }
     }
 
+    fn permits(patterns: &[&str], url: &str) -> bool {
+        let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let mut problems = Vec::new();
+        let permitted = Sources::compile(&patterns, &mut problems).permit(url);
+        assert_eq!(problems, [], "{patterns:?}");
+        permitted
+    }
+
     #[test]
-    fn dot_segments() {
-        for url in [
-            "https://h/a/../b",
-            "https://h/a/%2e%2E/b",
-            "https://h/a/..",
-            "https://h/./a",
-            r"https://h/a\..\b",
-            "https://h/a%2f..%2fb",
+    fn the_address_that_is_judged_is_the_address_that_is_sent() {
+        for (pattern, url) in [
+            ("http://h/team-a/**", "http://h/team-a/.\t./team-b"),
+            ("http://h/team-a/**", "http://h/team-a/%2e%2e/team-b"),
+            ("http://h/team-a/**", "http://h/team-a/%252e%252e/team-b"),
+            ("http://*.corp.example/charts", "http://evil?.corp.example/charts"),
+            ("http://*.corp.example/charts", "http://evil#.corp.example/charts"),
+            ("http://*.corp.example/charts", "http://evil\\.corp.example/charts"),
+            ("https://**.corp.example/charts", "https://evil.example/x.corp.example/charts"),
+            ("https://a.corp.example*/x", "https://a.corp.example:80@evil.example/x"),
+            ("https://a.corp.example**", "https://a.corp.example@evil.example/x"),
+            ("git@host*/org/*", "git@host@evil.example:org/x"),
+            ("https://h/*", "https://h/team-a%2fx"),
+            ("http://10.0.0.1/**", "http://0xa.0.0.1/x"),
         ] {
-            assert!(has_dot_segments(url), "{url}");
+            assert!(!permits(&[pattern], url), "{pattern} on {url:?}");
         }
-        for url in ["https://h/a..b", "https://h/...", "https://h.example.com/a.b/.github"] {
-            assert!(!has_dot_segments(url), "{url}");
+    }
+
+    #[test]
+    fn honest_patterns_permit_what_they_did() {
+        for (pattern, url) in [
+            ("**", "https://h/a/b"),
+            ("https://**", "https://h/a/b"),
+            ("https://github.com**", "https://github.com/org/repo"),
+            ("https://**.corp.example/charts", "https://a.b.corp.example/charts"),
+            ("https://**/charts", "https://h/a/charts"),
+            ("https://*.corp.example/charts", "https://tok@git.corp.example/charts"),
+            ("https://*@host/x", "https://bob@host/x"),
+            ("https://host:443/x", "https://host/x"),
+            ("https://host/x", "https://host:443/x"),
+            ("https://host/x", "https://Host./x"),
+            ("git@github.com:org/*", "ssh://git@github.com:22/org/repo.git"),
+            ("{https,http}://h/x", "https://h/x"),
+            ("registry.example.com:5000/*", "registry.example.com:5000/charts"),
+            ("file:///srv/git/*", "file:///srv/git/a"),
+        ] {
+            assert!(permits(&[pattern], url), "{pattern} on {url}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_does_not_get_round_a_veto() {
+        for (veto, url) in [
+            ("!https://h/secret/*", "https://h/secret/a/"),
+            ("!https://h/secret/*", "https://h//secret/a"),
+            ("!https://h/secret/*", "https://h/s%65cret/a"),
+            ("!https://h/secret/*", "https://u:p@h:443/secret/a"),
+            ("!https://h/secret/*", "https://h./secret/a.git/"),
+            ("!git@h:secret/*", "git+ssh://git@h/secret/a"),
+            ("!http://127.0.0.1/**", "http://2130706433/a"),
+        ] {
+            assert!(!permits(&["*", veto], url), "{veto} on {url}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{ProjectProblem, normalize_repo_url};
 use crate::glob::Glob;
+use crate::source::RepoAddress;
 
 /// What the commits of some repositories must prove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,11 +60,14 @@ impl Signatures {
         self.0.iter().any(|compiled| compiled.rule.mode != SignatureMode::None)
     }
 
-    /// The first rule that matches is the only one.
+    /// The first rule that matches is the only one. Another spelling of the address does not get round it.
     pub(super) fn of(&self, repo_url: &str) -> Option<&SignatureRule> {
-        let url = normalize_repo_url(repo_url);
-        let matching =
-            self.0.iter().find(|compiled| compiled.repositories.iter().any(|glob| glob.matches(&url)));
+        let mut spellings = vec![normalize_repo_url(repo_url)];
+        if let Ok(address) = RepoAddress::parse(repo_url) {
+            spellings.extend([address.without_user(), address.place()]);
+        }
+        let is_matching = |glob: &Glob| spellings.iter().any(|url| glob.matches(url));
+        let matching = self.0.iter().find(|compiled| compiled.repositories.iter().any(is_matching));
         matching.map(|compiled| &compiled.rule).filter(|rule| rule.mode != SignatureMode::None)
     }
 }
@@ -89,6 +93,9 @@ mod tests {
         let mode = |url: &str| signatures.of(url).map(|rule| rule.mode);
         assert_eq!(mode("https://example.com/open/a"), None);
         assert_eq!(mode("https://example.com/Secure.git"), Some(SignatureMode::Strict));
+        for spelling in ["https://u:p@example.com/secure", "https://example.com:443//s%65cure.git/"] {
+            assert_eq!(mode(spelling), Some(SignatureMode::Strict), "{spelling}");
+        }
         assert_eq!(mode("https://example.com/a/b"), Some(SignatureMode::Head));
         assert_eq!(mode("https://elsewhere.example.com/a"), None);
         assert_eq!(problems, []);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_core::source::{AddressRange, AddressRule};
 
 use super::argocd_cm::ConfigData;
 use super::problem::SettingsProblem;
@@ -39,6 +40,12 @@ pub struct ControllerSettings {
     pub git_timeout: Option<Duration>,
     /// Fetch submodules.
     pub git_submodules: bool,
+    /// Bytes of the index of a Helm repository.
+    pub max_index_bytes: Option<u64>,
+    /// Addresses of repositories that are permitted besides the usual ones.
+    pub allowed_addresses: Vec<AddressRule>,
+    /// Addresses of repositories that are not permitted besides the usual ones.
+    pub denied_addresses: Vec<AddressRange>,
 }
 
 /// Delays between self-heals, as far as they are set. Argo CD waits 2, 6, 18 … up to 300 s, for the whole app.
@@ -79,6 +86,9 @@ impl ControllerSettings {
             max_directory_bytes: reader.set_bytes("reposerver.max.combined.directory.manifests.size"),
             git_timeout: non_zero(reader.duration("reposerver.git.request.timeout", Duration::ZERO)),
             git_submodules: reader.bool("reposerver.enable.git.submodule", true),
+            max_index_bytes: reader.set_bytes("reposerver.helm.manifest.max.index.size"),
+            allowed_addresses: reader.each("reposerver.allowed.addresses"),
+            denied_addresses: reader.each("reposerver.denied.addresses"),
         }
     }
 

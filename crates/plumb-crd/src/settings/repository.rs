@@ -1,6 +1,7 @@
 //! Repositories and their credentials, from Secrets.
 
 use plumb_core::project::normalize_repo_url;
+use plumb_core::source::RepoAddress;
 
 use super::{SecretData, SecretText};
 
@@ -173,7 +174,8 @@ impl Repositories {
     /// own first, then one that is for all), with the credentials of the longest matching template where it
     /// has none of its own. `None`: nothing is known, it is reached without credentials.
     pub fn find(&self, url: &str, project: &str) -> Option<Repository> {
-        let wanted = normalize_repo_url(url);
+        // An address that clients could read in two ways gets no credentials.
+        let wanted = RepoAddress::parse(url).ok()?.normal();
         let is_same = |repository: &&Repository| normalize_repo_url(&repository.url) == wanted;
         let scoped = |repository: &&Repository| repository.project.as_deref() == Some(project);
         let shared = |repository: &&Repository| repository.project.is_none();
@@ -193,6 +195,13 @@ impl Repositories {
             }
             (None, None) => None,
         }
+    }
+
+    /// The addresses that are registered for a project or for all.
+    pub fn urls<'a>(&'a self, project: &'a str) -> impl Iterator<Item = &'a str> {
+        let all = self.repositories.iter().chain(&self.templates);
+        all.filter(move |repository| repository.project.as_deref().is_none_or(|scope| scope == project))
+            .map(|repository| repository.url.as_str())
     }
 
     /// The longest template that the address begins with. One that names only a host ends where the host

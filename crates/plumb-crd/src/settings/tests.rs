@@ -309,6 +309,15 @@ fn which_credentials_are_used() {
     assert_eq!(user("https://git.example.com/org/c", "default"), "org", "another project's is not used");
     assert_eq!(user("https://git.example.com/else/x", "default"), "host");
     assert_eq!(user("ssh://git@github.com/org/x.git", "default"), "git");
+    for url in [
+        "https://git.example.com/org/.\t./else",
+        "https://git.example.com/else/%2e%2e/org/a",
+        "https://git.example.com?x/org/a",
+        "https://git.example.com\\@evil.example.com/org/a",
+    ] {
+        assert_eq!(user(url, "default"), "", "{url}: clients read it in two ways");
+    }
+    assert_eq!(repositories.urls("team").count(), 6, "without those of other projects");
     assert_eq!(user("https://git.example.com.evil.com/org/x", "default"), "", "credentials stay at home");
     assert_eq!(user("https://git.example.com:8443/org/x", "default"), "", "another port is another host");
     assert_eq!(user("http://git.example.com/org/x", "default"), "", "not in the clear");
@@ -388,6 +397,8 @@ fn any_text_in_any_key_is_survived() {
         "application.namespaces",
         "controller.self.heal.backoff.factor",
         "reposerver.max.combined.directory.manifests.size",
+        "reposerver.allowed.addresses",
+        "reposerver.denied.addresses",
     ];
     for text in soup {
         let everything = data(&keys.map(|key| (key, text)));

@@ -139,6 +139,18 @@ impl<'data> Reader<'data> {
         globs
     }
 
+    /// A list of values, separated by commas.
+    pub(super) fn each<T: FromStr<Err: Display>>(&mut self, key: &str) -> Vec<T> {
+        let mut values = Vec::new();
+        for text in csv(self.text(key)) {
+            match text.parse() {
+                Ok(value) => values.push(value),
+                Err(error) => self.report(key, error),
+            }
+        }
+        values
+    }
+
     pub(super) fn yaml<T: Wire>(&mut self, key: &str) -> T {
         match read_yaml(self.get(key).unwrap_or_default()) {
             Ok(value) => value,

@@ -1,9 +1,11 @@
 //! The options of the engine.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_core::source::AddressPolicy;
 use plumb_git::LocalAccess;
 use plumb_kube::ExecPlugins;
 
@@ -47,6 +49,8 @@ pub struct Options {
     pub local_repositories: LocalAccess,
     /// Most bytes of all Git mirrors on disk.
     pub mirror_space: u64,
+    /// Which servers may be connected to for a source.
+    pub addresses: AddressPolicy,
 }
 
 /// Where this process runs. It decides which addresses of this machine are safe to offer to users who may only write
@@ -68,6 +72,14 @@ impl RunsIn {
             Self::Workstation => 20,
         };
         gibibytes.unwrap_or(default).saturating_mul(1 << 30)
+    }
+
+    /// Which servers may be connected to for a source. `api_server` is the API server's address in a pod.
+    pub fn addresses(self, api_server: Option<IpAddr>) -> AddressPolicy {
+        match self {
+            Self::Cluster => AddressPolicy::cluster(api_server),
+            Self::Workstation => AddressPolicy::workstation(),
+        }
     }
 
     /// Which repositories on the local disk Applications may name: those below the directories that the user listed

@@ -209,6 +209,6 @@ fn sources(
         limits: GitLimits { mirrors: options.mirror_space, ..GitLimits::default() },
         ..GitOptions::default()
     };
-    Sources::new(&directory, renderer, settings, n_workers, git, metrics)
+    Sources::new(&directory, renderer, settings, n_workers, git, options.addresses.clone(), metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

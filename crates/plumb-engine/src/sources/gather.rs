@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plumb_core::app::{App, Operation};
 use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
 use plumb_core::project::shown_repo_url;
-use plumb_core::source::SourceFiles;
+use plumb_core::source::{AddressPolicy, SourceFiles};
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
 use plumb_git::{GitOptions, Mirrors, RequestObserver};
@@ -55,6 +55,8 @@ pub(crate) struct Sources {
     pub(super) mirrors: Mirrors,
     pub(super) charts: Charts,
     pub(super) renderer: Arc<Renderer>,
+    /// Which servers may be connected to, without the exceptions of the settings.
+    pub(super) addresses: AddressPolicy,
     /// Limits how many renderings run at the same time.
     render_slots: Semaphore,
     /// Servers that runs wait for.
@@ -79,6 +81,7 @@ impl Sources {
         settings: StartSettings,
         n_workers: usize,
         mut git: GitOptions,
+        addresses: AddressPolicy,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let metrics = Arc::clone(metrics);
@@ -88,13 +91,10 @@ impl Sources {
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), git)?,
-            charts: Charts::new(
-                directory.join("charts"),
-                renderer.tools.clone(),
-                renderer.container_limits(),
-            )?,
+            charts: Charts::new(directory.join("charts"), renderer.container_limits())?,
             renderer: Arc::new(Renderer::new(renderer)?),
             render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
+            addresses,
             slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),

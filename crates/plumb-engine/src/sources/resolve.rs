@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
 use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
-use plumb_core::source::SourceFiles;
+use plumb_core::source::{RepoAddress, SourceFiles};
 use plumb_crd::application::ApplicationSource;
-use plumb_git::{Mirror, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
+use plumb_git::{Mirror, RepoAccess, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
 use super::error::SourceError;
@@ -71,6 +71,10 @@ impl Access {
     /// Checks that the project permits a repository and that its credentials can be used. Every repository passes here
     /// before it is asked anything, whoever names it: the spec, an operation, a submodule, a chart.
     fn admit(&self, repo_url: &str) -> Result<(), SourceError> {
+        if let Err(reason) = RepoAddress::parse(repo_url) {
+            let repository = shown_repo_url(repo_url);
+            return Err(SourceError::NotAllowed(format!("repository {repository:?}: {reason}")));
+        }
         if let Some(why) = self.project.refuses_source(repo_url) {
             return Err(SourceError::NotAllowed(why));
         }
@@ -131,6 +135,7 @@ impl Sources {
     ) -> Result<(String, SourceContent), SourceError> {
         let version = if version.is_empty() { "*" } else { version };
         let mut repository = app_access.settings.chart_repository(url, app_access.project.name());
+        repository.policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
         if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
             repository.pass_credentials |= options.pass_credentials;
         }
@@ -148,7 +153,9 @@ impl Sources {
         since: Instant,
     ) -> Result<(String, SourceContent), SourceError> {
         let url = RepoUrl::parse(&source.repo_url)?;
+        let policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
         let access = app_access.settings.access(&source.repo_url, app_access.project.name());
+        let access = RepoAccess { policy, ..access };
         // A commit never changes, so only branches, tags and the like are fetched again.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
         if depth >= RefreshDepth::Git && !is_commit {
@@ -181,9 +188,10 @@ impl Sources {
             let tree = mirror.tree(commit)?;
             return Ok(Arc::new(tree));
         }
+        let policy = context.settings.addresses(&self.addresses, context.project.name());
         let access = |url: &RepoUrl| {
             permit_submodule(&Access::of(context), &resolved.source.repo_url, url)?;
-            Ok(context.access(&url.with_user()))
+            Ok(RepoAccess { policy: Arc::clone(&policy), ..context.access(&url.with_user()) })
         };
         let tree = self.mirrors.tree_with_submodules(mirror, commit, &access).await?;
         Ok(Arc::new(tree))
@@ -214,6 +222,8 @@ impl Sources {
                         dependency.name, dependency.repository
                     ))
                 })?;
+            let policy = context.settings.addresses(&self.addresses, project);
+            let repository = ChartRepository { policy, ..repository };
             let (name, version) = (&dependency.name, &dependency.version);
             Access::of(context)
                 .admit(&repository.url)

@@ -7,6 +7,7 @@ use super::disk;
 use super::mirrors::Mirrors;
 use crate::access::{Environment, RepoAccess};
 use crate::command::{CommandError, Git};
+use crate::guard::{Guard, GuardError};
 use crate::secret::Secret;
 use crate::url::{RepoUrl, Transport};
 
@@ -105,6 +106,20 @@ impl Mirrors {
         std::fs::create_dir(&home).map_err(io)?;
         let mut environment = access.environment(url, scratch.path()).map_err(io)?;
         self.isolate(&mut environment);
+        let command = arguments.first().map(AsRef::as_ref);
+        let is_remote = command.is_some_and(|command| command == "ls-remote" || command == "fetch");
+        let guard = if is_remote {
+            Guard::new(url, access, &mut environment).await.map_err(|error| match error {
+                GuardError::Refused(refused) => CommandError::Refused(refused),
+                GuardError::Io(error) => CommandError::Failed {
+                    command: command.unwrap_or_default().to_string_lossy().into_owned(),
+                    code: None,
+                    message: format!("cannot connect to {}: {error}", url.host()),
+                },
+            })?
+        } else {
+            Guard::default()
+        };
         // A user without a password is most likely a token.
         let is_token =
             url.transport() != Transport::Ssh && url.password().is_none() && access.password.is_none();
@@ -118,13 +133,14 @@ impl Mirrors {
             home,
             environment,
             protocols: match url.transport() {
-                // A server may redirect from http to https, but to no other protocol.
-                Transport::Http | Transport::Https => "http:https",
+                // A server may redirect from http to https, but to no other protocol and not back.
+                Transport::Http => "http:https",
                 other => other.scheme(),
             },
             secrets,
         };
-        git.run(directory, arguments).await
+        let outcome = git.run(directory, arguments).await;
+        outcome.map_err(|error| guard.explain(error))
     }
 }
 

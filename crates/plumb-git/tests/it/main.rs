@@ -1,6 +1,8 @@
 //! plumb-git against the real git program, in temporary directories.
 
 #[cfg(test)]
+mod addresses;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod credentials;

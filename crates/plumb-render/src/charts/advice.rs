@@ -1,11 +1,10 @@
-//! How to fix a failed download or pull. Settings have the names that Argo CD gives them.
+//! How to fix a failed download. Settings have the names that Argo CD gives them.
 
 use std::error::Error;
 
 use rustls::AlertDescription;
 
 use super::repository::ChartRepository;
-use crate::sandbox::SandboxError;
 
 /// The CA certificates cannot be parsed.
 pub(super) const BAD_CA: &str = "its entry in the ConfigMap argocd-tls-certs-cm is not a PEM certificate";
@@ -21,8 +20,6 @@ enum FailureCause {
     Untrusted,
     /// The server requires a client certificate, or another one.
     ClientCertificate,
-    /// The client certificate cannot be used.
-    UnusableCertificate,
     /// The server requires credentials, or other ones.
     Credentials,
     /// Any other cause.
@@ -43,26 +40,6 @@ pub(super) fn of_download(repository: &ChartRepository, host: &str, error: &reqw
     text(repository, host, &cause)
 }
 
-/// Advice for a failed pull by Helm, which reports errors only as text. The text selects the advice and nothing else.
-pub(super) fn of_pull(repository: &ChartRepository, error: &SandboxError) -> String {
-    let said = error.to_string().to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let cause = if says(&["private key does not match", "failed to find any pem data", "load client cert"]) {
-        FailureCause::UnusableCertificate
-    } else if says(&["tls: certificate required", "tls: bad certificate", "tls: unknown certificate"]) {
-        FailureCause::ClientCertificate
-    } else if says(&["failed to verify certificate", "x509:"]) {
-        FailureCause::Untrusted
-    } else if says(&["401", "403", "unauthorized", "forbidden", "denied"]) {
-        FailureCause::Credentials
-    } else {
-        FailureCause::Unknown
-    };
-    let address = repository.shown();
-    let host = address.trim_start_matches("oci://").split('/').next().unwrap_or_default();
-    text(repository, host.split_once(':').map_or(host, |(name, _)| name), &cause)
-}
-
 fn text(repository: &ChartRepository, host: &str, cause: &FailureCause) -> String {
     match cause {
         FailureCause::Untrusted => format!(
@@ -79,7 +56,6 @@ fn text(repository: &ChartRepository, host: &str, cause: &FailureCause) -> Strin
              `tlsClientCertKey`"
                 .to_owned()
         }
-        FailureCause::UnusableCertificate => BAD_CLIENT.to_owned(),
         FailureCause::Credentials if repository.username.is_some() => {
             "the server does not accept the credentials of the repository's Secret: are they still valid, and may they \
              read this chart?"

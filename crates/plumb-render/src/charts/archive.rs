@@ -1,7 +1,7 @@
 //! Unpacks chart archives in memory. Paths that lead outside the archive are refused.
 
 use std::collections::HashSet;
-use std::io::Read as _;
+use std::io::Read;
 
 use plumb_core::source::RepoPath;
 
@@ -38,12 +38,12 @@ const MAX_UNPACKED: u64 = 128 << 20;
 const MAX_PATH: usize = 1024;
 
 /// The files of the archive's single directory.
-pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
+pub(crate) fn unpack(archive: impl Read, limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
     let format = |error: std::io::Error| ArchiveError::Format(error.to_string());
     let bytes = limits.export_bytes.min(MAX_UNPACKED);
     let too_large = || ArchiveError::TooLarge { files: limits.export_files, bytes };
     // The limit applies to the unpacked bytes, headers included, so a decompression bomb is stopped early.
-    let unpacked = flate2::read::MultiGzDecoder::new(archive).take(bytes);
+    let unpacked = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(archive)).take(bytes);
     let mut archive = tar::Archive::new(unpacked);
     let mut n_bytes = 0_u64;
     let mut files = Vec::new();
@@ -125,7 +125,7 @@ mod tests {
             ("demo/Chart.yaml", tar::EntryType::Regular, b"name: demo"),
             ("demo/templates/a.yaml", tar::EntryType::Regular, b"x"),
         ]);
-        let files = unpack(&bytes, &Limits::default()).unwrap();
+        let files = unpack(&bytes[..], &Limits::default()).unwrap();
         assert_eq!(files.read(&RepoPath::parse("Chart.yaml").unwrap()).unwrap(), b"name: demo");
         assert_eq!(files.list(&RepoPath::root()).unwrap().len(), 2);
     }
@@ -141,27 +141,27 @@ mod tests {
             ("demo/pipe", tar::EntryType::Fifo),
             ("demo/device", tar::EntryType::Char),
         ] {
-            assert!(unpack(&archive(&[(path, kind, b"")]), &Limits::default()).is_err(), "{path}");
+            assert!(unpack(&archive(&[(path, kind, b"")])[..], &Limits::default()).is_err(), "{path}");
         }
-        assert!(unpack(b"not an archive", &Limits::default()).is_err());
+        assert!(unpack(&b"not an archive"[..], &Limits::default()).is_err());
     }
 
     #[test]
     fn bombs_are_stopped() {
         let limits = Limits { export_bytes: 1 << 20, export_files: 10, ..Limits::default() };
         let zeros = vec![0; 8 << 20];
-        let bomb = unpack(&archive(&[("demo/zeros", tar::EntryType::Regular, &zeros)]), &limits);
+        let bomb = unpack(&archive(&[("demo/zeros", tar::EntryType::Regular, &zeros)])[..], &limits);
         assert!(matches!(bomb, Err(ArchiveError::TooLarge { .. })));
         let names: Vec<String> = (0..20).map(|n| format!("demo/{n}")).collect();
         let many: Vec<_> =
             names.iter().map(|name| (name.as_str(), tar::EntryType::Regular, &b"x"[..])).collect();
-        assert!(matches!(unpack(&archive(&many), &limits), Err(ArchiveError::TooLarge { .. })));
+        assert!(matches!(unpack(&archive(&many)[..], &limits), Err(ArchiveError::TooLarge { .. })));
         for kind in [tar::EntryType::Regular, tar::EntryType::Directory] {
             let names: Vec<String> = (0..8).map(|n| format!("demo/{n}/{n}/x")).collect();
             let mut deep: Vec<_> = names.iter().map(|name| (name.as_str(), kind, &b""[..])).collect();
             deep.extend_from_within(..4);
             assert!(
-                matches!(unpack(&archive(&deep), &limits), Err(ArchiveError::TooLarge { .. })),
+                matches!(unpack(&archive(&deep)[..], &limits), Err(ArchiveError::TooLarge { .. })),
                 "{kind:?}"
             );
         }
@@ -175,6 +175,6 @@ mod tests {
         header.set_size(0);
         builder.append_data(&mut header, format!("demo/{}x", "d/".repeat(10_000)), &b""[..]).unwrap();
         let bytes = builder.into_inner().unwrap().finish().unwrap();
-        assert!(matches!(unpack(&bytes, &Limits::default()), Err(ArchiveError::LongPath(_))));
+        assert!(matches!(unpack(&bytes[..], &Limits::default()), Err(ArchiveError::LongPath(_))));
     }
 }

@@ -1,7 +1,8 @@
-//! Fetched archives on disk, by repository, name and version. The functions read and unpack whole archives, so they
-//! belong on a thread that may block.
+//! Fetched archives on disk, by repository, credentials, name and the version that was asked for. The functions read and
+//! unpack whole archives, so they belong on a thread that may block.
 
-use std::path::PathBuf;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
@@ -12,8 +13,15 @@ use crate::hash::hex;
 use crate::limits::Limits;
 use crate::memory_files::MemoryFiles;
 
-/// A directory of archives, each preceded by its hash. When it grows too big, the least recently used archives are
-/// removed.
+/// The first line of every file begins with it. Files of other layouts are not read.
+const FORMAT: &str = "plumb chart 2";
+/// The extension of files of this layout.
+const EXTENSION: &str = "chart";
+/// Of the layout before, whose archives were kept under the version that they claimed to have.
+const OLD_EXTENSION: &str = "tgz";
+
+/// A directory of archives. The first line of a file names the chart that was asked for and the archive's digest. When
+/// the directory grows too big, the least recently used archives are removed.
 pub(super) struct ArchiveStore {
     pub(super) directory: PathBuf,
     pub(super) limits: Limits,
@@ -21,49 +29,60 @@ pub(super) struct ArchiveStore {
 }
 
 impl ArchiveStore {
-    /// The files of an archive, if it exists, is not damaged and has this digest.
+    /// The files of an archive, if it exists, belongs to this name, is not damaged and has the digest that the server
+    /// gives.
     pub(super) fn read(&self, name: &ArchiveName, digest: &str) -> Option<MemoryFiles> {
         let path = self.path(name);
-        let content = std::fs::read(&path).ok()?;
-        let (hash, archive) = content.split_at_checked(64)?;
-        let found = hex(&Sha256::digest(archive));
-        if found.as_bytes() != hash || !is_digest(digest, &found) {
+        let mut file = std::fs::File::open(&path).ok()?;
+        let mut line = vec![0; first_line(name, &"0".repeat(64)).len()];
+        file.read_exact(&mut line).ok()?;
+        let line = String::from_utf8(line).ok()?;
+        let (_, stored) = line.trim_end().rsplit_once(' ')?;
+        if line != first_line(name, stored) || !is_digest(digest, stored) {
             return None;
         }
-        if let Ok(file) = std::fs::File::open(&path) {
-            let _ = file.set_modified(SystemTime::now());
+        let _ = file.set_modified(SystemTime::now());
+        let mut content = HashingReader { inner: file, hasher: Sha256::new() };
+        let files = archive::unpack(&mut content, &self.limits);
+        // What follows the archive counts too.
+        std::io::copy(&mut content, &mut std::io::sink()).ok()?;
+        if hex(&content.hasher.finalize()) != stored {
+            return None;
         }
-        archive::unpack(archive, &self.limits).ok()
+        files.ok()
     }
 
-    /// Unpacks an archive and stores it.
-    pub(super) fn unpack_and_store(
-        &self,
-        name: &ArchiveName,
-        archive: &[u8],
-    ) -> Result<MemoryFiles, ArchiveError> {
-        let files = archive::unpack(archive, &self.limits)?;
-        self.store(name, archive);
-        Ok(files)
+    /// Unpacks an archive.
+    pub(super) fn unpack(&self, archive: impl Read) -> Result<MemoryFiles, ArchiveError> {
+        archive::unpack(archive, &self.limits)
     }
 
-    /// Stores an archive. An error only costs another download later.
-    pub(super) fn store(&self, name: &ArchiveName, archive: &[u8]) {
-        let mut content = hex(&Sha256::digest(archive)).into_bytes();
-        content.extend_from_slice(archive);
-        if let Ok(file) = tempfile::NamedTempFile::new_in(&self.directory)
-            && std::fs::write(file.path(), content).is_ok()
+    /// Stores an archive that has this digest. An error only costs another download later.
+    pub(super) fn store(&self, name: &ArchiveName, mut archive: impl Read, digest: &str) {
+        if let Ok(mut file) = tempfile::NamedTempFile::new_in(&self.directory)
+            && file.write_all(first_line(name, digest).as_bytes()).is_ok()
+            && std::io::copy(&mut archive, &mut file).is_ok()
         {
             let _ = file.persist(self.path(name));
         }
         self.make_room();
     }
 
+    /// Removes archives of the layout before. Such an archive could have been stored under the version of another one.
+    pub(super) fn remove_old(directory: &Path) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if has_extension(&entry.path(), OLD_EXTENSION) {
+                // Another process may have removed it.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Removes the least recently used archives until the rest fits.
     fn make_room(&self) {
         let files = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut archives: Vec<(SystemTime, u64, PathBuf)> = files
-            .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "tgz"))
+            .filter(|entry| has_extension(&entry.path(), EXTENSION))
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
                 Some((metadata.modified().ok()?, metadata.len(), entry.path()))
@@ -82,16 +101,38 @@ impl ArchiveStore {
     }
 
     fn path(&self, name: &ArchiveName) -> PathBuf {
-        self.directory.join(format!("{}.tgz", name.0))
+        self.directory.join(format!("{}.{EXTENSION}", name.0))
     }
 }
 
-/// Names an archive: a hash of repository, credentials, chart and version.
+fn first_line(name: &ArchiveName, digest: &str) -> String {
+    format!("{FORMAT} {} {digest}\n", name.0)
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == wanted)
+}
+
+/// Hashes what is read.
+struct HashingReader<R> {
+    inner: R,
+    hasher: Sha256,
+}
+
+impl<R: Read> Read for HashingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n_read = self.inner.read(buffer)?;
+        self.hasher.update(buffer.get(..n_read).unwrap_or_default());
+        Ok(n_read)
+    }
+}
+
+/// Names an archive: a hash of repository, credentials, chart and the version that was asked for.
 pub(super) struct ArchiveName(String);
 
 impl ArchiveName {
     pub(super) fn new(repository: &ChartRepository, name: &str, version: &str) -> Self {
-        let key = format!("{}\0{name}\0{version}", repository.identity());
+        let key = format!("{FORMAT}\0{}\0{name}\0{version}", repository.identity());
         Self(hex(&Sha256::digest(key)))
     }
 }
@@ -108,25 +149,81 @@ mod tests {
 
     use super::*;
 
+    fn store(directory: &Path, max_bytes: u64) -> ArchiveStore {
+        ArchiveStore { directory: directory.to_owned(), limits: Limits::default(), max_bytes }
+    }
+
+    fn name(version: &str) -> ArchiveName {
+        ArchiveName::new(&ChartRepository::default(), "web", version)
+    }
+
+    /// An archive with one file, and its digest.
+    fn archive(content: &str) -> (Vec<u8>, String) {
+        let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut builder = tar::Builder::new(encoder);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, "web/Chart.yaml", content.as_bytes()).unwrap();
+        let bytes = builder.into_inner().unwrap().finish().unwrap();
+        let digest = hex(&Sha256::digest(&bytes));
+        (bytes, digest)
+    }
+
     #[test]
     fn least_recently_used_archives_are_removed_first() {
         let directory = tempfile::tempdir().unwrap();
-        let archives = ArchiveStore {
-            directory: directory.path().to_owned(),
-            limits: Limits::default(),
-            max_bytes: 10_000,
-        };
-        let repository = ChartRepository::default();
-        let name = |n: usize| ArchiveName::new(&repository, "web", &n.to_string());
+        let archives = store(directory.path(), 10_000);
+        let digest = "0".repeat(64);
         for n in 0..3 {
-            archives.store(&name(n), &[0; 3_000]);
-            let age = SystemTime::now() - Duration::from_secs(1_000 - n as u64);
-            std::fs::File::open(archives.path(&name(n))).unwrap().set_modified(age).unwrap();
+            let name = name(&n.to_string());
+            archives.store(&name, &[0; 3_000][..], &digest);
+            let age = SystemTime::now() - Duration::from_secs(1_000 - n);
+            std::fs::File::open(archives.path(&name)).unwrap().set_modified(age).unwrap();
         }
         // It cannot be unpacked, but reading it counts as use.
-        assert!(archives.read(&name(0), "").is_none());
-        archives.store(&name(3), &[0; 3_000]);
-        let left: Vec<usize> = (0..4).filter(|n| archives.path(&name(*n)).exists()).collect();
+        assert!(archives.read(&name("0"), "").is_none());
+        archives.store(&name("3"), &[0; 3_000][..], &digest);
+        let left: Vec<usize> = (0..4).filter(|n| archives.path(&name(&n.to_string())).exists()).collect();
         assert_eq!(left, [0, 2, 3]);
+    }
+
+    #[test]
+    fn damaged_and_exchanged_archives_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let archives = store(directory.path(), 1 << 20);
+        let ((good, good_digest), (evil, evil_digest)) = (archive("good"), archive("evil"));
+        let (one, nine) = (name("1.0.0"), name("9.9.9"));
+        let again = || archives.store(&one, &good[..], &good_digest);
+        again();
+        archives.store(&nine, &evil[..], &evil_digest);
+        assert!(archives.read(&one, "").is_some());
+        assert!(archives.read(&one, &format!("sha256:{good_digest}")).is_some());
+        assert!(archives.read(&one, &evil_digest).is_none(), "the index has another digest");
+        std::fs::copy(archives.path(&nine), archives.path(&one)).unwrap();
+        assert!(archives.read(&one, "").is_none(), "the file of another version");
+        again();
+        let path = archives.path(&one);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(archives.read(&one, "").is_none(), "a damaged byte");
+        bytes[last] ^= 1;
+        bytes.extend_from_slice(b"more");
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(archives.read(&one, "").is_none(), "more bytes");
+        again();
+        assert!(archives.read(&one, "").is_some());
+        std::fs::write(&path, &good).unwrap();
+        assert!(archives.read(&one, "").is_none(), "no first line");
+    }
+
+    #[test]
+    fn archives_of_the_layout_before_do_not_survive() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = directory.path().join(format!("{}.tgz", "a".repeat(64)));
+        std::fs::write(&old, "x").unwrap();
+        ArchiveStore::remove_old(directory.path());
+        assert!(!old.exists());
     }
 }

@@ -1,8 +1,9 @@
 //! Why a chart could not be fetched.
 
+use plumb_core::source::AddressRefused;
+
 use super::archive::ArchiveError;
 use super::index::IndexError;
-use crate::sandbox::SandboxError;
 
 /// Why a chart could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,7 @@ pub enum ChartError {
         source: reqwest::Error,
     },
     /// Too many bytes.
-    #[error("{what} has more than {limit} bytes")]
+    #[error("cannot fetch {what}: it has more than {limit} bytes")]
     TooLarge {
         /// What was fetched.
         what: String,
@@ -86,20 +87,37 @@ pub enum ChartError {
         #[source]
         source: ArchiveError,
     },
-    /// Helm could not pull from the registry.
-    #[error("cannot pull chart `{name}` {version} from {repository}; {advice}")]
-    Pull {
+    /// The address policy does not permit the server.
+    #[error("cannot fetch {what}")]
+    Address {
+        /// What was to be fetched.
+        what: String,
+        /// Which server, and why.
+        #[source]
+        source: AddressRefused,
+    },
+    /// The server does not keep to the protocol, or asks for something that plumb does not do.
+    #[error("cannot fetch {what}: {reason}")]
+    Protocol {
+        /// What was fetched.
+        what: String,
+        /// What the server does.
+        reason: String,
+    },
+    /// The archive is another chart than the one that was asked for.
+    #[error(
+        "{repository} gives another chart for `{name}` {version}: {reason}; ask the owner of the repository to publish \
+         the chart under its own name and version"
+    )]
+    OtherChart {
         /// The repository.
         repository: String,
-        /// How to fix it.
-        advice: String,
-        /// Name of the chart.
+        /// Name of the chart that was asked for.
         name: String,
         /// Its version.
         version: String,
-        /// The cause.
-        #[source]
-        source: Box<SandboxError>,
+        /// What the archive is.
+        reason: String,
     },
     /// The cache directory is not usable.
     #[error("cannot store chart `{name}`: {reason}")]
@@ -120,14 +138,15 @@ impl ChartError {
             | Self::TooLarge { .. }
             | Self::NotFound { .. }
             | Self::Digest { .. }
+            | Self::OtherChart { .. }
+            | Self::Address { .. }
             | Self::Archive { .. } => true,
             Self::Http { source, .. } => source.is_builder() || is_final(source.status()),
             Self::Index { source, .. } => match source {
-                IndexError::Yaml(_) | IndexError::NoEntries => true,
-                IndexError::Interrupted => false,
+                IndexError::Yaml(_) | IndexError::NoEntries | IndexError::TooLarge { .. } => true,
+                IndexError::Interrupted | IndexError::Io(_) => false,
             },
-            // Helm reports errors of the network and of the registry in the same way.
-            Self::Pull { .. } | Self::Cache { .. } => false,
+            Self::Protocol { .. } | Self::Cache { .. } => false,
         }
     }
 
@@ -135,10 +154,13 @@ impl ChartError {
     pub fn category(&self) -> &'static str {
         match self {
             Self::Url { .. } | Self::Name { .. } => "option",
-            Self::Http { .. } | Self::Pull { .. } => "fetch",
+            Self::Http { .. } | Self::Protocol { .. } => "fetch",
+            Self::Address { .. } => "address",
             Self::TooLarge { .. } => "limit",
             Self::NotFound { .. } => "version",
-            Self::Index { .. } | Self::Digest { .. } | Self::Archive { .. } => "chart",
+            Self::Index { .. } | Self::Digest { .. } | Self::OtherChart { .. } | Self::Archive { .. } => {
+                "chart"
+            }
             Self::Cache { .. } => "scratch",
         }
     }
@@ -155,6 +177,8 @@ fn is_final(status: Option<reqwest::StatusCode>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use plumb_core::source::AddressPolicy;
+
     use super::*;
 
     #[test]
@@ -199,17 +223,21 @@ mod tests {
                 true,
                 "chart",
             ),
+            (ChartError::Protocol { what: text(), reason: text() }, false, "fetch"),
             (
-                ChartError::Pull {
-                    repository: text(),
-                    advice: text(),
-                    name: text(),
-                    version: text(),
-                    source: Box::new(SandboxError::Failed { code: 1, message: text() }),
+                ChartError::Address {
+                    what: text(),
+                    source: AddressPolicy::cluster([]).permits_host("127.0.0.1", 80).unwrap_err(),
                 },
-                false,
-                "fetch",
+                true,
+                "address",
             ),
+            (
+                ChartError::OtherChart { repository: text(), name: text(), version: text(), reason: text() },
+                true,
+                "chart",
+            ),
+            (index(IndexError::TooLarge { what: "x", limit: 1 }), true, "chart"),
             (ChartError::Cache { name: text(), reason: text() }, false, "scratch"),
         ];
         for (error, is_permanent, category) in cases {

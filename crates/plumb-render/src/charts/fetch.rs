@@ -3,23 +3,20 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
 
 use super::archive_store::{ArchiveName, ArchiveStore, is_digest};
-use super::download::get;
+use super::chart_identity::{self, is_full_version};
 use super::error::ChartError;
-use super::index::{Index, IndexError, MAX_INDEX};
+use super::http::{FetchedFile, Request, RequestCredentials, is_same_origin};
+use super::index_store::IndexStore;
 use super::query::ChartQuery;
 use super::repository::ChartRepository;
-use crate::hash::hex;
 use crate::limits::Limits;
 use crate::memory_files::MemoryFiles;
-use crate::sandbox::Sandbox;
 use crate::scratch_cleanup;
-use crate::tools::Tools;
 
 /// A chart that was fetched.
 #[derive(Clone)]
@@ -33,40 +30,36 @@ pub struct Chart {
 /// Fetches charts and stores them on disk.
 pub struct Charts {
     pub(super) archives: Arc<ArchiveStore>,
-    pub(super) tools: Tools,
-    pub(super) sandbox: Sandbox,
-    /// By repository and credentials.
-    indexes: Mutex<HashMap<String, Arc<IndexSlot>>>,
+    indexes: IndexStore,
     /// By repository, credentials, chart and requested version.
     answers: Mutex<HashMap<String, Arc<AnswerSlot>>>,
-    /// A lock that keeps other processes from removing scratch directories.
-    _in_use: Option<std::fs::File>,
 }
 
 /// When the server was asked for a version, and which version it resolved to. Locked during the request. The archive
 /// itself is only on disk.
 type AnswerSlot = tokio::sync::Mutex<Option<(Instant, Result<String, Arc<ChartError>>)>>;
 
-/// When the index was requested, and the index. Locked during the request.
-type IndexSlot = tokio::sync::Mutex<Option<(Instant, Arc<Index>)>>;
-
+/// Longest time for all requests about one chart.
+const MAX_TIME: Duration = Duration::from_mins(3);
+/// Most answers in memory.
+const MAX_ANSWERS: usize = 10_000;
 /// Largest archive, in bytes.
-const MAX_ARCHIVE: usize = 64 << 20;
+pub(super) const MAX_ARCHIVE: usize = 64 << 20;
 /// Most bytes of archives on disk.
 const MAX_STORED: u64 = 1 << 30;
 
 impl Charts {
     /// Uses a directory for archives and creates it if needed. Everything in it may be deleted at any time.
-    pub fn new(directory: impl Into<PathBuf>, tools: Tools, limits: Limits) -> std::io::Result<Self> {
+    pub fn new(directory: impl Into<PathBuf>, limits: Limits) -> std::io::Result<Self> {
         let directory = directory.into();
         std::fs::create_dir_all(&directory)?;
         let directory = directory.canonicalize()?;
+        // Earlier versions of plumb ran Helm here. What a killed process left may hold credentials.
+        drop(scratch_cleanup::enter(&directory));
+        ArchiveStore::remove_old(&directory);
         Ok(Self {
-            _in_use: scratch_cleanup::enter(&directory).ok(),
             archives: Arc::new(ArchiveStore { directory, limits, max_bytes: MAX_STORED }),
-            sandbox: Sandbox::detect().with_launcher(&tools.launcher),
-            tools: tools.located(),
-            indexes: Mutex::default(),
+            indexes: IndexStore::default(),
             answers: Mutex::default(),
         })
     }
@@ -110,6 +103,9 @@ impl Charts {
         }
         let slot = {
             let mut answers = self.answers.lock();
+            if answers.len() >= MAX_ANSWERS {
+                answers.retain(|_, slot| Arc::strong_count(slot) > 1);
+            }
             let key = format!("{}\0{name}\0{version}", repository.identity());
             Arc::clone(answers.entry(key).or_default())
         };
@@ -126,58 +122,50 @@ impl Charts {
             return Ok(chart);
         }
         let asked_at = Instant::now();
-        let fetched = if repository.is_oci() {
-            self.pull(repository, name, version).await
-        } else {
-            self.download(query).await
-        };
+        let work =
+            async { if repository.is_oci() { self.pull(query).await } else { self.download(query).await } };
+        let fetched = tokio::time::timeout(MAX_TIME, work).await.unwrap_or_else(|_| {
+            let reason = format!("the servers did not answer within {} s", MAX_TIME.as_secs());
+            Err(ChartError::Protocol { what: format!("chart `{name}` of {}", repository.shown()), reason })
+        });
         let fetched = fetched.map_err(Arc::new);
-        let outcome = fetched.as_ref().map(|chart| chart.version.clone()).map_err(Arc::clone);
+        let outcome = fetched.as_ref().map(|fetched| fetched.stored_as.clone()).map_err(Arc::clone);
         *answer = Some((asked_at, outcome));
-        fetched
+        fetched.map(|fetched| fetched.chart)
     }
 
-    async fn download(&self, query: &ChartQuery<'_>) -> Result<Chart, ChartError> {
+    async fn download(&self, query: &ChartQuery<'_>) -> Result<FetchedChart, ChartError> {
         let ChartQuery { repository, name, version, since, force } = *query;
-        let index = self.index(repository, since).await?;
-        let entry = index.find(name, version).ok_or_else(|| ChartError::NotFound {
+        let versions = self.indexes.versions(repository, name, since, &self.archives.directory).await?;
+        let entry = versions.find(version).ok_or_else(|| ChartError::NotFound {
             repository: repository.shown(),
             name: name.to_owned(),
             version: version.to_owned(),
-            hint: index.hint(name),
+            hint: versions.hint(),
         })?;
         // Without a digest, only the archive itself shows whether it changed.
         let may_use_stored = !force || !entry.digest.is_empty();
         if may_use_stored
             && let Some(chart) = self.stored(query, &entry.version, Some(entry.digest.clone())).await
         {
-            return Ok(chart);
+            return Ok(FetchedChart { stored_as: entry.version.clone(), chart });
         }
         let base = repository.index_address()?;
-        let address = entry
-            .urls
-            .first()
-            .and_then(|url| base.join(url).ok())
+        let address = Some(&entry.url).filter(|url| !url.is_empty()).and_then(|url| base.join(url).ok());
+        let address = address
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .ok_or_else(|| ChartError::Url { url: repository.shown() })?;
-        let archive =
-            get(repository, address, &base, MAX_ARCHIVE, &format!("chart `{name}` {}", entry.version))
-                .await?;
-        let found = hex(&Sha256::digest(&archive));
-        if !is_digest(&entry.digest, &found) {
-            return Err(ChartError::Digest {
-                repository: repository.shown(),
-                name: name.to_owned(),
-                version: entry.version.clone(),
-                expected: entry.digest.clone(),
-                found,
-            });
-        }
-        self.store(repository, name, &entry.version, archive).await
+        let is_own = is_same_origin(&address, &base) || repository.pass_credentials;
+        let credentials = if is_own { RequestCredentials::Repository } else { RequestCredentials::None };
+        let what = format!("chart `{name}` {}", entry.version);
+        let request = Request { repository, address, credentials, accept: None, what: &what };
+        let response = request.checked(request.send().await?)?;
+        let archive = request.file(response, MAX_ARCHIVE, &self.archives.directory).await?;
+        self.store(query, &entry.version, archive, &entry.digest).await
     }
 
     /// The chart from disk, unless the index gives another digest.
-    async fn stored(
+    pub(super) async fn stored(
         &self,
         query: &ChartQuery<'_>,
         version: &str,
@@ -186,67 +174,63 @@ impl Charts {
         let at = ArchiveName::new(query.repository, query.name, version);
         let (archives, digest) = (Arc::clone(&self.archives), expected_digest.unwrap_or_default());
         let files = tokio::task::spawn_blocking(move || archives.read(&at, &digest)).await.ok()??;
-        Some(Chart { version: version.to_owned(), files: Arc::new(files) })
+        let written = chart_identity::check(&files, query.name, version).ok()?;
+        Some(chart(files, version, written))
     }
 
     /// The digest of a version in the index that was fetched last.
     fn indexed_digest(&self, query: &ChartQuery<'_>) -> Option<String> {
-        let slot = {
-            let indexes = self.indexes.lock();
-            Arc::clone(indexes.get(&query.repository.identity())?)
-        };
-        // While the index is being fetched, use what is on disk.
-        let known = slot.try_lock().ok()?;
-        let (_, index) = known.as_ref()?;
-        Some(index.find(query.name, query.version)?.digest.clone())
+        self.indexes.known_digest(query.repository, query.name, query.version)
     }
 
-    /// Unpacks an archive and stores it.
-    async fn store(
+    /// Unpacks an archive and stores it under the version that was asked for, if it is that chart.
+    pub(super) async fn store(
         &self,
-        repository: &ChartRepository,
-        name: &str,
+        query: &ChartQuery<'_>,
         version: &str,
-        archive: Vec<u8>,
-    ) -> Result<Chart, ChartError> {
-        let (archives, at) = (Arc::clone(&self.archives), ArchiveName::new(repository, name, version));
-        let interrupted = || ChartError::Cache { name: name.to_owned(), reason: "interrupted".to_owned() };
-        let files = tokio::task::spawn_blocking(move || archives.unpack_and_store(&at, &archive))
-            .await
-            .map_err(|_| interrupted())?
-            .map_err(|source| ChartError::Archive {
+        archive: FetchedFile,
+        expected_digest: &str,
+    ) -> Result<FetchedChart, ChartError> {
+        let ChartQuery { repository, name, .. } = *query;
+        if !is_digest(expected_digest, &archive.digest) {
+            return Err(ChartError::Digest {
+                repository: repository.shown(),
                 name: name.to_owned(),
                 version: version.to_owned(),
+                expected: expected_digest.to_owned(),
+                found: archive.digest,
+            });
+        }
+        let (archives, at) = (Arc::clone(&self.archives), ArchiveName::new(repository, name, version));
+        let [shown, name, version] = [&repository.shown(), name, version].map(str::to_owned);
+        let interrupted = ChartError::Cache { name: name.clone(), reason: "interrupted".to_owned() };
+        let work = move || {
+            let files = archives.unpack(archive.reader()).map_err(|source| ChartError::Archive {
+                name: name.clone(),
+                version: version.clone(),
                 source,
             })?;
-        Ok(Chart { version: version.to_owned(), files: Arc::new(files) })
+            let written = match chart_identity::check(&files, &name, &version) {
+                Ok(written) => written,
+                Err(reason) => {
+                    return Err(ChartError::OtherChart { repository: shown, name, version, reason });
+                }
+            };
+            archives.store(&at, archive.reader(), &archive.digest);
+            Ok(FetchedChart { chart: chart(files, &version, written), stored_as: version })
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or(Err(interrupted))
     }
+}
 
-    async fn index(&self, repository: &ChartRepository, since: Instant) -> Result<Arc<Index>, ChartError> {
-        let address = repository.index_address()?;
-        let slot = {
-            let mut indexes = self.indexes.lock();
-            Arc::clone(indexes.entry(repository.identity()).or_default())
-        };
-        // Locked during the request, so that concurrent calls wait for its result.
-        let mut known = slot.lock().await;
-        if let Some((_, index)) = known.as_ref().filter(|(asked_at, _)| *asked_at >= since) {
-            return Ok(Arc::clone(index));
-        }
-        let asked_at = Instant::now();
-        let what = format!("index of {}", repository.shown());
-        let bytes = get(repository, address.clone(), &address, MAX_INDEX, &what).await?;
-        let digest = hex(&Sha256::digest(&bytes));
-        let same =
-            known.as_ref().filter(|(_, index)| index.digest == digest).map(|(_, index)| Arc::clone(index));
-        let index = if let Some(index) = same {
-            index
-        } else {
-            let parsed = tokio::task::spawn_blocking(move || Index::parse(&bytes, digest)).await;
-            let failed = |source| ChartError::Index { repository: repository.shown(), source };
-            Arc::new(parsed.unwrap_or(Err(IndexError::Interrupted)).map_err(failed)?)
-        };
-        *known = Some((asked_at, Arc::clone(&index)));
-        Ok(index)
-    }
+/// A chart, and the version under which it is stored.
+pub(super) struct FetchedChart {
+    pub(super) stored_as: String,
+    pub(super) chart: Chart,
+}
+
+/// The version of a chart is the one that was asked for, if that means one chart; `1.2` as a tag does not.
+fn chart(files: MemoryFiles, asked: &str, written: String) -> Chart {
+    let version = if is_full_version(asked) { asked.to_owned() } else { written };
+    Chart { version, files: Arc::new(files) }
 }

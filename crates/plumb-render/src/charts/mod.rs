@@ -1,18 +1,23 @@
 //! Charts from Helm repositories: resolves a version, fetches the archive and unpacks it.
 //!
-//! plumb reads HTTP repositories itself; Helm pulls from OCI registries. An archive is checked against the digest in the
-//! index, unpacked in memory under limits, and stored on disk by version.
+//! An archive is checked against the digest that the index or the registry gives, and against the name and version that
+//! were asked for. It is unpacked in memory under limits, and stored on disk under what was asked for.
 
 mod advice;
+pub mod answers;
 mod archive;
 mod archive_store;
+mod chart_identity;
 mod dependencies;
-mod download;
 mod error;
 mod fetch;
+mod http;
 mod index;
+mod index_json;
+mod index_store;
 mod oci;
 mod query;
+mod registry_wire;
 mod repository;
 
 pub use archive::ArchiveError;

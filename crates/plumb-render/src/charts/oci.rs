@@ -1,169 +1,228 @@
-//! Charts from OCI registries, pulled by Helm.
+//! Charts from OCI registries.
 
-use std::ffi::OsString;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use plumb_core::source::{RepoPath, SourceFiles as _};
+use plumb_core::version::{Constraint, Version};
+use reqwest::header::{LINK, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode, Url};
 
-use super::archive_store::{ArchiveName, ArchiveStore};
 use super::error::ChartError;
-use super::fetch::{Chart, Charts};
+use super::fetch::{Charts, FetchedChart, MAX_ARCHIVE};
+use super::http::{Request, RequestCredentials, is_same_origin};
+use super::index::newest_hint;
+use super::query::ChartQuery;
+use super::registry_wire::{self as wire, Challenge};
 use super::repository::ChartRepository;
-use super::{advice, archive};
-use crate::helm_env::helm_environment;
-use crate::sandbox::{Sandbox, Scratch, ToolRun, flag};
-use crate::tools::Tools;
+
+/// Largest manifest and largest answer of a token server, in bytes.
+const MAX_ANSWER: usize = 1 << 20;
+/// Largest page of tags, in bytes.
+const MAX_PAGE: usize = 4 << 20;
+const MAX_PAGES: usize = 100;
+/// Most tags of a chart.
+const MAX_TAGS: usize = 50_000;
 
 impl Charts {
-    /// Pulls a chart. The returned version is the one in its `Chart.yaml`.
-    pub(super) async fn pull(
-        &self,
-        repository: &ChartRepository,
-        name: &str,
-        version: &str,
-    ) -> Result<Chart, ChartError> {
-        let pull = Pull {
-            archives: Arc::clone(&self.archives),
-            tools: self.tools.clone(),
-            sandbox: self.sandbox.clone(),
-            repository: repository.clone(),
-            name: name.to_owned(),
-            version: version.to_owned(),
+    /// Pulls a chart. It is stored under the tag that was asked for.
+    pub(super) async fn pull(&self, query: &ChartQuery<'_>) -> Result<FetchedChart, ChartError> {
+        let mut registry = Registry::of(query)?;
+        let tag = if Version::parse(query.version).is_some() {
+            query.version.replace('+', "_")
+        } else {
+            registry.newest_tag(query).await?
         };
-        let interrupted = ChartError::Cache { name: name.to_owned(), reason: "interrupted".to_owned() };
-        tokio::task::spawn_blocking(move || pull.run()).await.unwrap_or(Err(interrupted))
+        let what = format!("chart `{}` {} of {}", query.name, as_version(&tag), query.repository.shown());
+        let path = format!("manifests/{tag}");
+        let manifest = registry.get(&path, &what, Some(wire::MANIFEST), MAX_ANSWER).await;
+        let manifest = manifest.map_err(|error| not_found(query, error))?;
+        let bad = |reason: &str| ChartError::Protocol { what: what.clone(), reason: reason.to_owned() };
+        let layer = wire::chart_layer(&manifest).map_err(bad)?;
+        if layer.size > MAX_ARCHIVE as u64 {
+            return Err(ChartError::TooLarge { what, limit: MAX_ARCHIVE });
+        }
+        let version = as_version(&tag);
+        if let Some(chart) = self.stored(query, &version, Some(layer.sha256.clone())).await {
+            return Ok(FetchedChart { stored_as: version, chart });
+        }
+        let (request, response) =
+            registry.send(&format!("blobs/sha256:{}", layer.sha256), &what, None).await?;
+        let archive = request.file(request.checked(response)?, MAX_ARCHIVE, &self.archives.directory).await?;
+        self.store(query, &version, archive, &layer.sha256).await
     }
 }
 
-/// One `helm pull`, on a thread that may block.
-struct Pull {
-    archives: Arc<ArchiveStore>,
-    tools: Tools,
-    sandbox: Sandbox,
-    repository: ChartRepository,
-    name: String,
-    version: String,
+/// A tag as a version: `+` is not allowed in tags, so Helm writes `_`.
+fn as_version(tag: &str) -> String {
+    tag.replace('_', "+")
 }
 
-impl Pull {
-    fn run(self) -> Result<Chart, ChartError> {
-        let archive = self.download()?;
-        let files = archive::unpack(&archive, &self.archives.limits).map_err(|source| {
-            ChartError::Archive { name: self.name.clone(), version: self.version.clone(), source }
-        })?;
-        let chart = files.read(&RepoPath::root().child("Chart.yaml")).unwrap_or_default();
-        let version = chart_version(&chart).unwrap_or(self.version);
-        self.archives.store(&ArchiveName::new(&self.repository, &self.name, &version), &archive);
-        Ok(Chart { version, files: Arc::new(files) })
-    }
-
-    /// Runs Helm and reads the archive that it wrote.
-    fn download(&self) -> Result<Vec<u8>, ChartError> {
-        let cache = |error: std::io::Error| self.cache_error(&error);
-        let scratch = Scratch::new(&self.archives.directory).map_err(cache)?;
-        let target = scratch.repository();
-        std::fs::create_dir(&target).map_err(cache)?;
-        let run = ToolRun {
-            program: &self.tools.helm,
-            arguments: self.arguments(&scratch).map_err(cache)?,
-            directory: &target,
-            environment: self.environment(&scratch).map_err(cache)?,
-            helper: None,
-            scratch: scratch.path(),
-            network: true,
-            limits: &self.archives.limits,
-        };
-        self.sandbox.run(&run).map_err(|source| ChartError::Pull {
-            repository: self.repository.shown(),
-            advice: advice::of_pull(&self.repository, &source),
-            name: self.name.clone(),
-            version: self.version.clone(),
-            source: Box::new(source),
-        })?;
-        let pulled = std::fs::read_dir(&target).map_err(cache)?.flatten().next();
-        let path = pulled.map(|entry| entry.path()).unwrap_or_default();
-        std::fs::read(path).map_err(cache)
-    }
-
-    fn cache_error(&self, error: &std::io::Error) -> ChartError {
-        ChartError::Cache { name: self.name.clone(), reason: error.to_string() }
-    }
-
-    /// Arguments of Helm. Certificates are written to the scratch directory.
-    fn arguments(&self, scratch: &Scratch) -> std::io::Result<Vec<OsString>> {
-        let repository = &self.repository;
-        // Credentials come from the Secret. Credentials in the address would appear in Helm's messages.
-        let shown = repository.shown();
-        let registry = shown.trim_start_matches("oci://").trim_end_matches('/');
-        let mut arguments: Vec<OsString> = vec![
-            "pull".into(),
-            format!("oci://{registry}/{}", self.name).into(),
-            flag("version", &self.version),
-            flag("destination", scratch.repository()),
-        ];
-        if repository.plain_http {
-            arguments.push("--plain-http".into());
-        }
-        if repository.insecure {
-            arguments.push("--insecure-skip-tls-verify".into());
-        }
-        if let Some(ca) = &repository.ca {
-            let path = scratch.path().join("ca.pem");
-            std::fs::write(&path, ca)?;
-            arguments.push(flag("ca-file", path));
-        }
-        if let Some(client) = &repository.client {
-            for (name, file, text) in
-                [("cert-file", "client.pem", &client.certificate), ("key-file", "client.key", &client.key)]
-            {
-                let path = scratch.path().join(file);
-                private_file(&path, text)?;
-                arguments.push(flag(name, path));
+fn not_found(query: &ChartQuery<'_>, error: ChartError) -> ChartError {
+    match error {
+        ChartError::Http { source, .. } if source.status() == Some(StatusCode::NOT_FOUND) => {
+            ChartError::NotFound {
+                repository: query.repository.shown(),
+                name: query.name.to_owned(),
+                version: query.version.to_owned(),
+                hint: String::new(),
             }
         }
-        Ok(arguments)
+        other => other,
+    }
+}
+
+/// One chart in a registry.
+struct Registry<'a> {
+    repository: &'a ChartRepository,
+    /// `https://host/v2/path/chart/`
+    base: Url,
+    /// `path/chart`
+    name: String,
+    login: Login,
+}
+
+/// What the registry asked for.
+enum Login {
+    Unknown,
+    Basic,
+    Token(String),
+}
+
+impl<'a> Registry<'a> {
+    fn of(query: &ChartQuery<'a>) -> Result<Self, ChartError> {
+        let (server, path) = query.repository.registry()?;
+        let name = format!("{path}/{}", query.name);
+        let name = name.trim_start_matches('/').to_owned();
+        let base = server.join(&format!("v2/{name}/"));
+        let base = base.map_err(|_| ChartError::Url { url: query.repository.shown() })?;
+        Ok(Self { repository: query.repository, base, name, login: Login::Unknown })
     }
 
-    /// Variables of Helm. Credentials are written to the scratch directory.
-    fn environment(&self, scratch: &Scratch) -> std::io::Result<Vec<(OsString, OsString)>> {
-        let repository = &self.repository;
-        let mut environment = helm_environment(scratch.path());
-        environment.push(("HELM_REGISTRY_CONFIG".into(), login(repository, scratch.path())?));
-        if let Some(proxy) = &repository.proxy {
-            let names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
-            environment.extend(names.map(|name| (name.into(), proxy.into())));
-            environment.push(("NO_PROXY".into(), repository.no_proxy.clone().unwrap_or_default().into()));
+    /// The newest tag that satisfies the constraint.
+    async fn newest_tag(&mut self, query: &ChartQuery<'_>) -> Result<String, ChartError> {
+        let what = format!("tags of chart `{}` of {}", query.name, query.repository.shown());
+        let mut path = "tags/list".to_owned();
+        let mut tags: BTreeMap<String, String> = BTreeMap::new();
+        for _ in 0..MAX_PAGES {
+            let (request, response) = self.send(&path, &what, None).await?;
+            let response = request.checked(response).map_err(|error| not_found(query, error))?;
+            let next =
+                response.headers().get(LINK).and_then(|link| link.to_str().ok()).and_then(wire::next_page);
+            let next = next.and_then(|next| response.url().join(next).ok());
+            let next = next.filter(|next| is_same_origin(next, &self.base));
+            let page = wire::tags(&request.bytes(response, MAX_PAGE).await?)
+                .map_err(|reason| ChartError::Protocol { what: what.clone(), reason: reason.to_owned() })?;
+            // Other tags are not versions of the chart.
+            let versions = page.into_iter().filter(|tag| tag.len() <= 128);
+            tags.extend(
+                versions
+                    .map(|tag| (as_version(&tag), tag))
+                    .filter(|(text, _)| Version::parse(text).is_some()),
+            );
+            if tags.len() > MAX_TAGS {
+                return Err(ChartError::Protocol {
+                    what,
+                    reason: format!("there are more than {MAX_TAGS} tags"),
+                });
+            }
+            match next {
+                Some(next) => next.as_str().clone_into(&mut path),
+                None => break,
+            }
         }
-        Ok(environment)
+        let constraint = Constraint::parse(query.version);
+        let newest = constraint.and_then(|constraint| constraint.newest(tags.keys().map(String::as_str)));
+        newest.and_then(|version| tags.get(version)).cloned().ok_or_else(|| ChartError::NotFound {
+            repository: query.repository.shown(),
+            name: query.name.to_owned(),
+            version: query.version.to_owned(),
+            hint: newest_hint(tags.keys().map(String::as_str)),
+        })
+    }
+
+    async fn get(
+        &mut self,
+        path: &str,
+        what: &str,
+        accept: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<u8>, ChartError> {
+        let (request, response) = self.send(path, what, accept).await?;
+        request.bytes(request.checked(response)?, limit).await
+    }
+
+    /// Sends a request, and once more if the registry asks for credentials.
+    async fn send<'r>(
+        &mut self,
+        path: &str,
+        what: &'r str,
+        accept: Option<&'r str>,
+    ) -> Result<(Request<'r>, Response), ChartError>
+    where
+        'a: 'r,
+    {
+        let address = self.base.join(path).map_err(|_| ChartError::Url { url: self.repository.shown() })?;
+        let request = Request {
+            repository: self.repository,
+            address,
+            credentials: RequestCredentials::None,
+            accept,
+            what,
+        };
+        let response = request.with(self.login.credentials()).send().await?;
+        let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let challenge = headers.filter_map(|header| wire::challenge(header.to_str().ok()?)).next();
+        let is_refused = response.status() == StatusCode::UNAUTHORIZED;
+        match challenge.filter(|_| is_refused && matches!(self.login, Login::Unknown)) {
+            Some(challenge) => {
+                self.login = self.log_in(challenge, what).await?;
+                let response = request.with(self.login.credentials()).send().await?;
+                Ok((request, response))
+            }
+            None => Ok((request, response)),
+        }
+    }
+
+    async fn log_in(&self, challenge: Challenge, what: &str) -> Result<Login, ChartError> {
+        let (realm, service, scope) = match challenge {
+            Challenge::Basic => return Ok(Login::Basic),
+            Challenge::Bearer { realm, service, scope } => (realm, service, scope),
+        };
+        let bad = |reason: &str| ChartError::Protocol { what: what.to_owned(), reason: reason.to_owned() };
+        let mut address = Url::parse(&realm)
+            .map_err(|_| bad("the registry names a token server without a valid address"))?;
+        // The password goes there.
+        if address.scheme() != "https"
+            && !is_same_origin(&address, &self.base)
+            && self.base.scheme() != "http"
+        {
+            return Err(bad("the registry names a token server that is not https"));
+        }
+        let scope = if scope.is_empty() { format!("repository:{}:pull", self.name) } else { scope };
+        {
+            let mut query = address.query_pairs_mut();
+            if !service.is_empty() {
+                query.append_pair("service", &service);
+            }
+            query.append_pair("scope", &scope);
+        }
+        let request = Request {
+            repository: self.repository,
+            address,
+            credentials: RequestCredentials::Password,
+            accept: None,
+            what,
+        };
+        let answer = request.checked(request.send().await?)?;
+        wire::token(&request.bytes(answer, MAX_ANSWER).await?).map(Login::Token).map_err(bad)
     }
 }
 
-/// Writes the credentials in Docker's format, which Helm reads.
-fn login(repository: &ChartRepository, scratch: &Path) -> std::io::Result<OsString> {
-    use base64::Engine as _;
-    let path = scratch.join("registry.json");
-    let address = repository.shown();
-    let host = address.trim_start_matches("oci://").split('/').next().unwrap_or_default();
-    let mut config = serde_json::json!({});
-    if let (Some(username), Some(password)) = (&repository.username, &repository.password) {
-        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
-        config = serde_json::json!({"auths": {host: {"auth": pair}}});
+impl Login {
+    fn credentials(&self) -> RequestCredentials<'_> {
+        match self {
+            Self::Unknown => RequestCredentials::Certificate,
+            Self::Basic => RequestCredentials::Repository,
+            Self::Token(token) => RequestCredentials::Bearer(token),
+        }
     }
-    private_file(&path, &config.to_string())?;
-    Ok(path.into())
-}
-
-/// Creates a file that only this user can read.
-fn private_file(path: &Path, content: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(content.as_bytes())
-}
-
-fn chart_version(chart: &[u8]) -> Option<String> {
-    let documents =
-        plumb_core::yaml::parse_documents_bytes(chart, &plumb_core::yaml::Limits::default()).ok()?;
-    Some(documents.first()?.value.get("version")?.as_str()?.to_owned())
 }

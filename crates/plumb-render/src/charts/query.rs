@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use plumb_core::version::{Constraint, Version};
+use plumb_core::version::Constraint;
 
+use super::chart_identity::is_full_version;
 use super::repository::ChartRepository;
 
 /// A chart in a version, or in the newest version that satisfies a constraint.
@@ -18,8 +19,9 @@ pub(super) struct ChartQuery<'a> {
 }
 
 impl ChartQuery<'_> {
+    /// True for a version that always means the same chart.
     pub(super) fn is_exact(&self) -> bool {
-        Version::parse(self.version).is_some()
+        is_full_version(self.version)
     }
 
     /// True if neither the name nor the version can be taken for an option or a path. Names as Helm allows them, with

@@ -1,10 +1,18 @@
 //! A Helm repository or OCI registry, and how to reach it.
 
+use std::sync::Arc;
+
 use plumb_core::project::shown_repo_url;
+use plumb_core::source::{AddressPolicy, RepoAddress, normal_host};
+use reqwest::Url;
 use sha2::{Digest as _, Sha256};
 
 use super::error::ChartError;
 use crate::hash::hex;
+
+/// Largest index, in bytes. The largest public indexes have about 25 MB. The index is kept on disk, and of its versions
+/// only those of the wanted chart are kept in memory.
+const MAX_INDEX: usize = 32 << 20;
 
 /// A Helm repository or OCI registry, and how to reach it.
 #[derive(Clone, Default)]
@@ -29,6 +37,10 @@ pub struct ChartRepository {
     pub no_proxy: Option<String>,
     /// Speak plain HTTP to an OCI registry.
     pub plain_http: bool,
+    /// Which servers may be connected to.
+    pub policy: Arc<AddressPolicy>,
+    /// Largest index, in bytes; `None`: 32 MiB.
+    pub max_index: Option<usize>,
 }
 
 /// A client certificate and its key, as PEM.
@@ -69,16 +81,46 @@ impl ChartRepository {
     }
 
     /// The address of `index.yaml`.
-    pub(super) fn index_address(&self) -> Result<reqwest::Url, ChartError> {
+    pub(super) fn index_address(&self) -> Result<Url, ChartError> {
         let bad = || ChartError::Url { url: self.shown() };
-        let mut url =
-            reqwest::Url::parse(&format!("{}/", self.url.trim_end_matches('/'))).map_err(|_| bad())?;
+        let address = self.url.trim().trim_end_matches('/');
+        let url = self.checked(&format!("{address}/"))?;
         if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad());
+        }
+        url.join("index.yaml").map_err(|_| bad())
+    }
+
+    /// The server of an OCI registry, and the path below it.
+    pub(super) fn registry(&self) -> Result<(Url, String), ChartError> {
+        let address = self.url.trim();
+        let address = address.strip_prefix("oci://").unwrap_or(address);
+        let (authority, path) = address.split_once('/').unwrap_or((address, ""));
+        let scheme = if self.plain_http { "http" } else { "https" };
+        let mut url = self.checked(&format!("{scheme}://{authority}/"))?;
+        // The one registry whose address is another than its name.
+        if url.host_str() == Some("docker.io") {
+            url.set_host(Some("registry-1.docker.io")).map_err(|_| ChartError::Url { url: self.shown() })?;
+        }
+        Ok((url, path.trim_matches('/').to_owned()))
+    }
+
+    /// The address for the client, without credentials. Its host is the one that projects judge.
+    fn checked(&self, address: &str) -> Result<Url, ChartError> {
+        let bad = || ChartError::Url { url: self.shown() };
+        let judged = RepoAddress::parse(&self.url).map_err(|_| bad())?;
+        let mut url = Url::parse(address).map_err(|_| bad())?;
+        let host = url.host_str().and_then(|host| normal_host(host).ok());
+        if host.as_deref() != Some(judged.host()) {
             return Err(bad());
         }
         // Credentials come from the Secret. Credentials in the address would appear in messages.
         let _ = url.set_username("");
         let _ = url.set_password(None);
-        url.join("index.yaml").map_err(|_| bad())
+        Ok(url)
+    }
+
+    pub(super) fn max_index_bytes(&self) -> usize {
+        self.max_index.unwrap_or(MAX_INDEX)
     }
 }

@@ -77,7 +77,7 @@ fn unpack_charts(directory: &Path, limits: &Limits, disk: &DiskUse<'_>) -> Resul
         }
         let packed = fs::read(&file).map_err(|error| scratch(&error))?;
         let left = Limits { export_bytes: disk.n_bytes_left().min(limits.memory / 2), ..limits.clone() };
-        let files = match unpack(&packed, &left) {
+        let files = match unpack(&packed[..], &left) {
             Ok(files) => files,
             Err(ArchiveError::TooLarge { bytes, .. }) => {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();

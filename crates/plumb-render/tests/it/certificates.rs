@@ -6,7 +6,6 @@ use plumb_render::{ChartRepository, ClientCertificate};
 use plumb_testkit::https::{Authority, Identity};
 
 use crate::charts::{Server, chart, charts, fill_registry, whole};
-use crate::workbench::{has, tools};
 
 struct Scene {
     server: Server,
@@ -24,11 +23,7 @@ fn scene() -> Scene {
 
 /// Both ways to a chart: an index over https, and a registry.
 fn addresses(server: &Server) -> Vec<String> {
-    let mut addresses = vec![format!("https://{}/charts", server.host)];
-    if has(&tools().helm) {
-        addresses.push(format!("oci://{}/charts", server.host));
-    }
-    addresses
+    vec![format!("https://{}/charts", server.host), format!("oci://{}/charts", server.host)]
 }
 
 fn repository(url: &str, ca: Option<&Authority>, client: Option<&Identity>) -> ChartRepository {

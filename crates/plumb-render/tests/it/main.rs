@@ -9,6 +9,8 @@ mod charts;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod hostile_servers;
+#[cfg(test)]
 mod origins;
 #[cfg(test)]
 mod parity;

@@ -178,9 +178,9 @@ impl<'a> LocalRenderer<'a> {
         let unusable = |error| CommandError::because(format!("use the cache {}", cache.display()), error);
         let mut config = RendererConfig::new(cache.join("render"));
         config.tools = tools;
-        let (tools, limits) = (config.tools.clone(), config.container_limits());
+        let limits = config.container_limits();
         Ok(Self {
-            charts: Charts::new(cache.join("charts"), tools, limits).map_err(unusable)?,
+            charts: Charts::new(cache.join("charts"), limits).map_err(unusable)?,
             renderer: Renderer::new(config).map_err(unusable)?,
             args,
             context,

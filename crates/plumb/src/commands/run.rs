@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_core::glob::Glob;
+use plumb_core::source::{AddressRange, AddressRule};
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
@@ -81,6 +82,14 @@ pub(crate) struct Args {
     /// Disk space for all Git mirrors, in GiB. One mirror may use half of it [default: 6; 20 with a kubeconfig].
     #[arg(long, value_name = "GIB", env = "PLUMB_MIRROR_SPACE_GIB")]
     mirror_space_gib: Option<u64>,
+    /// Allow repositories at this address although plumb does not connect there by default (loopback, link-local,
+    /// metadata services, the API server): an IP address, a range like 127.0.0.0/8, or a host with an optional port.
+    /// Repeatable. With a kubeconfig, loopback is allowed without it.
+    #[arg(long, value_name = "ADDRESS", env = "PLUMB_ALLOW_ADDRESS", value_delimiter = ',')]
+    allow_address: Vec<AddressRule>,
+    /// Do not connect to repositories in this range of IP addresses, such as that of Services. Repeatable.
+    #[arg(long, value_name = "RANGE", env = "PLUMB_DENY_ADDRESS", value_delimiter = ',')]
+    deny_address: Vec<AddressRange>,
     /// Format of the log.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -148,6 +157,9 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         application_namespaces,
         runs_in: place,
         mirror_space: place.mirror_space(args.mirror_space_gib),
+        addresses: place
+            .addresses(config::api_server_address())
+            .with_rules(args.allow_address.iter().cloned(), args.deny_address.iter().copied()),
         local_repositories: place.local_repositories(&args.local_repositories, config::usual_repositories()),
         exec_plugins: if args.cluster_exec_plugins { ExecPlugins::On } else { ExecPlugins::Off },
         namespace: context.namespace().to_owned(),

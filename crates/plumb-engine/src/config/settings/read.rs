@@ -15,6 +15,7 @@ use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
 use plumb_core::plan::PruneBudget;
 use plumb_core::schema::KnownType;
+use plumb_core::source::{AddressRange, AddressRule};
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
     self as wire, ConfigData, Impersonation, PLUGINS_CONFIG_MAP, Repositories, SecretData, SettingsProblem,
@@ -96,6 +97,10 @@ pub(crate) struct Settings {
     /// `argocd-tls-certs-cm`: certificates to trust, by host.
     pub(super) certificates: ConfigData,
     pub(super) submodules: bool,
+    /// Bytes of the index of a Helm repository.
+    pub(super) max_index: Option<usize>,
+    pub(super) allowed_addresses: Vec<AddressRule>,
+    pub(super) denied_addresses: Vec<AddressRange>,
 }
 
 /// Settings that are read once, when plumb takes the lease. `None` if not set.
@@ -198,6 +203,9 @@ impl Settings {
             certificates: map("argocd-tls-certs-cm").clone(),
             gpg_keys: Arc::new(map("argocd-gpg-keys-cm").clone()),
             submodules: settings.controller.git_submodules,
+            max_index: settings.controller.max_index_bytes.and_then(|bytes| usize::try_from(bytes).ok()),
+            allowed_addresses: settings.controller.allowed_addresses,
+            denied_addresses: settings.controller.denied_addresses,
             tracking: settings.tracking,
             repositories,
         };

@@ -1,8 +1,10 @@
 //! How to reach repositories and chart servers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plumb_core::project::normalize_repo_url;
+use plumb_core::source::AddressPolicy;
 use plumb_crd::settings::{
     Repositories, Repository, RepositoryKind, SecretData, SecretText, SettingsProblem,
 };
@@ -122,6 +124,7 @@ impl Settings {
             proxy: secret(&repository.proxy),
             no_proxy: repository.no_proxy.clone(),
             submodules: self.submodules,
+            ..RepoAccess::default()
         }
     }
 
@@ -132,7 +135,7 @@ impl Settings {
         let is_registry =
             found.as_ref().is_some_and(|found| found.kind == RepositoryKind::Helm { oci: true });
         // A registry may be written without scheme; with `enableOCI` also with one that is not its own.
-        let url = if is_registry { url.trim_start_matches("https://") } else { url };
+        let url = if is_registry { url.strip_prefix("https://").unwrap_or(url) } else { url };
         ChartRepository {
             url: url.to_owned(),
             username: credentials.and_then(|credentials| credentials.username.clone()),
@@ -151,6 +154,8 @@ impl Settings {
                 .map(|proxy| proxy.expose().to_owned()),
             no_proxy: found.as_ref().and_then(|found| found.no_proxy.clone()),
             plain_http: found.as_ref().is_some_and(|found| found.insecure_oci_force_http),
+            max_index: self.max_index,
+            ..ChartRepository::default()
         }
     }
 
@@ -165,6 +170,15 @@ impl Settings {
                 && repository.project.as_deref().is_none_or(|scope| scope == project)
         })?;
         Some(self.chart_repository(&named.url, project))
+    }
+
+    /// Which servers may be connected to for a project: those of the options, with the exceptions of the settings and
+    /// the repositories that are registered.
+    pub(crate) fn addresses(&self, options: &AddressPolicy, project: &str) -> Arc<AddressPolicy> {
+        let policy = options.with_declared(self.repositories.urls(project));
+        let (allowed, denied) =
+            (self.allowed_addresses.iter().cloned(), self.denied_addresses.iter().copied());
+        Arc::new(policy.with_rules(allowed, denied))
     }
 
     /// The certificate that the settings hold for the address's host.

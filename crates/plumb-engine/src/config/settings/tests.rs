@@ -7,6 +7,7 @@ use plumb_core::automation::HealLimits;
 use plumb_core::drift::HealLimit;
 use plumb_core::object::ObjectKey;
 use plumb_core::plan::PruneBudget;
+use plumb_core::source::AddressPolicy;
 use plumb_crd::settings::{ConfigData, SecretData, SecretText, SettingsProblem};
 use plumb_git::Secret;
 
@@ -100,15 +101,16 @@ fn only_a_clear_word_lets_plugins_run_unconfined() {
     assert!(!Settings::default().render.allow_unconfined_plugins);
 }
 
+fn secret(kind: &str, pairs: &[(&str, &str)]) -> SecretData {
+    let labels = [("argocd.argoproj.io/secret-type".to_owned(), kind.to_owned())].into();
+    let metadata = plumb_crd::Metadata { labels, ..plumb_crd::Metadata::default() };
+    let values = pairs.iter().map(|(key, text)| ((*key).to_owned(), SecretText::new(*text))).collect();
+    SecretData::new(metadata, values)
+}
+
 /// What Argo CD's Secrets and `ConfigMaps` hold reaches those who speak to servers.
 #[test]
 fn keys_and_certificates_reach_repositories_and_charts() {
-    let secret = |kind: &str, pairs: &[(&str, &str)]| {
-        let labels = [("argocd.argoproj.io/secret-type".to_owned(), kind.to_owned())].into();
-        let metadata = plumb_crd::Metadata { labels, ..plumb_crd::Metadata::default() };
-        let values = pairs.iter().map(|(key, text)| ((*key).to_owned(), SecretText::new(*text))).collect();
-        SecretData::new(metadata, values)
-    };
     let config = |pairs: &[(&str, &str)]| -> ConfigData {
         pairs.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()
     };
@@ -244,4 +246,40 @@ fn credentials_that_cannot_be_used_say_so_and_what_can() {
         assert!(!said.contains("hunter2") && !said.contains(hunter2), "{said}");
     }
     assert_eq!(said(&[("username", hunter2), ("password", hunter2)]), None);
+}
+
+#[test]
+fn the_operator_declares_addresses() {
+    let parameters = [
+        ("reposerver.allowed.addresses", "127.0.0.9, side.example.com:3000, 10.0.0.0/99"),
+        ("reposerver.denied.addresses", "10.96.0.0/12"),
+    ];
+    let parameters: ConfigData =
+        parameters.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let source = SettingsSource {
+        config_maps: BTreeMap::from([("argocd-cmd-params-cm".to_owned(), parameters)]),
+        secrets: BTreeMap::from([
+            ("a".to_owned(), secret("repository", &[("url", "http://localhost:3000/x")])),
+            (
+                "b".to_owned(),
+                secret("repository", &[("url", "http://localhost:4000/x"), ("project", "team")]),
+            ),
+            ("c".to_owned(), secret("repo-creds", &[("url", "http://127.0.0.5/org")])),
+        ]),
+    };
+    let (settings, problems) = Settings::read(&source, 1);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let options = AddressPolicy::cluster([]);
+    let permits = |project: &str, host: &str, port: u16, address: &str| {
+        settings.addresses(&options, project).permits(host, port, address.parse().unwrap()).is_ok()
+    };
+    assert!(permits("default", "localhost", 3000, "127.0.0.1"));
+    assert!(!permits("default", "localhost", 4000, "127.0.0.1"), "registered for another project");
+    assert!(permits("team", "localhost", 4000, "127.0.0.1"));
+    assert!(permits("default", "127.0.0.5", 80, "127.0.0.5"));
+    assert!(permits("default", "127.0.0.9", 80, "127.0.0.9"));
+    assert!(permits("default", "side.example.com", 3000, "127.0.0.1"));
+    assert!(!permits("default", "git.example.com", 443, "127.0.0.1"));
+    assert!(!permits("default", "git.example.com", 443, "10.100.0.1"), "denied");
+    assert!(permits("default", "git.example.com", 443, "10.0.0.1"));
 }
