@@ -197,6 +197,8 @@ impl Inspector {
             app: &app,
             instance: &context.instance,
             cluster: &context.cluster,
+            // The user's own rights decide.
+            acting: Some(&context.cluster.client),
             claims: &self.claims,
             tracking: &context.settings.tracking,
             settings: &context.settings,

@@ -49,7 +49,9 @@ fn cleaned(status: Status) -> Status {
 fn is_about_rights(message: &str) -> bool {
     let rest = message.split_once(" is forbidden: ").map(|(_, rest)| rest);
     rest.is_some_and(|rest| {
-        rest.starts_with("User \"") || rest.starts_with("unable to create new content in")
+        ["User \"", "unable to create new content in", "exceeded quota:"]
+            .iter()
+            .any(|start| rest.starts_with(start))
     })
 }
 

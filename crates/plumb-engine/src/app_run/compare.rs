@@ -34,11 +34,13 @@ pub(crate) async fn compare(
     let render_again = || -> BoxFuture<'_, Option<Arc<Complete<DesiredSet>>>> {
         async move { engine.sources.render_again(app, context, gathered).await }.boxed()
     };
+    let acting = context.acting_client();
     // client: live objects, and answers of the API server where the judge asks
     let compared = Comparison {
         app,
         instance: &context.instance,
         cluster: &context.cluster,
+        acting: acting.as_ref(),
         claims: &engine.claims,
         tracking: &context.settings.tracking,
         settings: &context.settings,

@@ -12,7 +12,7 @@ use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::TrackingSettings;
-use plumb_kube::ApiError;
+use plumb_kube::{ApiError, ClusterClient};
 use tracing::info;
 
 use super::judge::{DryRunPolicy, Judge, RenderAgain};
@@ -36,6 +36,9 @@ pub(crate) struct Comparison<'a> {
     pub(crate) app: &'a App,
     pub(crate) instance: &'a str,
     pub(crate) cluster: &'a Cluster,
+    /// Asks in the name of the app: with the service account of its project, if syncs impersonate one. `None` if the
+    /// project names none and has to: then nothing is asked that a sync could not ask.
+    pub(crate) acting: Option<&'a ClusterClient>,
     pub(crate) claims: &'a Claims,
     pub(crate) tracking: &'a TrackingSettings,
     pub(crate) settings: &'a Settings,
@@ -126,6 +129,7 @@ impl Comparison<'_> {
         let judge = Judge {
             instance: self.instance,
             client: &self.cluster.client,
+            acting: self.acting,
             schemas: &schemas,
             rules: self.rules,
             options: self.settings.compare_options(self.app),
@@ -177,6 +181,7 @@ impl Comparison<'_> {
         HealthCheck {
             app: &self.app.id,
             cluster: self.cluster,
+            acting: self.acting,
             settings: self.settings,
             diagnostics: self.diagnostics,
             now: self.now,

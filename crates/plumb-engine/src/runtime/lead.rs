@@ -41,6 +41,7 @@ use crate::queue::Queue;
 use crate::sources::gather::Sources;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
+use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// How many apps run at the same time, unless the options or settings say otherwise.
 const WORKERS: usize = 24;
@@ -166,6 +167,7 @@ async fn build(
         deleting_projects: DeletingProjects::default(),
         restart: Notify::new(),
         bursts: BurstDetector::default(),
+        tombstones: TombstoneLedger::default(),
     });
     Ok(Started { engine, events, orders })
 }

@@ -58,6 +58,8 @@ pub(super) async fn carry_out(
     let respects_ignore = active.state.as_ref().is_some_and(|state| state.plan().respect_ignore_differences);
     let executor = Executor {
         app: &app.id,
+        project: context.project.name(),
+        tombstones: (&run.engine.tombstones, context.settings.tombstone_limits),
         control_plane_namespace: &run.engine.options.namespace,
         home: &run.engine.home,
         cluster: &context.cluster,

@@ -13,7 +13,7 @@ use plumb_core::glob::Glob;
 use plumb_core::health::ProgressLimits;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
-use plumb_core::plan::PruneBudget;
+use plumb_core::plan::{PruneBudget, TombstoneLimits};
 use plumb_core::schema::KnownType;
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
@@ -23,7 +23,10 @@ use plumb_crd::settings::{
 use plumb_lua::Scripts;
 use plumb_render::RenderSettings;
 
-use super::limits::{heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget};
+use super::limits::{
+    heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget, quote_logs,
+    tombstone_limits,
+};
 use super::rendering::{allow_unconfined_plugins, read_scripts, render_settings};
 use super::repositories::read_repositories;
 use super::rules::{ignore_rules, update_rules};
@@ -69,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) respect_rbac: wire::RespectRbac,
     /// How long deleted objects can be brought back.
     pub(crate) keep_tombstones: Duration,
+    /// How many of them are kept.
+    pub(crate) tombstone_limits: TombstoneLimits,
     /// How often an object is healed before self-heal stops.
     pub(crate) heal_limits: HealLimits,
     /// Settings that apply from the next start.
@@ -87,6 +92,8 @@ pub(crate) struct Settings {
     pub(crate) scripts: Arc<Scripts>,
     /// How long objects may be progressing before they count as stuck.
     pub(crate) patience: ProgressLimits,
+    /// True if the last log lines of a failing container may be quoted.
+    pub(crate) quote_logs: bool,
     /// True if the status stores the health of each object.
     pub(crate) persist_health: bool,
     /// `argocd-gpg-keys-cm`: public keys by their id.
@@ -162,12 +169,14 @@ impl Settings {
             generation,
             scripts: Arc::new(scripts),
             patience: progress_limits(&settings.stuck_after),
+            quote_logs: quote_logs(map("argocd-cm"), &mut problems),
             persist_health: settings.controller.persist_resource_health,
             reconciliation: settings.reconciliation,
             respect_rbac: settings.respect_rbac,
             prune_budget,
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
+            tombstone_limits: tombstone_limits(map("argocd-cm"), &mut problems),
             heal_limits: heal_limits(map("argocd-cm"), settings.controller.self_heal, &mut problems),
             start: StartSettings::of(&settings),
             without_effect: wire::without_effect(map("argocd-cm"), map("argocd-cmd-params-cm")),
