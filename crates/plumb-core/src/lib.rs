@@ -12,6 +12,7 @@ pub mod glob;
 pub mod duration;
 pub mod source;
 pub mod version;
+pub mod tool_version;
 pub mod app;
 pub mod yaml;
 pub mod project;

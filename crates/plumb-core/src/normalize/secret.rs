@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::kept::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest};
+use crate::schema::SchemaSet;
 
 /// Is it a core Secret?
 pub fn is_secret(manifest: &Manifest) -> bool {
@@ -46,6 +47,28 @@ impl Redactor {
         Manifest::new(value).unwrap_or_else(|_| manifest.clone())
     }
 
+    /// A copy of a custom resource without the values of its sensitive fields.
+    pub fn redact_fields(&mut self, manifest: &Manifest, schemas: &SchemaSet) -> Manifest {
+        let gvk = manifest.gvk();
+        let mut value = manifest.value().clone();
+        schemas.change_sensitive(&gvk, &mut value, &mut |value| {
+            if !value.is_null() {
+                *value = self.mark_bytes(value.to_string().into_bytes());
+            }
+        });
+        let last_applied =
+            value.pointer_mut("/metadata/annotations").and_then(|all| all.get_mut(LAST_APPLIED));
+        if let Some(last_applied) = last_applied {
+            let parsed = last_applied.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            *last_applied = Value::String(parsed.map_or_else(String::new, |mut object| {
+                schemas
+                    .change_sensitive(&gvk, &mut object, &mut |value| *value = Value::String(String::new()));
+                object.to_string()
+            }));
+        }
+        Manifest::new(value).unwrap_or_else(|_| manifest.clone())
+    }
+
     fn mark(&mut self, value: &Value) -> Value {
         if value.is_null() {
             return Value::Null;
@@ -54,6 +77,10 @@ impl Redactor {
             Value::String(text) => decode(text).unwrap_or_else(|| format!("not base64: {text}").into_bytes()),
             other => format!("not text: {other}").into_bytes(),
         };
+        self.mark_bytes(bytes)
+    }
+
+    fn mark_bytes(&mut self, bytes: Vec<u8>) -> Value {
         let next = self.marks.len() + 1;
         let mark = *self.marks.entry(bytes).or_insert(next);
         Value::String(format!("<secret value {mark}>"))

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
-use plumb_core::object::Manifest;
-use plumb_crd::install::default_project;
-use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
+use plumb_kube::{ClusterClient, Fence, Gate, LiveStore};
 use plumb_render::sandbox::FileIsolation;
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::{Notify, mpsc};
@@ -16,6 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
 
 use super::clusters::supervise;
+use super::first_project;
 use super::handle::{Handle, Stage};
 use super::start_error::StartError;
 use super::tasks::{self, Workers};
@@ -140,7 +139,7 @@ async fn build(
     let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
     let store = LiveStore::start(client.clone(), live_options(&config, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
-    create_default_project(client, &gate, &options.namespace).await;
+    first_project::create(client, &gate, &options.namespace).await;
     let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
     let events = tokio::spawn(writer.run(gate.clone()));
     let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::new(n_workers)));
@@ -172,21 +171,6 @@ async fn build(
     Ok(Started { engine, events, orders })
 }
 
-/// Creates the project `default` if it does not exist, as Argo CD does when it starts. An existing one stays as it is,
-/// whatever it permits.
-async fn create_default_project(client: &ClusterClient, gate: &Gate, namespace: &str) {
-    let Ok(project) = Manifest::new(default_project(namespace)) else { return };
-    let Some(key) = project.key() else { return };
-    if !matches!(client.get(&key).await, Ok(None)) {
-        return;
-    }
-    let create = OwnWrite::Create { manifest: project, field_manager: "plumb".to_owned() };
-    match gate.write_own(&create).await {
-        Ok(_) => info!("created the project `default`, which permits everything"),
-        Err(error) => warn!(%error, "cannot create the project `default`"),
-    }
-}
-
 fn sources(
     options: &Options,
     settings: StartSettings,
@@ -202,6 +186,12 @@ fn sources(
     if renderer.sandbox.file_isolation() == FileIsolation::InspectionOnly {
         warn!("the kernel has no Landlock: tools are confined by inspection only, and plugins are refused");
     }
+    let tools = renderer.tools.clone();
+    tokio::spawn(async move {
+        for problem in plumb_render::outdated_tools(&tools).await {
+            warn!("{problem}");
+        }
+    });
     Sources::new(&directory, renderer, settings, metrics)
         .map_err(|source| StartError::Cache { directory: directory.display().to_string(), source })
 }

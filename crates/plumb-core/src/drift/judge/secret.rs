@@ -1,15 +1,20 @@
-//! A Secret: its values are redacted before anything else looks at them.
+//! A Secret, or an object with sensitive fields: the values are redacted before anything else looks at them.
 
 use super::object::judge_visible;
 use crate::desired::DesiredObject;
 use crate::drift::{Answers, Claim, DryRun, Evidence, Outcome, Previous, SecondRender};
-use crate::normalize::Redactor;
+use crate::normalize::{Redactor, is_secret};
 use crate::object::Manifest;
 
 /// Redacts the values of all manifests first, so that no finding can show one.
-pub(super) fn judge_secret(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn judge_hidden(evidence: &Evidence<'_>) -> Outcome {
     let mut redactor = Redactor::default();
-    let mut redact = |manifest: Option<&Manifest>| manifest.map(|manifest| redactor.redact(manifest));
+    let mut redact = |manifest: Option<&Manifest>| {
+        manifest.map(|manifest| match is_secret(manifest) {
+            true => redactor.redact(manifest),
+            false => redactor.redact_fields(manifest, evidence.schemas),
+        })
+    };
     let desired = evidence.desired.map(|desired| DesiredObject {
         manifest: redact(Some(&desired.manifest)).unwrap_or_else(|| desired.manifest.clone()),
         ..desired.clone()
@@ -48,5 +53,6 @@ pub(super) fn judge_secret(evidence: &Evidence<'_>) -> Outcome {
     };
     let redacted =
         Evidence { desired: desired.as_ref(), live: live.as_ref(), facts, answers, ..evidence.clone() };
-    judge_visible(&redacted, evidence.desired.map(|desired| &desired.manifest))
+    let unredacted = evidence.desired.map(|desired| &desired.manifest).filter(|manifest| is_secret(manifest));
+    judge_visible(&redacted, unredacted)
 }

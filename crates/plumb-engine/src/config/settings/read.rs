@@ -14,7 +14,7 @@ use plumb_core::health::ProgressLimits;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
 use plumb_core::plan::{PruneBudget, TombstoneLimits};
-use plumb_core::schema::KnownType;
+use plumb_core::schema::{KnownType, SensitiveField};
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
     self as wire, ConfigData, Impersonation, PLUGINS_CONFIG_MAP, Repositories, SecretData, SettingsProblem,
@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) ignore: Vec<IgnoreRule>,
     /// Fields of custom resources that hold a type of Kubernetes.
     pub(crate) known_types: Arc<[KnownType]>,
+    /// Fields of custom resources whose values are secrets.
+    pub(crate) sensitive_fields: Arc<[SensitiveField]>,
     /// Compare options of apps that set none.
     pub(super) compare_options: CompareOptions,
     /// Projects whose rules are added to others.
@@ -187,6 +189,7 @@ impl Settings {
             }),
             ignore: ignore_rules(&settings),
             known_types: settings.customizations.known_types().into(),
+            sensitive_fields: settings.sensitive_fields.into(),
             compare_options: CompareOptions {
                 server_side_diff: Some(settings.controller.server_side_diff),
                 ..CompareOptions::default()
@@ -227,6 +230,11 @@ impl Settings {
     /// True if the settings name types of fields of this kind.
     pub(crate) fn knows_types_of(&self, kind: &GroupKind) -> bool {
         self.known_types.iter().any(|known| known.kind == *kind)
+    }
+
+    /// True if fields of this kind are sensitive.
+    pub(crate) fn hides_fields_of(&self, kind: &GroupKind) -> bool {
+        self.sensitive_fields.iter().any(|field| field.kind == *kind)
     }
 
     /// Why an object of this kind is deleted only with confirmation, if the settings say so.
