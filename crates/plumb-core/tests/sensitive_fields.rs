@@ -6,6 +6,7 @@ use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{Answers, Evidence, Facts, Outcome, Previous, Verdict, VerdictStatus, judge};
 use plumb_core::ignore::IgnoreRules;
+use plumb_core::normalize::without_sensitive_values;
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 use plumb_core::schema::{SchemaSet, SensitiveField};
 use serde_json::{Value, json};
@@ -78,6 +79,18 @@ fn a_finding_names_a_sensitive_field_and_not_its_value() {
     // Without the setting the schema still hides the password.
     let told = format!("{:?}", verdict(&schemas(&[]), &desired, &live).findings);
     assert!(!told.contains("canary-live") && told.contains("canary-old"), "{told}");
+}
+
+#[test]
+fn a_refusal_does_not_quote_the_value_of_a_sensitive_field() {
+    let refused =
+        "spec.password: Invalid value: \"canary-git\": too short, spec.size: Invalid value: \"small\"";
+    let desired = database(&json!({"password": "canary-git", "size": "small", "users": []}));
+    let said = without_sensitive_values(refused, [&desired], &schemas(&[]));
+    assert_eq!(
+        said,
+        "spec.password: Invalid value: \"••••\": too short, spec.size: Invalid value: \"small\""
+    );
 }
 
 #[test]

@@ -42,9 +42,8 @@ fn without_secret_fields(status: Status) -> Status {
     if !status.causes.iter().any(is_hidden) {
         return status;
     }
-    let hide = |cause: Cause| match is_hidden(&cause) {
-        true => Cause { message: HIDDEN_FIELD.to_owned(), ..cause },
-        false => cause,
+    let hide = |cause: Cause| {
+        if is_hidden(&cause) { Cause { message: HIDDEN_FIELD.to_owned(), ..cause } } else { cause }
     };
     let causes: Vec<Cause> = status.causes.iter().cloned().map(hide).collect();
     Status { message: listed(&causes), causes, ..status }

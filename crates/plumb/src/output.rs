@@ -155,7 +155,7 @@ pub(crate) fn visible_json(text: &str) -> String {
         // JSON itself escapes the control characters below the blank; the only ones left are its own line breaks.
         if character >= ' ' && is_hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                shown.push_str(&format!("\\u{unit:04x}"));
+                shown.extend(["\\u", &format!("{unit:04x}")]);
             }
         } else {
             shown.push(character);

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::kept::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest};
 use crate::schema::SchemaSet;
+use crate::text::BLANK;
 
 /// Is it a core Secret?
 pub fn is_secret(manifest: &Manifest) -> bool {
@@ -84,6 +85,43 @@ impl Redactor {
         let next = self.marks.len() + 1;
         let mark = *self.marks.entry(bytes).or_insert(next);
         Value::String(format!("<secret value {mark}>"))
+    }
+}
+
+/// The text without the values of the sensitive fields of these objects. The API server quotes values that it refuses.
+pub fn without_sensitive_values<'m>(
+    text: &str,
+    manifests: impl IntoIterator<Item = &'m Manifest>,
+    schemas: &SchemaSet,
+) -> String {
+    let mut text = text.to_owned();
+    for manifest in manifests {
+        let gvk = manifest.gvk();
+        if !schemas.has_sensitive_fields(&gvk) {
+            continue;
+        }
+        let mut values = Vec::new();
+        schemas
+            .change_sensitive(&gvk, &mut manifest.value().clone(), &mut |value| collect(value, &mut values));
+        // The longest first: one value may be a part of another.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        for value in values.iter().filter(|value| value.len() >= SHORTEST_VALUE) {
+            text = text.replace(value.as_str(), BLANK);
+        }
+    }
+    text
+}
+
+/// A shorter value is a part of many words.
+const SHORTEST_VALUE: usize = 3;
+
+fn collect(value: &Value, values: &mut Vec<String>) {
+    match value {
+        Value::String(text) => values.push(text.clone()),
+        Value::Number(number) => values.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, values)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, values)),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 

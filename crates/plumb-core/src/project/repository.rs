@@ -80,7 +80,7 @@ pub fn shown_repo_url(url: &str) -> String {
         let (value, end) = part.split_at(part.trim_end_matches(['?', '#', '&', ';']).len());
         match value.split_once('=') {
             Some((name, _)) if is_secret_name(name) || name.eq_ignore_ascii_case("key") => {
-                shown.push_str(&format!("{name}={BLANK}{end}"));
+                shown.extend([name, "=", BLANK, end]);
             }
             Some(_) | None => shown.push_str(part),
         }

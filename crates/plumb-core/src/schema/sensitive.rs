@@ -50,10 +50,14 @@ fn change_at(value: &mut Value, way: &[String], change: &mut dyn FnMut(&mut Valu
     let Some((step, rest)) = way.split_first() else { return change(value) };
     match value {
         Value::Object(map) if step == "*" => {
-            map.values_mut().for_each(|value| change_at(value, rest, change));
+            for value in map.values_mut() {
+                change_at(value, rest, change);
+            }
         }
         Value::Array(items) if step == "*" => {
-            items.iter_mut().for_each(|value| change_at(value, rest, change));
+            for value in items {
+                change_at(value, rest, change);
+            }
         }
         Value::Object(map) => {
             if let Some(value) = map.get_mut(step) {
@@ -83,7 +87,9 @@ pub(super) fn change_passwords(value: &mut Value, schema: Schema<'_>, change: &m
             }
         }
         (Value::Array(list), Shape::List { items, .. }) => {
-            list.iter_mut().for_each(|value| change_passwords(value, items, change));
+            for value in list {
+                change_passwords(value, items, change);
+            }
         }
         (Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), _) => {}
     }

@@ -1,6 +1,7 @@
 //! Carries out the steps of an operation and records what was sent.
 
 use plumb_core::drift::ApplyAdvice;
+use plumb_core::normalize::without_sensitive_values;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::sync::{Command, StepOutcome, Verb};
@@ -79,10 +80,16 @@ pub(super) async fn carry_out(
         if let Verb::Apply { dry_run: false, .. } = &command.verb {
             record(compared, &command.id.key, result.as_ref().err(), state);
         }
+        let key = &command.id.key;
+        let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
+        let live = live.get(key).and_then(Option::as_deref);
+        let result = result.map_err(|error| {
+            without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas)
+        });
         if let Err(error) = &result {
-            warn!(object = %command.id.key, %error, "step failed");
+            warn!(object = %key, error, "step failed");
         }
-        StepOutcome { id: command.id.clone(), result: result.map_err(|error| error.to_string()) }
+        StepOutcome { id: command.id.clone(), result }
     });
     outcomes.collect()
 }

@@ -2,17 +2,20 @@
 
 use super::object::judge_visible;
 use crate::desired::DesiredObject;
-use crate::drift::{Answers, Claim, DryRun, Evidence, Outcome, Previous, SecondRender};
-use crate::normalize::{Redactor, is_secret};
+use crate::drift::{Answers, ApiFailure, Attempt, Claim, DryRun, Evidence, Outcome, Previous, SecondRender};
+use crate::normalize::{Redactor, is_secret, without_sensitive_values};
 use crate::object::Manifest;
 
 /// Redacts the values of all manifests first, so that no finding can show one.
 pub(super) fn judge_hidden(evidence: &Evidence<'_>) -> Outcome {
     let mut redactor = Redactor::default();
     let mut redact = |manifest: Option<&Manifest>| {
-        manifest.map(|manifest| match is_secret(manifest) {
-            true => redactor.redact(manifest),
-            false => redactor.redact_fields(manifest, evidence.schemas),
+        manifest.map(|manifest| {
+            if is_secret(manifest) {
+                redactor.redact(manifest)
+            } else {
+                redactor.redact_fields(manifest, evidence.schemas)
+            }
         })
     };
     let desired = evidence.desired.map(|desired| DesiredObject {
@@ -40,10 +43,26 @@ pub(super) fn judge_hidden(evidence: &Evidence<'_>) -> Outcome {
     if let Previous::Changed(_) = facts.previous {
         facts.previous = Previous::Changed(previous.as_ref());
     }
+    let quoted = || evidence.desired.map(|desired| &desired.manifest).into_iter().chain(evidence.live);
+    let clean = |failure: &ApiFailure| {
+        failure.with_texts(|text| without_sensitive_values(text, quoted(), evidence.schemas))
+    };
+    let attempt = match facts.attempt {
+        Attempt::Refused(failure) => Some(clean(failure)),
+        Attempt::None | Attempt::Applied | Attempt::Failed => None,
+    };
+    if let Some(failure) = &attempt {
+        facts.attempt = Attempt::Refused(failure);
+    }
+    let refused = match evidence.answers.dry_run {
+        Some(DryRun::Refused(failure)) => Some(clean(failure)),
+        Some(DryRun::Object(_) | DryRun::Unavailable) | None => None,
+    };
     let answers = Answers {
-        dry_run: match (&dry_run, evidence.answers.dry_run) {
-            (Some(object), _) => Some(DryRun::Object(object)),
-            (None, answer) => answer,
+        dry_run: match (&dry_run, &refused, evidence.answers.dry_run) {
+            (Some(object), _, _) => Some(DryRun::Object(object)),
+            (None, Some(failure), _) => Some(DryRun::Refused(failure)),
+            (None, None, answer) => answer,
         },
         second_render: match evidence.answers.second_render {
             Some(SecondRender::Object(_)) => Some(SecondRender::Object(second.as_ref())),

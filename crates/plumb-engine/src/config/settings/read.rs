@@ -34,6 +34,7 @@ use crate::events::event::LabelFilter;
 
 /// The settings as one run sees them.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one setting")]
 pub(crate) struct Settings {
     /// Increases with every change.
     pub(crate) generation: u64,
