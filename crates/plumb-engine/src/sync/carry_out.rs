@@ -80,18 +80,19 @@ pub(super) async fn carry_out(
         if let Verb::Apply { dry_run: false, .. } = &command.verb {
             record(compared, &command.id.key, result.as_ref().err(), state);
         }
-        let key = &command.id.key;
-        let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
-        let live = live.get(key).and_then(Option::as_deref);
-        let result = result.map_err(|error| {
-            without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas)
-        });
-        if let Err(error) = &result {
-            warn!(object = %key, error, "step failed");
-        }
+        let live = live.get(&command.id.key).and_then(Option::as_deref);
+        let result = result.map_err(|error| shown_error(compared, &command.id.key, live, &error));
         StepOutcome { id: command.id.clone(), result }
     });
     outcomes.collect()
+}
+
+/// The error of a step, without the values of sensitive fields that the API server quotes.
+fn shown_error(compared: &Compared, key: &ObjectKey, live: Option<&Manifest>, error: &StepError) -> String {
+    let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
+    let error = without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas);
+    warn!(object = %key, error, "step failed");
+    error
 }
 
 /// Records what was sent for one object, and how it ended.

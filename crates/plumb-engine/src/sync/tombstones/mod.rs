@@ -4,4 +4,5 @@ mod secret;
 mod store;
 
 pub use secret::{APP_LABEL, APP_NAMESPACE_LABEL, StoredTombstone, read_all};
-pub(crate) use store::{is_copy_waived, sweep, write};
+pub(crate) use store::sweep;
+pub(super) use store::{is_copy_waived, write};

@@ -14,14 +14,14 @@ use super::secret::{APP_LABEL, ledger_entries, ledger_entry, secrets};
 use crate::state::tombstone_ledger::{LedgerEntry, TombstoneLedger};
 
 /// Annotation by which a person allows plumb to delete an object that is too large for a copy.
-pub(crate) const DELETE_WITHOUT_COPY: &str = "plumb.dev/delete-without-copy";
+const DELETE_WITHOUT_COPY: &str = "plumb.dev/delete-without-copy";
 
 /// Removing a tombstone that is younger than this, because the limits are reached, is worth a warning.
 const YOUNG: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Stores the object, then removes the oldest tombstones if the limits are exceeded. The gate deletes the object only
 /// after this has succeeded.
-pub(crate) async fn write(
+pub(in crate::sync) async fn write(
     gate: &Gate,
     namespace: &str,
     project: &str,
@@ -121,7 +121,7 @@ async fn remove(gate: &Gate, namespace: &str, entry: &LedgerEntry) -> bool {
 }
 
 /// True if a person allowed plumb to delete this object without a copy.
-pub(crate) fn is_copy_waived(live: &Manifest) -> bool {
+pub(in crate::sync) fn is_copy_waived(live: &Manifest) -> bool {
     live.annotation(DELETE_WITHOUT_COPY).is_some_and(|value| value == "true")
 }
 
