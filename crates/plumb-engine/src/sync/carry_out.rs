@@ -34,8 +34,7 @@ pub(super) async fn carry_out(
 ) -> Vec<StepOutcome> {
     let AppInputs { app, context, .. } = inputs;
     let Work { compared, active } = work;
-    let store = &context.cluster.store;
-    let live = live_of(store, commands.iter().map(|command| &command.id.key)).await;
+    let live = live_of(&context.cluster.store, commands.iter().map(|command| &command.id.key)).await;
     // A user may sync a paused app by hand.
     let app_pause = inputs.pause(run.now).filter(|_| !active.is_by_user());
     let step_context = |key: &ObjectKey| {
@@ -80,8 +79,8 @@ pub(super) async fn carry_out(
         if let Verb::Apply { dry_run: false, .. } = &command.verb {
             record(compared, &command.id.key, result.as_ref().err(), state);
         }
-        let live = live.get(&command.id.key).and_then(Option::as_deref);
-        let result = result.map_err(|error| shown_error(compared, &command.id.key, live, &error));
+        let (key, live) = (&command.id.key, live.get(&command.id.key).and_then(Option::as_deref));
+        let result = result.map_err(|error| shown_error(compared, key, live, &error));
         StepOutcome { id: command.id.clone(), result }
     });
     outcomes.collect()

@@ -33,15 +33,8 @@ async fn apply_strict_rights(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn with_the_strict_profile_every_write_is_the_projects_account() -> Result<()> {
-    let mut stage = Stage::set().await?;
-    stage.stop_plumb()?;
-    stage.setting("argocd-cm", "application.sync.impersonation.enabled", "true").await?;
-    apply_strict_rights(&stage).await?;
-    stage.give_plumb_only_its_roles().await?;
-    stage.installs = false;
-
+/// The project names the account `deployer`, which may write ConfigMaps in this namespace.
+async fn bind_deployer(stage: &Stage) -> Result<()> {
     let namespace = stage.place.name().to_owned();
     let accounts = json!({"spec": {"destinationServiceAccounts": [{
         "server": "https://kubernetes.default.svc", "namespace": namespace, "defaultServiceAccount": "deployer",
@@ -64,6 +57,19 @@ async fn with_the_strict_profile_every_write_is_the_projects_account() -> Result
             "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": namespace}],
         }))
         .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn with_the_strict_profile_every_write_is_the_projects_account() -> Result<()> {
+    let mut stage = Stage::set().await?;
+    stage.stop_plumb()?;
+    stage.setting("argocd-cm", "application.sync.impersonation.enabled", "true").await?;
+    apply_strict_rights(&stage).await?;
+    stage.give_plumb_only_its_roles().await?;
+    stage.installs = false;
+
+    bind_deployer(&stage).await?;
     let (may, gone) = (objects::config_map("may", &[("a", "1")]), objects::config_map("gone", &[]));
     stage.repo.commit(&[
         ("app/may.yaml", objects::manifests(std::slice::from_ref(&may))),

@@ -7,6 +7,8 @@ use crate::normalize::{Redactor, is_secret, without_sensitive_values};
 use crate::object::Manifest;
 
 /// Redacts the values of all manifests first, so that no finding can show one.
+///
+/// Long because it goes through every part of the evidence.
 pub(super) fn judge_hidden(evidence: &Evidence<'_>) -> Outcome {
     let mut redactor = Redactor::default();
     let mut redact = |manifest: Option<&Manifest>| {
