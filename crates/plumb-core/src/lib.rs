@@ -6,11 +6,13 @@
 //! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 pub mod error_chain;
+pub mod text;
 pub mod object;
 pub mod glob;
 pub mod duration;
 pub mod source;
 pub mod version;
+pub mod tool_version;
 pub mod app;
 pub mod yaml;
 pub mod project;

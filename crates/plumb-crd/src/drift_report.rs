@@ -200,6 +200,18 @@ impl DriftReport {
         object
     }
 
+    /// Every text that quotes objects, writers or users. Patches are not among them: they are applied as they are.
+    pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let findings = self.findings.iter_mut().flat_map(|finding| {
+            let fix = finding.fix.iter_mut().map(|fix| &mut fix.text);
+            finding.evidence.iter_mut().chain([&mut finding.actor]).chain(fix)
+        });
+        let health =
+            self.health.iter_mut().flat_map(|object| object.causes.iter_mut().chain([&mut object.message]));
+        let pauses = self.pauses.iter_mut().flat_map(|pause| [&mut pause.reason, &mut pause.by]);
+        findings.chain(health).chain(pauses)
+    }
+
     /// The content without time and revision.
     pub fn content(&self) -> Value {
         json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write()])

@@ -17,6 +17,7 @@ use crate::apps::context::{AppContext, Unavailable};
 use crate::apps::deleting_projects::DeletingProjects;
 use crate::apps::registry::Registry;
 use crate::apps::requests::{application_gvk, application_patch};
+use crate::apps::shown_text::ShownText;
 use crate::apps::snapshot::{AppSnapshot, AppSummary};
 use crate::cluster::clusters::{ClusterState, Clusters};
 use crate::cluster::destination::Cluster;
@@ -36,6 +37,7 @@ use crate::sources::gather::Sources;
 use crate::sources::slow_servers::Answered;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
+use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// Everything that runs share.
 pub(crate) struct Engine {
@@ -62,12 +64,18 @@ pub(crate) struct Engine {
     /// Signals a change that only a restart of the engine takes in.
     pub(crate) restart: Notify,
     pub(crate) bursts: BurstDetector,
+    pub(crate) tombstones: TombstoneLedger,
 }
 
 /// When an app runs again after the API server failed.
 const RETRY_DELAY: Duration = Duration::from_secs(3);
 
 impl Engine {
+    /// Cleans texts of others before they are written to the cluster.
+    pub(crate) fn shown_text(&self) -> ShownText {
+        ShownText::hiding(&self.options.cache_dir)
+    }
+
     /// The project, cluster and settings of an app, or why it has none.
     pub(crate) fn context(&self, app: &App) -> Result<AppContext, Unavailable> {
         let settings = self.config.settings();

@@ -211,6 +211,8 @@ impl Inspector {
             instance: &context.instance,
             cluster: &context.cluster,
             project: &context.project,
+            // The user's own rights decide.
+            acting: Some(&context.cluster.client),
             claims: &self.claims,
             permits_claim: &permits_claim,
             tracking: &context.settings.tracking,

@@ -1,24 +1,68 @@
-//! Removes the values of Secrets from refusals.
+//! Removes the values of Secrets, and of fields whose names say that they hold secrets, from refusals.
 //!
 //! The API server quotes what it refuses: whole values in validation errors, parts of the request if it
 //! cannot decode it. Such messages end up in results, events and logs, so they are removed as soon as the
 //! answer arrives.
 
 use plumb_core::object::GroupVersionKind;
+use plumb_core::text::is_secret_name;
 
 use crate::error::{ApiError, Cause, Status};
 
+/// Shown instead of what the API server says about a field that holds a secret.
+const HIDDEN_FIELD: &str =
+    "the API server's message is hidden because it may quote the value of a field that holds a secret";
 const HIDDEN: &str = "the API server's message is hidden because it may quote the Secret's values";
 
 /// The answer to a write of an object of this kind, without Secret values.
 pub(crate) fn without_values<T>(gvk: &GroupVersionKind, answer: Result<T, ApiError>) -> Result<T, ApiError> {
     let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
     answer.map_err(|error| match error {
-        ApiError::Refused { request, status } if is_secret => {
-            ApiError::Refused { request, status: Box::new(cleaned(*status)) }
+        ApiError::Refused { request, status } => {
+            let status = if is_secret { cleaned(*status) } else { without_secret_fields(*status) };
+            ApiError::Refused { request, status: Box::new(status) }
         }
         error => error,
     })
+}
+
+/// A refusal of any other object: what it quotes of a field such as `spec.adminPassword` is left out.
+fn without_secret_fields(status: Status) -> Status {
+    let is_hidden = |cause: &Cause| is_secret_field(&cause.field) && names_value(cause);
+    if status.is_schema_violation() {
+        let line = |line: &str| match line.split_once(": expected ") {
+            Some((field, _)) if is_secret_field(field) => {
+                line.split(", got ").next().unwrap_or(line).to_owned()
+            }
+            Some(_) | None => line.to_owned(),
+        };
+        let message = status.message.lines().map(line).collect::<Vec<_>>().join("\n");
+        return Status { message, ..status };
+    }
+    if !status.causes.iter().any(is_hidden) {
+        return status;
+    }
+    let hide = |cause: Cause| {
+        if is_hidden(&cause) { Cause { message: HIDDEN_FIELD.to_owned(), ..cause } } else { cause }
+    };
+    let causes: Vec<Cause> = status.causes.iter().cloned().map(hide).collect();
+    Status { message: listed(&causes), causes, ..status }
+}
+
+/// Does the last name of a field (`spec.users[0].password`) say that it holds a secret?
+fn is_secret_field(field: &str) -> bool {
+    let last =
+        field.rsplit(['.', '[', ']', ' ']).find(|name| !name.is_empty() && name.parse::<u32>().is_err());
+    last.is_some_and(is_secret_name)
+}
+
+fn listed(causes: &[Cause]) -> String {
+    let shown = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn names_value(cause: &Cause) -> bool {
+    !matches!(cause.kind.as_str(), "FieldValueForbidden" | "FieldValueRequired" | "FieldManagerConflict")
 }
 
 fn cleaned(status: Status) -> Status {
@@ -36,10 +80,7 @@ fn cleaned(status: Status) -> Status {
             // A missing permission. A message of an admission webhook may quote anything.
             401 | 403 if is_about_rights(&status.message) => status.message.clone(),
             _ if causes.is_empty() => HIDDEN.to_owned(),
-            _ => {
-                let shown = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
-                shown.collect::<Vec<_>>().join(", ")
-            }
+            _ => listed(&causes),
         }
     };
     Status { message, causes, ..status }
@@ -49,13 +90,14 @@ fn cleaned(status: Status) -> Status {
 fn is_about_rights(message: &str) -> bool {
     let rest = message.split_once(" is forbidden: ").map(|(_, rest)| rest);
     rest.is_some_and(|rest| {
-        rest.starts_with("User \"") || rest.starts_with("unable to create new content in")
+        ["User \"", "unable to create new content in", "exceeded quota:"]
+            .iter()
+            .any(|start| rest.starts_with(start))
     })
 }
 
 fn cleaned_cause(cause: Cause) -> Cause {
-    let names_value =
-        !matches!(cause.kind.as_str(), "FieldValueForbidden" | "FieldValueRequired" | "FieldManagerConflict");
+    let names_value = names_value(&cause);
     let is_open = ["metadata", "type", "immutable"].iter().any(|field| {
         cause.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     });
@@ -105,6 +147,20 @@ mod tests {
             assert!(!secret.contains("canary"), "{secret}");
             assert!(shown("ConfigMap", code, message, &causes).contains("canary"));
         }
+    }
+
+    #[test]
+    fn fields_with_the_names_of_secrets_are_not_quoted() {
+        let password =
+            ("FieldValueInvalid", "spec.users[0].password", "Invalid value: \"canary\": too short");
+        let size = ("FieldValueInvalid", "spec.size", "Invalid value: \"tiny\": unknown");
+        let message =
+            "Database \"d\" is invalid: spec.users[0].password: Invalid value: \"canary\": too short";
+        let said = shown("Database", 422, message, &[password, size]);
+        assert!(!said.contains("canary") && said.contains("spec.users[0].password"), "{said}");
+        assert!(said.contains("tiny"), "other fields are quoted: {said}");
+        let said = shown("Database", 422, "spec.size: Invalid value: \"tiny\"", &[size]);
+        assert!(said.contains("tiny"), "{said}");
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandErr
     wait_until_served(&client, &ObjectKey::new("plumb.dev", "DriftReport", None, "")).await
 }
 
-/// Creates the default project. An existing one is not changed: it may permit less.
+/// Creates the default project, unless the namespace had one before: an operator may have deleted it. An existing one is not
+/// changed: it may permit less.
 pub(crate) async fn make_default_project(
     client: &ClusterClient,
     namespace: &str,
@@ -40,6 +41,12 @@ pub(crate) async fn make_default_project(
     let project = install::default_project(namespace);
     let Some(key) = manifest(&project)?.key() else { return Ok(()) };
     wait_until_served(client, &key).await?;
+    let state = ObjectKey::new("", "ConfigMap", Some(namespace.to_owned()), install::STATE_CONFIG_MAP);
+    let state =
+        client.get(&state).await.map_err(|error| CommandError::api(format!("read {state}"), error))?;
+    if state.is_some_and(|state| install::had_default_project(state.value())) {
+        return Ok(());
+    }
     let found = client.get(&key).await.map_err(|error| CommandError::api(format!("read {key}"), error))?;
     if found.is_none() {
         apply_all(client, &[project], report).await?;

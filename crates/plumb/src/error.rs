@@ -108,7 +108,8 @@ impl CommandError {
 /// `error: cannot connect to the cluster: connection refused`, then one `hint: …` line each.
 impl Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message())?;
+        // A cause can have several lines that others wrote: indented, they cannot pass for a hint.
+        write!(f, "error: {}", self.message().trim_end().replace('\n', "\n  "))?;
         for hint in &self.hints {
             write!(f, "\nhint: {hint}")?;
         }
@@ -128,5 +129,7 @@ mod tests {
         assert_eq!(error.to_string(), "error: cannot read a.yaml: no such file\nhint: is it a.yml?");
         assert_eq!(error.message(), "cannot read a.yaml: no such file");
         assert_eq!(CommandError::new("no app is named").to_string(), "error: no app is named");
+        let forged = CommandError::because("sync", "no\nhint: delete it");
+        assert_eq!(forged.to_string(), "error: cannot sync: no\n  hint: delete it");
     }
 }

@@ -7,6 +7,7 @@ mod error;
 mod config;
 mod kinds;
 mod output;
+mod log_writer;
 mod context;
 mod prompt;
 mod complete;

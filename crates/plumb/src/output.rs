@@ -1,10 +1,15 @@
 //! Data goes to stdout, everything else to stderr. A reader that closes its end (`| head`) is not an error.
+//!
+//! Much of what is printed was written by others: names, reasons, messages, annotations. Here, and only here, the
+//! characters in it that a terminal obeys or does not show become visible (`plumb_core::text`). A cell of a table is one
+//! line. Data (`-o json`, `-o yaml`, logs, manifests) is changed only on a terminal: a pipe gets its exact bytes.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use plumb_core::text::{is_hidden, one_line, visible_lines};
 use serde_json::Value;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -70,7 +75,7 @@ impl Output {
     /// Lines as they are drawn on a terminal: cut to its width, with coloured statuses.
     pub(crate) fn drawn(self, lines: &[String]) -> String {
         let (_, width) = self.size();
-        let cut: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
+        let cut: Vec<String> = lines.iter().map(|line| cut(&one_line(line), width)).collect();
         let text = cut.join("\n");
         if self.colour { coloured(&text) } else { text }
     }
@@ -78,10 +83,21 @@ impl Output {
     /// Prints one line (or several) to stdout.
     #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn print(self, line: &str) {
-        put(&format!("{line}\n"));
+        put(&format!("{}\n", visible_lines(line)));
     }
 
-    /// Prints a text to stdout without a line break.
+    /// Prints one line (or several) in colour, if stdout shows colours.
+    pub(crate) fn print_coloured(self, colour: Colour, line: &str) {
+        let line = visible_lines(line);
+        put(&if self.colour { format!("{}{line}\x1b[0m\n", code(colour)) } else { format!("{line}\n") });
+    }
+
+    /// Prints data to stdout: its exact bytes, unless stdout is a terminal.
+    pub(crate) fn print_data(self, text: &str) {
+        if self.terminal { put(&visible_lines(text)) } else { put(text) }
+    }
+
+    /// Prints plumb's own text to stdout as it is: escape sequences, scripts, pages of the manual.
     #[expect(clippy::unused_self, reason = "commands print through the value that they are given")]
     pub(crate) fn print_raw(self, text: &str) {
         put(text);
@@ -102,22 +118,17 @@ impl Output {
     /// Prints a table with aligned columns and coloured statuses.
     pub(crate) fn table(self, header: &[&str], rows: &[Vec<String>]) {
         let text = table(header, rows);
-        self.print(&if self.colour { coloured(&text) } else { text });
-    }
-
-    /// A text in colour, if stdout shows colours.
-    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
-        if self.colour { format!("{}{text}\x1b[0m", code(colour)) } else { text.to_owned() }
+        put(&format!("{}\n", if self.colour { coloured(&text) } else { text }));
     }
 
     /// Prints one object as JSON or YAML.
     pub(crate) fn object(self, format: Format, object: &Value) -> Result<(), CommandError> {
         match format {
-            Format::Yaml => self.print_raw(&plumb_crd::yaml::to_yaml(object)),
+            Format::Yaml => self.print_data(&plumb_crd::yaml::to_yaml(object)),
             Format::Json | Format::Wide | Format::Name => {
                 let text = serde_json::to_string_pretty(object)
                     .map_err(|error| CommandError::because("write JSON", error))?;
-                self.print(&text);
+                put(&format!("{}\n", if self.terminal { visible_json(&text) } else { text }));
             }
         }
         Ok(())
@@ -134,7 +145,23 @@ pub(crate) fn finish() -> io::Result<()> {
 /// Prints one line to stderr.
 pub(crate) fn note(line: &str) {
     // An error here cannot be reported anywhere.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", visible_lines(line));
+}
+
+/// JSON in which every hidden character of a text is an escape sequence of JSON: it reads back as the same value.
+pub(crate) fn visible_json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        // JSON itself escapes the control characters below the blank; the only ones left are its own line breaks.
+        if character >= ' ' && is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                shown.extend(["\\u", &format!("{unit:04x}")]);
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 fn put(text: &str) {
@@ -155,17 +182,20 @@ fn record(result: io::Result<()>) {
     }
 }
 
-/// A table with aligned columns and two blanks between them, as kubectl prints them.
+/// A table with aligned columns and two blanks between them, as kubectl prints them. Each cell is one line, whatever it
+/// contains.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let header: Vec<String> = header.iter().map(|cell| one_line(cell).into_owned()).collect();
+    let visible = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(visible).collect();
     let mut widths: Vec<usize> = header.iter().map(|cell| cell.width()).collect();
-    for row in rows {
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.width());
         }
     }
     let mut text = String::new();
-    let header = header.iter().map(|cell| (*cell).to_owned()).collect();
-    for row in std::iter::once(&header).chain(rows) {
+    for row in std::iter::once(&header).chain(&rows) {
         if !text.is_empty() {
             text.push('\n');
         }
@@ -312,6 +342,24 @@ mod tests {
         // A Japanese character takes two cells, an accent that joins its letter takes none.
         let rows = ["日本", "e\u{301}"].map(|name| vec![name.to_owned(), "x".to_owned()]);
         assert_eq!(table(&["N", "S"], &rows), "N     S\n日本  x\ne\u{301}     x");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_whatever_it_contains() {
+        let reason = "x\nargocd/payments  Synced\u{1b}[2K\u{202e}";
+        let rows = vec![vec![reason.to_owned(), "a".to_owned()], vec!["y".to_owned(), "b".to_owned()]];
+        let shown = table(&["REASON", "Z"], &rows);
+        let reason = r"x\nargocd/payments  Synced\u{1b}[2K\u{202e}";
+        let blanks = " ".repeat(reason.len() - 1);
+        assert_eq!(shown.lines().collect::<Vec<_>>()[1..], [format!("{reason}  a"), format!("y{blanks}  b")]);
+    }
+
+    #[test]
+    fn json_on_a_terminal_is_the_same_value() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{202e}\u{1b}\u{e0041}\nc"});
+        let shown = visible_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(!shown.chars().any(|c| c != '\n' && is_hidden(c)), "{shown}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
     }
 
     #[test]

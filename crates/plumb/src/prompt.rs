@@ -2,13 +2,15 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
+use plumb_core::text::visible_lines;
+
 use crate::error::CommandError;
 
 /// Asks on stderr and reads the answer from stdin. End of input means no.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut stderr = std::io::stderr().lock();
     // A question that cannot be printed is not an error; the answer decides.
-    let _ = write!(stderr, "{question} [y/n] ");
+    let _ = write!(stderr, "{} [y/n] ", visible_lines(question));
     let _ = stderr.flush();
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);

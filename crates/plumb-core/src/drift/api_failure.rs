@@ -32,6 +32,16 @@ impl ApiFailure {
         Self { code: 422, reason: "Invalid".to_owned(), message: message.to_owned(), causes }
     }
 
+    /// The same refusal with every text changed.
+    pub(super) fn with_texts(&self, change: impl Fn(&str) -> String) -> Self {
+        let cause = |cause: &FailureCause| FailureCause { message: change(&cause.message), ..cause.clone() };
+        Self {
+            message: change(&self.message),
+            causes: self.causes.iter().map(cause).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Does the API server refuse the object itself, instead of being too busy or broken to answer? A webhook may deny with
     /// any code, also 404 and 409.
     pub(super) fn is_final(&self) -> bool {

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::read::{find, find_text};
-use super::redact::redact;
 use super::{Health, HealthStatus, assess};
 use crate::object::{Manifest, ObjectKey};
+use crate::text::{redact, redact_lines};
 
 /// How deep a tree is walked, and how many lines of a log are shown.
 const MAX_DEPTH: usize = 16;
@@ -403,7 +403,7 @@ fn symptoms(node: &Node<'_>) -> Vec<Symptom> {
     }));
     found.extend(node.logs.iter().filter(|tail| !tail.lines.is_empty()).map(|tail| {
         let first = tail.lines.len().saturating_sub(MAX_LOG_LINES);
-        let lines = tail.lines[first..].iter().map(|line| redact(line, MAX_LETTERS)).collect();
+        let lines = redact_lines(&tail.lines[first..], MAX_LETTERS);
         Symptom::Log(LogTail { container: tail.container.clone(), lines })
     }));
     found

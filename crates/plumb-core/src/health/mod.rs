@@ -15,7 +15,6 @@ mod cause;
 mod general;
 mod expected_secret;
 mod read;
-mod redact;
 mod rules;
 mod since;
 mod status;

@@ -15,4 +15,4 @@ pub(crate) use keep_ignored::is_item_without_key;
 pub use keep_ignored::keep_ignored;
 pub use kept::{LAST_APPLIED, is_kept_annotation, is_kept_label, is_kept_metadata};
 pub(crate) use secret::respelled_keys;
-pub use secret::{Redactor, is_secret};
+pub use secret::{Redactor, is_secret, without_sensitive_values};

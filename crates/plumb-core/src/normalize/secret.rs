@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 use super::kept::LAST_APPLIED;
 use crate::object::{FieldPath, Manifest};
+use crate::schema::SchemaSet;
+use crate::text::BLANK;
 
 /// Is it a core Secret?
 pub fn is_secret(manifest: &Manifest) -> bool {
@@ -46,6 +48,28 @@ impl Redactor {
         Manifest::new(value).unwrap_or_else(|_| manifest.clone())
     }
 
+    /// A copy of a custom resource without the values of its sensitive fields.
+    pub fn redact_fields(&mut self, manifest: &Manifest, schemas: &SchemaSet) -> Manifest {
+        let gvk = manifest.gvk();
+        let mut value = manifest.value().clone();
+        schemas.change_sensitive(&gvk, &mut value, &mut |value| {
+            if !value.is_null() {
+                *value = self.mark_bytes(value.to_string().into_bytes());
+            }
+        });
+        let last_applied =
+            value.pointer_mut("/metadata/annotations").and_then(|all| all.get_mut(LAST_APPLIED));
+        if let Some(last_applied) = last_applied {
+            let parsed = last_applied.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            *last_applied = Value::String(parsed.map_or_else(String::new, |mut object| {
+                schemas
+                    .change_sensitive(&gvk, &mut object, &mut |value| *value = Value::String(String::new()));
+                object.to_string()
+            }));
+        }
+        Manifest::new(value).unwrap_or_else(|_| manifest.clone())
+    }
+
     fn mark(&mut self, value: &Value) -> Value {
         if value.is_null() {
             return Value::Null;
@@ -54,9 +78,50 @@ impl Redactor {
             Value::String(text) => decode(text).unwrap_or_else(|| format!("not base64: {text}").into_bytes()),
             other => format!("not text: {other}").into_bytes(),
         };
+        self.mark_bytes(bytes)
+    }
+
+    fn mark_bytes(&mut self, bytes: Vec<u8>) -> Value {
         let next = self.marks.len() + 1;
         let mark = *self.marks.entry(bytes).or_insert(next);
         Value::String(format!("<secret value {mark}>"))
+    }
+}
+
+/// The text without the values of the sensitive fields of these objects. The API server quotes values that it refuses.
+pub fn without_sensitive_values<'m>(
+    text: &str,
+    manifests: impl IntoIterator<Item = &'m Manifest>,
+    schemas: &SchemaSet,
+) -> String {
+    let mut text = text.to_owned();
+    for manifest in manifests {
+        let gvk = manifest.gvk();
+        if !schemas.has_sensitive_fields(&gvk) {
+            continue;
+        }
+        let mut values = Vec::new();
+        schemas
+            .change_sensitive(&gvk, &mut manifest.value().clone(), &mut |value| collect(value, &mut values));
+        // The longest first: one value may be a part of another.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        for value in values.iter().filter(|value| value.len() >= SHORTEST_VALUE) {
+            text = text.replace(value.as_str(), BLANK);
+        }
+    }
+    text
+}
+
+/// A shorter value is a part of many words.
+const SHORTEST_VALUE: usize = 3;
+
+fn collect(value: &Value, values: &mut Vec<String>) {
+    match value {
+        Value::String(text) => values.push(text.clone()),
+        Value::Number(number) => values.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, values)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, values)),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 

@@ -16,6 +16,7 @@ mod request;
 mod step;
 mod table;
 mod tombstone;
+mod tombstone_limits;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -37,3 +38,4 @@ pub use step::{
 };
 pub use table::{Row, row_of, rows};
 pub use tombstone::{Tombstone, TombstoneReason};
+pub use tombstone_limits::{KeptTombstone, TombstoneLimits, exceeding};

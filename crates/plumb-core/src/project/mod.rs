@@ -24,7 +24,7 @@ pub use kinds::KindPattern;
 pub use orphans::OrphanRules;
 pub use places::{DestinationPattern, TargetCluster};
 pub use refusal::Refusal;
-pub use repository::{normalize_repo_url, shown_repo_url};
+pub use repository::{normalize_repo_url, repo_label, shown_repo_url};
 pub use rules::{
     OrphanPattern, OrphanPatterns, ProjectProblem, ProjectRules, ServiceAccountRule, WindowKind, WindowRule,
     WindowTime,

@@ -3,6 +3,7 @@
 use super::ProjectProblem;
 use crate::glob::Glob;
 use crate::source::RepoAddress;
+use crate::text::{BLANK, is_secret_name};
 
 /// `sourceRepos`: something must permit a repository and nothing may forbid it.
 #[derive(Clone, Debug, Default)]
@@ -114,10 +115,34 @@ fn within_host(pattern: &str) -> String {
     format!("{scheme}{inner}{}{path}", "*".repeat(n_last))
 }
 
-/// The address as messages show it: without user and password. The user of an ssh address stays, since it is part of
-/// where the repository is and no secret; its password does not.
+/// The address as messages, metrics and events show it: without user, password and the values of parameters that hold
+/// secrets. The user of an ssh address stays, since it is part of where the repository is and no secret; its password
+/// does not.
 pub fn shown_repo_url(url: &str) -> String {
-    let url = url.trim();
+    let url = without_login(url.trim());
+    let Some(start) = url.find(['?', '#']) else { return url };
+    let mut shown = url[..start].to_owned();
+    for part in url[start..].split_inclusive(['?', '#', '&', ';']) {
+        let (value, end) = part.split_at(part.trim_end_matches(['?', '#', '&', ';']).len());
+        match value.split_once('=') {
+            Some((name, _)) if is_secret_name(name) || name.eq_ignore_ascii_case("key") => {
+                shown.extend([name, "=", BLANK, end]);
+            }
+            Some(_) | None => shown.push_str(part),
+        }
+    }
+    shown
+}
+
+/// The normalized address as a label of metrics: without credentials, and of bounded length.
+pub fn repo_label(url: &str) -> String {
+    normalize_repo_url(&shown_repo_url(url)).chars().take(LONGEST_LABEL).collect()
+}
+
+/// Longer addresses are cut in labels.
+const LONGEST_LABEL: usize = 256;
+
+fn without_login(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     // A password may contain unescaped `/` and `@`, so everything that could belong to it is removed.
     let Some((user_info, place)) = rest.rsplit_once('@').filter(|_| !rest.starts_with('/')) else {
@@ -162,9 +187,14 @@ mod tests {
             ("ssh://git@host:22/org/repo", "ssh://git@host:22/org/repo"),
             ("ssh://git:s3cret@host/org/repo", "ssh://git@host/org/repo"),
             ("/srv/git/a:b@c", "/srv/git/a:b@c"),
+            ("https://host/x?ref=v1&access_token=s3cret", "https://host/x?ref=v1&access_token=••••"),
+            ("https://bob:s3cret@host/x?sig=s3cret#a", "https://host/x?sig=••••#a"),
+            ("https://host/x#private_token=s3cret", "https://host/x#private_token=••••"),
         ] {
             assert_eq!(shown_repo_url(url), expected, "{url}");
         }
+        assert_eq!(repo_label("https://Bob:s3cret@Host/X.git"), "https://host/x");
+        assert_eq!(repo_label(&format!("https://host/{}", "x".repeat(1000))).len(), LONGEST_LABEL);
     }
 
     #[test]

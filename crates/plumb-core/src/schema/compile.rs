@@ -28,6 +28,8 @@ pub(super) struct DocumentKind {
     pub(super) root: NodeId,
     pub(super) has_status: bool,
     pub(super) fingerprint: u64,
+    /// One of its fields is a password.
+    pub(super) has_password: bool,
 }
 
 impl Document {
@@ -38,6 +40,7 @@ impl Document {
             type_name: None,
             fills: Fills::NONE,
             embedded: false,
+            password: false,
         };
         self.nodes.get(id.0 as usize).unwrap_or(&ANY)
     }
@@ -65,8 +68,8 @@ impl Document {
                 let built_in = name.starts_with("io.k8s.");
                 let root = compiler.named(name, built_in);
                 let has_status = with_status.contains(&gvk);
-                let fingerprint = compiler.fingerprint(root, has_status);
-                kinds.insert(gvk, DocumentKind { root, has_status, fingerprint });
+                let (fingerprint, has_password) = compiler.fingerprint(root, has_status);
+                kinds.insert(gvk, DocumentKind { root, has_status, fingerprint, has_password });
             }
         }
         Self { nodes: compiler.nodes, kinds, about: about(document) }
@@ -198,7 +201,8 @@ impl<'a> Compiler<'a> {
         } else {
             self.map_shape(schema, built_in, depth)
         };
-        Node { shape, default, type_name: None, fills: Fills::NONE, embedded }
+        let password = schema.get("format").and_then(Value::as_str) == Some("password");
+        Node { shape, default, type_name: None, fills: Fills::NONE, embedded, password }
     }
 
     fn map_shape(&mut self, schema: &'a Value, built_in: bool, depth: usize) -> NodeShape {
@@ -224,13 +228,15 @@ impl<'a> Compiler<'a> {
         NodeShape::Map { fields, values, open, atomic }
     }
 
-    /// A number that changes when anything that a comparison can see of this kind changes.
-    fn fingerprint(&self, root: NodeId, has_status: bool) -> u64 {
+    /// A number that changes when anything that a comparison can see of this kind changes; and whether one of its fields
+    /// is a password.
+    fn fingerprint(&self, root: NodeId, has_status: bool) -> (u64, bool) {
         let mut hasher = DefaultHasher::new();
         has_status.hash(&mut hasher);
         let mut seen = BTreeSet::new();
         self.fingerprint_node(root, &mut seen, &mut hasher);
-        hasher.finish()
+        let is_password = |id: &NodeId| self.nodes.get(id.0 as usize).is_some_and(|node| node.password);
+        (hasher.finish(), seen.iter().any(is_password))
     }
 
     fn fingerprint_node(&self, id: NodeId, seen: &mut BTreeSet<NodeId>, hasher: &mut DefaultHasher) {
@@ -239,7 +245,7 @@ impl<'a> Compiler<'a> {
         }
         let Some(node) = self.nodes.get(id.0 as usize) else { return };
         node.default.as_ref().map(Value::to_string).hash(hasher);
-        node.embedded.hash(hasher);
+        (node.embedded, node.password).hash(hasher);
         match &node.shape {
             NodeShape::Any => 0_u8.hash(hasher),
             NodeShape::Map { fields, values, open, atomic } => {

@@ -7,6 +7,7 @@ mod compile;
 mod known_defaults;
 mod known_types;
 mod node;
+mod sensitive;
 mod set;
 
 #[cfg(test)]
@@ -15,4 +16,5 @@ mod tests;
 pub use known_defaults::ServerFill;
 pub use known_types::KnownType;
 pub use node::{Field, ListType, Scalar, Schema, Shape};
+pub use sensitive::SensitiveField;
 pub use set::{KindSchema, SchemaSet};

@@ -23,6 +23,8 @@ pub(super) struct Node {
     pub(super) fills: Fills,
     /// An embedded object with its own `apiVersion`, `kind` and `metadata`.
     pub(super) embedded: bool,
+    /// `format: password`.
+    pub(super) password: bool,
 }
 
 /// What a value at this place looks like, as stored.
@@ -177,6 +179,11 @@ impl<'a> Schema<'a> {
             NodeShape::Any | NodeShape::List { .. } | NodeShape::Scalar(_) => &[],
         };
         fields.iter().map(move |(name, id)| (name.as_ref(), self.at(*id)))
+    }
+
+    /// Does the schema say that the value is a secret (`format: password`)?
+    pub(super) fn is_password(self) -> bool {
+        self.node().password
     }
 
     /// Is it a map whose keys are free, such as labels?

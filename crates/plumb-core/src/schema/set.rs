@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::compile::Document;
 use super::known_types::KnownType;
 use super::node::{Scalar, Schema};
+use super::sensitive::{SensitiveField, change_passwords};
 use crate::object::GroupVersionKind;
 
 /// The schemas of one cluster, by group version. Cheap to clone and to change: a document that was fetched
@@ -18,6 +19,7 @@ use crate::object::GroupVersionKind;
 pub struct SchemaSet {
     documents: BTreeMap<String, Arc<Document>>,
     known: Arc<[KnownType]>,
+    sensitive: Arc<[SensitiveField]>,
 }
 
 /// What is known about one kind.
@@ -79,6 +81,36 @@ impl SchemaSet {
         self
     }
 
+    /// A copy in which these fields are sensitive, besides those whose schema says so.
+    #[must_use]
+    pub fn with_sensitive_fields(mut self, sensitive: Arc<[SensitiveField]>) -> Self {
+        self.sensitive = sensitive;
+        self
+    }
+
+    /// Does the kind have sensitive fields?
+    pub fn has_sensitive_fields(&self, gvk: &GroupVersionKind) -> bool {
+        let kind = self.documents.get(&gvk.api_version()).and_then(|document| document.kinds.get(gvk));
+        kind.is_some_and(|kind| kind.has_password) || self.sensitive_of(gvk).next().is_some()
+    }
+
+    /// Calls `change` for the value of every sensitive field of an object of this kind.
+    pub fn change_sensitive(
+        &self,
+        gvk: &GroupVersionKind,
+        object: &mut Value,
+        change: &mut dyn FnMut(&mut Value),
+    ) {
+        if let Some(kind) = self.kind(gvk) {
+            change_passwords(object, kind.root, change);
+        }
+        self.sensitive_of(gvk).for_each(|field| field.change(object, change));
+    }
+
+    fn sensitive_of<'s>(&'s self, gvk: &'s GroupVersionKind) -> impl Iterator<Item = &'s SensitiveField> {
+        self.sensitive.iter().filter(|field| field.kind.group == gvk.group && field.kind.kind == gvk.kind)
+    }
+
     /// The definition of this name, from whichever document has it: the core group's, or a group's whose kinds
     /// contain it.
     pub(super) fn definition(&self, name: &str) -> Option<Schema<'_>> {
@@ -108,11 +140,13 @@ impl SchemaSet {
 impl SchemaSet {
     fn known_fingerprint(&self, gvk: &GroupVersionKind) -> u64 {
         let mut own = self.known.iter().filter(|known| is_of(known, gvk)).peekable();
-        if own.peek().is_none() {
+        let mut sensitive = self.sensitive_of(gvk).peekable();
+        if own.peek().is_none() && sensitive.peek().is_none() {
             return 0;
         }
         let mut hasher = DefaultHasher::new();
         own.for_each(|known| known.hash(&mut hasher));
+        sensitive.for_each(|field| field.hash(&mut hasher));
         hasher.finish()
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plumb_core::desired::KindRule;
 use plumb_core::object::GroupKind;
+use plumb_core::schema::SensitiveField;
 use plumb_core::tracking::TrackingSettings;
 
 use super::controller::ControllerSettings;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub respect_rbac: RespectRbac,
     /// Annotations of Secrets whose values are masked.
     pub mask_annotations: Vec<String>,
+    /// Fields of custom resources whose values are secrets. Not in Argo CD.
+    pub sensitive_fields: Vec<SensitiveField>,
     /// Labels that are shown for objects.
     pub custom_labels: Vec<String>,
     /// Labels (globs) of Applications that are copied to events.
@@ -215,6 +218,7 @@ impl Settings {
             ignore_resource_updates: reader.bool("resource.ignoreResourceUpdatesEnabled", true),
             respect_rbac: respect_rbac(&mut reader),
             mask_annotations: csv(reader.text("resource.sensitive.mask.annotations")),
+            sensitive_fields: sensitive_fields(&mut reader),
             custom_labels: csv(reader.text("resource.customLabels")),
             event_labels_included: csv(reader.text("resource.includeEventLabelKeys")),
             event_labels_excluded: csv(reader.text("resource.excludeEventLabelKeys")),
@@ -267,6 +271,22 @@ fn stuck_after(reader: &mut Reader<'_>) -> StuckAfter {
         by_kind.insert(GroupKind::new(group, kind), reader.duration(&format!("{KEY}.{name}"), default));
     }
     StuckAfter { default, by_kind }
+}
+
+/// `group/Kind: [JSON pointers]`; `*` in a pointer is every key or item.
+fn sensitive_fields(reader: &mut Reader<'_>) -> Vec<SensitiveField> {
+    const KEY: &str = "resource.sensitive.mask.fields";
+    let mut fields = SensitiveField::built_in();
+    for (name, pointers) in reader.yaml::<BTreeMap<String, Vec<String>>>(KEY) {
+        let (group, kind) = name.rsplit_once('/').unwrap_or(("", &name));
+        for pointer in pointers {
+            match SensitiveField::new(GroupKind::new(group, kind), &pointer) {
+                Some(field) => fields.push(field),
+                None => reader.report(KEY, format!("`{pointer}` is not a JSON pointer to a field of {name}")),
+            }
+        }
+    }
+    fields
 }
 
 fn tracking(reader: &mut Reader<'_>) -> TrackingSettings {

@@ -20,6 +20,16 @@ fn config(entries: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
+fn sensitive_fields_are_json_pointers_by_kind() {
+    let value = "example.com/Database: [/spec/password, /spec/users/*/token]\nWidget: [spec.password]";
+    let data = ConfigData::from([("resource.sensitive.mask.fields".to_owned(), value.to_owned())]);
+    let (settings, problems) = Settings::read(&data, &ConfigData::new());
+    let own = settings.sensitive_fields.iter().filter(|field| field.kind.kind == "Database");
+    assert_eq!(own.count(), 2);
+    assert_eq!(problems.len(), 1, "a path that is not a pointer is reported: {problems:?}");
+}
+
+#[test]
 fn defaults() {
     let settings = Settings::default();
     assert_eq!(settings.tracking, TrackingSettings::default());

@@ -35,12 +35,14 @@ pub(crate) async fn compare(
         async move { engine.sources.render_again(app, context, gathered).await }.boxed()
     };
     let permits_claim = engine.permits_claim(&context.cluster);
+    let acting = context.acting_client();
     // client: live objects, and answers of the API server where the judge asks
     let compared = Comparison {
         app,
         instance: &context.instance,
         cluster: &context.cluster,
         project: &context.project,
+        acting: acting.as_ref(),
         claims: &engine.claims,
         permits_claim: &permits_claim,
         tracking: &context.settings.tracking,

@@ -54,7 +54,7 @@ impl<'a> AppRun<'a> {
             policy: FetchPolicy::of(&trigger),
             now: Timestamp::now(),
             refresh: snapshot.refresh_request(),
-            conditions: Conditions::default(),
+            conditions: Conditions::new(engine.shown_text()),
             gathered: None,
             snapshot,
         }

@@ -5,17 +5,27 @@ use plumb_crd::application as wire;
 use plumb_crd::application::ConditionType;
 use plumb_crd::wire::whole_seconds;
 
+use super::shown_text::ShownText;
+
 /// Conditions found in one run, in the order in which they were found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     found: Vec<(ConditionType, String)>,
+    shown: ShownText,
     kept: Vec<ConditionType>,
 }
 
 impl Conditions {
+    /// No conditions yet. Messages are cleaned before they are added.
+    pub(crate) fn new(shown: ShownText) -> Self {
+        Self { shown, ..Self::default() }
+    }
+
     /// Adds a condition, once.
     pub(crate) fn add(&mut self, condition: ConditionType, message: impl Into<String>) {
-        let entry = (condition, message.into());
+        let mut message = message.into();
+        self.shown.clean(&mut message);
+        let entry = (condition, message);
         if !self.found.contains(&entry) {
             self.found.push(entry);
         }

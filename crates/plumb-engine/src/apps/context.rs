@@ -8,7 +8,7 @@ use plumb_core::ignore::{IgnoreProblem, IgnoreRules};
 use plumb_core::object::ObjectKey;
 use plumb_core::project::{Project, SyncTrigger, TargetCluster, WindowDecision, WindowSubject};
 use plumb_git::RepoAccess;
-use plumb_kube::Impersonation;
+use plumb_kube::{ClusterClient, Impersonation};
 
 use crate::cluster::destination::Cluster;
 use crate::config::projects::NoProject;
@@ -125,6 +125,17 @@ impl AppContext {
         match self.project.permits_sync(&subject, trigger, started_at, now) {
             WindowDecision::Allowed => None,
             WindowDecision::Denied(why) => Some(why),
+        }
+    }
+
+    /// The client that acts for the app: as the service account of its project, if syncs impersonate one. `None` if the
+    /// project names none and has to.
+    pub(crate) fn acting_client(&self) -> Option<ClusterClient> {
+        let client = &self.cluster.client;
+        match &self.impersonation {
+            Ok(None) => Some(client.clone()),
+            Ok(Some(account)) => Some(client.impersonating(account.clone())),
+            Err(_) => None,
         }
     }
 

@@ -9,4 +9,5 @@ pub(crate) mod followed_commits;
 pub(crate) mod previous_report;
 pub(crate) mod registry;
 pub(crate) mod requests;
+pub(crate) mod shown_text;
 pub(crate) mod snapshot;

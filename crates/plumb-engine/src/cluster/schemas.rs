@@ -28,20 +28,32 @@ impl Schemas {
         Self { client, cache: Mutex::new(SchemaCache::default()) }
     }
 
-    /// The schemas of these group versions. Fields of these kinds have the types that the settings name.
+    /// The schemas of these group versions. Fields of these kinds have the types that the settings name, and are hidden if
+    /// the settings say so.
     pub(crate) async fn typed(
         &self,
         mut api_versions: BTreeSet<String>,
         kinds: BTreeSet<GroupKind>,
         settings: &Settings,
     ) -> Result<Arc<SchemaSet>, ApiError> {
-        if !kinds.iter().any(|kind| settings.knows_types_of(kind)) {
-            return self.with(&api_versions).await;
+        let has_types = kinds.iter().any(|kind| settings.knows_types_of(kind));
+        let has_secrets = kinds.iter().any(|kind| settings.hides_fields_of(kind));
+        if has_types {
+            // The schemas of these types are in `v1`.
+            api_versions.insert("v1".to_owned());
         }
-        // The schemas of these types are in `v1`.
-        api_versions.insert("v1".to_owned());
         let schemas = self.with(&api_versions).await?;
-        Ok(Arc::new(SchemaSet::clone(&schemas).with_known_types(Arc::clone(&settings.known_types))))
+        if !has_types && !has_secrets {
+            return Ok(schemas);
+        }
+        let mut schemas = SchemaSet::clone(&schemas);
+        if has_types {
+            schemas = schemas.with_known_types(Arc::clone(&settings.known_types));
+        }
+        if has_secrets {
+            schemas = schemas.with_sensitive_fields(Arc::clone(&settings.sensitive_fields));
+        }
+        Ok(Arc::new(schemas))
     }
 
     /// The schemas of at least these group versions (`apps/v1`), as the API server publishes them now.

@@ -40,6 +40,8 @@ pub(crate) type RenderAgain<'a> =
 pub(super) struct Judge<'a, 'r> {
     pub(super) instance: &'a str,
     pub(super) client: &'a ClusterClient,
+    /// Sends dry runs.
+    pub(super) acting: Option<&'a ClusterClient>,
     pub(super) schemas: &'a SchemaSet,
     pub(super) rules: &'a IgnoreRules,
     pub(super) options: CompareOptions,
@@ -316,7 +318,7 @@ impl Judge<'_, '_> {
                     field_validation: FieldValidation::Ignore,
                     subresource: None,
                 };
-                match self.client.dry_run_apply(&manifest, &options).await {
+                match self.acting?.dry_run_apply(&manifest, &options).await {
                     Ok(applied) => Some(Ok(applied.manifest)),
                     Err(error) => failure(&error).map(Err),
                 }

@@ -14,7 +14,7 @@ use plumb_core::plan::Owner;
 use plumb_core::project::Project;
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{RecordedObjects, TrackingSettings};
-use plumb_kube::ApiError;
+use plumb_kube::{ApiError, ClusterClient};
 use tracing::info;
 
 use super::judge::{DryRunPolicy, Judge, RenderAgain};
@@ -44,6 +44,9 @@ pub(crate) struct Comparison<'a> {
     pub(crate) cluster: &'a Cluster,
     /// What the app's project does not permit is neither read nor judged.
     pub(crate) project: &'a Project,
+    /// Asks in the name of the app: with the service account of its project, if syncs impersonate one. `None` if the
+    /// project names none and has to: then nothing is asked that a sync could not ask.
+    pub(crate) acting: Option<&'a ClusterClient>,
     pub(crate) claims: &'a Claims,
     pub(crate) permits_claim: &'a PermitsClaim<'a>,
     pub(crate) tracking: &'a TrackingSettings,
@@ -170,6 +173,7 @@ impl Comparison<'_> {
         let judge = Judge {
             instance: self.instance,
             client: &self.cluster.client,
+            acting: self.acting,
             schemas: &schemas,
             rules: self.rules,
             options: self.settings.compare_options(self.app),
@@ -236,6 +240,7 @@ impl Comparison<'_> {
         HealthCheck {
             app: &self.app.id,
             cluster: self.cluster,
+            acting: self.acting,
             settings: self.settings,
             diagnostics: self.diagnostics,
             permits_namespace,

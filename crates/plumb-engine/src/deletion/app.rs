@@ -117,9 +117,11 @@ fn request_next(run: &AppRun<'_>, state: &mut DeletionState, after: Option<Durat
 fn add_conditions(run: &mut AppRun<'_>, inputs: AppInputs<'_>, step: &DeletionStep, error: Option<&str>) {
     let application = inputs.application;
     if let Some(error) = error {
+        let mut error = error.to_owned();
+        run.engine.shown_text().clean(&mut error);
         let is_new = !application.status.conditions.iter().any(|known| known.message == error);
         if is_new {
-            run.engine.record_event(&run.snapshot, application, AppEvent::deletion_failed(error));
+            run.engine.record_event(&run.snapshot, application, AppEvent::deletion_failed(&error));
         }
         run.conditions.add(ConditionType::DeletionError, error);
     } else if let Some(earlier) = &step.earlier_error {
@@ -216,6 +218,8 @@ async fn carry_out(
     let gathered = git.load();
     let executor = Executor {
         app: &app.id,
+        project: context.project.name(),
+        tombstones: (&run.engine.tombstones, context.settings.tombstone_limits),
         control_plane_namespace: &run.engine.options.namespace,
         home: &run.engine.home,
         cluster: &context.cluster,

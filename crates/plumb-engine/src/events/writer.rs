@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest};
+use plumb_core::text::{one_line, without_logins};
 use plumb_crd::Application;
 use plumb_kube::{Gate, OwnWrite, Patch, PatchOptions, Target};
 use serde_json::json;
@@ -206,7 +207,7 @@ fn event_name(app: &str, time: Timestamp) -> String {
 fn create(pending: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Option<OwnWrite> {
     let time = plumb_crd::wire::whole_seconds(time).to_string();
     let event = &pending.event;
-    let message: String = event.message.chars().take(LONGEST_MESSAGE).collect();
+    let message = one_line(&without_logins(&event.message)).chars().take(LONGEST_MESSAGE).collect::<String>();
     let labels: &BTreeMap<String, String> = &pending.labels;
     let manifest = Manifest::new(json!({
         "apiVersion": "v1",

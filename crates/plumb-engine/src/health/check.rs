@@ -10,10 +10,11 @@ use plumb_core::health::{
     assess_with, chain, essence, explained, is_bad_wait, looping_since,
 };
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_kube::ClusterClient;
 
 use super::children::Family;
 use super::dependencies::{Dependencies, PermitsNamespace};
-use super::events_and_logs::Diagnostics;
+use super::events_and_logs::{Diagnostics, Readers};
 use super::history::{HealthState, Told};
 use super::lua::ask;
 use crate::cluster::destination::Cluster;
@@ -29,6 +30,8 @@ const MOST_CAUSES: usize = 6;
 pub(crate) struct HealthCheck<'a> {
     pub(crate) app: &'a AppId,
     pub(crate) cluster: &'a Cluster,
+    /// Reads logs; `None` if they are not read.
+    pub(crate) acting: Option<&'a ClusterClient>,
     pub(crate) settings: &'a Settings,
     pub(crate) diagnostics: &'a Diagnostics,
     pub(crate) permits_namespace: &'a PermitsNamespace<'a>,
@@ -68,6 +71,12 @@ struct Diagnosis<'d> {
 }
 
 impl HealthCheck<'_> {
+    /// Events belong to the object, which plumb reads anyway. Logs are read as the app, and only if the settings permit it.
+    fn readers(&self) -> Readers<'_> {
+        let logs = self.acting.filter(|_| self.settings.quote_logs);
+        Readers { events: &self.cluster.client, logs }
+    }
+
     pub(crate) async fn run(
         &self,
         live: &BTreeMap<ObjectKey, Arc<Manifest>>,
@@ -136,7 +145,7 @@ impl HealthCheck<'_> {
             && let Some(last) = family.last_of(&causes)
             && let Some(uid) = last.object.uid().map(str::to_owned)
             && let Some(words) =
-                self.diagnostics.about(&self.cluster.client, self.app, &last.object, &essence(&causes))
+                self.diagnostics.about(self.readers(), self.app, &last.object, &essence(&causes))
         {
             family.hear(&uid, &words);
             causes = chain(&family.node());

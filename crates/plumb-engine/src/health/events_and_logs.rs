@@ -36,6 +36,14 @@ pub(crate) struct EventsAndLogs {
     pub(super) logs: Vec<LogTail>,
 }
 
+/// The clients that read events and logs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Readers<'a> {
+    pub(super) events: &'a ClusterClient,
+    /// `None` if logs are not quoted.
+    pub(super) logs: Option<&'a ClusterClient>,
+}
+
 /// Events and logs by uid of the object. Cheap to clone; all clones share the same data.
 #[derive(Clone)]
 pub(crate) struct Diagnostics(Arc<Inner>);
@@ -62,7 +70,22 @@ impl Diagnostics {
     /// requests a run of the app; until then, those of the previous problem are returned.
     pub(super) fn about(
         &self,
-        client: &ClusterClient,
+        readers: Readers<'_>,
+        app: &AppId,
+        object: &Arc<Manifest>,
+        essence: &str,
+    ) -> Option<EventsAndLogs> {
+        let mut found = self.known_about(readers, app, object, essence);
+        if let (Some(found), None) = (&mut found, readers.logs) {
+            // Read before the settings said otherwise.
+            found.logs.clear();
+        }
+        found
+    }
+
+    fn known_about(
+        &self,
+        readers: Readers<'_>,
         app: &AppId,
         object: &Arc<Manifest>,
         essence: &str,
@@ -84,10 +107,11 @@ impl Diagnostics {
             DiagnosticsEntry { essence: essence.to_owned(), at: Instant::now(), found: previous.clone() };
         entries.insert(uid.clone(), pending);
         drop(entries);
-        let (this, client, app, object) = (self.clone(), client.clone(), app.clone(), Arc::clone(object));
+        let (this, app, object) = (self.clone(), app.clone(), Arc::clone(object));
+        let (events, logs) = (readers.events.clone(), readers.logs.cloned());
         tokio::spawn(async move {
             let Ok(_permit) = this.0.permits.acquire().await else { return };
-            let found = read_events_and_logs(&client, &object).await;
+            let found = read_events_and_logs(Readers { events: &events, logs: logs.as_ref() }, &object).await;
             let is_new = {
                 let mut entries = this.lock();
                 let Some(entry) = entries.get_mut(&uid) else { return };
@@ -107,10 +131,10 @@ impl Diagnostics {
     }
 }
 
-async fn read_events_and_logs(client: &ClusterClient, object: &Manifest) -> EventsAndLogs {
+async fn read_events_and_logs(readers: Readers<'_>, object: &Manifest) -> EventsAndLogs {
     let (Some(uid), Some(name)) = (object.uid(), object.name()) else { return EventsAndLogs::default() };
     let mut found = EventsAndLogs::default();
-    match tokio::time::timeout(TIMEOUT, client.events_of(uid, object.namespace())).await {
+    match tokio::time::timeout(TIMEOUT, readers.events.events_of(uid, object.namespace())).await {
         Ok(Ok(events)) => {
             let first = events.len().saturating_sub(MAX_EVENTS);
             found.events = events[first..].iter().map(event).collect();
@@ -118,7 +142,7 @@ async fn read_events_and_logs(client: &ClusterClient, object: &Manifest) -> Even
         Ok(Err(error)) => debug!(name, %error, "cannot read events"),
         Err(_) => debug!(name, "timed out reading events"),
     }
-    let Some(namespace) = object.namespace() else { return found };
+    let (Some(namespace), Some(client)) = (object.namespace(), readers.logs) else { return found };
     for (container, previous) in crashed(object) {
         let options = LogOptions {
             container: Some(container.clone()),

@@ -4,10 +4,12 @@
 //! Values that can be read from the engine's state at any moment (number of apps, their statuses) are not
 //! counted here. `runtime::gauges` computes them at each scrape.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use plumb_core::app::AppId;
-use plumb_core::project::normalize_repo_url;
+use plumb_core::project::repo_label;
 use plumb_git::GitRequest;
 use plumb_kube::RequestRecord;
 
@@ -44,6 +46,7 @@ pub(crate) struct Metrics {
     last_batch: Gauge<1>,
     queue_seconds: Histogram<1>,
     work_seconds: Histogram<1>,
+    repositories: BoundedLabel,
     git_requests: Counter<2>,
     git_seconds: Histogram<2>,
     git_fetch_failures: Counter<1>,
@@ -123,6 +126,7 @@ impl Default for Metrics {
                 ["name"],
                 &QUEUE_BOUNDS,
             ),
+            repositories: BoundedLabel::default(),
             git_requests: Counter::new(
                 "argocd_git_request_total",
                 "Number of Git requests performed.",
@@ -228,7 +232,7 @@ impl Metrics {
 
     /// Counts a request to a Git server.
     pub(crate) fn git_request(&self, request: &GitRequest<'_>) {
-        let repo = normalize_repo_url(request.repository.as_str());
+        let repo = self.repositories.bounded(repo_label(request.repository.as_str()));
         self.git_requests.increment([&repo, request.kind]);
         self.git_seconds.observe([&repo, request.kind], request.took);
         if !request.succeeded {
@@ -273,6 +277,28 @@ impl Metrics {
     }
 }
 
+/// The values of a label that users choose. Beyond a number of values, all further ones are counted as `other`: users who
+/// keep changing the address of an app cannot fill the memory of plumb and of the metrics server.
+#[derive(Debug, Default)]
+struct BoundedLabel(Mutex<HashSet<String>>);
+
+/// Most repositories with metrics of their own.
+const MOST_REPOSITORIES: usize = 2000;
+
+impl BoundedLabel {
+    fn bounded(&self, value: String) -> String {
+        let mut known = self.0.lock();
+        if known.contains(&value) {
+            return value;
+        }
+        if known.len() >= MOST_REPOSITORIES {
+            return "other".to_owned();
+        }
+        known.insert(value.clone());
+        value
+    }
+}
+
 /// Measures one run until it is dropped.
 pub(crate) struct RunGuard<'a> {
     metrics: &'a Metrics,
@@ -296,5 +322,20 @@ pub(crate) struct JobGuard<'a> {
 impl Drop for JobGuard<'_> {
     fn drop(&mut self) {
         self.metrics.work_seconds.observe([QUEUE], self.began.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_users_choose_are_bounded() {
+        let label = BoundedLabel::default();
+        for n in 0..MOST_REPOSITORIES {
+            assert_eq!(label.bounded(n.to_string()), n.to_string());
+        }
+        assert_eq!(label.bounded("one more".to_owned()), "other");
+        assert_eq!(label.bounded("7".to_owned()), "7", "a known one keeps its own metrics");
     }
 }

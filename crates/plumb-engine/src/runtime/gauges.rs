@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_core::app::ClusterRef;
-use plumb_core::project::normalize_repo_url;
+use plumb_core::project::repo_label;
 use plumb_crd::Application;
 
 use crate::apps::snapshot::AppSummary;
@@ -84,7 +84,7 @@ fn app_info(
     let or_unknown = |status: &str| if status.is_empty() { "Unknown".to_owned() } else { status.to_owned() };
     let automated = summary.app.as_ref().is_ok_and(|app| app.sync_policy.automated.is_some());
     let source = summary.app.as_ref().ok().and_then(|app| app.sources.first());
-    let repo = source.map(|source| normalize_repo_url(&source.repo_url)).unwrap_or_default();
+    let repo = source.map(|source| repo_label(&source.repo_url)).unwrap_or_default();
     let server = engine.server_of(summary);
     let operation = if application.is_terminating() {
         "delete"

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
-use plumb_core::object::Manifest;
-use plumb_crd::install::default_project;
 use plumb_git::{GitLimits, GitOptions};
-use plumb_kube::{ClusterClient, Fence, Gate, LiveStore, OwnWrite};
+use plumb_kube::{ClusterClient, Fence, Gate, LiveStore};
 use plumb_render::{RendererConfig, Tools};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
 
 use super::clusters::supervise;
+use super::first_project;
 use super::handle::{Handle, Stage};
 use super::start_error::StartError;
 use super::tasks::{self, Workers};
@@ -41,6 +40,7 @@ use crate::queue::Queue;
 use crate::sources::gather::Sources;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
+use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// How many apps run at the same time, unless the options or settings say otherwise.
 const WORKERS: usize = 24;
@@ -139,7 +139,7 @@ async fn build(
     let sources = Arc::new(sources(options, settings.start, n_workers, &metrics)?);
     let store = LiveStore::start(client.clone(), live_options(&config, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
-    create_default_project(client, &gate, &options.namespace).await;
+    first_project::create(client, &gate, &options.namespace).await;
     let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
     let events = tokio::spawn(writer.run(gate.clone()));
     let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::new(n_workers)));
@@ -166,23 +166,9 @@ async fn build(
         deleting_projects: DeletingProjects::default(),
         restart: Notify::new(),
         bursts: BurstDetector::default(),
+        tombstones: TombstoneLedger::default(),
     });
     Ok(Started { engine, events, orders })
-}
-
-/// Creates the project `default` if it does not exist, as Argo CD does when it starts. An existing one stays as it is,
-/// whatever it permits.
-async fn create_default_project(client: &ClusterClient, gate: &Gate, namespace: &str) {
-    let Ok(project) = Manifest::new(default_project(namespace)) else { return };
-    let Some(key) = project.key() else { return };
-    if !matches!(client.get(&key).await, Ok(None)) {
-        return;
-    }
-    let create = OwnWrite::Create { manifest: project, field_manager: "plumb".to_owned() };
-    match gate.write_own(&create).await {
-        Ok(_) => info!("created the project `default`, which permits everything"),
-        Err(error) => warn!(%error, "cannot create the project `default`"),
-    }
 }
 
 fn sources(
@@ -204,6 +190,12 @@ fn sources(
     for (part, reason) in level.missing() {
         warn!("sandbox: tools are not isolated from {part}, because {reason}; plugins may be refused");
     }
+    let tools = renderer.tools.clone();
+    tokio::spawn(async move {
+        for problem in plumb_render::outdated_tools(&tools).await {
+            warn!("{problem}");
+        }
+    });
     let git = GitOptions {
         local: options.local_repositories.clone(),
         limits: GitLimits { mirrors: options.mirror_space, ..GitLimits::default() },

@@ -1,6 +1,7 @@
 //! Starts the engine and keeps it running: the lease, the watches, the workers, the handle for the outside.
 
 mod clusters;
+mod first_project;
 mod gauges;
 pub(crate) mod handle;
 mod lead;

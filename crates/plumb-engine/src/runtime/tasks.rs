@@ -99,9 +99,11 @@ async fn work(engine: Arc<Engine>) {
 /// Deletes tombstones that have been kept long enough, once a day.
 async fn sweep_tombstones(engine: Arc<Engine>) {
     loop {
-        let keep = engine.config.settings().keep_tombstones;
+        let settings = engine.config.settings();
         let (home, namespace) = (&engine.home, &engine.options.namespace);
-        tombstones::sweep(&home.client, &home.gate, namespace, keep, Timestamp::now()).await;
+        let bounds = (&engine.tombstones, &settings.tombstone_limits);
+        let access = (&home.client, &home.gate);
+        tombstones::sweep(access, namespace, settings.keep_tombstones, bounds, Timestamp::now()).await;
         tokio::time::sleep(SWEEP_EVERY).await;
     }
 }

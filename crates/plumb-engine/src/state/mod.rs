@@ -3,3 +3,4 @@
 pub(crate) mod app_records;
 pub(crate) mod app_state;
 pub(crate) mod bursts;
+pub(crate) mod tombstone_ledger;

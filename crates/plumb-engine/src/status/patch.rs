@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::app_run::AppRun;
+use crate::apps::shown_text::ShownText;
 use crate::apps::snapshot::AppSnapshot;
 use crate::events::event::of_change;
 use crate::operation::active::keep_request_to_end;
@@ -35,6 +36,7 @@ pub(super) async fn send(
     operation: OperationField,
 ) -> bool {
     let mut after = after.clone();
+    clean(&run.engine.shown_text(), &mut after);
     let mut is_short = false;
     for _ in 0..3 {
         if let (Some(state), Ok(stored)) = (&mut after.operation_state, &run.snapshot.wire) {
@@ -76,6 +78,19 @@ pub(super) async fn send(
     }
     run.engine.retry_later(&run.snapshot.id);
     false
+}
+
+/// Cleans every text of the status that quotes others. Conditions are clean already.
+fn clean(shown: &ShownText, status: &mut wire::ApplicationStatus) {
+    shown.clean(&mut status.health.message);
+    for health in status.resources.iter_mut().filter_map(|resource| resource.health.as_mut()) {
+        shown.clean(&mut health.message);
+    }
+    let Some(state) = &mut status.operation_state else { return };
+    shown.clean(&mut state.message);
+    for result in state.sync_result.iter_mut().flat_map(|result| &mut result.resources) {
+        shown.clean(&mut result.message);
+    }
 }
 
 /// Records events for the changes of a write.

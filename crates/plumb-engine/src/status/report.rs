@@ -28,9 +28,11 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let unhealthy: Vec<UnhealthyObject> = unhealthy.collect();
     let pauses = pauses(run, draft.inputs, compared);
     let is_empty = findings.is_empty() && unhealthy.is_empty() && pauses.is_empty();
-    let report = DriftReport::of(&app.id, &revision, whole_seconds(run.now), findings)
+    let mut report = DriftReport::of(&app.id, &revision, whole_seconds(run.now), findings)
         .with_health(unhealthy)
         .with_pauses(pauses);
+    let shown = run.engine.shown_text();
+    report.texts().for_each(|text| shown.clean(text));
     let records = &run.engine.records;
     if state.digest.is_none() {
         // A report that an earlier process wrote is not written again.

@@ -1,6 +1,7 @@
 //! Carries out the steps of an operation and records what was sent.
 
 use plumb_core::drift::ApplyAdvice;
+use plumb_core::normalize::without_sensitive_values;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::sync::{Command, StepOutcome, Verb};
@@ -33,8 +34,7 @@ pub(super) async fn carry_out(
 ) -> Vec<StepOutcome> {
     let AppInputs { app, context, .. } = inputs;
     let Work { compared, active } = work;
-    let store = &context.cluster.store;
-    let live = live_of(store, commands.iter().map(|command| &command.id.key)).await;
+    let live = live_of(&context.cluster.store, commands.iter().map(|command| &command.id.key)).await;
     // A user may sync a paused app by hand.
     let app_pause = inputs.pause(run.now).filter(|_| !active.is_by_user());
     let step_context = |key: &ObjectKey| {
@@ -61,6 +61,8 @@ pub(super) async fn carry_out(
     let respects_ignore = active.state.as_ref().is_some_and(|state| state.plan().respect_ignore_differences);
     let executor = Executor {
         app: &app.id,
+        project: context.project.name(),
+        tombstones: (&run.engine.tombstones, context.settings.tombstone_limits),
         control_plane_namespace: &run.engine.options.namespace,
         home: &run.engine.home,
         cluster: &context.cluster,
@@ -78,10 +80,9 @@ pub(super) async fn carry_out(
     let results = executor.carry_out(commands).await;
     let outcomes = commands.iter().zip(results).map(|(command, result)| {
         note(compared, command, result.as_ref().err(), state);
-        if let Err(error) = &result {
-            warn!(object = %command.id.key, %error, "step failed");
-        }
-        StepOutcome { id: command.id.clone(), result: result.map_err(|error| error.to_string()) }
+        let (key, live) = (&command.id.key, live.get(&command.id.key).and_then(Option::as_deref));
+        let result = result.map_err(|error| shown_error(compared, key, live, &error));
+        StepOutcome { id: command.id.clone(), result }
     });
     outcomes.collect()
 }
@@ -99,6 +100,14 @@ fn note(compared: &Compared, command: &Command, error: Option<&StepError>, state
         | Verb::DeleteHook { .. }
         | Verb::ReleaseHook => {}
     }
+}
+
+/// The error of a step, without the values of sensitive fields that the API server quotes.
+fn shown_error(compared: &Compared, key: &ObjectKey, live: Option<&Manifest>, error: &StepError) -> String {
+    let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
+    let error = without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas);
+    warn!(object = %key, error, "step failed");
+    error
 }
 
 /// Records what was sent for one object, and how it ended.

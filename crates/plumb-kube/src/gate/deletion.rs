@@ -101,6 +101,12 @@ impl DeletePermit {
         Self { needs_tombstone, ..self }
     }
 
+    /// This permit, after a person allowed the deletion of this object without a copy.
+    #[must_use]
+    pub fn without_copy(self) -> Self {
+        Self { needs_tombstone: false, ..self }
+    }
+
     /// Does the gate ask for a tombstone before it deletes the object?
     pub fn needs_tombstone(&self) -> bool {
         self.needs_tombstone

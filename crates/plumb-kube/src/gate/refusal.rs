@@ -55,6 +55,20 @@ pub enum Refusal {
         /// The fact.
         why: &'static str,
     },
+    /// A deletion that could not be undone, because no tombstone can hold the object.
+    #[error(
+        "cannot delete {key}: it is too large for a copy, so `plumb undo` could not restore it. To delete it without a \
+         copy, annotate it: `kubectl annotate {} {}{} {annotation}=true`",
+        .key.kind.to_lowercase(),
+        .key.name,
+        .key.namespace.as_ref().map(|namespace| format!(" --namespace {namespace}")).unwrap_or_default()
+    )]
+    TooLargeForCopy {
+        /// Which object.
+        key: ObjectKey,
+        /// The annotation by which a person allows it.
+        annotation: &'static str,
+    },
     /// The object to send is not the one of the permit.
     #[error("cannot write {sent}: the permit is for {permitted}")]
     OtherObject {

@@ -103,20 +103,24 @@ impl Gate {
         Ok(deleted)
     }
 
-    /// Stores `live` in the tombstone Secret `tombstone`, in the cluster of this gate. A Secret of that name that exists
-    /// is the tombstone of an earlier attempt: its name follows from the object's uid and resource version.
+    /// Stores `live` in these tombstone Secrets, in their order, in the cluster of this gate. A Secret of that name that
+    /// exists is of an earlier attempt: its name follows from the object's uid and resource version. Also returns the
+    /// Secrets that were created.
     pub async fn keep_tombstone(
         &self,
         live: &Manifest,
-        tombstone: Manifest,
-    ) -> Result<TombstoneKept, WriteError> {
-        let create = OwnWrite::Create { manifest: tombstone, field_manager: "plumb".to_owned() };
-        match self.write_own(&create).await {
-            Ok(_) => {}
-            Err(error) if error.api().and_then(ApiError::reason) == Some(&Reason::AlreadyExists) => {}
-            Err(error) => return Err(error),
+        tombstone: Vec<Manifest>,
+    ) -> Result<(TombstoneKept, Vec<Manifest>), WriteError> {
+        let mut created = Vec::new();
+        for manifest in tombstone {
+            let create = OwnWrite::Create { manifest, field_manager: "plumb".to_owned() };
+            match self.write_own(&create).await {
+                Ok(applied) => created.extend(applied.map(|applied| applied.manifest)),
+                Err(error) if error.api().and_then(ApiError::reason) == Some(&Reason::AlreadyExists) => {}
+                Err(error) => return Err(error),
+            }
         }
-        Ok(TombstoneKept { uid: live.uid().unwrap_or_default().to_owned() })
+        Ok((TombstoneKept { uid: live.uid().unwrap_or_default().to_owned() }, created))
     }
 
     /// Writes one of plumb's own objects. `None` after a deletion.

@@ -10,7 +10,7 @@ use plumb_core::app::{App, Source};
 use plumb_core::desired::{
     DesiredContext, DesiredProblem, DesiredSet, KindFilter, RenderedManifest, Scopes, build,
 };
-use plumb_core::project::normalize_repo_url;
+use plumb_core::project::{normalize_repo_url, shown_repo_url};
 use plumb_core::source::SourceFiles;
 use plumb_core::tracking::TrackingSettings;
 use plumb_core::yaml;
@@ -153,8 +153,8 @@ impl Checkouts {
     fn of(&self, source: &Source) -> Result<&Path, CommandError> {
         let url = normalize_repo_url(&source.repo_url);
         let path = self.by_url.get(&url).or(self.rest.as_ref()).ok_or_else(|| {
-            CommandError::new(format!("no checkout of {} given", source.repo_url))
-                .hint(format!("use --checkout {}=PATH", source.repo_url))
+            CommandError::new(format!("no checkout of {} given", shown_repo_url(&source.repo_url)))
+                .hint(format!("use --checkout {}=PATH", shown_repo_url(&source.repo_url)))
                 .exit(ExitCode::Usage)
         })?;
         if path.is_dir() {
@@ -336,7 +336,7 @@ fn print(out: Output, desired: &DesiredSet) {
     let hooks = desired.hooks.iter().map(|hook| hook.manifest.value());
     let objects = desired.objects.values().map(|object| object.manifest.value());
     for value in objects.chain(hooks) {
-        out.print(&format!("---\n{}", plumb_crd::yaml::to_yaml(value).trim_end()));
+        out.print_data(&format!("---\n{}\n", plumb_crd::yaml::to_yaml(value).trim_end()));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::listen::{Address, ListenerArgs};
+use crate::log_writer::{LogStyle, LogWriter};
 
 /// Reconcile Applications until stopped.
 ///
@@ -213,10 +214,16 @@ fn start_logging(args: &Args) -> Result<(), CommandError> {
             .hint("try `info` or `plumb_engine=debug`")
             .exit(ExitCode::Usage)
     })?;
+    let is_terminal = std::io::stderr().is_terminal();
+    let style = match args.log_format {
+        LogFormat::Json => LogStyle::Json,
+        LogFormat::Text if is_terminal => LogStyle::Coloured,
+        LogFormat::Text => LogStyle::Plain,
+    };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(LogWriter(style))
+        .with_ansi(is_terminal)
         .with_target(false);
     match args.log_format {
         LogFormat::Text => lines.init(),

@@ -256,11 +256,11 @@ async fn read(
         fields: Some(format!("type={}", plumb_kube::TOMBSTONE_TYPE)),
     };
     let secrets = context.list(client, &kinds::secret(), &selection).await?;
-    let mut deleted: Vec<Deleted> = secrets
-        .iter()
-        .filter_map(|secret| {
-            let id = secret.name()?.strip_prefix(plumb_kube::TOMBSTONE_PREFIX)?;
-            Some(Deleted { id: id.chars().take(8).collect(), tombstone: tombstones::read(secret)? })
+    let mut deleted: Vec<Deleted> = tombstones::read_all(&secrets)
+        .into_iter()
+        .filter_map(|stored| {
+            let id = stored.name.strip_prefix(plumb_kube::TOMBSTONE_PREFIX)?;
+            Some(Deleted { id: id.chars().take(8).collect(), tombstone: stored.tombstone })
         })
         .collect();
     let latest = |deleted: &Deleted| -> Timestamp { deleted.tombstone.deleted_at };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use plumb_core::app::Pause;
 use plumb_core::object::Manifest;
+use plumb_core::text::one_line;
 use plumb_crd::application::{ApplicationSource, OperationState};
 use plumb_crd::drift_report::DriftPause;
 use plumb_crd::{Application, DriftReport};
@@ -167,9 +168,9 @@ pub(crate) fn operation(state: &OperationState) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// `label:` in a column of twenty, then the text.
+/// `label:` in a column of twenty, then the text in one line.
 pub(crate) fn line(label: &str, text: &str) -> String {
-    format!("{:<20}{text}", format!("{label}:")).trim_end().to_owned()
+    format!("{:<20}{}", format!("{label}:"), one_line(text)).trim_end().to_owned()
 }
 
 /// Prints sync, health and operation after a wait, as `app get` does.

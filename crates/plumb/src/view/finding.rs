@@ -1,5 +1,6 @@
 //! One finding of a drift report as text.
 
+use plumb_core::text::one_line;
 use plumb_crd::drift_report::DriftFinding;
 
 /// A finding with its evidence and its fix; with the rule that decided, where one app is shown in detail.
@@ -19,15 +20,16 @@ pub(crate) fn described(finding: &DriftFinding, with_rule: bool) -> String {
     if !origin.is_empty() {
         text = format!("{text} ({})", origin.join(", "));
     }
+    text = one_line(&text).into_owned();
     for line in &finding.evidence {
-        text = format!("{text}\n      {line}");
+        text = format!("{text}\n      {}", one_line(line));
     }
     if with_rule && !finding.rule.is_empty() {
         text = format!("{text}\n      rule: {}", finding.rule);
     }
     match &finding.fix {
         Some(fix) if !fix.text.is_empty() => {
-            format!("{text}\n      → {}{}", fix.text, indented(&fix.patch, "        "))
+            format!("{text}\n      → {}{}", one_line(&fix.text), indented(&fix.patch, "        "))
         }
         _ => text,
     }

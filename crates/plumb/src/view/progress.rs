@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use plumb_core::text::one_line;
 use plumb_crd::Application;
 use plumb_kube::{ObjectEvent, ObjectStream};
 use unicode_width::UnicodeWidthStr as _;
@@ -108,7 +109,7 @@ impl Progress {
             && !state.message.is_empty()
             && state.message != self.message
         {
-            self.out.note(&format!("{}: {}", state.phase, state.message));
+            self.out.note(&one_line(&format!("{}: {}", state.phase, state.message)));
             self.message.clone_from(&state.message);
         }
     }
@@ -174,7 +175,8 @@ fn line(cells: &[&str]) -> String {
     const WIDTHS: [usize; 8] = [25, 8, 12, 12, 16, 9, 11, 8];
     let mut text = String::new();
     for (index, cell) in cells.iter().enumerate() {
-        text.push_str(cell);
+        let cell = one_line(cell);
+        text.push_str(&cell);
         if let Some(width) = WIDTHS.get(index) {
             let blanks = width.saturating_sub(cell.width()) + 2;
             text.extend(std::iter::repeat_n(' ', blanks));

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::health::in_words;
+use plumb_core::text::one_line;
 use plumb_crd::{DriftReport, UnhealthyObject};
 
 /// The lines about unhealthy objects; none if all are healthy.
@@ -11,7 +12,9 @@ pub(crate) fn lines(report: &DriftReport, now: Timestamp) -> Vec<String> {
         lines.push(headline(object, now));
         let causes =
             if object.causes.is_empty() { std::slice::from_ref(&object.message) } else { &object.causes };
-        lines.extend(causes.iter().filter(|cause| !cause.is_empty()).map(|cause| format!("  {cause}")));
+        lines.extend(
+            causes.iter().filter(|cause| !cause.is_empty()).map(|cause| format!("  {}", one_line(cause))),
+        );
     }
     lines
 }

@@ -62,7 +62,13 @@ async fn apps_of_one_name_are_selected_by_namespace() -> Result<()> {
 #[tokio::test]
 async fn a_closed_pipe_is_not_an_error() -> Result<()> {
     let bench = Bench::new().await?;
-    for line in ["plumb --help", "plumb app list", "plumb app list -o json", "plumb install", "plumb man"] {
+    for line in [
+        "plumb --help",
+        "plumb app list",
+        "plumb app list -o json",
+        "plumb install --image a.example/plumb:1",
+        "plumb man",
+    ] {
         let mut child = bench.command(line)?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         drop(child.stdout.take());
         let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
@@ -71,8 +77,12 @@ async fn a_closed_pipe_is_not_an_error() -> Result<()> {
     }
     // A full disk is an error.
     let full = std::fs::File::options().write(true).open("/dev/full")?;
-    let output =
-        bench.command("plumb install")?.stdout(full).stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+    let output = bench
+        .command("plumb install --image a.example/plumb:1")?
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()?
+        .wait_with_output()?;
     assert_eq!(output.status.code(), Some(20));
     assert!(String::from_utf8(output.stderr)?.starts_with("error: cannot write to stdout:"));
     Ok(())

@@ -81,12 +81,28 @@ async fn the_default_project_is_made_where_there_is_none_and_never_written_over(
     let kept = stage.place.get(&default).await?.unwrap_or_default();
     assert_eq!(kept["spec"]["sourceRepos"], narrow["spec"]["sourceRepos"]);
 
-    // Whoever leads makes it, also where nobody installs anything.
+    // An operator who deletes it closes the installation: it does not come back, with or without `--install`.
     stage.stop_plumb()?;
     stage.place.delete(&default).await?;
+    for installs in [true, false] {
+        stage.installs = installs;
+        stage.start_plumb()?;
+        let narrow = stage.application("closed", |_| {}).await?;
+        let refused = |app: &Value| app["status"]["conditions"].to_string().contains("does not exist");
+        stage.place.wait(&narrow, "has no project", refused).await?;
+        stage.place.delete(&narrow).await?;
+        stage.stop_plumb()?;
+        ensure!(stage.place.get(&default).await?.is_none(), "the project came back");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_leader_makes_the_default_project_in_a_new_namespace() -> Result<()> {
+    let mut stage = Stage::bare().await?;
     stage.installs = false;
     stage.start_plumb()?;
-    let made = stage.place.wait(&default, "is there", |_| true).await?;
+    let made = stage.place.wait(&objects::app_project("default"), "is there", |_| true).await?;
     assert_eq!(made["spec"]["sourceRepos"], json!(["*"]));
     Ok(())
 }

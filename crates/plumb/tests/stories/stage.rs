@@ -122,11 +122,16 @@ impl Stage {
         Ok(user)
     }
 
+    /// From its next start on, plumb is the service account `plumb` with the permissions that were bound to it.
+    pub(crate) async fn give_plumb_only_its_roles(&mut self) -> Result<()> {
+        let (_, kubeconfig) = self.account("plumb", self.cache.path()).await?;
+        self.detour = Some(kubeconfig);
+        Ok(())
+    }
+
     /// A user who may do everything: its name as the audit log has it, and its kubeconfig.
     async fn user(&self, name: &str, folder: &Path) -> Result<(String, PathBuf)> {
         let namespace = self.place.name().to_owned();
-        let account = objects::service_account(name);
-        self.place.apply(&account).await?;
         self.place
             .apply(&json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
@@ -135,6 +140,13 @@ impl Stage {
                 "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
             }))
             .await?;
+        self.account(name, folder).await
+    }
+
+    /// A service account without permissions of its own: its name as the audit log has it, and its kubeconfig.
+    async fn account(&self, name: &str, folder: &Path) -> Result<(String, PathBuf)> {
+        let namespace = self.place.name().to_owned();
+        self.place.apply(&objects::service_account(name)).await?;
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
             "metadata": {"name": format!("{name}-token"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::secret::judge_secret;
+use super::secret::judge_hidden;
 use super::settle::{settle, settle_extra, settle_pair, settle_uncompared};
 use crate::app::CompareOptions;
 use crate::desired::DesiredObject;
@@ -22,7 +22,9 @@ use crate::object::Manifest;
 /// Judges one object. Every input leads to a verdict, or to questions that have no answer yet.
 pub fn judge(evidence: &Evidence<'_>) -> Outcome {
     let manifest = evidence.desired.map(|desired| &desired.manifest).or(evidence.live);
-    if manifest.is_some_and(is_secret) { judge_secret(evidence) } else { judge_visible(evidence, None) }
+    let hides =
+        |manifest: &Manifest| is_secret(manifest) || evidence.schemas.has_sensitive_fields(&manifest.gvk());
+    if manifest.is_some_and(hides) { judge_hidden(evidence) } else { judge_visible(evidence, None) }
 }
 
 /// `unredacted` is Git's manifest of a Secret, to see how its keys are written; the evidence is redacted.

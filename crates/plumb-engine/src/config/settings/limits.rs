@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use plumb_core::automation::HealLimits;
 use plumb_core::health::ProgressLimits;
 use plumb_core::object::GroupKind;
-use plumb_core::plan::PruneBudget;
+use plumb_core::plan::{PruneBudget, TombstoneLimits};
 use plumb_crd::settings::{self as wire, ConfigData, SettingsProblem};
 
 /// `off`, or nothing: then the share and the number count.
@@ -113,6 +113,52 @@ pub(super) fn keep_tombstones(map: &ConfigData, problems: &mut Vec<SettingsProbl
         }
     };
     Duration::from_hours(days.saturating_mul(24).min(24 * 36_500))
+}
+
+/// Whether log lines are quoted in findings.
+pub(super) const QUOTE_LOGS: &str = "plumb.health.quote-logs";
+
+/// A value that cannot be read means no: a typo must not publish log lines.
+pub(super) fn quote_logs(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> bool {
+    match map.get(QUOTE_LOGS).map(|text| text.trim()) {
+        None | Some("true") => true,
+        Some("false") => false,
+        Some(text) => {
+            problems.push(SettingsProblem {
+                place: format!("argocd-cm {QUOTE_LOGS}"),
+                reason: format!("`{text}` is not `true` or `false`"),
+            });
+            false
+        }
+    }
+}
+
+/// Tombstones of one app, …
+pub(super) const TOMBSTONE_APP_COUNT: &str = "plumb.tombstones.app-count";
+/// … their size, …
+pub(super) const TOMBSTONE_APP_MIB: &str = "plumb.tombstones.app-mib";
+/// … and the size of all tombstones.
+pub(super) const TOMBSTONE_TOTAL_MIB: &str = "plumb.tombstones.total-mib";
+
+pub(super) fn tombstone_limits(map: &ConfigData, problems: &mut Vec<SettingsProblem>) -> TombstoneLimits {
+    const MIB: u64 = 1 << 20;
+    let mut number = |key: &str, default: u64| {
+        let Some(text) = map.get(key) else { return default };
+        text.trim().parse::<u64>().ok().filter(|number| *number > 0).unwrap_or_else(|| {
+            problems.push(SettingsProblem {
+                place: format!("argocd-cm {key}"),
+                reason: format!("`{text}` is not a number from 1 on"),
+            });
+            default
+        })
+    };
+    let default = TombstoneLimits::default();
+    let app_count = number(TOMBSTONE_APP_COUNT, u64::try_from(default.app_count).unwrap_or(u64::MAX));
+    TombstoneLimits {
+        app_count: usize::try_from(app_count).unwrap_or(usize::MAX),
+        app_bytes: number(TOMBSTONE_APP_MIB, default.app_bytes / MIB).saturating_mul(MIB),
+        total_bytes: number(TOMBSTONE_TOTAL_MIB, default.total_bytes / MIB).saturating_mul(MIB),
+    }
 }
 
 pub(super) fn protected_kinds(map: &ConfigData) -> BTreeSet<GroupKind> {

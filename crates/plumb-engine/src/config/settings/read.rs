@@ -13,8 +13,8 @@ use plumb_core::glob::Glob;
 use plumb_core::health::ProgressLimits;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{GroupKind, ObjectKey};
-use plumb_core::plan::PruneBudget;
-use plumb_core::schema::KnownType;
+use plumb_core::plan::{PruneBudget, TombstoneLimits};
+use plumb_core::schema::{KnownType, SensitiveField};
 use plumb_core::source::{AddressRange, AddressRule};
 use plumb_core::tracking::TrackingSettings;
 use plumb_crd::settings::{
@@ -24,7 +24,10 @@ use plumb_crd::settings::{
 use plumb_lua::Scripts;
 use plumb_render::RenderSettings;
 
-use super::limits::{heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget};
+use super::limits::{
+    heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget, quote_logs,
+    tombstone_limits,
+};
 use super::rendering::{allow_unconfined_plugins, read_scripts, render_settings};
 use super::repositories::{BrokenRepository, read_repositories};
 use super::rules::{ignore_rules, update_rules};
@@ -32,6 +35,7 @@ use crate::events::event::LabelFilter;
 
 /// The settings as one run sees them.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one setting")]
 pub(crate) struct Settings {
     /// Increases with every change.
     pub(crate) generation: u64,
@@ -42,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) ignore: Vec<IgnoreRule>,
     /// Fields of custom resources that hold a type of Kubernetes.
     pub(crate) known_types: Arc<[KnownType]>,
+    /// Fields of custom resources whose values are secrets.
+    pub(crate) sensitive_fields: Arc<[SensitiveField]>,
     /// Compare options of apps that set none.
     pub(super) compare_options: CompareOptions,
     /// Projects whose rules are added to others.
@@ -70,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) respect_rbac: wire::RespectRbac,
     /// How long deleted objects can be brought back.
     pub(crate) keep_tombstones: Duration,
+    /// How many of them are kept.
+    pub(crate) tombstone_limits: TombstoneLimits,
     /// How often an object is healed before self-heal stops.
     pub(crate) heal_limits: HealLimits,
     /// Settings that apply from the next start.
@@ -88,6 +96,8 @@ pub(crate) struct Settings {
     pub(crate) scripts: Arc<Scripts>,
     /// How long objects may be progressing before they count as stuck.
     pub(crate) patience: ProgressLimits,
+    /// True if the last log lines of a failing container may be quoted.
+    pub(crate) quote_logs: bool,
     /// True if the status stores the health of each object.
     pub(crate) persist_health: bool,
     /// `argocd-gpg-keys-cm`: public keys by their id.
@@ -167,12 +177,14 @@ impl Settings {
             generation,
             scripts: Arc::new(scripts),
             patience: progress_limits(&settings.stuck_after),
+            quote_logs: quote_logs(map("argocd-cm"), &mut problems),
             persist_health: settings.controller.persist_resource_health,
             reconciliation: settings.reconciliation,
             respect_rbac: settings.respect_rbac,
             prune_budget,
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
+            tombstone_limits: tombstone_limits(map("argocd-cm"), &mut problems),
             heal_limits: heal_limits(map("argocd-cm"), settings.controller.self_heal, &mut problems),
             start: StartSettings::of(&settings),
             without_effect: wire::without_effect(map("argocd-cm"), map("argocd-cmd-params-cm")),
@@ -183,6 +195,7 @@ impl Settings {
             }),
             ignore: ignore_rules(&settings),
             known_types: settings.customizations.known_types().into(),
+            sensitive_fields: settings.sensitive_fields.into(),
             compare_options: CompareOptions {
                 server_side_diff: Some(settings.controller.server_side_diff),
                 ..CompareOptions::default()
@@ -226,6 +239,11 @@ impl Settings {
     /// True if the settings name types of fields of this kind.
     pub(crate) fn knows_types_of(&self, kind: &GroupKind) -> bool {
         self.known_types.iter().any(|known| known.kind == *kind)
+    }
+
+    /// True if fields of this kind are sensitive.
+    pub(crate) fn hides_fields_of(&self, kind: &GroupKind) -> bool {
+        self.sensitive_fields.iter().any(|field| field.kind == *kind)
     }
 
     /// Why an object of this kind is deleted only with confirmation, if the settings say so.

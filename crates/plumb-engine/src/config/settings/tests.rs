@@ -6,13 +6,14 @@ use plumb_core::app::CompareOptions;
 use plumb_core::automation::HealLimits;
 use plumb_core::drift::HealLimit;
 use plumb_core::object::ObjectKey;
-use plumb_core::plan::PruneBudget;
+use plumb_core::plan::{PruneBudget, TombstoneLimits};
 use plumb_core::source::AddressPolicy;
 use plumb_crd::settings::{ConfigData, SecretData, SecretText, SettingsProblem};
 use plumb_git::Secret;
 
 use super::limits::{
-    BUDGET, BUDGET_COUNT, BUDGET_PERCENT, PROTECTED, TOMBSTONE_DAYS, TUG_MINUTES, TUG_ROUNDS,
+    BUDGET, BUDGET_COUNT, BUDGET_PERCENT, PROTECTED, QUOTE_LOGS, TOMBSTONE_APP_COUNT, TOMBSTONE_APP_MIB,
+    TOMBSTONE_DAYS, TOMBSTONE_TOTAL_MIB, TUG_MINUTES, TUG_ROUNDS,
 };
 use super::rendering::UNCONFINED_PLUGINS;
 use super::*;
@@ -42,6 +43,24 @@ fn without_settings_deleted_objects_are_kept_for_a_month() {
     assert_eq!(read(&[]).0.keep_tombstones, month);
     assert_eq!(read(&[(TOMBSTONE_DAYS, "a week")]).0.keep_tombstones, month);
     assert_eq!(read(&[(TOMBSTONE_DAYS, "7")]).0.keep_tombstones, Duration::from_hours(7 * 24));
+}
+
+#[test]
+fn log_lines_are_quoted_unless_the_settings_say_otherwise() {
+    let quoted = |text: &str| read(&[(QUOTE_LOGS, text)]).0.quote_logs;
+    assert!(read(&[]).0.quote_logs && quoted("true"));
+    assert!(!quoted("false") && !quoted("flase"), "a typo publishes nothing");
+}
+
+#[test]
+fn tombstones_are_bounded_and_a_typo_keeps_the_default() {
+    assert_eq!(read(&[]).0.tombstone_limits, TombstoneLimits::default());
+    let pairs = [(TOMBSTONE_APP_COUNT, "5"), (TOMBSTONE_APP_MIB, " 2"), (TOMBSTONE_TOTAL_MIB, "3")];
+    let own = TombstoneLimits { app_count: 5, app_bytes: 2 << 20, total_bytes: 3 << 20 };
+    assert_eq!(read(&pairs).0.tombstone_limits, own);
+    let (settings, problems) = read(&[(TOMBSTONE_APP_COUNT, "0"), (TOMBSTONE_TOTAL_MIB, "1Gi")]);
+    assert_eq!(settings.tombstone_limits, TombstoneLimits::default());
+    assert_eq!(problems.len(), 2, "{problems:?}");
 }
 
 #[test]

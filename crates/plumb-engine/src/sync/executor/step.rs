@@ -10,7 +10,7 @@ use plumb_core::drift::ApplyAdvice;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::normalize::{keep_ignored, keep_live, leave_out, manifest_to_apply, unknown_fields};
 use plumb_core::object::{FieldPath, Manifest, ObjectKey, images};
-use plumb_core::plan::{HOOK_FINALIZER, HowToApply, NoProof, Owner, TombstoneReason};
+use plumb_core::plan::{HOOK_FINALIZER, HowToApply, NoProof, Owner, TombstoneLimits, TombstoneReason};
 use plumb_core::schema::SchemaSet;
 use plumb_core::sync::{Command, Success, Verb};
 use plumb_kube::{
@@ -23,6 +23,7 @@ use tracing::debug;
 use crate::cluster::destination::Cluster;
 use crate::compare::costly_rules::apart;
 use crate::operation::state::WrittenVersions;
+use crate::state::tombstone_ledger::TombstoneLedger;
 use crate::sync::tombstones;
 use crate::sync::transient_errors::{self, Passing};
 
@@ -32,7 +33,10 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// Executes the commands of one app.
 pub(crate) struct Executor<'a> {
     pub(crate) app: &'a AppId,
+    pub(crate) project: &'a str,
     pub(crate) control_plane_namespace: &'a str,
+    /// The tombstones that exist, and how many there may be.
+    pub(crate) tombstones: (&'a TombstoneLedger, TombstoneLimits),
     pub(crate) home: &'a Cluster,
     pub(crate) cluster: &'a Cluster,
     /// The objects in Git; `None` while the app is being deleted and Git could not be read.
@@ -380,8 +384,13 @@ impl Executor<'_> {
         if !permit.needs_tombstone() {
             return Ok(permit);
         }
-        let tombstone = self.keep_tombstone(permit.key(), live, reason).await?;
-        Ok(permit.with_tombstone(&tombstone))
+        match self.keep_tombstone(permit.key(), live, reason).await {
+            Ok(tombstone) => Ok(permit.with_tombstone(&tombstone)),
+            Err(WriteError::Refused(Refusal::TooLargeForCopy { .. })) if tombstones::is_copy_waived(live) => {
+                Ok(permit.without_copy())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn send_delete(
@@ -411,7 +420,9 @@ impl Executor<'_> {
             reason,
             revision: self.revision.map(str::to_owned),
         };
-        tombstones::write(&self.home.gate, self.control_plane_namespace, &tombstone).await
+        let (ledger, limits) = &self.tombstones;
+        let (gate, namespace) = (&self.home.gate, self.control_plane_namespace);
+        tombstones::write(gate, namespace, self.project, &tombstone, (ledger, limits)).await
     }
 
     pub(super) fn permit(&self, key: &ObjectKey, context: &StepContext) -> Result<WritePermit, WriteError> {

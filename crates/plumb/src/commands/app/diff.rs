@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::object::{FieldPath, Manifest};
+use plumb_core::text::one_line;
 use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
 use plumb_engine::Judged;
@@ -156,12 +157,12 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
             actor,
             since: finding.since,
         };
-        out.print(&hunk.header(out, now));
+        hunk.show(out, now);
         for line in &finding.evidence {
-            out.print(&format!("  {line}"));
+            out.print(&format!("  {}", one_line(line)));
         }
         if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.text.is_empty()) {
-            out.print(&format!("  → {}{}", fix.text, indented(&fix.patch, "    ")));
+            out.print(&format!("  → {}{}", one_line(&fix.text), indented(&fix.patch, "    ")));
         }
     }
     findings.iter().any(|finding| finding.counts)
@@ -186,7 +187,7 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
             actor: finding.actor.as_deref(),
             since: finding.since,
         };
-        out.print(&hunk.header(out, now));
+        hunk.show(out, now);
         let (live, desired) = (object.live.as_deref(), object.desired.as_ref());
         if finding.fields.is_empty() {
             show_whole(out, live, desired, masks);
@@ -195,7 +196,7 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
             show_field(out, field, live, desired, masks);
         }
         for line in &finding.evidence {
-            out.print(&format!("  {line}"));
+            out.print(&format!("  {}", one_line(line)));
         }
     }
     verdict.counts_for_app && verdict.findings.iter().any(|finding| finding.counts)
@@ -203,7 +204,7 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
 
 fn header(group: &str, kind: &str, namespace: &str, name: &str) -> String {
     let kind = if group.is_empty() { kind.to_owned() } else { format!("{group}/{kind}") };
-    format!("===== {kind} {namespace}/{name} ======")
+    one_line(&format!("===== {kind} {namespace}/{name} ======")).into_owned()
 }
 
 /// One finding of an object.
@@ -217,7 +218,7 @@ struct Hunk<'a> {
 
 impl Hunk<'_> {
     /// `@@ LiveEdit /spec/replicas by kubectl-scale since 2026-11-15T18:58:11Z (3h) @@`
-    fn header(&self, out: Output, now: Timestamp) -> String {
+    fn show(&self, out: Output, now: Timestamp) {
         let mut text = format!("@@ {}", self.class);
         if !self.fields.is_empty() {
             text = format!("{text} {}", self.fields.join(", "));
@@ -232,7 +233,7 @@ impl Hunk<'_> {
             text.push_str(", does not count");
         }
         text.push_str(" @@");
-        out.paint(if self.counts { Colour::Red } else { Colour::Yellow }, &text)
+        out.print_coloured(if self.counts { Colour::Red } else { Colour::Yellow }, &one_line(&text));
     }
 }
 
@@ -244,7 +245,7 @@ fn show_whole(out: Output, live: Option<&Manifest>, desired: Option<&Manifest>, 
         (Some(_), Some(_)) | (None, None) => return,
     };
     for line in plumb_crd::yaml::to_yaml(&masks.hide(object)).lines() {
-        out.print(&out.paint(colour, &format!("{sign} {line}")));
+        out.print_coloured(colour, &format!("{sign} {line}"));
     }
 }
 
@@ -270,6 +271,6 @@ fn show_field(
             }
             scalar => format!("{sign} {field}: {}", plumb_crd::yaml::to_yaml(scalar).trim_end()),
         };
-        out.print(&out.paint(colour, &text));
+        out.print_coloured(colour, &text);
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::app::Pause;
-use plumb_core::project::{Project, SyncTrigger, WindowDecision, WindowSubject};
+use plumb_core::project::{Project, SyncTrigger, WindowDecision, WindowSubject, shown_repo_url};
 use plumb_crd::application::ApplicationSource;
 use plumb_crd::{AppProject, Application, DriftReport, to_project_rules};
 use plumb_kube::{ClusterClient, Target};
@@ -209,8 +209,10 @@ fn chosen<'a>(application: &'a Application, args: &Args) -> Result<Vec<&'a Appli
 }
 
 fn source_lines(source: &ApplicationSource) -> Vec<String> {
-    let mut lines =
-        vec![describe::line("- Repo", &source.repo_url), describe::line("  Target", &source.target_revision)];
+    let mut lines = vec![
+        describe::line("- Repo", &shown_repo_url(&source.repo_url)),
+        describe::line("  Target", &source.target_revision),
+    ];
     let mut add = |label: &str, text: &str| {
         if !text.is_empty() {
             lines.push(describe::line(label, text));

@@ -1,5 +1,6 @@
 //! `plumb app history`
 
+use plumb_core::project::shown_repo_url;
 use plumb_crd::application::{ApplicationSource, RevisionHistory};
 
 use crate::context::Context;
@@ -53,7 +54,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         if index > 0 {
             context.out.print("");
         }
-        context.out.print(&table(&["SOURCE", repository], &rows));
+        context.out.print(&table(&["SOURCE", &shown_repo_url(repository)], &rows));
     }
     Ok(ExitCode::Success)
 }

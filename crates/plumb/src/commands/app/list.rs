@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures::future;
 use jiff::Timestamp;
 use plumb_core::object::Manifest;
+use plumb_core::project::shown_repo_url;
 use plumb_crd::{Application, DriftReport};
 use plumb_kube::{ClusterClient, Selection};
 use serde_json::Value;
@@ -205,7 +206,7 @@ fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) 
         or_unknown(&status.health.status),
         describe::policy(application).to_owned(),
         describe::conditions(application),
-        first.map(|source| source.repo_url.clone()).unwrap_or_default(),
+        first.map(|source| shown_repo_url(&source.repo_url)).unwrap_or_default(),
         first
             .map(|source| if source.chart.is_empty() { &source.path } else { &source.chart })
             .cloned()

@@ -222,7 +222,7 @@ async fn read(
             Ok(text) => {
                 answered = true;
                 for line in text.lines().filter_map(|line| shown(args, line)) {
-                    context.out.print(&log.label(&line, many));
+                    context.out.print_data(&format!("{}\n", log.label(&line, many)));
                 }
             }
             Err(error) => {
@@ -276,7 +276,7 @@ async fn follow(
         match line {
             Ok((log, line)) => {
                 if let Some(line) = shown(args, &line) {
-                    context.out.print(&log.label(&line, many));
+                    context.out.print_data(&format!("{}\n", log.label(&line, many)));
                 }
             }
             Err(error) => {

@@ -71,5 +71,5 @@ async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> 
 
 fn print(context: &Context, object: Value, masks: &Masks) {
     context.out.print("---");
-    context.out.print_raw(&plumb_crd::yaml::to_yaml(&masks.hide(object)));
+    context.out.print_data(&plumb_crd::yaml::to_yaml(&masks.hide(object)));
 }

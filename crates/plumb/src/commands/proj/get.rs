@@ -7,6 +7,7 @@ use crate::output::Format;
 use crate::select::project::{ProjectArg, parse};
 use crate::view::describe;
 use crate::view::project::{allowed_cluster_kinds, destinations, orphans, service_accounts};
+use plumb_core::text::one_line;
 
 /// Show what a project allows.
 ///
@@ -37,7 +38,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 .collect();
             let keys: Vec<String> = spec.signature_keys.iter().map(|key| key.key_id.clone()).collect();
             line(context, "Name:", std::slice::from_ref(&project.metadata.name));
-            out.print(format!("{:<29}{}", "Description:", spec.description).trim_end());
+            out.print(format!("{:<29}{}", "Description:", one_line(&spec.description)).trim_end());
             line(context, "Destinations:", &destinations(spec));
             line(context, "Repositories:", &spec.source_repos);
             line(context, "Source Namespaces:", &spec.source_namespaces);
@@ -57,6 +58,6 @@ fn line(context: &Context, label: &str, texts: &[String]) {
     let texts = if texts.is_empty() { &none } else { texts };
     for (index, text) in texts.iter().enumerate() {
         let label = if index == 0 { label } else { "" };
-        context.out.print(format!("{label:<29}{text}").trim_end());
+        context.out.print(format!("{label:<29}{}", one_line(text)).trim_end());
     }
 }

@@ -1,5 +1,6 @@
 //! `plumb repo add`
 
+use plumb_core::project::shown_repo_url;
 use std::io::BufRead as _;
 use std::path::PathBuf;
 
@@ -109,7 +110,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         values,
     };
     let result = secrets::write(context, &client, secret, args.upsert).await?;
-    context.out.print(&format!("Repository '{}' {result}", args.repo));
+    context.out.print(&format!("Repository '{}' {result}", shown_repo_url(&args.repo)));
     Ok(ExitCode::Success)
 }
 

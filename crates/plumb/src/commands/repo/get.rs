@@ -5,6 +5,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 use crate::secrets::repositories::{find, readable, type_name};
+use plumb_core::project::shown_repo_url;
 
 /// Show a registered repository, without its credentials.
 ///
@@ -31,7 +32,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             let row = vec![
                 type_name(repository.kind).to_owned(),
                 repository.name.clone().unwrap_or_default(),
-                repository.url.clone(),
+                shown_repo_url(&repository.url),
                 (!repository.credentials.is_empty()).to_string(),
                 repository.project.clone().unwrap_or_default(),
             ];

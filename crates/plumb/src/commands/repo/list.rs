@@ -1,6 +1,6 @@
 //! `plumb repo list`
 
-use plumb_core::project::normalize_repo_url;
+use plumb_core::project::{normalize_repo_url, shown_repo_url};
 use plumb_crd::Application;
 use plumb_crd::settings::{Repository, RepositoryKind};
 use plumb_kube::{ClusterClient, Selection};
@@ -86,7 +86,7 @@ async fn rows(context: &Context, client: &ClusterClient) -> Result<Vec<Vec<Strin
         vec![
             type_name(repository.kind).to_owned(),
             repository.name.clone().unwrap_or_default(),
-            repository.url.clone(),
+            shown_repo_url(&repository.url),
             cell(repository.insecure || repository.insecure_ignore_host_key),
             cell(matches!(repository.kind, RepositoryKind::Helm { oci: true } | RepositoryKind::Oci)),
             cell(repository.enable_lfs),

@@ -4,5 +4,6 @@
 mod api;
 mod errors;
 mod help;
+mod hostile;
 mod local;
 mod reports;

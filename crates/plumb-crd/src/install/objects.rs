@@ -1,27 +1,11 @@
-//! The objects of an installation, to be applied in this order.
+//! The objects of an installation.
 
 use serde_json::{Value, json};
 
+use super::network::network_policy;
+use super::options::{InstallOptions, Profile};
+use super::rbac::rbac;
 use crate::crds;
-
-/// What differs between installations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstallOptions {
-    /// Namespace of the control plane.
-    pub namespace: String,
-    /// Image with the `plumb` program.
-    pub image: String,
-    /// Number of replicas; one is the leader, the others are on standby.
-    pub replicas: u32,
-    /// Include the project `default`.
-    pub project: bool,
-}
-
-impl Default for InstallOptions {
-    fn default() -> Self {
-        Self { namespace: "argocd".to_owned(), image: "plumb:latest".to_owned(), replicas: 2, project: true }
-    }
-}
 
 /// Name of plumb's own objects.
 pub const NAME: &str = "plumb";
@@ -38,6 +22,7 @@ pub fn install(options: &InstallOptions) -> Vec<Value> {
     let mut objects = crds();
     objects.push(namespace(&options.namespace));
     objects.extend(rbac(options));
+    objects.extend((options.profile == Profile::Strict).then(|| impersonation_settings(&options.namespace)));
     objects.push(network_policy(options));
     objects.extend(services(options));
     objects.push(disruption_budget(options));
@@ -72,58 +57,48 @@ pub fn default_project(namespace: &str) -> Value {
     })
 }
 
+/// plumb's own record of what it did once. Not a setting: it is not meant to be edited.
+pub const STATE_CONFIG_MAP: &str = "plumb-state";
+/// The key of [`STATE_CONFIG_MAP`] that says that the project `default` was created, or found, before. A project that an
+/// operator deleted later is not created again.
+const DEFAULT_PROJECT_MARKER: &str = "defaultProject";
+
+/// The record that the project `default` was created, or found.
+pub fn state_config_map(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": STATE_CONFIG_MAP, "namespace": namespace, "labels": labels()},
+        "data": {DEFAULT_PROJECT_MARKER: "created"},
+    })
+}
+
+/// True if [`STATE_CONFIG_MAP`] says that the project `default` was there before.
+pub fn had_default_project(state: &Value) -> bool {
+    state.pointer("/data").and_then(|data| data.get(DEFAULT_PROJECT_MARKER)).is_some()
+}
+
+/// Every sync acts as the service account that the project names for the destination.
+fn impersonation_settings(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "argocd-cm",
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/name": "argocd-cm", "app.kubernetes.io/part-of": "argocd"},
+        },
+        "data": {"application.sync.impersonation.enabled": "true"},
+    })
+}
+
 /// The labels of plumb's own objects.
 pub(crate) fn labels() -> Value {
     json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": NAME})
 }
 
-fn selector() -> Value {
+pub(super) fn selector() -> Value {
     json!({"app.kubernetes.io/name": NAME})
-}
-
-/// plumb applies any object that Git contains, so it needs all permissions. For fewer permissions, set service accounts
-/// in the projects, bind roles to those, and reduce this role to reading plus `impersonate`.
-fn rbac(options: &InstallOptions) -> Vec<Value> {
-    vec![
-        json!({
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": NAME, "labels": labels()},
-            "rules": [
-                {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-                {"nonResourceURLs": ["*"], "verbs": ["*"]},
-            ],
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": NAME, "labels": labels()},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": options.namespace}],
-        }),
-    ]
-}
-
-/// Ingress: the page and metrics. Egress: everything, because Git, charts and clusters may be anywhere.
-fn network_policy(options: &InstallOptions) -> Value {
-    json!({
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
-        "spec": {
-            "podSelector": {"matchLabels": selector()},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [
-                {"ports": [{"protocol": "TCP", "port": WEB_PORT}, {"protocol": "TCP", "port": METRICS_PORT}]},
-            ],
-            "egress": [{}],
-        },
-    })
 }
 
 fn services(options: &InstallOptions) -> Vec<Value> {
@@ -201,7 +176,8 @@ fn container(options: &InstallOptions) -> Value {
     };
     json!({
         "name": NAME,
-        "image": options.image,
+        "image": options.image.to_string(),
+        "imagePullPolicy": options.pull_policy.name(),
         "args": ["run", "--namespace", options.namespace],
         "env": [{"name": "HOME", "value": HOME}],
         "ports": [
@@ -275,9 +251,9 @@ mod tests {
     fn options_reach_every_object() {
         let options = InstallOptions {
             namespace: "gitops".to_owned(),
-            image: "example/plumb:1".to_owned(),
+            image: "example.com/plumb:1".parse().expect("an image"),
             replicas: 3,
-            project: true,
+            ..InstallOptions::default()
         };
         let objects = install(&options);
         assert!(!Value::from(objects.clone()).to_string().contains("\"argocd\",\"namespace\""));
@@ -287,9 +263,61 @@ mod tests {
         );
         let deployment = objects.iter().find(|object| object["kind"] == "Deployment").expect("there");
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-        assert_eq!(container["image"], "example/plumb:1");
+        assert_eq!(container["image"], "example.com/plumb:1");
         assert_eq!(container["args"], json!(["run", "--namespace", "gitops"]));
         assert_eq!(deployment["spec"]["replicas"], 3);
+    }
+
+    #[test]
+    fn the_strict_profile_writes_only_what_is_plumbs_own() {
+        let options = InstallOptions {
+            profile: Profile::Strict,
+            impersonate_in: vec!["team-a".to_owned()],
+            web_from: vec!["ingress".to_owned()],
+            ..InstallOptions::default()
+        };
+        let objects = install(&options);
+        let of_kind = |kind: &str| objects.iter().filter(|object| object["kind"] == kind).collect::<Vec<_>>();
+        let rules = of_kind("ClusterRole")[0]["rules"].as_array().expect("rules").clone();
+        for rule in &rules {
+            let has = |field: &str, word: &str| {
+                rule[field].as_array().is_some_and(|all| all.contains(&json!(word)))
+            };
+            assert!(!has("verbs", "*") && !has("nonResourceURLs", "*"), "{rule}");
+            if has("apiGroups", "*") {
+                assert_eq!(rule["verbs"], json!(["get", "list", "watch"]), "{rule}");
+            }
+            assert!(
+                !has("verbs", "impersonate") && !has("resources", "secrets"),
+                "not in every namespace: {rule}"
+            );
+        }
+        let impersonates = of_kind("RoleBinding");
+        let places: Vec<_> =
+            impersonates.iter().map(|one| (&one["metadata"]["namespace"], &one["roleRef"]["name"])).collect();
+        assert_eq!(
+            places,
+            [(&json!("argocd"), &json!("plumb")), (&json!("team-a"), &json!("plumb-impersonate"))]
+        );
+        let settings = of_kind("ConfigMap");
+        assert_eq!(settings[0]["data"]["application.sync.impersonation.enabled"], "true");
+        let policy = of_kind("NetworkPolicy")[0].to_string();
+        assert!(policy.contains("ingress") && policy.contains("monitoring"), "{policy}");
+    }
+
+    #[test]
+    fn no_profile_has_wildcard_urls_or_lets_every_address_in() {
+        for profile in [Profile::Standard, Profile::Strict] {
+            let objects = install(&InstallOptions { profile, ..InstallOptions::default() });
+            for object in &objects {
+                for rule in object["rules"].as_array().into_iter().flatten() {
+                    assert_ne!(rule["nonResourceURLs"], json!(["*"]));
+                }
+                for rule in object.pointer("/spec/ingress").and_then(Value::as_array).into_iter().flatten() {
+                    assert!(rule["from"].as_array().is_some_and(|from| !from.is_empty()), "{rule}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -306,7 +334,7 @@ mod tests {
         use expect_test::expect_file;
         for crd in crds() {
             let name = crd["metadata"]["name"].as_str().expect("a name");
-            expect_file![format!("../../../manifests/crds/{name}.yaml")]
+            expect_file![format!("../../../../manifests/crds/{name}.yaml")]
                 .assert_eq(&crate::yaml::to_yaml(&crd));
         }
         // The definitions have their own files: `kubectl apply --server-side -f crds -f install.yaml`.
@@ -314,6 +342,6 @@ mod tests {
         let mut objects = install(&InstallOptions { project: false, ..InstallOptions::default() });
         objects.retain(|object| object["kind"] != "CustomResourceDefinition");
         let rest = crate::yaml::to_yaml_documents(&objects);
-        expect_file!["../../../manifests/install.yaml"].assert_eq(&rest);
+        expect_file!["../../../../manifests/install.yaml"].assert_eq(&rest);
     }
 }

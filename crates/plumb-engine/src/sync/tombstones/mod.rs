@@ -1,0 +1,8 @@
+//! Tombstones: copies of deleted objects, so that `plumb undo` can restore them.
+
+mod secret;
+mod store;
+
+pub use secret::{APP_LABEL, APP_NAMESPACE_LABEL, StoredTombstone, read_all};
+pub(crate) use store::sweep;
+pub(super) use store::{is_copy_waived, write};
