@@ -70,8 +70,8 @@ impl Access {
 }
 
 impl Sources {
-    /// The commit or chart version of each source. `pinned` revisions replace those of the sources. A pinned commit must
-    /// be on a branch or tag, or on a ref that the source or the operation names in full.
+    /// The commit or chart version of each source. `pinned` revisions replace those of the sources. A pinned commit
+    /// must be on a branch or tag, or on a ref that the source or the operation names in full.
     pub(super) async fn resolve(
         &self,
         app_access: &Access,
