@@ -90,7 +90,7 @@ const INTERNAL: [&str; 8] = [
 ];
 
 /// True for the full name of a ref that is neither a branch nor a tag, and that may be fetched.
-pub(crate) fn is_other_ref(name: &str) -> bool {
+fn is_other_ref(name: &str) -> bool {
     name.starts_with("refs/")
         && !is_branch_or_tag(name)
         && is_sane(name)

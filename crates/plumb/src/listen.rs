@@ -38,8 +38,8 @@ pub(crate) struct ListenerArgs {
 }
 
 impl ListenerArgs {
-    /// Binds the address. An address from the command line must be free. By default plumb serves on all interfaces in a
-    /// cluster, where a port in use is an error, and on loopback on a workstation. There another plumb may use the port:
+    /// Binds the address. An address from the command line must be free. By default plumb serves on all interfaces in
+    /// a cluster, where a port in use is an error, and on loopback on a workstation. There another plumb may use the port:
     /// then a warning is logged and nothing is served.
     pub(crate) async fn bind(&self, place: RunsIn) -> Result<Option<Listener>, CommandError> {
         let bound = match (self.asked, place) {

@@ -255,7 +255,7 @@ fn publish(slot: &Slot, url: &RepoUrl, state: State, before: &str) -> Result<Arc
     Ok(current)
 }
 
-pub(super) fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> FetchError {
+fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> FetchError {
     FetchError::Cache {
         repository: url.to_string(),
         directory: slot.directory.display().to_string(),
@@ -264,7 +264,7 @@ pub(super) fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::D
 }
 
 /// Another plumb process may use the same cache (the CLI beside the engine).
-pub(super) async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
+async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
     let path = directory.join("lock");
     let locked = tokio::task::spawn_blocking(move || {
         let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;

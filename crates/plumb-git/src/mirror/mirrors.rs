@@ -109,8 +109,8 @@ impl Mirrors {
         current.state.is_proven(access).then(|| self.mirror(&slot, url, &current))
     }
 
-    /// Resolves a revision. Uses the last good state; fetches if there is none, or if the revision is a commit or a full
-    /// name that it lacks. The commit of a submodule is fetched by itself if no branch or tag contains it.
+    /// Resolves a revision. Uses the last good state; fetches if there is none, or if the revision is a commit or a
+    /// full name that it lacks. The commit of a submodule is fetched by itself if no branch or tag contains it.
     pub async fn resolve(
         &self,
         url: &RepoUrl,
@@ -269,9 +269,7 @@ impl Mirrors {
         }
         let refused = |reason| Err(FetchError::Local { repository: url.to_string(), reason });
         if self.options.local == LocalAccess::Denied {
-            return refused(
-                "Applications may not use repositories on the local disk; plumb run --local-repositories DIR allows those below a directory",
-            );
+            return refused(SWITCHED_OFF);
         }
         // Symbolic links are resolved first, so that none leads to a forbidden directory.
         let path = Path::new(url.as_str()).canonicalize();
@@ -283,12 +281,17 @@ impl Mirrors {
             (LocalAccess::Anywhere, Err(_)) => refused("no such directory"),
             (LocalAccess::Below(allowed), Ok(path)) if is_below(&path, allowed) => Ok(()),
             // Whether there is such a directory is not told.
-            (LocalAccess::Below(_) | LocalAccess::Denied, _) => refused(
-                "it does not exist, or is outside the directories that Applications may use; plumb run --local-repositories DIR adds one",
-            ),
+            (LocalAccess::Below(_) | LocalAccess::Denied, _) => refused(OUTSIDE),
         }
     }
 }
+
+/// Why no repository on the local disk may be used.
+const SWITCHED_OFF: &str = "Applications may not use repositories on the local disk; plumb run \
+    --local-repositories DIR allows those below a directory";
+/// Why this one may not be used.
+const OUTSIDE: &str = "it does not exist, or is outside the directories that Applications may use; plumb run \
+    --local-repositories DIR adds one";
 
 fn is_below(path: &Path, allowed: &[PathBuf]) -> bool {
     let allowed = allowed.iter().filter_map(|directory| directory.canonicalize().ok());

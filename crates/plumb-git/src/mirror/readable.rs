@@ -124,8 +124,8 @@ impl Mirror {
         Ok(LookedUp::Commit(commit))
     }
 
-    /// The commits whose hash begins like this. In a large repository seven digits are also the prefix of other objects.
-    /// As in git, only commits count.
+    /// The commits whose hash begins like this. In a large repository seven digits are also the prefix of other
+    /// objects. As in git, only commits count.
     fn with_prefix(
         &self,
         local: &gix::Repository,
