@@ -130,7 +130,7 @@ impl RepoAddress {
     }
 
     /// True if the address names a user who is no part of the place: not that of ssh.
-    pub(crate) fn has_user(&self) -> bool {
+    fn has_user(&self) -> bool {
         !self.user.is_empty() && self.form != AddressForm::Ssh
     }
 

@@ -330,7 +330,7 @@ mod tests {
             ("64:ff9b::127.0.0.1", "loopback"),
             ("64:ff9b:1::127.0.0.1", "loopback"),
             ("2002:7f00:1::", "loopback"),
-            ("64:ff9b:1:7f00:0:100::", "loopback"),
+            ("64:ff9b:1:7f00:0:100:808:808", "loopback"),
             ("2002:7f00:1::5efe:808:808", "loopback"),
             ("fe80::5efe:127.0.0.1", "link-local"),
             ("2001:db8::5efe:127.0.0.1", "loopback"),
