@@ -99,6 +99,8 @@ async fn the_default_project_is_made_where_there_is_none_and_never_written_over(
 
 #[tokio::test]
 async fn the_leader_makes_the_default_project_in_a_new_namespace() -> Result<()> {
+    // The kinds are installed by another plumb of this cluster.
+    let _installed = Stage::set().await?;
     let mut stage = Stage::bare().await?;
     stage.installs = false;
     stage.start_plumb()?;
