@@ -231,13 +231,17 @@ async fn advance(
         let work = Work { compared, active };
         outcomes = carry_out(run, inputs, &work, &transition.commands, state).await;
         if !compared.gathered.fits(&inputs.context.cluster.scopes()) {
-            // The scope of a kind changed: what is left of the plan is about other objects than it was made for.
-            active.plan_again();
-            run.engine.queue.push(run.id().clone(), Trigger::live(TriggerReason::Schema));
-            return;
+            return plan_again(run, active);
         }
         outcomes = repaired(run, inputs, &work, &transition.commands, outcomes, state).await;
     }
+}
+
+/// Plans the operation again in the next run: the scope of a kind changed, and what is left of the plan is about other objects
+/// than it was made for.
+fn plan_again(run: &AppRun<'_>, active: &mut ActiveOperation) {
+    active.plan_again();
+    run.engine.queue.push(run.id().clone(), Trigger::live(TriggerReason::Schema));
 }
 
 /// What follows from the end of an operation.

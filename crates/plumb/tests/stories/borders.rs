@@ -82,7 +82,7 @@ async fn an_app_cannot_keep_objects_that_its_project_does_not_permit() -> Result
     stage.repo.commit(&[
         ("owner/all.yaml", objects::manifests(&[binding.clone(), shared.clone(), own.clone()])),
         ("mallory/all.yaml", objects::manifests(&[here(&binding)])),
-        ("friend/all.yaml", objects::manifests(&[shared.clone()])),
+        ("friend/all.yaml", objects::manifests(std::slice::from_ref(&shared))),
     ])?;
     let owner = stage
         .application("binding-owner", |app| {
@@ -147,7 +147,7 @@ async fn a_forged_status_keeps_nothing_after_a_restart() -> Result<()> {
         }
     };
     stage.stop_plumb()?;
-    stage.repo.commit(&[("owner/all.yaml", objects::manifests(&[own.clone()]))])?;
+    stage.repo.commit(&[("owner/all.yaml", objects::manifests(std::slice::from_ref(&own)))])?;
     let mallory = stage.application("forged-mallory", broken("elsewhere", elsewhere.name())).await?;
     stage.begin().await?;
     stage.place.wait_gone(&binding).await?;
@@ -186,7 +186,7 @@ async fn an_operation_syncs_from_repositories_of_the_project_only() -> Result<()
     let (mine, loot) =
         (objects::config_map("mine", &[("a", "1")]), objects::config_map("loot", &[("a", "1")]));
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[mine]))])?;
-    forbidden.commit(&[("app/all.yaml", objects::manifests(&[loot.clone()]))])?;
+    forbidden.commit(&[("app/all.yaml", objects::manifests(std::slice::from_ref(&loot)))])?;
     let app = stage.application("request", |app| app["spec"]["project"] = json!("team")).await?;
     stage.until_sync(&app, "OutOfSync").await?;
     let source = json!({"repoURL": forbidden.url(), "path": "app", "targetRevision": "HEAD"});
@@ -201,9 +201,10 @@ async fn an_operation_syncs_from_repositories_of_the_project_only() -> Result<()
             app["operation"].is_null() && app["status"]["operationState"]["finishedAt"].is_string()
         };
         let after = stage.place.wait(&app, "the operation has ended", ended).await?;
-        let state = &after["status"]["operationState"];
-        assert_eq!(state["phase"], "Error", "{state}");
-        assert!(state["message"].as_str().is_some_and(|message| message.contains(why)), "{state}");
+        let operation_state = &after["status"]["operationState"];
+        assert_eq!(operation_state["phase"], "Error", "{operation_state}");
+        let message = operation_state["message"].as_str().unwrap_or_default();
+        assert!(message.contains(why), "{operation_state}");
     }
     assert!(stage.place.get(&loot).await?.is_none());
     let open = stage.application("open-request", |app| app["spec"]["project"] = json!("open")).await?;
@@ -249,10 +250,11 @@ async fn a_kind_that_becomes_cluster_scoped_during_a_sync_is_planned_anew() -> R
     stage.place.patch_status_as("a-story", &door, &address).await?;
     let ended = |app: &Value| app["status"]["operationState"]["finishedAt"].is_string();
     let after = stage.place.wait(&app, "the operation has ended", ended).await?;
-    let state = &after["status"]["operationState"];
-    assert_eq!(state["phase"], "Failed", "{state}");
+    let operation_state = &after["status"]["operationState"];
+    assert_eq!(operation_state["phase"], "Failed", "{operation_state}");
     let why = format!("resource {group}:Grant is not permitted in project team");
-    assert!(state["message"].as_str().is_some_and(|message| message.contains(&why)), "{state}");
+    let message = operation_state["message"].as_str().unwrap_or_default();
+    assert!(message.contains(&why), "{operation_state}");
     assert!(stage.place.get(&grant).await?.is_none(), "it was created");
     stage.place.delete(&crd).await?;
     Ok(())
