@@ -6,6 +6,7 @@
 //! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 pub mod error_chain;
+pub mod peers;
 pub mod object;
 pub mod glob;
 pub mod duration;
