@@ -46,6 +46,9 @@ pub const TOMBSTONE_TYPE: &str = "plumb.dev/tombstone";
 /// The prefix of their names.
 pub const TOMBSTONE_PREFIX: &str = "plumb-tombstone-";
 
+/// The `ConfigMap` through which a standby process passes pushes on to the leader.
+pub const PUSHES_CONFIG_MAP: &str = "plumb-pushes";
+
 /// The registration of plumb's own witness.
 fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
     gvk.kind == "MutatingWebhookConfiguration"
@@ -53,7 +56,8 @@ fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
         && name.starts_with("plumb-witness-")
 }
 
-/// Only plumb's own kinds, of the Secrets only tombstones, of the webhooks only the witness, and a first project.
+/// Only plumb's own kinds, of the Secrets only tombstones, of the `ConfigMaps` only the pushes, of the webhooks only
+/// the witness, and a first project.
 pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
     let is_event = |group: &str, kind: &str| kind == "Event" && matches!(group, "" | "events.k8s.io");
     let (is_own, what) = match write {
@@ -66,7 +70,10 @@ pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
             let is_default_project = matches!(write, OwnWrite::Create { .. })
                 && (manifest.group(), manifest.kind()) == ("argoproj.io", "AppProject")
                 && manifest.name() == Some("default");
+            let is_pushes = (manifest.group(), manifest.kind()) == ("", "ConfigMap")
+                && manifest.name() == Some(PUSHES_CONFIG_MAP);
             let is_own = manifest.group() == "plumb.dev"
+                || is_pushes
                 || is_tombstone
                 || is_default_project
                 || is_witness(&manifest.gvk(), manifest.name().unwrap_or_default())
