@@ -7,6 +7,7 @@
 
 pub mod error_chain;
 pub mod text;
+pub mod peers;
 pub mod object;
 pub mod glob;
 pub mod duration;

@@ -2,8 +2,9 @@
 //!
 //! `managedFields` name the writer that set a field. A writer that removes a field or reorders a list leaves no
 //! trace in the object. So an admission webhook, the witness, is called whenever another writer than plumb changes the
-//! content of a tracked object. It adds the field manager of the request to the same write, as an annotation. The
-//! witness keeps no state: any later process can read the annotation.
+//! content of a tracked object. It adds the user and the field manager of the request to the same write, as an
+//! annotation. The API server authenticated the user; the client chose the name of the manager. The witness keeps no
+//! state: any later process can read the annotation.
 
 use std::fmt;
 
@@ -21,23 +22,40 @@ pub const LAST_WRITER_ANNOTATION: &str = "plumb.dev/last-writer";
 /// Who, beside plumb, wrote the object's content last. Our own writes leave it as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The field manager of the request; the user, where the request named no manager.
+    /// The field manager of the request; the user, where the request named no manager. The client chose the manager.
     pub writer: String,
+    /// The user, as the API server authenticated it; `None` in notes of earlier versions.
+    pub user: Option<String>,
     /// When.
     pub at: Timestamp,
 }
 
+/// Longest name of a user or manager that is noted. Kubernetes limits managers to 128 characters.
+const LONGEST_NAME: usize = 256;
+
 impl Note {
-    /// The note that an object carries.
+    /// The note that an object carries: `TIME "USER" WRITER`, or `TIME WRITER` of earlier versions.
     pub fn on(live: &Manifest) -> Option<Self> {
-        let (at, writer) = live.annotation(LAST_WRITER_ANNOTATION)?.split_once(' ')?;
-        Some(Self { writer: writer.to_owned(), at: at.parse().ok()? })
+        let (at, rest) = live.annotation(LAST_WRITER_ANNOTATION)?.split_once(' ')?;
+        let at = at.parse().ok()?;
+        if !rest.starts_with('"') {
+            return Some(Self { writer: rest.to_owned(), user: None, at });
+        }
+        let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let user = texts.next()?.ok()?;
+        let writer = rest.get(texts.byte_offset()..)?.trim_start_matches(' ');
+        let writer = if writer.is_empty() { user.clone() } else { writer.to_owned() };
+        Some(Self { writer, user: Some(user), at })
     }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.0} {}", self.at, self.writer)
+        match &self.user {
+            // As JSON: the name of a user may contain spaces and quotes.
+            Some(user) => write!(f, "{:.0} {} {}", self.at, Value::from(user.as_str()), self.writer),
+            None => write!(f, "{:.0} {}", self.at, self.writer),
+        }
     }
 }
 
@@ -81,18 +99,24 @@ struct WrittenMetadata {
     annotations: Option<serde::de::IgnoredAny>,
 }
 
-/// The answer to an `AdmissionReview`: always yes, with the note where there is room for one.
-pub fn answer(review: &[u8], now: Timestamp) -> Result<Value, serde_json::Error> {
+/// The answer to an `AdmissionReview`: always yes, with the note where there is room for one. `is_own` says whether a
+/// user and a field manager are plumb itself: its writes are not noted.
+pub fn answer(
+    review: &[u8],
+    now: Timestamp,
+    is_own: impl Fn(&str, &str) -> bool,
+) -> Result<Value, serde_json::Error> {
     let Review { request } = serde_json::from_slice(review)?;
-    let writer = match request.options.field_manager {
-        manager if manager.is_empty() => request.user.username,
-        manager => manager,
-    };
+    let (manager, user) = (request.options.field_manager, request.user.username);
     let mut response = json!({"uid": request.uid, "allowed": true});
+    let is_named = !manager.is_empty() || !user.is_empty();
     // Only tracked objects are sent here, and their mark is an annotation; a patch below nothing would fail.
-    if !writer.is_empty() && request.object.metadata.annotations.is_some() {
+    if is_named && request.object.metadata.annotations.is_some() && !is_own(&user, &manager) {
         let key = LAST_WRITER_ANNOTATION.replace('/', "~1");
-        let note = Note { writer, at: now }.to_string();
+        let short = |name: &str| name.chars().take(LONGEST_NAME).collect::<String>();
+        let writer = short(if manager.is_empty() { &user } else { &manager });
+        let user = (!user.is_empty()).then(|| short(&user));
+        let note = Note { writer, user, at: now }.to_string();
         let patch = json!([{"op": "add", "path": format!("/metadata/annotations/{key}"), "value": note}]);
         response["patchType"] = "JSONPatch".into();
         response["patch"] = STANDARD.encode(patch.to_string()).into();
@@ -106,7 +130,8 @@ mod tests {
 
     fn noted(review: &Value) -> Option<Value> {
         let now = "2026-11-15T21:55:21.123Z".parse().expect("a time");
-        let answer = answer(review.to_string().as_bytes(), now).expect("readable");
+        let is_own = |user: &str, manager: &str| (user, manager) == ("plumb", "argocd-controller");
+        let answer = answer(review.to_string().as_bytes(), now, is_own).expect("readable");
         assert_eq!(answer["response"]["allowed"], true);
         assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
         let patch = STANDARD.decode(answer["response"]["patch"].as_str()?).expect("base64");
@@ -131,23 +156,61 @@ mod tests {
         review
     }
 
-    #[test]
-    fn the_manager_is_noted_and_read_back() {
-        let note = noted(&review(Some("kubectl edit"), Some(json!({"a": "b"})))).expect("a note");
-        assert_eq!(note, "2026-11-15T21:55:21Z kubectl edit");
+    fn read_back(note: Value) -> Note {
         let live = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "x", "annotations": {LAST_WRITER_ANNOTATION: note}},
         });
-        let read = Note::on(&Manifest::new(live).expect("an object")).expect("a note");
+        Note::on(&Manifest::new(live).expect("an object")).expect("a note")
+    }
+
+    #[test]
+    fn user_and_manager_are_noted_and_read_back() {
+        let note = noted(&review(Some("kubectl edit"), Some(json!({"a": "b"})))).expect("a note");
+        assert_eq!(note, r#"2026-11-15T21:55:21Z "system:serviceaccount:ops:robot" kubectl edit"#);
+        let read = read_back(note.clone());
         assert_eq!(read.writer, "kubectl edit");
-        assert_eq!(read.to_string(), "2026-11-15T21:55:21Z kubectl edit");
+        assert_eq!(read.user.as_deref(), Some("system:serviceaccount:ops:robot"));
+        assert_eq!(note, read.to_string());
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_version_names_no_user() {
+        let read = read_back(json!("2026-11-15T21:55:21Z kubectl edit"));
+        assert_eq!((read.writer.as_str(), read.user), ("kubectl edit", None));
+    }
+
+    #[test]
+    fn a_name_cannot_pretend_to_be_another_user() {
+        let mut forged = review(Some("x\" \"admin\" y"), Some(json!({})));
+        forged["request"]["userInfo"]["username"] = json!("Jane \"root\" Doe");
+        let read = read_back(noted(&forged).expect("a note"));
+        assert_eq!(read.user.as_deref(), Some("Jane \"root\" Doe"));
+        assert_eq!(read.writer, "x\" \"admin\" y");
+        forged["request"]["userInfo"]["username"] = json!("u".repeat(5000));
+        assert!(noted(&forged).expect("a note").as_str().is_some_and(|note| note.len() < 700));
+    }
+
+    #[test]
+    fn only_plumbs_user_with_plumbs_manager_is_plumb() {
+        let by = |user: &str, manager: &str| {
+            let mut review = review(Some(manager), Some(json!({})));
+            review["request"]["userInfo"]["username"] = json!(user);
+            noted(&review).map(|note| read_back(note).user)
+        };
+        assert_eq!(by("plumb", "argocd-controller"), None);
+        assert_eq!(by("mallory", "argocd-controller"), Some(Some("mallory".to_owned())));
+        assert_eq!(
+            by("plumb", "kubectl-edit"),
+            Some(Some("plumb".to_owned())),
+            "a user with plumb's kubeconfig"
+        );
     }
 
     #[test]
     fn a_request_without_manager_is_the_users() {
         let note = noted(&review(None, Some(json!({})))).expect("a note");
-        assert_eq!(note, "2026-11-15T21:55:21Z system:serviceaccount:ops:robot");
+        assert_eq!(read_back(note).writer, "system:serviceaccount:ops:robot");
     }
 
     #[test]
@@ -159,7 +222,7 @@ mod tests {
     #[test]
     fn soup_is_an_error() {
         for soup in ["", "{}", "[]", "{\"request\":3}", "\u{0}"] {
-            assert!(answer(soup.as_bytes(), Timestamp::UNIX_EPOCH).is_err(), "{soup:?}");
+            assert!(answer(soup.as_bytes(), Timestamp::UNIX_EPOCH, |_, _| false).is_err(), "{soup:?}");
         }
     }
 }

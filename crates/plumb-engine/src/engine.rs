@@ -22,6 +22,7 @@ use crate::apps::snapshot::{AppSnapshot, AppSummary};
 use crate::cluster::clusters::{ClusterState, Clusters};
 use crate::cluster::destination::Cluster;
 use crate::cluster::run_slots::RunSlots;
+use crate::cluster::witness::ImpersonatedUsers;
 use crate::compare::ignored_updates::IgnoredUpdates;
 use crate::compare::orphans::Orphans;
 use crate::config::app_namespaces::AppNamespaces;
@@ -32,6 +33,7 @@ use crate::events::event::{AppEvent, PendingEvent};
 use crate::events::writer::Outbox;
 use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::{AppLabels, Metrics};
+use crate::pushes::push_box::PushBox;
 use crate::queue::{Queue, Trigger, TriggerReason};
 use crate::sources::gather::Sources;
 use crate::sources::slow_servers::Answered;
@@ -65,6 +67,10 @@ pub(crate) struct Engine {
     pub(crate) restart: Notify,
     pub(crate) bursts: BurstDetector,
     pub(crate) tombstones: TombstoneLedger,
+    /// Pushes that wait for the leader.
+    pub(crate) pushes: Arc<PushBox>,
+    /// The users as whom syncs write.
+    pub(crate) impersonated: Arc<ImpersonatedUsers>,
 }
 
 /// When an app runs again after the API server failed.
@@ -93,6 +99,9 @@ impl Engine {
         });
         let mut context = context.map_err(Unavailable::Refused)?;
         context.impersonation = impersonation(app, &context.project, &context.cluster, &context.settings);
+        if let Ok(Some(impersonation)) = &context.impersonation {
+            self.impersonated.note(&impersonation.user);
+        }
         Ok(context)
     }
 

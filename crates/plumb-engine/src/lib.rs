@@ -4,6 +4,7 @@
 //! The engine gathers and acts. It does not judge: every judgement is a function of `plumb-core`.
 
 mod queue;
+mod pushes;
 mod metrics;
 mod events;
 mod config;
@@ -29,9 +30,10 @@ pub use events::event::EventFilter;
 pub use inspect::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
 pub use metrics::series::{Family, MetricKind, Sample};
 pub use plumb_render::Tools;
-pub use runtime::handle::{Handle, Stage};
+pub use pushes::push::{Push, short_name};
+pub use runtime::first_contact::wait_until_reachable;
+pub use runtime::handle::{Handle, Stage, WebhookRules};
 pub use runtime::lease_identity::identity;
 pub use runtime::run::run;
 pub use runtime::start_error::StartError;
 pub use sync::tombstones;
-pub use triggers::webhook::{Push, short_name};

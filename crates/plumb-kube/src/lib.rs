@@ -28,6 +28,7 @@
 //! Modules are listed from the bottom up; each uses only modules above it (`cargo xtask tidy` checks it).
 
 mod backoff;
+mod fault_log;
 mod packed;
 mod error;
 mod catalog;
@@ -54,12 +55,13 @@ pub use client::{ClusterClient, Impersonation};
 pub use connect::{Connection, ExecPlugins, RegisteredCluster};
 pub use discovery::SchemaDocument;
 pub use error::{ApiError, Cause, ConnectError, Reason, Retry, Status};
+pub use fault_log::FaultLog;
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
-    DeletePermit, DeletionGround, Gate, OwnWrite, Ownership, ProjectAnswer, Refusal, TOMBSTONE_PREFIX,
-    TOMBSTONE_TYPE, TombstoneKept, WriteError, WriteFacts, WritePermit,
+    DeletePermit, DeletionGround, Gate, OwnWrite, Ownership, PUSHES_CONFIG_MAP, ProjectAnswer, Refusal,
+    TOMBSTONE_PREFIX, TOMBSTONE_TYPE, TombstoneKept, WriteError, WriteFacts, WritePermit,
 };
-pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions};
+pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions, LeaseReleaser};
 pub use live::{
     AllListed, Change, Changes, LiveOptions, LiveStore, Node, Origin, OwnerOf, Role, Snapshot, StoreSize,
     Touched, Uid, never_watched, owner_by,
@@ -69,7 +71,7 @@ pub use read::{LogOptions, LogStream, Selection};
 pub use request_log::{RequestObserver, RequestRecord};
 pub use table::{Table, TableRow};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
-pub use witness::{Witness, WitnessError};
+pub use witness::{IsOwn, Witness, WitnessError, WitnessServer};
 pub use write::{
     Applied, ApplyOptions, DeleteOptions, Deleted, FieldValidation, Patch, PatchOptions, Target,
 };

@@ -45,7 +45,36 @@ const METADATA_ONLY: &str =
 /// A log is read to be shown to a user.
 const LOG_LIMIT: u32 = 4 << 20;
 
+/// The answer to a `SelfSubjectReview`.
+#[derive(Deserialize)]
+struct SelfSubjectReview {
+    status: SelfSubject,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SelfSubject {
+    user_info: UserInfo,
+}
+
+#[derive(Deserialize)]
+struct UserInfo {
+    username: String,
+}
+
 impl ClusterClient {
+    /// The user that this client is to the API server.
+    pub async fn own_user(&self) -> Result<String, ApiError> {
+        const PATH: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let review =
+            serde_json::json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+        let call = Call::new(Method::POST, PATH.to_owned()).body("application/json", review.to_string());
+        let answer = self.call(call).await?;
+        let review: SelfSubjectReview = serde_json::from_slice(&answer.body)
+            .map_err(|source| ApiError::unreadable(PATH, "a SelfSubjectReview", Some(source)))?;
+        Ok(review.status.user_info.username)
+    }
+
     /// One object in its preferred version; `None` if it does not exist.
     pub async fn get(&self, key: &ObjectKey) -> Result<Option<Manifest>, ApiError> {
         let kind = key.group_kind();

@@ -13,4 +13,5 @@ mod routes;
 mod server;
 
 pub use routes::Side;
-pub use server::{BindError, Listener};
+pub use server::{BindError, Listener, Server};
+pub use webhook::read_payload;

@@ -2,11 +2,12 @@
 
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use plumb_core::peers::Peer;
 use plumb_engine::Handle;
 
 use crate::exposition;
 use crate::response::{Answer, text, with_type};
-use crate::webhook;
+use crate::webhook::{self, Webhooks};
 
 /// Who uses a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,13 @@ pub enum Side {
     Outside,
 }
 
-pub(crate) async fn answer(side: Side, handle: &Handle, request: Request<Incoming>) -> Answer {
+pub(crate) async fn answer(
+    side: Side,
+    handle: &Handle,
+    webhooks: &Webhooks,
+    peer: Peer,
+    request: Request<Incoming>,
+) -> Answer {
     let path = request.uri().path().to_owned();
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     match (side, path.as_str()) {
@@ -26,16 +33,22 @@ pub(crate) async fn answer(side: Side, handle: &Handle, request: Request<Incomin
             let (ready, why) = handle.readiness();
             text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, why)
         }
-        (Side::Inside, "/metrics") if is_read => {
-            let body = exposition::print(&handle.families());
-            with_type(StatusCode::OK, body, exposition::CONTENT_TYPE)
-        }
+        (Side::Inside, "/metrics") if is_read => metrics(handle).await,
         (Side::Outside, "/api/webhook") if request.method() == Method::POST => {
-            webhook::answer(handle, request).await
+            webhook::answer(handle, webhooks, peer, request).await
         }
         (_, "/healthz" | "/readyz") | (Side::Inside, "/metrics") | (Side::Outside, "/api/webhook") => {
             text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
         }
         _ => text(StatusCode::NOT_FOUND, "not found"),
+    }
+}
+
+/// Reading the numbers of thousands of apps takes locks and time, which the health endpoints must not wait for.
+async fn metrics(handle: &Handle) -> Answer {
+    let handle = handle.clone();
+    match tokio::task::spawn_blocking(move || exposition::print(&handle.families())).await {
+        Ok(body) => with_type(StatusCode::OK, body, exposition::CONTENT_TYPE),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the metrics"),
     }
 }

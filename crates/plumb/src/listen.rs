@@ -41,15 +41,15 @@ impl ListenerArgs {
     /// Binds the address. An address from the command line must be free. By default plumb serves on all interfaces in
     /// a cluster, where a port in use is an error, and on loopback on a workstation. There another plumb may use the port:
     /// then a warning is logged and nothing is served.
-    pub(crate) async fn bind(&self, place: RunsIn) -> Result<Option<Listener>, CommandError> {
+    pub(crate) fn bind(&self, place: RunsIn) -> Result<Option<Listener>, CommandError> {
         let bound = match (self.asked, place) {
             (Some(Address::Off), _) => return Ok(None),
-            (Some(Address::At(address)), _) => Listener::bind(address, self.side).await,
-            (None, RunsIn::Workstation) => self.bind_to(Ipv4Addr::LOCALHOST.into()).await,
-            (None, RunsIn::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()).await {
+            (Some(Address::At(address)), _) => Listener::bind(address, self.side),
+            (None, RunsIn::Workstation) => self.bind_to(Ipv4Addr::LOCALHOST.into()),
+            (None, RunsIn::Cluster) => match self.bind_to(Ipv6Addr::UNSPECIFIED.into()) {
                 Ok(listener) => Ok(listener),
                 // The node has no IPv6.
-                Err(_) => self.bind_to(Ipv4Addr::UNSPECIFIED.into()).await,
+                Err(_) => self.bind_to(Ipv4Addr::UNSPECIFIED.into()),
             },
         };
         match bound {
@@ -73,8 +73,8 @@ impl ListenerArgs {
         }
     }
 
-    async fn bind_to(&self, ip: IpAddr) -> Result<Listener, BindError> {
-        Listener::bind(SocketAddr::new(ip, self.port), self.side).await
+    fn bind_to(&self, ip: IpAddr) -> Result<Listener, BindError> {
+        Listener::bind(SocketAddr::new(ip, self.port), self.side)
     }
 
     fn name(&self) -> &'static str {
@@ -100,15 +100,15 @@ mod tests {
         assert!("8080".parse::<Address>().is_err());
     }
 
-    #[tokio::test]
-    async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
+    #[test]
+    fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
         let any = Address::At(([127, 0, 0, 1], 0).into());
-        let first = wanted(Some(any), 0).bind(RunsIn::Workstation).await.unwrap().unwrap();
+        let first = wanted(Some(any), 0).bind(RunsIn::Workstation).unwrap().unwrap();
         let taken = first.address().unwrap();
-        assert!(wanted(None, taken.port()).bind(RunsIn::Workstation).await.unwrap().is_none());
-        let error = wanted(Some(Address::At(taken)), 0).bind(RunsIn::Workstation).await.err().unwrap();
+        assert!(wanted(None, taken.port()).bind(RunsIn::Workstation).unwrap().is_none());
+        let error = wanted(Some(Address::At(taken)), 0).bind(RunsIn::Workstation).err().unwrap();
         let error = error.to_string();
         assert!(error.contains(&taken.to_string()) && error.contains("--metrics-address"), "{error}");
-        assert!(wanted(Some(Address::Off), 0).bind(RunsIn::Cluster).await.unwrap().is_none());
+        assert!(wanted(Some(Address::Off), 0).bind(RunsIn::Cluster).unwrap().is_none());
     }
 }

@@ -236,7 +236,7 @@ impl Settings {
                 hard_interval: non_zero(reader.duration("timeout.hard.reconciliation", Duration::ZERO)),
             },
             webhook: WebhookSettings {
-                max_bytes: reader.number("webhook.maxPayloadSizeMB", 50).saturating_mul(1 << 20),
+                max_bytes: webhook_max_bytes(&mut reader),
                 jitter: reader.duration("webhook.refresh.jitter", Duration::ZERO),
                 jitter_threshold: reader.number("webhook.refresh.jitter.threshold", 10),
             },
@@ -260,6 +260,18 @@ impl GlobalProject {
     pub fn concerns(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         name != self.project && self.selector.matches(labels)
     }
+}
+
+/// Any sender can post a body before its signature is known, so it is smaller than Argo CD's 50 MB. Argo CD's setting may
+/// raise it to 10 MB: plumb reads a few bodies at a time into memory.
+fn webhook_max_bytes(reader: &mut Reader<'_>) -> u64 {
+    const KEY: &str = "webhook.maxPayloadSizeMB";
+    const MOST: u64 = 10;
+    let megabytes = reader.number(KEY, 1);
+    if megabytes > MOST {
+        reader.report(KEY, format_args!("larger than {MOST}; {MOST} is used"));
+    }
+    megabytes.min(MOST) << 20
 }
 
 fn stuck_after(reader: &mut Reader<'_>) -> StuckAfter {

@@ -41,7 +41,7 @@ fn defaults() {
     assert!(settings.tools.helm && settings.tools.kustomize && settings.tools.jsonnet);
     assert_eq!(settings.impersonation, Impersonation::Off);
     assert!(settings.in_cluster_enabled && settings.ignore_resource_updates);
-    assert_eq!(settings.webhook.max_bytes, 50 << 20);
+    assert_eq!(settings.webhook.max_bytes, 1 << 20);
     let controller = &settings.controller;
     assert_eq!(controller.status_processors, None);
     assert_eq!(controller.self_heal, SelfHealSettings::default());
@@ -149,7 +149,7 @@ fn one_broken_value_costs_only_itself() {
         argocd-cm helm.enable: expected true or false; true is used
         argocd-cm globalProjects: expected a list, found a string
         argocd-cm timeout.reconciliation: `2 minutes` is not a duration such as 30s, 5m or 1h30m
-        argocd-cm webhook.maxPayloadSizeMB: expected a whole number; 50 is used
+        argocd-cm webhook.maxPayloadSizeMB: expected a whole number; 1 is used
         argocd-cmd-params-cm controller.status.processors: expected a whole number; it is not used
         argocd-cmd-params-cm application.namespaces: `/(/` is not a pattern: it is malformed or too large
         argocd-cmd-params-cm reposerver.max.combined.directory.manifests.size: expected a size such as 10M or 64Mi; it is not used"]]
@@ -419,4 +419,16 @@ fn any_text_in_any_key_is_survived() {
         }
     }
     assert!(SecretData::read(&Value::Null).is_err());
+}
+
+#[test]
+fn the_body_of_a_webhook_is_bounded() {
+    let limit = |text: &str| {
+        let (settings, problems) =
+            Settings::read(&data(&[("webhook.maxPayloadSizeMB", text)]), &ConfigData::new());
+        (settings.webhook.max_bytes >> 20, problems.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!((limit("0"), limit("7")), ((0, vec![]), (7, vec![])));
+    let problem = "argocd-cm webhook.maxPayloadSizeMB: larger than 10; 10 is used";
+    assert_eq!(limit("50"), (10, vec![problem.to_owned()]));
 }

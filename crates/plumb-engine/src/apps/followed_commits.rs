@@ -23,6 +23,11 @@ impl TrackedRevision {
         Self { hash: revision_hash(cluster, repository, revision), commit: commit.into() }
     }
 
+    /// True if both are of one revision, at whatever commits.
+    pub(crate) fn is_same_revision(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+
     #[cfg(test)]
     pub(crate) fn what(&self) -> u64 {
         self.hash

@@ -3,52 +3,86 @@
 //! The witness is optional: a failure here is logged once and the engine runs without it. Findings then
 //! cannot name the writer that removed or reordered fields.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
+use plumb_core::error_chain::error_chain;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::tracking::FIELD_MANAGER;
-use plumb_kube::{ApplyOptions, FieldValidation, Gate, OwnWrite, Target, Witness};
+use plumb_kube::{
+    ApplyOptions, Fence, FieldValidation, Gate, IsOwn, OwnWrite, Target, Witness, WitnessError, WitnessServer,
+};
 use tracing::{info, warn};
 
 use crate::cluster::destination::Cluster;
 use crate::config::options::WitnessPlace;
 
-/// The registration of a running witness.
+/// A running witness and its registration.
 pub(crate) struct Registered {
     target: Target,
     uid: String,
+    _server: WitnessServer,
 }
 
-/// Starts the witness in a task of its own and registers it.
+/// The users as whom plumb writes, besides its own. Their writes with plumb's field manager are plumb's.
+#[derive(Debug, Default)]
+pub(crate) struct ImpersonatedUsers(RwLock<HashSet<String>>);
+
+impl ImpersonatedUsers {
+    pub(crate) fn note(&self, user: &str) {
+        if !self.contains(user) {
+            self.0.write().insert(user.to_owned());
+        }
+    }
+
+    fn contains(&self, user: &str) -> bool {
+        self.0.read().contains(user)
+    }
+}
+
+/// Starts the witness on a thread of its own and registers it.
 pub(crate) async fn start(
     place: &WitnessPlace,
     namespace: &str,
     cluster: &Cluster,
-    tasks: &mut tokio::task::JoinSet<()>,
+    impersonated: Arc<ImpersonatedUsers>,
 ) -> Option<Registered> {
     let (address, host) = match place {
         WitnessPlace::Off => return None,
         WitnessPlace::Loopback => (SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "127.0.0.1"),
         WitnessPlace::At { host, port } => (SocketAddr::from((Ipv4Addr::UNSPECIFIED, *port)), host.as_str()),
     };
-    let witness = match Witness::listen(address, host).await {
-        Ok(witness) => witness,
+    let own_user = match cluster.client.own_user().await {
+        Ok(user) => Some(user),
         Err(error) => {
             warn!(
-                error = plumb_core::error_chain::error_chain(&error),
-                "cannot start the witness: findings cannot name who removed a field"
+                %error,
+                "cannot ask which user plumb is: a writer that uses plumb's field manager is taken for plumb"
             );
+            None
+        }
+    };
+    let known = own_user.clone();
+    let is_own: IsOwn = Arc::new(move |user: &str, manager: &str| {
+        let is_user = known.as_deref().is_none_or(|known| known == user) || impersonated.contains(user);
+        manager == FIELD_MANAGER && is_user
+    });
+    let (server, url, ca_bundle) = match serve(address, host, is_own) {
+        Ok(served) => served,
+        Err(error) => {
+            let error = error_chain(&error);
+            warn!(error, "cannot start the witness: findings cannot name who removed a field");
             return None;
         }
     };
-    let url = match host.parse::<IpAddr>() {
-        Ok(IpAddr::V6(host)) => format!("https://[{host}]:{}/", witness.address().port()),
-        _ => format!("https://{host}:{}/", witness.address().port()),
-    };
-    let registered = register(cluster, namespace, &url, witness.ca_bundle()).await;
-    tasks.spawn(witness.serve());
-    match registered {
-        Ok(registered) => Some(registered),
+    match register(cluster, namespace, &url, &ca_bundle, own_user.as_deref()).await {
+        Ok((target, uid)) => {
+            // The path of the address is a secret.
+            info!(name = target.name, host, "witness registered");
+            Some(Registered { target, uid, _server: server })
+        }
         Err(problem) => {
             warn!(problem, "cannot register the witness: findings cannot name who removed a field");
             None
@@ -56,16 +90,33 @@ pub(crate) async fn start(
     }
 }
 
+/// Starts the server. Returns it with its address and certificate for the registration.
+fn serve(
+    address: SocketAddr,
+    host: &str,
+    is_own: IsOwn,
+) -> Result<(WitnessServer, String, String), WitnessError> {
+    let witness = Witness::listen(address, host)?;
+    let (port, path) = (witness.address().port(), witness.path());
+    let url = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(host)) => format!("https://[{host}]:{port}{path}"),
+        _ => format!("https://{host}:{port}{path}"),
+    };
+    let ca_bundle = witness.ca_bundle().to_owned();
+    Ok((witness.serve(is_own)?, url, ca_bundle))
+}
+
 async fn register(
     cluster: &Cluster,
     namespace: &str,
     url: &str,
     ca_bundle: &str,
-) -> Result<Registered, String> {
+    own_user: Option<&str>,
+) -> Result<(Target, String), String> {
     let owner = ObjectKey::new("", "Namespace", None, namespace);
     let owner = cluster.client.get(&owner).await.map_err(|error| error.to_string())?;
     let owner = owner.as_ref().and_then(Manifest::uid).ok_or("the namespace does not exist")?;
-    let registration = plumb_crd::witness::registration(namespace, owner, url, ca_bundle);
+    let registration = plumb_crd::witness::registration(namespace, owner, url, ca_bundle, own_user);
     let manifest = Manifest::new(registration).map_err(|error| error.to_string())?;
     let target = Target::of(&manifest).ok_or("the registration has no name")?;
     let options = ApplyOptions {
@@ -77,13 +128,16 @@ async fn register(
     let applied = cluster.gate.write_own(&OwnWrite::Apply { manifest, options }).await;
     let applied = applied.map_err(|error| error.to_string())?;
     let uid = applied.as_ref().and_then(|applied| applied.manifest.uid()).ok_or("the response has no uid")?;
-    info!(name = target.name, url, "witness registered");
-    Ok(Registered { uid: uid.to_owned(), target })
+    Ok((target, uid.to_owned()))
 }
 
 impl Registered {
-    /// Deletes the registration when the witness stops.
-    pub(crate) async fn withdraw(self, gate: &Gate) {
+    /// Stops the witness and deletes its registration. Without the lease the registration stays: another leader may have
+    /// written its own under this name, and the API server ignores a witness that it cannot reach.
+    pub(crate) async fn end(self, gate: &Gate, fence: &Fence) {
+        if fence.check().is_err() {
+            return;
+        }
         let delete = OwnWrite::Delete { target: self.target, uid: self.uid };
         if let Err(error) = gate.write_own(&delete).await {
             warn!(%error, "cannot unregister the witness; the API server ignores an unreachable witness");

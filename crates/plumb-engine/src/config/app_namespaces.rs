@@ -18,12 +18,6 @@ impl AppNamespaces {
         Self { control_plane: options.namespace.clone(), others: others.cloned().collect() }
     }
 
-    #[cfg(test)]
-    pub(crate) fn of(control_plane: &str, others: &[&str]) -> Self {
-        let others = others.iter().map(|pattern| Glob::plain(pattern).unwrap()).collect();
-        Self { control_plane: control_plane.to_owned(), others }
-    }
-
     /// The only namespace to watch; `None` means all namespaces.
     pub(crate) fn to_watch(&self) -> Option<String> {
         self.others.is_empty().then(|| self.control_plane.clone())

@@ -5,27 +5,21 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
-use plumb_core::app::AppId;
-use plumb_core::object::{Manifest, ObjectKey};
-use plumb_crd::annotations::REFRESH;
-use plumb_crd::settings::{SecretData, WebhookSecrets};
-use plumb_crd::{Application, to_app};
-use plumb_kube::{ClusterClient, Fence, Gate, Selection};
-use serde_json::json;
-use tracing::{info, warn};
+use plumb_core::object::ObjectKey;
+use plumb_crd::settings::{ConfigData, SecretData, WebhookSecrets};
+use plumb_kube::{ClusterClient, Fence, Leadership};
+use tokio::sync::watch;
+use tracing::{debug, warn};
 
-use crate::apps::requests::{application_gvk, application_patch};
-use crate::config::app_namespaces::AppNamespaces;
-use crate::config::load::load_settings;
+use super::deliver_pushes::Recipient;
 use crate::config::options::Options;
-use crate::config::store::ConfigStore;
 use crate::engine::Engine;
 use crate::metrics::counters::Metrics;
 use crate::metrics::process;
 use crate::metrics::series::Family;
-use crate::queue::{RefreshDepth, Trigger, TriggerReason};
+use crate::pushes::push::Push;
+use crate::pushes::push_box::PushBox;
 use crate::runtime::gauges;
-use crate::triggers::webhook::Push;
 
 /// Stage of an engine's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +32,7 @@ pub enum Stage {
     Filling,
     /// It is the leader and reconciles apps.
     Leading,
-    /// It was asked to stop, or has lost its lease.
+    /// It was asked to stop.
     Stopping,
 }
 
@@ -63,8 +57,19 @@ impl Stage {
     }
 }
 
-/// How long `argocd-secret` is cached, so that a flood of webhook requests does not cause a flood of reads.
-const SECRETS_FRESH: Duration = Duration::from_secs(5);
+/// How long the rules for webhooks are cached, so that a flood of webhook requests does not cause a flood of reads.
+const RULES_FRESH: Duration = Duration::from_secs(5);
+/// How long reading them may take.
+const RULES_WITHIN: Duration = Duration::from_secs(5);
+
+/// What senders of webhooks must observe.
+#[derive(Clone)]
+pub struct WebhookRules {
+    /// The secrets that they must know.
+    pub secrets: WebhookSecrets,
+    /// The largest body.
+    pub max_bytes: u64,
+}
 
 /// A view of one engine. Cheap to clone; all clones see the same engine. It is created before the engine, so that the
 /// health endpoints work from the start.
@@ -74,30 +79,48 @@ pub struct Handle(Arc<Shared>);
 struct Shared {
     state: RwLock<State>,
     metrics: Arc<Metrics>,
-    secrets: tokio::sync::Mutex<Option<(Instant, WebhookSecrets)>>,
+    rules: tokio::sync::Mutex<Option<(Instant, Option<WebhookRules>)>>,
+    pushes: Arc<PushBox>,
 }
 
 struct State {
     stage: Stage,
+    /// The fence of the last term in which this process led.
     fence: Option<Fence>,
+    leadership: Option<watch::Receiver<Leadership>>,
     control_plane: Option<ControlPlane>,
     engine: Weak<Engine>,
 }
 
+impl State {
+    fn holds_lease(&self) -> bool {
+        self.fence.as_ref().is_none_or(|fence| fence.check().is_ok())
+    }
+}
+
 /// Where Applications and settings are.
 #[derive(Clone)]
-struct ControlPlane {
-    client: ClusterClient,
-    options: Options,
+pub(super) struct ControlPlane {
+    pub(super) client: ClusterClient,
+    pub(super) options: Options,
+    /// The engine's runtime, to which the connections of the client belong.
+    runtime: tokio::runtime::Handle,
 }
 
 impl Default for Handle {
     fn default() -> Self {
-        let state = State { stage: Stage::Starting, fence: None, control_plane: None, engine: Weak::new() };
+        let state = State {
+            stage: Stage::Starting,
+            fence: None,
+            leadership: None,
+            control_plane: None,
+            engine: Weak::new(),
+        };
         Self(Arc::new(Shared {
             state: RwLock::new(state),
             metrics: Arc::default(),
-            secrets: tokio::sync::Mutex::default(),
+            rules: tokio::sync::Mutex::default(),
+            pushes: Arc::default(),
         }))
     }
 }
@@ -109,10 +132,35 @@ impl Handle {
         Arc::clone(&self.0.metrics)
     }
 
-    pub(crate) fn connected(&self, client: &ClusterClient, options: &Options, fence: Fence) {
+    pub(super) fn connected(
+        &self,
+        client: &ClusterClient,
+        options: &Options,
+        leadership: watch::Receiver<Leadership>,
+    ) {
         let mut state = self.state_mut();
-        state.control_plane = Some(ControlPlane { client: client.clone(), options: options.clone() });
-        state.fence = Some(fence);
+        let runtime = tokio::runtime::Handle::current();
+        state.control_plane =
+            Some(ControlPlane { client: client.clone(), options: options.clone(), runtime });
+        state.leadership = Some(leadership);
+    }
+
+    pub(super) fn holds(&self, fence: Fence) {
+        self.state_mut().fence = Some(fence);
+    }
+
+    pub(super) fn pushes(&self) -> Arc<PushBox> {
+        Arc::clone(&self.0.pushes)
+    }
+
+    /// Who takes pushes now; `None` while the engine of this process starts or stops.
+    pub(super) fn recipient(&self) -> Option<Recipient> {
+        let state = self.state();
+        match state.stage {
+            Stage::Leading if state.holds_lease() => state.engine.upgrade().map(Recipient::Engine),
+            Stage::StandingBy => state.control_plane.clone().map(Box::new).map(Recipient::Leader),
+            Stage::Leading | Stage::Starting | Stage::Filling | Stage::Stopping => None,
+        }
     }
 
     pub(super) fn working(&self, engine: &Arc<Engine>) {
@@ -133,9 +181,17 @@ impl Handle {
     /// Whether the process is ready, and a description. A leader whose lease has expired is not ready.
     pub fn readiness(&self) -> (bool, &'static str) {
         let state = self.state();
-        let lost =
-            state.stage == Stage::Leading && state.fence.as_ref().is_some_and(|fence| fence.check().is_err());
-        if lost { (false, "the lease is lost") } else { (state.stage.is_ready(), state.stage.description()) }
+        let lost = state.stage == Stage::Leading && !state.holds_lease();
+        if lost {
+            return (false, "the lease is lost");
+        }
+        let fails = |leadership: &watch::Receiver<Leadership>| {
+            matches!(*leadership.borrow(), Leadership::Failing { .. })
+        };
+        if state.stage == Stage::StandingBy && state.leadership.as_ref().is_some_and(fails) {
+            return (false, "waiting for the lease: the API server does not confirm it");
+        }
+        (state.stage.is_ready(), state.stage.description())
     }
 
     /// All metrics with their current values.
@@ -149,35 +205,25 @@ impl Handle {
         families
     }
 
-    /// The secrets that senders of webhooks must know; `None` if they cannot be read now.
-    pub async fn webhook_secrets(&self) -> Option<WebhookSecrets> {
-        let ControlPlane { client, options } = self.control_plane()?;
-        let mut cached = self.0.secrets.lock().await;
-        if let Some((_, secrets)) = cached.as_ref().filter(|(read, _)| read.elapsed() < SECRETS_FRESH) {
-            return Some(secrets.clone());
+    /// What senders of webhooks must observe; `None` if it cannot be read now. It is read on the engine's runtime, so
+    /// that the server's thread owns no connection to the API server.
+    pub async fn webhook_rules(&self) -> Option<WebhookRules> {
+        let ControlPlane { client, options, runtime } = self.control_plane()?;
+        let mut cached = self.0.rules.lock().await;
+        if let Some((_, rules)) = cached.as_ref().filter(|(read, _)| read.elapsed() < RULES_FRESH) {
+            return rules.clone();
         }
-        let key = ObjectKey::new("", "Secret", Some(options.namespace), "argocd-secret");
-        let secrets = match client.get(&key).await {
-            Ok(Some(object)) => SecretData::read(object.value())
-                .map(|(secret, _)| WebhookSecrets::read(&secret))
-                .map_err(|error| warn!(%error, "cannot parse argocd-secret"))
-                .ok()?,
-            Ok(None) => WebhookSecrets::default(),
-            Err(error) => {
-                // No sender can be verified now, so all requests are refused.
-                warn!(%error, "cannot read argocd-secret");
-                return None;
-            }
+        let max_bytes = self.engine().map(|engine| engine.config.settings().webhook.max_bytes);
+        let reading = runtime.spawn(async move { read_rules(&client, &options.namespace, max_bytes).await });
+        let rules = if let Ok(read) = tokio::time::timeout(RULES_WITHIN, reading).await {
+            read.ok().flatten()
+        } else {
+            warn!("cannot read argocd-secret: no answer in time; webhooks are refused");
+            None
         };
-        *cached = Some((Instant::now(), secrets.clone()));
-        Some(secrets)
-    }
-
-    /// The largest body that a webhook may have.
-    pub fn webhook_limit(&self) -> u64 {
-        self.engine().map_or(plumb_crd::settings::Settings::default().webhook.max_bytes, |engine| {
-            engine.config.settings().webhook.max_bytes
-        })
+        // A failure is kept as well, so that a flood of requests does not cause a flood of reads.
+        *cached = Some((Instant::now(), rules.clone()));
+        rules
     }
 
     /// Counts a webhook request.
@@ -185,42 +231,11 @@ impl Handle {
         self.0.metrics.webhook_requests.increment([sender, outcome]);
     }
 
-    /// Requests runs of the apps that a push affects, and returns their number. A process that is not the leader
-    /// requests a refresh from the leader by annotation.
-    pub async fn pushed(&self, push: &Push) -> usize {
-        let apps = match self.engine() {
-            Some(engine) => engine.enqueue_pushed(push),
-            None => self.forward_to_leader(push).await,
-        };
-        info!(repositories = ?push.repositories, revisions = ?push.revisions, apps, "push received");
-        apps
-    }
-
-    async fn forward_to_leader(&self, push: &Push) -> usize {
-        let Some(ControlPlane { client, options }) = self.control_plane() else { return 0 };
-        // Only the leader keeps the settings up to date.
-        let config = ConfigStore::default();
-        load_settings(&client, &options.namespace, &config).await;
-        let namespaces = AppNamespaces::new(&options, &config.settings());
-        let selection = Selection { namespace: namespaces.to_watch(), ..Selection::default() };
-        let applications = match client.list(&application_gvk(), &selection).await {
-            Ok(applications) => applications,
-            Err(error) => {
-                warn!(%error, "cannot forward a push to the leader");
-                return 0;
-            }
-        };
-        // The annotation is a request to the leader, as a user would write it, so it needs no lease.
-        let gate = Gate::new(client, Fence::of_command(), None);
-        let mut n_apps = 0;
-        for app in affected(&applications, &namespaces, push) {
-            let patch = json!({"metadata": {"annotations": {REFRESH: "normal"}}});
-            match gate.write_own(&application_patch(&app, patch)).await {
-                Ok(_) => n_apps += 1,
-                Err(error) => warn!(%app, %error, "cannot forward a push to the leader"),
-            }
+    /// Takes a push. The leader requests runs of the apps that it affects; another process passes it on to the leader.
+    pub fn pushed(&self, push: Push, verified: bool) {
+        if !self.0.pushes.add(push.by_repository(verified)) {
+            debug!("too many pushes wait; the next poll finds the commit");
         }
-        n_apps
     }
 
     fn engine(&self) -> Option<Arc<Engine>> {
@@ -240,75 +255,29 @@ impl Handle {
     }
 }
 
-/// The apps that a push affects, in the namespaces that plumb manages.
-fn affected(applications: &[Manifest], namespaces: &AppNamespaces, push: &Push) -> Vec<AppId> {
-    let apps = applications.iter().filter_map(|manifest| {
-        let application = Application::from_json(manifest.value()).ok()?;
-        to_app(&application).ok().filter(|app| namespaces.permit(&app.id.namespace) && push.affects(app))
-    });
-    apps.map(|app| app.id).collect()
-}
-
-impl Engine {
-    /// Requests runs of the apps that a push affects. If there are many, they are spread over the configured jitter.
-    fn enqueue_pushed(&self, push: &Push) -> usize {
-        let affected: Vec<AppId> = self
-            .registry
-            .all()
-            .into_iter()
-            .filter(|summary| summary.app.as_ref().is_ok_and(|app| push.affects(app)))
-            .map(|summary| summary.id.clone())
-            .collect();
-        let settings = self.config.settings();
-        let n_apps = u64::try_from(affected.len()).unwrap_or(u64::MAX);
-        let trigger = Trigger::new(RefreshDepth::GitNow, TriggerReason::Webhook);
-        let spread =
-            if n_apps > settings.webhook.jitter_threshold { settings.webhook.jitter } else { Duration::ZERO };
-        let steps = u32::try_from(n_apps.max(1)).unwrap_or(u32::MAX);
-        for (position, app) in (0u32..).zip(&affected) {
-            if spread.is_zero() {
-                self.queue.push(app.clone(), trigger);
-            } else {
-                self.queue.push_after(app.clone(), trigger, spread * position / steps);
-            }
+/// Reads the secrets for webhooks, and the largest body unless it is known.
+async fn read_rules(client: &ClusterClient, namespace: &str, max_bytes: Option<u64>) -> Option<WebhookRules> {
+    let key = |kind: &str, name: &str| ObjectKey::new("", kind, Some(namespace.to_owned()), name);
+    let secrets = match client.get(&key("Secret", "argocd-secret")).await {
+        Ok(Some(object)) => SecretData::read(object.value())
+            .map(|(secret, _)| WebhookSecrets::read(&secret))
+            .map_err(|error| warn!(%error, "cannot parse argocd-secret"))
+            .ok()?,
+        Ok(None) => WebhookSecrets::default(),
+        Err(error) => {
+            // No sender can be verified now, so all requests are refused.
+            warn!(%error, "cannot read argocd-secret");
+            return None;
         }
-        affected.len()
+    };
+    if let Some(max_bytes) = max_bytes {
+        return Some(WebhookRules { secrets, max_bytes });
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_push_affects_the_apps_of_all_permitted_namespaces() {
-        let application = |namespace: &str, repository: &str| {
-            Manifest::new(json!({
-                "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-                "metadata": {"name": "web", "namespace": namespace},
-                "spec": {
-                    "project": "default", "source": {"repoURL": repository, "path": "p"},
-                    "destination": {"server": "https://kubernetes.default.svc"},
-                },
-            }))
-            .unwrap()
-        };
-        let repository = "https://example.com/shop.git";
-        let applications = [
-            application("argocd", repository),
-            application("team-a", repository),
-            application("team-b", "https://example.com/other.git"),
-            application("elsewhere", repository),
-        ];
-        let push =
-            Push { repositories: vec![repository.to_owned()], touches_default: true, ..Push::default() };
-        let check = |others: &[&str], wanted: &[&str]| {
-            let namespaces = AppNamespaces::of("argocd", others);
-            let found: Vec<String> =
-                affected(&applications, &namespaces, &push).iter().map(ToString::to_string).collect();
-            assert_eq!(found, wanted);
-        };
-        check(&[], &["argocd/web"]);
-        check(&["team-*"], &["argocd/web", "team-a/web"]);
-    }
+    // Only the leader keeps the settings up to date.
+    let config_map = client.get(&key("ConfigMap", "argocd-cm")).await.ok().flatten();
+    let data = config_map.as_ref().and_then(|object| object.value().get("data")?.as_object());
+    let texts =
+        data.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    let (settings, _) = plumb_crd::settings::Settings::read(&texts.collect(), &ConfigData::new());
+    Some(WebhookRules { secrets, max_bytes: settings.webhook.max_bytes })
 }

@@ -51,8 +51,10 @@ const EVENTS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why an engine ended.
 pub(super) enum LeadEnd {
-    /// It was asked to stop, or lost its lease.
+    /// It was asked to stop.
     Stopped,
+    /// It lost its lease.
+    Lost,
     /// Something changed that only a restart of the engine takes in.
     Restart,
 }
@@ -79,8 +81,13 @@ pub(super) async fn lead(
     let Started { engine, events, orders } = build(client, options, handle, fence, down_since).await?;
     handle.working(&engine);
     let mut tasks = JoinSet::new();
-    let witness =
-        witness::start(&engine.options.witness, &engine.options.namespace, &engine.home, &mut tasks).await;
+    let witness = witness::start(
+        &engine.options.witness,
+        &engine.options.namespace,
+        &engine.home,
+        Arc::clone(&engine.impersonated),
+    )
+    .await;
     tasks.spawn(supervise(Arc::clone(&engine), orders));
     let mut workers = Workers::default();
     let started = async {
@@ -93,10 +100,7 @@ pub(super) async fn lead(
             info!("stopping");
             Ok(LeadEnd::Stopped)
         }
-        lost = fence.lost() => {
-            error!(%lost, "stopping: another instance leads now");
-            Ok(LeadEnd::Stopped)
-        }
+        _ = fence.lost() => Ok(LeadEnd::Lost),
         () = engine.restart.notified() => {
             info!("restarting: tracking or RBAC settings changed, or a cluster refresh was requested");
             Ok(LeadEnd::Restart)
@@ -106,7 +110,10 @@ pub(super) async fn lead(
             Err(StartError::Watch)
         }
     };
-    handle.enter(Stage::Stopping);
+    // A process that lost its lease stays. Until its tasks have ended, its stage says that the lease is lost.
+    if !matches!(ended, Ok(LeadEnd::Lost)) {
+        handle.enter(Stage::Stopping);
+    }
     engine.queue.close();
     // A run under way ends by itself. Without the lease it could not do anything more.
     if fence.check().is_ok() {
@@ -114,7 +121,7 @@ pub(super) async fn lead(
     }
     workers.abort().await;
     if let Some(witness) = witness {
-        witness.withdraw(&engine.home.gate).await;
+        witness.end(&engine.home.gate, fence).await;
     }
     tasks.shutdown().await;
     // Only the engine queues events: dropping it ends the writer.
@@ -167,6 +174,8 @@ async fn build(
         restart: Notify::new(),
         bursts: BurstDetector::default(),
         tombstones: TombstoneLedger::default(),
+        pushes: handle.pushes(),
+        impersonated: Arc::default(),
     });
     Ok(Started { engine, events, orders })
 }

@@ -1,6 +1,8 @@
 //! Starts the engine and keeps it running: the lease, the watches, the workers, the handle for the outside.
 
 mod clusters;
+mod deliver_pushes;
+pub(crate) mod first_contact;
 mod first_project;
 mod gauges;
 pub(crate) mod handle;
@@ -11,3 +13,4 @@ mod other_controllers;
 pub(crate) mod run;
 pub(crate) mod start_error;
 mod tasks;
+mod watchdog;

@@ -20,6 +20,9 @@ pub enum StartError {
     /// A watch that the engine needs has ended, such as that of a kind that is not served.
     #[error("cannot watch Applications, projects and settings")]
     Watch,
+    /// The system does not start a thread.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
     /// The cache directory cannot be used.
     #[error("cannot use the cache directory {directory}")]
     Cache {

@@ -23,6 +23,8 @@ struct AppRecord {
     state: Arc<tokio::sync::Mutex<AppState>>,
     /// The revisions that the app tracks, with the commits that they resolved to.
     tracked: Vec<TrackedRevision>,
+    /// The revisions and commits for which another app waited in vain for this one.
+    not_gathered: Vec<TrackedRevision>,
     finding_counts: BTreeMap<FindingKind, u64>,
     report: PreviousReport,
     /// Compiled once per spec and settings.
@@ -63,9 +65,27 @@ impl AppRecords {
         let own = tracked(app);
         others
             .into_iter()
-            .filter(|(other, follows)| is_behind(own, tracked(other), follows))
+            .filter(|(other, follows)| {
+                let given_up = records.get(other).map(|record| &*record.not_gathered).unwrap_or_default();
+                let open: Vec<TrackedRevision> =
+                    own.iter().filter(|revision| !given_up.contains(revision)).cloned().collect();
+                is_behind(&open, tracked(other), follows)
+            })
             .map(|(other, _)| other)
             .collect()
+    }
+
+    /// Notes that the others were not gathered in time at the commits that this app was gathered from. Until these
+    /// revisions move, no app waits for them again.
+    pub(crate) fn waited_in_vain(&self, app: &AppId, others: &BTreeSet<AppId>) {
+        let own = self.with(app, |record| record.tracked.clone());
+        for other in others {
+            self.with(other, |record| {
+                let moved = |known: &TrackedRevision| !own.iter().any(|own| own.is_same_revision(known));
+                record.not_gathered.retain(moved);
+                record.not_gathered.extend(own.iter().cloned());
+            });
+        }
     }
 
     /// Counts the findings of the app's last comparison.
@@ -138,5 +158,15 @@ mod tests {
         assert_eq!(behind(3), BTreeSet::new());
         assert_eq!(behind(5), BTreeSet::from([app("late"), app("new")]));
         assert!(records.behind(&app("unknown"), others.iter().cloned()).is_empty());
+
+        // An app that is never gathered delays one prune of a commit.
+        records.waited_in_vain(&own, &BTreeSet::from([app("late")]));
+        assert_eq!(behind(5), BTreeSet::from([app("new")]));
+        let second = set("b", "in", "main", "2").0;
+        assert_eq!(records.behind(&second, others.iter().cloned()), BTreeSet::from([app("new")]));
+        set("a", "in", "main", "3");
+        assert!(behind(5).contains(&app("late")), "the next commit is waited for again");
+        records.waited_in_vain(&own, &BTreeSet::from([app("late")]));
+        assert_eq!(records.with(&app("late"), |record| record.not_gathered.len()), 1, "one commit is kept");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plumb_core::app::AppId;
 use plumb_core::object::merge_patch;
 use plumb_core::sync::deletion::finalizers_for;
 use plumb_crd::Wire;
@@ -10,7 +11,7 @@ use plumb_crd::application as wire;
 use plumb_crd::wire::whole_seconds;
 use plumb_kube::{ApiError, WriteError};
 use serde_json::{Value, json};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::app_run::AppRun;
 use crate::apps::shown_text::ShownText;
@@ -70,7 +71,7 @@ pub(super) async fn send(
                 is_short = true;
             }
             Err(error) => {
-                warn!(app = %run.snapshot.id, %error, "cannot write the status");
+                log_failure(&run.snapshot.id, &error);
                 run.engine.retry_later(&run.snapshot.id);
                 return false;
             }
@@ -90,6 +91,17 @@ fn clean(shown: &ShownText, status: &mut wire::ApplicationStatus) {
     shown.clean(&mut state.message);
     for result in state.sync_result.iter_mut().flat_map(|result| &mut result.resources) {
         shown.clean(&mut result.message);
+    }
+}
+
+/// An API server that cannot be reached, or a lost lease, is logged once for all apps, by the keeper of the lease.
+fn log_failure(app: &AppId, error: &WriteError) {
+    let is_outage =
+        matches!(error, WriteError::NotLeader(_)) || error.api().is_some_and(ApiError::is_unavailable);
+    if is_outage {
+        debug!(%app, %error, "cannot write the status");
+    } else {
+        warn!(%app, %error, "cannot write the status");
     }
 }
 

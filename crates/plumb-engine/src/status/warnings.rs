@@ -3,7 +3,7 @@
 use plumb_core::desired::{DesiredProblem, Origin};
 use plumb_core::drift::DriftClass;
 use plumb_crd::application::ConditionType;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::app_run::{AppInputs, AppRun};
 use crate::apps::conditions::Conditions;
@@ -37,7 +37,8 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         conditions.add(condition, message);
     }
     for (key, error) in &compared.unreadable {
-        warn!(object = %key, %error, "cannot read the object");
+        // The condition says it; with an API server that cannot be reached there would be a line for every object.
+        debug!(object = %key, %error, "cannot read the object");
         conditions.add(ConditionType::ComparisonError, format!("{key} cannot be read: {error}"));
     }
     for problem in &context.rules.problems {

@@ -28,7 +28,12 @@ pub(super) fn waits_for_others(run: &AppRun<'_>, compared: &Compared, active: &m
     let others = summaries.iter().filter(|other| other.id != *app).filter_map(|other| {
         Some((other.id.clone(), follows(other, |cluster| engine.clusters.address(cluster))?))
     });
-    let others = engine.records.behind(app, others);
+    let mut others = engine.records.behind(app, others);
+    // An app that its project refuses is not gathered, so it cannot ask for the object.
+    others.retain(|other| {
+        let summary = engine.registry.summary(other);
+        summary.is_some_and(|other| other.app.as_ref().is_ok_and(|other| engine.context(other).is_ok()))
+    });
     if others.is_empty() {
         return false;
     }
@@ -39,6 +44,8 @@ pub(super) fn waits_for_others(run: &AppRun<'_>, compared: &Compared, active: &m
             others = others.len(),
             "apps of the same repository were not gathered in time; pruning goes on"
         );
+        // An app that cannot be gathered delays one prune per commit, and not every prune.
+        engine.records.waited_in_vain(app, &others);
         return false;
     }
     if is_first {

@@ -1,13 +1,14 @@
-//! Requests runs when settings change.
+//! Requests runs when settings change, and takes the pushes that standby processes pass on.
 
 use std::sync::Arc;
 
 use plumb_core::object::GroupVersionKind;
-use plumb_kube::{ObjectEvent, Selection};
+use plumb_kube::{ObjectEvent, PUSHES_CONFIG_MAP, Selection};
 use tracing::warn;
 
 use crate::config::load::SETTINGS_CONFIG_MAPS;
 use crate::engine::Engine;
+use crate::pushes::push_box::passed_on;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 
 /// Watches the `ConfigMaps` with settings. A change concerns every app.
@@ -16,8 +17,16 @@ pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
     let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
     let before = engine.config.settings();
     let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut is_listed = false;
     while let Some(event) = stream.next().await {
         let changed = match event {
+            ObjectEvent::Seen(object) if object.name() == Some(PUSHES_CONFIG_MAP) => {
+                // What is there at the start was passed on to an earlier leader.
+                if is_listed {
+                    engine.pushes.add(passed_on(&object));
+                }
+                false
+            }
             ObjectEvent::Seen(object) => {
                 let name = object.name().unwrap_or_default().to_owned();
                 SETTINGS_CONFIG_MAPS.contains(&name.as_str())
@@ -27,7 +36,10 @@ pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
                 SETTINGS_CONFIG_MAPS.contains(&key.name.as_str())
                     && engine.config.note_config_map(&key.name, None)
             }
-            ObjectEvent::Listed => false,
+            ObjectEvent::Listed => {
+                is_listed = true;
+                false
+            }
             ObjectEvent::Trouble(trouble) => {
                 warn!(trouble, "watch of settings failed");
                 false

@@ -10,4 +10,3 @@ pub(crate) mod projects;
 pub(crate) mod schemas;
 pub(crate) mod secrets;
 pub(crate) mod sync_windows;
-pub(crate) mod webhook;

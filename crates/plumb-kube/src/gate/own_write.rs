@@ -48,6 +48,8 @@ pub const TOMBSTONE_PREFIX: &str = "plumb-tombstone-";
 
 /// The `ConfigMap` with what plumb did once.
 const STATE_CONFIG_MAP: &str = "plumb-state";
+/// The `ConfigMap` through which a standby process passes pushes on to the leader.
+pub const PUSHES_CONFIG_MAP: &str = "plumb-pushes";
 
 /// The registration of plumb's own witness.
 fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
@@ -56,8 +58,8 @@ fn is_witness(gvk: &GroupVersionKind, name: &str) -> bool {
         && name.starts_with("plumb-witness-")
 }
 
-/// Only plumb's own kinds, of the Secrets only tombstones, of the webhooks only the witness, a first
-/// project, and plumb's own record.
+/// Only plumb's own kinds, of the Secrets only tombstones, of the `ConfigMaps` only the pushes and plumb's own record, of
+/// the webhooks only the witness, and a first project.
 pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
     let is_event = |group: &str, kind: &str| kind == "Event" && matches!(group, "" | "events.k8s.io");
     let (is_own, what) = match write {
@@ -74,8 +76,11 @@ pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
             let is_record = matches!(write, OwnWrite::Create { .. })
                 && (manifest.group(), manifest.kind()) == ("", "ConfigMap")
                 && manifest.name() == Some(STATE_CONFIG_MAP);
+            let is_pushes = (manifest.group(), manifest.kind()) == ("", "ConfigMap")
+                && manifest.name() == Some(PUSHES_CONFIG_MAP);
             let is_own = manifest.group() == "plumb.dev"
                 || is_record
+                || is_pushes
                 || is_tombstone
                 || is_default_project
                 || is_witness(&manifest.gvk(), manifest.name().unwrap_or_default())

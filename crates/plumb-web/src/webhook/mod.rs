@@ -3,8 +3,13 @@
 //! The order matters: identify the sender, check what can be verified without the body, read the body under a limit,
 //! verify its signature, and only then parse it.
 
-mod handler;
-mod payload;
+mod lenient;
 mod sender;
+mod payload;
+mod log_pace;
+mod handler;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use handler::answer;
+pub(crate) use handler::{Webhooks, answer};
+pub use payload::read_payload;

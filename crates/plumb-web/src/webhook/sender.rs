@@ -22,7 +22,9 @@ pub(super) enum Sender {
 
 /// What remains to be verified after the headers.
 pub(super) enum Proof {
-    /// Nothing: the headers verified the sender, or no secret is set for it.
+    /// Nothing: no secret is set for any sender, so the sender is not known.
+    NotAsked,
+    /// Nothing: the headers verified the sender.
     Given,
     /// The body must have this signature.
     Signature(Box<Signature>),
@@ -42,6 +44,31 @@ impl Signature {
 }
 
 impl Sender {
+    const ALL: [Self; 7] = [
+        Self::AzureDevOps,
+        Self::Gogs,
+        Self::GitHub,
+        Self::GitLab,
+        Self::BitbucketCloud,
+        Self::BitbucketServer,
+        Self::Generic,
+    ];
+
+    /// True if a secret is configured for the sender.
+    fn has_secret(self, secrets: &WebhookSecrets) -> bool {
+        match self {
+            Self::AzureDevOps => {
+                secrets.azure_devops_username.is_some() || secrets.azure_devops_password.is_some()
+            }
+            Self::Gogs => secrets.gogs.is_some(),
+            Self::GitHub => secrets.github.is_some(),
+            Self::GitLab => secrets.gitlab.is_some(),
+            Self::BitbucketCloud => secrets.bitbucket_uuid.is_some(),
+            Self::BitbucketServer => secrets.bitbucket_server.is_some(),
+            Self::Generic => secrets.generic.is_some(),
+        }
+    }
+
     /// Identified by the headers. Gogs and its forks also send GitHub's headers, so they are checked first.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         const KNOWN: [(&str, Sender); 8] = [
@@ -83,28 +110,36 @@ impl Sender {
         names.iter().find_map(|name| text(headers, name)).unwrap_or_default().to_owned()
     }
 
-    /// Verifies what does not need the body. As in Argo CD, a sender without a configured secret is accepted: a webhook
-    /// only triggers a refresh. The generic sender always needs a secret.
+    /// Verifies what does not need the body. As in Argo CD, senders are accepted if no secret is configured: a webhook
+    /// only triggers a refresh. As soon as one sender has a secret, senders without one are refused: otherwise the
+    /// header of another sender would evade the secret. The generic sender always needs a secret.
     pub(super) fn check_head(
         self,
         headers: &HeaderMap,
         secrets: &WebhookSecrets,
     ) -> Result<Proof, &'static str> {
+        if !self.has_secret(secrets) {
+            let has_any =
+                secrets.harbor.is_some() || Self::ALL.iter().any(|sender| sender.has_secret(secrets));
+            return match self {
+                Self::Generic => Err("webhook.generic.secret is not set"),
+                _ if has_any => Err("other senders have a secret, this one has none"),
+                _ => Ok(Proof::NotAsked),
+            };
+        }
         match self {
-            Self::AzureDevOps => match (&secrets.azure_devops_username, &secrets.azure_devops_password) {
-                (None, None) => Ok(Proof::Given),
-                (username, password) => {
-                    let expose = |text: &Option<SecretText>| {
-                        text.as_ref().map(|text| text.expose().to_owned()).unwrap_or_default()
-                    };
-                    let expected = format!("{}:{}", expose(username), expose(password));
-                    let given = text(headers, "authorization")
-                        .and_then(|value| value.strip_prefix("Basic "))
-                        .and_then(|encoded| STANDARD.decode(encoded.trim()).ok())
-                        .ok_or("the user and password are missing")?;
-                    same(&given, expected.as_bytes()).ok_or("the user or password is wrong")
-                }
-            },
+            Self::AzureDevOps => {
+                let expose = |text: &Option<SecretText>| {
+                    text.as_ref().map(|text| text.expose().to_owned()).unwrap_or_default()
+                };
+                let (username, password) = (&secrets.azure_devops_username, &secrets.azure_devops_password);
+                let expected = format!("{}:{}", expose(username), expose(password));
+                let given = text(headers, "authorization")
+                    .and_then(|value| value.strip_prefix("Basic "))
+                    .and_then(|encoded| STANDARD.decode(encoded.trim()).ok())
+                    .ok_or("the user and password are missing")?;
+                same(&given, expected.as_bytes()).ok_or("the user or password is wrong")
+            }
             Self::GitLab => token(headers, "x-gitlab-token", secrets.gitlab.as_ref()),
             Self::BitbucketCloud => token(headers, "x-hook-uuid", secrets.bitbucket_uuid.as_ref()),
             Self::Gogs => {
@@ -115,10 +150,7 @@ impl Sender {
             Self::BitbucketServer => {
                 signature(sha256_of(headers, "x-hub-signature"), secrets.bitbucket_server.as_ref())
             }
-            Self::Generic => match &secrets.generic {
-                Some(secret) => signature(sha256_of(headers, "x-hub-signature-256"), Some(secret)),
-                None => Err("webhook.generic.secret is not set"),
-            },
+            Self::Generic => signature(sha256_of(headers, "x-hub-signature-256"), secrets.generic.as_ref()),
         }
     }
 }
@@ -136,13 +168,13 @@ fn same(given: &[u8], expected: &[u8]) -> Option<Proof> {
 }
 
 fn token(headers: &HeaderMap, name: &str, secret: Option<&SecretText>) -> Result<Proof, &'static str> {
-    let Some(secret) = secret else { return Ok(Proof::Given) };
+    let secret = secret.ok_or("no secret is set")?;
     let given = text(headers, name).ok_or("the token is missing")?;
     same(given.as_bytes(), secret.expose().as_bytes()).ok_or("the token is wrong")
 }
 
 fn signature(tag: Option<&str>, secret: Option<&SecretText>) -> Result<Proof, &'static str> {
-    let Some(secret) = secret else { return Ok(Proof::Given) };
+    let secret = secret.ok_or("no secret is set")?;
     let tag = tag.ok_or("the signature is missing")?;
     let tag = unhex(tag).ok_or("the signature is not hexadecimal")?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
@@ -194,7 +226,7 @@ mod tests {
     fn proves(pairs: &[(&'static str, &str)], body: &[u8]) -> bool {
         let headers = headers(pairs);
         match Sender::of(&headers).unwrap().check_head(&headers, &secrets()) {
-            Ok(Proof::Given) => true,
+            Ok(Proof::Given | Proof::NotAsked) => true,
             Ok(Proof::Signature(signature)) => signature.signs(body),
             Err(_) => false,
         }
@@ -240,12 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn without_a_secret_nothing_is_asked_except_of_the_generic_sender() {
+    fn without_any_secret_nothing_is_asked_except_of_the_generic_sender() {
         let none = WebhookSecrets::default();
         let push = headers(&[("x-github-event", "push")]);
-        assert!(matches!(Sender::GitHub.check_head(&push, &none), Ok(Proof::Given)));
+        assert!(matches!(Sender::GitHub.check_head(&push, &none), Ok(Proof::NotAsked)));
         let push = headers(&[("x-plumb-event", "push")]);
         assert!(Sender::Generic.check_head(&push, &none).is_err());
         assert_eq!(Sender::of(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn the_header_of_another_sender_does_not_evade_a_secret() {
+        let only_github = WebhookSecrets { github: Some(SecretText::new("s")), ..WebhookSecrets::default() };
+        let none = HeaderMap::new();
+        for sender in Sender::ALL {
+            let answer = sender.check_head(&none, &only_github);
+            assert!(answer.is_err(), "{}", sender.name());
+        }
+        let user_only =
+            WebhookSecrets { azure_devops_username: Some(SecretText::new("u")), ..WebhookSecrets::default() };
+        assert!(Sender::AzureDevOps.check_head(&none, &user_only).is_err());
+        assert!(Sender::GitHub.check_head(&none, &user_only).is_err());
     }
 }

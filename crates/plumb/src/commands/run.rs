@@ -9,10 +9,9 @@ use plumb_core::source::{AddressRange, AddressRule};
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
-use plumb_web::Side;
+use plumb_web::{Server, Side};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 use crate::bootstrap;
 use crate::config;
@@ -151,6 +150,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         ListenerArgs { side: Side::Outside, flag: "--web-address", asked: args.web_address, port: WEB_PORT },
     ];
     if args.install {
+        plumb_engine::wait_until_reachable(&context.connect().await?).await.map_err(engine_error)?;
         bootstrap::apply_for_laptop(context).await?;
     }
     let application_namespaces = namespaces(&args.application_namespaces)?;
@@ -177,21 +177,16 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         witness: args.witness.place(&context.connect().await?),
     };
     let handle = Handle::default();
-    let (stop, stopping) = watch::channel(false);
     let mut listeners = Vec::new();
     for wanted in &wanted {
-        if let Some(listener) = wanted.bind(place).await? {
-            let stopped = until(stopping.clone());
-            listeners.push(tokio::spawn(listener.serve(handle.clone(), stopped)));
-        }
+        listeners.extend(wanted.bind(place)?);
     }
+    let server = Server::start(listeners, handle.clone())
+        .map_err(|error| CommandError::because("serve health, metrics and webhooks", error))?;
     let asked_to_stop = stopped(args.until_stdin_closes);
     let ended = plumb_engine::run(context.connect().await?, options, handle, asked_to_stop).await;
     // Health is served until the engine has stopped.
-    let _ = stop.send(true);
-    for listener in listeners {
-        let _ = listener.await;
-    }
+    server.stop().await;
     ended.map_err(engine_error)?;
     Ok(ExitCode::Success)
 }
@@ -242,18 +237,16 @@ fn engine_error(error: StartError) -> CommandError {
         StartError::Watch => {
             Some("are the CRDs installed? `plumb run --install` installs missing ones".to_owned())
         }
-        StartError::Connect(_) | StartError::Discover(_) | StartError::Cache { .. } => None,
+        StartError::Connect(_)
+        | StartError::Discover(_)
+        | StartError::Thread(_)
+        | StartError::Cache { .. } => None,
     };
     let error = CommandError::because("run the engine", error);
     match hint {
         Some(hint) => error.hint(hint),
         None => error,
     }
-}
-
-async fn until(mut stopping: watch::Receiver<bool>) {
-    // An error means that the sender is gone, and the process is stopping.
-    let _ = stopping.wait_for(|stop| *stop).await;
 }
 
 /// Resolves when the process is asked to stop.

@@ -199,6 +199,47 @@ async fn numbers(inside: SocketAddr) -> String {
     get(inside, "/metrics").await.map(|(_, text)| text).unwrap_or_default()
 }
 
+/// Connections from another address of this machine that announce a body and do not send it.
+async fn slow_clients(web: SocketAddr, n_clients: usize) -> Result<Vec<TcpStream>> {
+    let mut slow = Vec::new();
+    for _ in 0..n_clients {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind("127.0.0.2:0".parse()?)?;
+        let mut stream = socket.connect(web).await?;
+        let head = "POST /api/webhook HTTP/1.1\r\nhost: plumb\r\nx-github-event: push\r\ncontent-length: 900000\r\n\r\n{";
+        stream.write_all(head.as_bytes()).await?;
+        slow.push(stream);
+    }
+    Ok(slow)
+}
+
+#[tokio::test]
+async fn slow_and_large_webhooks_do_not_keep_others_out() -> Result<()> {
+    let stage = Stage::set().await?;
+    let web = stage.address("webhooks").await?;
+    let url = stage.repo.url();
+    let ready = async || tell_push(web, &url, None).await.ok();
+    wait::until_seen(wait::LIMIT, "pushes are taken", ready, |code| *code == Some(200)).await?;
+
+    let slow = slow_clients(web, 40).await?;
+    let told = std::time::Instant::now();
+    assert_eq!(tell_push(web, &url, None).await?, 200);
+    // A body that does not arrive is given up after five seconds: this one did not wait for that.
+    ensure!(told.elapsed() < std::time::Duration::from_secs(4), "it waited {:?}", told.elapsed());
+    drop(slow);
+
+    let large = vec![b' '; (1 << 20) + 1];
+    let (code, answer) = http(web, "POST", "/api/webhook", &[("x-github-event", "push")], &large)
+        .await
+        .unwrap_or((413, "larger".to_owned()));
+    assert_eq!(code, 413, "{answer}");
+    let flood = format!("{{\"repository\": [{}0]}}", "{\"\":0},".repeat(100_000));
+    let (code, answer) =
+        http(web, "POST", "/api/webhook", &[("x-github-event", "push")], flood.as_bytes()).await?;
+    assert_eq!((code, answer.as_str()), (400, "the body names no repository\n"));
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_labels_of_a_cluster_are_numbers_where_somebody_asks_for_them() -> Result<()> {
     let mut stage = Stage::bare().await?;
@@ -274,11 +315,8 @@ async fn it_stops_in_order_says_so_as_json_and_a_killed_one_is_not_waited_for() 
 #[tokio::test]
 async fn it_does_not_start_beside_another_controller() -> Result<()> {
     let mut stage = Stage::bare().await?;
-    let pod = objects::labelled(
-        objects::pod("argocd-application-controller-0"),
-        "app.kubernetes.io/name",
-        "argocd-application-controller",
-    );
+    let mut pod = objects::pod("argocd-application-controller-0");
+    pod["spec"]["containers"][0]["command"] = json!(["/usr/local/bin/argocd-application-controller"]);
     stage.place.apply(&pod).await?;
     let ready = |pod: &Value| {
         pod["status"]["conditions"]

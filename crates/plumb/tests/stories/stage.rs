@@ -57,10 +57,16 @@ impl Stage {
 
     /// A stage with a plumb that reaches the cluster through the proxy.
     pub(crate) async fn set_behind_proxy() -> Result<(Self, FaultProxy)> {
+        let (mut stage, proxy) = Self::bare_behind_proxy().await?;
+        stage.begin().await?;
+        Ok((stage, proxy))
+    }
+
+    /// A namespace and an empty repository, and the proxy through which plumb will reach the cluster.
+    pub(crate) async fn bare_behind_proxy() -> Result<(Self, FaultProxy)> {
         let place = TestNamespace::new().await?;
         let proxy = FaultProxy::start(place.kubeconfig()).await?;
-        let mut stage = Self::bare_at(place, Some(proxy.kubeconfig()))?;
-        stage.begin().await?;
+        let stage = Self::bare_at(place, Some(proxy.kubeconfig()))?;
         Ok((stage, proxy))
     }
 

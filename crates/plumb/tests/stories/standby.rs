@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use plumb_testkit::audit::{self, AuditEvent};
 use plumb_testkit::objects::{self, Trouble};
+use plumb_testkit::proxy::{Fault, Requests, Times};
 use plumb_testkit::wait;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -63,6 +64,20 @@ fn writes(stage: &Stage, user: &str, after: u64) -> Result<Vec<AuditEvent>> {
         .collect())
 }
 
+/// A flood of pushes to the one that waits costs few writes: they are merged, and the repository has a budget.
+async fn flood(stage: &Stage, standby: &Another, web: SocketAddr, app: &Value, commit: &str) -> Result<()> {
+    for _ in 0..100 {
+        assert_eq!(tell_push(web, &stage.repo.url(), None).await?, 200);
+    }
+    let is_there = |app: &Value| {
+        app["status"]["sync"]["status"] == "Synced" && app["status"]["sync"]["revision"] == commit
+    };
+    stage.place.wait(app, "is at the last commit that was pushed", is_there).await?;
+    let n_writes = writes(stage, &standby.user, 0)?.len();
+    ensure!(n_writes <= 20, "{n_writes} writes for 101 pushes");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_standby_waits_passes_pushes_on_and_takes_over_what_was_under_way() -> Result<()> {
     let (mut stage, _, standby, inside) = two().await?;
@@ -97,10 +112,15 @@ async fn a_standby_waits_passes_pushes_on_and_takes_over_what_was_under_way() ->
     };
     stage.place.wait(&other, "is at the commit that was pushed", is_there).await?;
     let wrote = writes(&stage, &standby.user, 0)?;
-    let is_request = |event: &AuditEvent| {
-        event.object_ref.as_ref().is_some_and(|object| object.resource == "applications")
+    let is_message = |event: &AuditEvent| {
+        event
+            .object_ref
+            .as_ref()
+            .is_some_and(|object| object.resource == "configmaps" && object.name == "plumb-pushes")
     };
-    ensure!(wrote.iter().all(is_request) && !wrote.is_empty(), "only requests to look: {wrote:#?}");
+    ensure!(wrote.iter().all(is_message) && !wrote.is_empty(), "only messages to the leader: {wrote:#?}");
+    let last = stage.repo.commit(&[("beside/map.yaml", beside("3"))])?;
+    flood(&stage, &standby, web, &other, &last).await?;
     let (_, numbers) = get(inside, "/metrics").await?;
     assert_eq!(metric(&numbers, "plumb_leader", &[]), Some("plumb_leader 0"));
 
@@ -120,7 +140,7 @@ async fn a_standby_waits_passes_pushes_on_and_takes_over_what_was_under_way() ->
 
 #[tokio::test]
 async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
-    let (mut stage, leader, standby, inside) = two().await?;
+    let (stage, leader, standby, inside) = two().await?;
     let map = objects::config_map("map", &[("a", "1")]);
     stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
     let app = stage.application("frozen", automated).await?;
@@ -137,8 +157,11 @@ async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
     let woken_at = std::fs::metadata(stage.place.cluster().audit_log())?.len();
     stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited again"}})).await?;
     kill_process(stage.pid()?, Signal::CONT).context("wake the leader")?;
-    let status = stage.wait_for_plumb()?;
-    ensure!(stage.log()?.contains("another instance leads now"), "it says why it ended: {status}");
+    // It stays, says so, and is the standby now.
+    let woken = stage.address("metrics and health").await?;
+    until_it_says(woken, "standing by: another process leads").await?;
+    let log = stage.log()?;
+    ensure!(log.contains("the lease is lost") && log.contains("another instance leads"), "{log}");
 
     stage.place.wait(&map, "is put back by the other", |map| map["data"]["a"] == "1").await?;
     let late = writes(&stage, &leader, woken_at)?;
@@ -146,5 +169,54 @@ async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
     ensure!(!writes(&stage, &standby.user, woken_at)?.is_empty(), "the audit log has the other's writes");
     let still_holds = stage.place.get(&lease()).await?.unwrap_or_default();
     assert_eq!(still_holds["spec"]["holderIdentity"], now_holds["spec"]["holderIdentity"]);
+    Ok(())
+}
+
+/// The API server refuses the renewals for a while, as if the permission had been taken away.
+#[tokio::test]
+async fn a_lease_that_cannot_be_renewed_is_waited_for_and_the_same_process_goes_on() -> Result<()> {
+    let (mut stage, proxy) = Stage::set_behind_proxy().await?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let app = stage.application("held", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let inside = stage.address("metrics and health").await?;
+
+    proxy.inject(Fault::Error(403), Requests::to("/leases/plumb"), Times::Always);
+    let ready = async || get(inside, "/readyz").await.ok();
+    let waits = |said: &Option<(u16, String)>| {
+        said.as_ref().is_some_and(|(code, text)| *code == 503 && text.starts_with("waiting for the lease"))
+    };
+    wait::until_seen(TAKEOVER, "it says that it waits for the lease", ready, waits).await?;
+    // Without the lease it writes nothing: the edit stays.
+    let edited = stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
+    assert_eq!(get(inside, "/healthz").await?.0, 200);
+    let log = stage.log()?;
+    ensure!(log.contains("the lease is lost") && log.contains("403"), "it says why: {log}");
+    let n_lines = log.lines().filter(|line| line.contains("cannot renew the lease; trying again")).count();
+    assert_eq!(n_lines, 1, "it says it once: {log}");
+    let still = stage.place.get(&map).await?.unwrap_or_default();
+    assert_eq!(still["metadata"]["resourceVersion"], edited["metadata"]["resourceVersion"]);
+
+    proxy.heal();
+    stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
+    until_it_says(inside, "leading").await?;
+    assert!(stage.stop_plumb()?.success());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plumb_that_starts_before_the_api_server_waits_for_it() -> Result<()> {
+    let (mut stage, proxy) = Stage::bare_behind_proxy().await?;
+    proxy.inject(Fault::Error(503), Requests::all(), Times::Always);
+    stage.start_plumb()?;
+    let log = async || stage.log().unwrap_or_default();
+    let waits =
+        |log: &String| log.contains("cannot reach the API server; plumb waits for it and tries again");
+    wait::until_seen(wait::LIMIT, "plumb says that it waits", log, waits).await?;
+    proxy.heal();
+    let held =
+        |lease: &Value| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty());
+    stage.place.wait(&lease(), "is held", held).await?;
     Ok(())
 }

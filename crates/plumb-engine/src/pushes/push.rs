@@ -4,9 +4,13 @@
 //! follows the branch or tag that was pushed. An app that names the paths it is rendered from
 //! (`manifest-generate-paths`) is affected only if one of them changed.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use plumb_core::app::{App, Source};
 use plumb_core::glob::Glob;
 use plumb_core::version::{Constraint, Version};
+use serde::{Deserialize, Serialize};
 
 /// Annotation with the paths of the repository that an app is rendered from.
 const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
@@ -24,17 +28,78 @@ pub struct Push {
     pub changed_files: Vec<String>,
 }
 
+/// What moved in one repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepositoryPush {
+    pub(crate) repository: RepositoryAddress,
+    pub(crate) revisions: BTreeSet<String>,
+    pub(crate) touches_default: bool,
+    /// Files that changed; `None` if any file may have changed.
+    pub(crate) changed_files: Option<BTreeSet<String>>,
+    /// True if the sender is verified.
+    pub(crate) verified: bool,
+}
+
+/// Most branches, tags and files that pushes to one repository are kept with.
+const MOST_REVISIONS: usize = 1000;
+const MOST_FILES: usize = 1000;
+/// Longest name of a branch or tag.
+const LONGEST_NAME: usize = 512;
+
 impl Push {
+    /// The push by repository: one entry for all addresses that mean the same one.
+    pub(crate) fn by_repository(self, verified: bool) -> Vec<RepositoryPush> {
+        let addresses: BTreeSet<RepositoryAddress> =
+            self.repositories.iter().filter_map(|url| RepositoryAddress::of(url)).collect();
+        let files = &self.changed_files;
+        let are_listed = !files.is_empty() && files.len() <= MOST_FILES;
+        let changed_files: Option<BTreeSet<String>> = are_listed.then(|| files.iter().cloned().collect());
+        let short = |name: &&String| name.len() <= LONGEST_NAME;
+        let revisions: BTreeSet<String> =
+            self.revisions.iter().filter(short).take(MOST_REVISIONS).cloned().collect();
+        addresses
+            .into_iter()
+            .map(|repository| RepositoryPush {
+                repository,
+                revisions: revisions.clone(),
+                touches_default: self.touches_default,
+                changed_files: changed_files.clone(),
+                verified,
+            })
+            .collect()
+    }
+}
+
+impl RepositoryPush {
     /// True if the push affects an app.
     pub(crate) fn affects(&self, app: &App) -> bool {
         app.sources.iter().any(|source| {
-            self.moves_revision_of(source) && self.is_from(&source.repo_url) && self.touches(app, source)
+            self.moves_revision_of(source)
+                && RepositoryAddress::of(&source.repo_url).as_ref() == Some(&self.repository)
+                && self.touches(app, source)
         })
     }
 
-    fn is_from(&self, repo_url: &str) -> bool {
-        let Some(wanted) = RepositoryAddress::of(repo_url) else { return false };
-        self.repositories.iter().filter_map(|url| RepositoryAddress::of(url)).any(|address| address == wanted)
+    /// The push, unless it exceeds the limits of what [`Push::by_repository`] makes.
+    pub(super) fn within_limits(self) -> Option<Self> {
+        let files_fit = self.changed_files.as_ref().is_none_or(|files| files.len() <= MOST_FILES);
+        (files_fit && self.revisions.len() <= MOST_REVISIONS).then_some(self)
+    }
+
+    /// Adds another push to the same repository.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.touches_default |= other.touches_default;
+        self.verified |= other.verified;
+        let room = MOST_REVISIONS.saturating_sub(self.revisions.len());
+        self.revisions.extend(other.revisions.into_iter().take(room));
+        self.changed_files = match (self.changed_files.take(), other.changed_files) {
+            (Some(mut files), Some(more)) if files.len() + more.len() <= MOST_FILES => {
+                files.extend(more);
+                Some(files)
+            }
+            _ => None,
+        };
     }
 
     fn moves_revision_of(&self, source: &Source) -> bool {
@@ -43,7 +108,7 @@ impl Push {
             return self.touches_default;
         }
         let short = short_name(wanted);
-        if self.revisions.iter().any(|revision| revision == short) {
+        if self.revisions.contains(short) {
             return true;
         }
         let Some(constraint) = Constraint::parse(wanted) else { return false };
@@ -56,9 +121,7 @@ impl Push {
         let Some(paths) = app.annotations.get(GENERATE_PATHS).filter(|paths| !paths.trim().is_empty()) else {
             return true;
         };
-        if self.changed_files.is_empty() {
-            return true;
-        }
+        let Some(changed_files) = &self.changed_files else { return true };
         let folder = source.path.as_deref().unwrap_or_default();
         paths.split(';').map(str::trim).filter(|path| !path.is_empty()).any(|path| {
             let whole = match path.strip_prefix('/') {
@@ -66,7 +129,7 @@ impl Push {
                 None => clean(&format!("{folder}/{path}")),
             };
             let glob = Glob::path(&whole).ok();
-            self.changed_files.iter().map(|file| clean(file)).any(|file| {
+            changed_files.iter().map(|file| clean(file)).any(|file| {
                 whole.is_empty()
                     || file == whole
                     || file.strip_prefix(&whole).is_some_and(|rest| rest.starts_with('/'))
@@ -101,14 +164,31 @@ fn clean(path: &str) -> String {
 
 /// Host and path of a repository, whatever the transport, user and port. Some hosts have a separate name for ssh
 /// (`ssh.github.com`, `altssh.bitbucket.org`).
-#[derive(Debug, PartialEq, Eq)]
-struct RepositoryAddress {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct RepositoryAddress {
     host: String,
     path: String,
 }
 
+/// Longer addresses do not name a repository.
+const LONGEST_ADDRESS: usize = 2048;
+/// How much of an address a log line shows.
+const SHOWN: usize = 120;
+
+/// For log lines: short, and without control characters, because any client may have written it.
+impl fmt::Display for RepositoryAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}/{}", self.host, self.path);
+        let shown: String = text.chars().take(SHOWN).flat_map(char::escape_default).collect();
+        f.write_str(&shown)
+    }
+}
+
 impl RepositoryAddress {
     fn of(url: &str) -> Option<Self> {
+        if url.len() > LONGEST_ADDRESS {
+            return None;
+        }
         let url = url.trim().to_lowercase();
         let (authority, path) = match url.split_once("://") {
             Some((_, rest)) => rest.split_once('/')?,
@@ -145,13 +225,42 @@ mod tests {
         to_app(&Application::from_json(&value).unwrap()).unwrap()
     }
 
-    fn push(revisions: &[&str], touches_default: bool, files: &[&str]) -> Push {
-        Push {
+    fn push(revisions: &[&str], touches_default: bool, files: &[&str]) -> RepositoryPush {
+        let push = Push {
             repositories: vec!["https://git.example.com/team/repo".to_owned()],
             revisions: revisions.iter().map(|&revision| revision.to_owned()).collect(),
             touches_default,
             changed_files: files.iter().map(|&file| file.to_owned()).collect(),
+        };
+        push.by_repository(true).remove(0)
+    }
+
+    #[test]
+    fn pushes_to_one_repository_are_merged_and_bounded() {
+        let urls =
+            ["https://git.example.com/team/repo.git", "git@git.example.com:team/repo", "https://h/other"];
+        let both = Push { repositories: urls.map(str::to_owned).to_vec(), ..Push::default() };
+        assert_eq!(both.by_repository(false).len(), 2, "two addresses mean the same repository");
+        let mut merged = push(&["a"], false, &["x"]);
+        merged.merge(push(&["b"], true, &["y"]));
+        assert_eq!((merged.revisions.len(), merged.touches_default), (2, true));
+        assert_eq!(merged.changed_files.as_ref().map(BTreeSet::len), Some(2));
+        merged.merge(push(&["b"], false, &[]));
+        assert_eq!(merged.changed_files, None, "any file may have changed");
+        for n in 0..3000 {
+            merged.merge(push(&[&format!("r{n}")], false, &[]));
         }
+        assert_eq!(merged.revisions.len(), 1000);
+        let long = Push { repositories: vec![format!("https://h/{}", "x".repeat(5000))], ..Push::default() };
+        assert!(long.by_repository(false).is_empty());
+    }
+
+    #[test]
+    fn an_address_in_the_log_is_short_and_has_no_control_characters() {
+        let address =
+            RepositoryAddress::of(&format!("https://h/a\n\u{1b}[2K\u{202e}{}", "x".repeat(900))).unwrap();
+        let shown = address.to_string();
+        assert!(shown.starts_with("h/a\\n\\u{1b}[2k\\u{202e}xx") && shown.len() < 200, "{shown}");
     }
 
     #[test]
