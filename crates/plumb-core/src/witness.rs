@@ -156,7 +156,7 @@ mod tests {
         review
     }
 
-    fn read_back(note: Value) -> Note {
+    fn read_back(note: &Value) -> Note {
         let live = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "x", "annotations": {LAST_WRITER_ANNOTATION: note}},
@@ -168,7 +168,7 @@ mod tests {
     fn user_and_manager_are_noted_and_read_back() {
         let note = noted(&review(Some("kubectl edit"), Some(json!({"a": "b"})))).expect("a note");
         assert_eq!(note, r#"2026-11-15T21:55:21Z "system:serviceaccount:ops:robot" kubectl edit"#);
-        let read = read_back(note.clone());
+        let read = read_back(&note);
         assert_eq!(read.writer, "kubectl edit");
         assert_eq!(read.user.as_deref(), Some("system:serviceaccount:ops:robot"));
         assert_eq!(note, read.to_string());
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_note_of_an_earlier_version_names_no_user() {
-        let read = read_back(json!("2026-11-15T21:55:21Z kubectl edit"));
+        let read = read_back(&json!("2026-11-15T21:55:21Z kubectl edit"));
         assert_eq!((read.writer.as_str(), read.user), ("kubectl edit", None));
     }
 
@@ -184,7 +184,7 @@ mod tests {
     fn a_name_cannot_pretend_to_be_another_user() {
         let mut forged = review(Some("x\" \"admin\" y"), Some(json!({})));
         forged["request"]["userInfo"]["username"] = json!("Jane \"root\" Doe");
-        let read = read_back(noted(&forged).expect("a note"));
+        let read = read_back(&noted(&forged).expect("a note"));
         assert_eq!(read.user.as_deref(), Some("Jane \"root\" Doe"));
         assert_eq!(read.writer, "x\" \"admin\" y");
         forged["request"]["userInfo"]["username"] = json!("u".repeat(5000));
@@ -196,7 +196,7 @@ mod tests {
         let by = |user: &str, manager: &str| {
             let mut review = review(Some(manager), Some(json!({})));
             review["request"]["userInfo"]["username"] = json!(user);
-            noted(&review).map(|note| read_back(note).user)
+            noted(&review).map(|note| read_back(&note).user)
         };
         assert_eq!(by("plumb", "argocd-controller"), None);
         assert_eq!(by("mallory", "argocd-controller"), Some(Some("mallory".to_owned())));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_without_manager_is_the_users() {
         let note = noted(&review(None, Some(json!({})))).expect("a note");
-        assert_eq!(read_back(note).writer, "system:serviceaccount:ops:robot");
+        assert_eq!(read_back(&note).writer, "system:serviceaccount:ops:robot");
     }
 
     #[test]

@@ -61,11 +61,21 @@ fn settled(outcome: Outcome) -> Verdict {
 
 #[test]
 fn an_extra_object_that_may_be_there_is_out_of_sync_and_its_app_is_not() {
-    for (annotations, counts) in
-        [(json!({}), true), (json!({"argocd.argoproj.io/compare-options": "IgnoreExtraneous"}), false)]
-    {
-        let verdict = settled(look(None, &map(json!({"a": "1"}), annotations), "", None));
-        assert_eq!((verdict.status, verdict.counts_for_app), (VerdictStatus::OutOfSync, counts));
+    let annotation = "argocd.argoproj.io/compare-options";
+    let annotated = json!({annotation: "IgnoreExtraneous"});
+    // Only an annotation that stems from Git counts.
+    for (annotations, writer, counts) in [
+        (json!({}), "argocd-controller", true),
+        (annotated.clone(), "argocd-controller", false),
+        (annotated, "kubectl-annotate", true),
+    ] {
+        let mut live = map(json!({"a": "1"}), annotations).into_value();
+        live["metadata"]["managedFields"] = json!([{
+            "manager": writer, "operation": "Apply",
+            "fieldsV1": {"f:metadata": {"f:annotations": {format!("f:{annotation}"): {}}}},
+        }]);
+        let verdict = settled(look(None, &Manifest::new(live).unwrap(), "", None));
+        assert_eq!((verdict.status, verdict.counts_for_app), (VerdictStatus::OutOfSync, counts), "{writer}");
     }
 }
 

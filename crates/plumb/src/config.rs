@@ -81,7 +81,7 @@ pub(crate) fn default_cache_dir() -> PathBuf {
 
 /// The address of the API server's Service, in a pod.
 pub(crate) fn api_server_address() -> Option<std::net::IpAddr> {
-    std::env::var("KUBERNETES_SERVICE_HOST").ok()?.parse().ok()
+    variable("KUBERNETES_SERVICE_HOST")?.parse().ok()
 }
 
 /// Where a user who tries something out keeps Git repositories: the temporary directory and the current directory.

@@ -33,8 +33,8 @@ impl RecordedObjects {
     /// Reads the entries of the status. An object that was first seen when Git did not have it is listed as one that a user
     /// must confirm, and so stays unrecorded however often the status is read again.
     pub fn from_status(entries: impl IntoIterator<Item = StatusEntry>) -> Self {
-        let is_record =
-            |entry: &StatusEntry| !entry.is_hook && !(entry.requires_pruning && entry.requires_confirmation);
+        let is_unproven = |entry: &StatusEntry| entry.requires_pruning && entry.requires_confirmation;
+        let is_record = |entry: &StatusEntry| !entry.is_hook && !is_unproven(entry);
         Self(entries.into_iter().filter(is_record).map(|entry| entry.key).collect())
     }
 

@@ -342,3 +342,35 @@ fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
         dropped(json!({"allowPrivilegeEscalation": false}), json!({}), Some("knob-operator"));
     assert!(found, "{findings}");
 }
+
+#[test]
+fn the_user_that_the_api_server_knows_is_shown_and_decides() {
+    // Additions of the control plane are excused under `Strict`, but not if a person signed as the control plane.
+    let scene = |user: &str| {
+        let mut scene = Scene::new(
+            "v1 ConfigMap",
+            json!({"data": {"level": "info"}}),
+            json!({"data": {"level": "info"}, "metadata": {"annotations": {
+                "volume.kubernetes.io/x": "y",
+                "plumb.dev/last-writer": format!("2026-01-01T00:00:02Z \"{user}\" kube-controller-manager"),
+            }}}),
+        )
+        .by("argocd-controller Apply 1", json!({"f:data": {"f:level": {}}}))
+        .by(
+            "kube-controller-manager Update 2",
+            json!({"f:metadata": {"f:annotations": {"f:volume.kubernetes.io/x": {}}}}),
+        );
+        scene.strict = true;
+        scene.verdict().findings.iter().any(|finding| finding.counts)
+    };
+    assert!(!scene("system:kube-controller-manager"));
+    assert!(!scene("system:serviceaccount:kube-system:pv-protection"));
+    assert!(scene("mallory"));
+    let edit = config(json!({"level": "info"}), json!({"level": "off"}));
+    let mut edit = edit.by("kube-controller-manager Update 2", json!({"f:data": {"f:level": {}}}));
+    edit.live["metadata"] = json!({"annotations": {
+        "plumb.dev/last-writer": "2026-01-01T00:00:02Z \"mallory\" kube-controller-manager"}});
+    let verdict = edit.verdict();
+    let evidence = format!("{:?}", verdict.findings[0].evidence);
+    assert!(evidence.contains("(user `mallory`)"), "{evidence}");
+}

@@ -34,7 +34,7 @@ pub struct Push {
 pub(crate) struct RepositoryPush {
     pub(crate) repository: RepositoryAddress,
     pub(crate) revisions: BTreeSet<String>,
-    pub(crate) touches_default: bool,
+    pub(super) touches_default: bool,
     /// Files that changed; `None` if any file may have changed.
     pub(crate) changed_files: Option<BTreeSet<String>>,
     /// True if the sender is verified.

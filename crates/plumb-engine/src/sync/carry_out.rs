@@ -48,10 +48,7 @@ pub(super) async fn carry_out(
                 .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
             denied: run.engine.denies_now(app, context, key),
             paused: app_pause.map(|pause| pause.reason.clone()),
-            held: live
-                .as_deref()
-                .and_then(|live| inputs.pause_of(key, live, run.now))
-                .map(|pause| pause.reason),
+            held: live.as_deref().and_then(|live| Some(inputs.pause_of(key, live, run.now)?.reason)),
             live,
         }
     };

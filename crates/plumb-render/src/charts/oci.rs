@@ -169,8 +169,8 @@ impl<'a> Registry<'a> {
             what,
         };
         let response = request.with(self.login.credentials()).send().await?;
-        let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
-        let challenge = headers.filter_map(|header| wire::challenge(header.to_str().ok()?)).next();
+        let mut headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let challenge = headers.find_map(|header| wire::challenge(header.to_str().ok()?));
         let is_refused = response.status() == StatusCode::UNAUTHORIZED;
         match challenge.filter(|_| is_refused && matches!(self.login, Login::Unknown)) {
             Some(challenge) => {

@@ -119,9 +119,9 @@ pub(super) fn challenge(header: &str) -> Option<Challenge> {
             None => after.split_at(after.find(',').unwrap_or(after.len())),
         };
         match name.trim_matches([',', ' ']).to_ascii_lowercase().as_str() {
-            "realm" => realm = value.to_owned(),
-            "service" => service = value.to_owned(),
-            "scope" => scope = value.to_owned(),
+            "realm" => value.clone_into(&mut realm),
+            "service" => value.clone_into(&mut service),
+            "scope" => value.clone_into(&mut scope),
             _ => {}
         }
         rest = after;

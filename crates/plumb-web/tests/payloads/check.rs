@@ -16,7 +16,7 @@ const SENDERS: [&[(&str, &str)]; 7] = [
 
 /// Reads the bytes as the payload of every sender, and panics if a result exceeds a limit. Returns for how many senders
 /// they are a push.
-pub fn any_payload(body: &[u8]) -> usize {
+pub(crate) fn any_payload(body: &[u8]) -> usize {
     SENDERS.iter().filter(|headers| is_push(headers, body)).count()
 }
 

@@ -33,7 +33,7 @@ async fn apply_strict_rights(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// The project names the account `deployer`, which may write ConfigMaps in this namespace.
+/// The project names the account `deployer`, which may write `ConfigMaps` in this namespace.
 async fn bind_deployer(stage: &Stage) -> Result<()> {
     let namespace = stage.place.name().to_owned();
     let accounts = json!({"spec": {"destinationServiceAccounts": [{

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Case;
 use crate::compare::{Addition, Change, Difference, twin};
 use crate::drift::DriftClass;
-use crate::fields::{Entry, is_controller_by_name, is_person};
+use crate::fields::{Entry, is_control_plane, is_controller_by_name, is_person};
 use crate::object::FieldPath;
 use crate::witness::Note;
 
@@ -124,6 +124,20 @@ impl<'a> Case<'a> {
                 && finding.actor.as_deref() == Some(entry.manager)
                 && finding.fields.contains(&addition.path)
         })
+    }
+
+    /// The user behind an entry, as the API server told the witness: a client chooses the name of its field manager, but
+    /// not its user. Only of the last write.
+    pub(in crate::drift) fn user_of(&self, entry: &Entry<'_>) -> Option<String> {
+        let note = Note::on(self.live).filter(|note| note.writer == entry.manager)?;
+        let is_same_write = entry.time().is_none_or(|at| note.at.as_second() == at.as_second());
+        note.user.filter(|_| is_same_write)
+    }
+
+    /// Is this writer part of the control plane, as far as can be told? A user that is known not to be is none, whatever name
+    /// its field manager has.
+    pub(in crate::drift) fn is_control_plane(&self, entry: &Entry<'_>) -> bool {
+        is_control_plane(entry.manager) && self.user_of(entry).is_none_or(|user| user.starts_with("system:"))
     }
 
     /// The last writer that the witness noted, if it wrote after our apply. It stands in for the writer of a removal or of

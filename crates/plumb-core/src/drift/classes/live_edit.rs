@@ -37,11 +37,12 @@ fn was_asked_before(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<
 
 fn edit(case: &Case<'_>, difference: &Difference<'_>, entry: &Entry<'_>) -> Explained {
     let at = entry.time_text.map(|time| format!(" at {time}")).unwrap_or_default();
+    let user = case.user_of(entry).map(|user| format!(" (user `{user}`)")).unwrap_or_default();
     let mut explained = Explained::new(
         DriftClass::LiveEdit,
         difference.path.clone(),
         true,
-        format!("`{}` wrote {}{at}: {}", writer(entry), difference.path, case.values(difference)),
+        format!("`{}`{user} wrote {}{at}: {}", writer(entry), difference.path, case.values(difference)),
     )
     .at_difference(difference)
     .written_by(entry);

@@ -17,7 +17,7 @@ use crate::drift::classes::{
     unclaimed_addition, unexplained, unstable_render,
 };
 use crate::drift::explained::Explained;
-use crate::fields::{Entry, is_control_plane};
+use crate::fields::Entry;
 use crate::object::FieldPath;
 
 type AdditionRule = Rule<fn(&Case<'_>, &Addition<'_>) -> Ruling>;
@@ -126,8 +126,8 @@ fn schema_default(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
 }
 
 /// The control plane chooses the volume of a claim and the node of a pod.
-fn allocated_by_control_plane(_: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
-    (addition.fill == Fill::Allocated && is_control_plane(entry.manager))
+fn allocated_by_control_plane(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
+    (addition.fill == Fill::Allocated && case.is_control_plane(entry))
         .then(|| schema_default::unowned(addition).written_by(entry))
         .into()
 }
@@ -135,7 +135,7 @@ fn allocated_by_control_plane(_: &Case<'_>, addition: &Addition<'_>, entry: &Ent
 /// The controllers of the cluster write some metadata together with a status.
 fn metadata_of_status(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
     let is_of_status = entry.subresource == Some("status")
-        && is_control_plane(entry.manager)
+        && case.is_control_plane(entry)
         && (is_under(&addition.path, &["metadata"]) || is_path(&addition.path, &["status"]))
         && controller_owned::is_added_by_control_plane(case, addition);
     if is_of_status { Ruling::Silent } else { Ruling::Pass }

@@ -210,12 +210,12 @@ fn no_managed_fields(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
         return Ruling::Pass;
     }
     Ruling::Is(match case.facts().previous {
-        Previous::Changed(_) => behind::difference(case, difference),
-        Previous::Rerendered if difference.live.is_none() => behind::difference(case, difference),
-        Previous::Rerendered if unstable_render::may_follow_the_time(difference) => {
+        Previous::Rerendered
+            if difference.live.is_some() && unstable_render::may_follow_the_time(difference) =>
+        {
             unstable_render::since_applied(difference)
         }
-        Previous::Rerendered => behind::difference(case, difference),
+        Previous::Changed(_) | Previous::Rerendered => behind::difference(case, difference),
         Previous::Unknown | Previous::Same => {
             tug_of_war::escalate(case, unexplained::difference(case, difference))
         }

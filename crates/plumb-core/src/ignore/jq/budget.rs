@@ -42,7 +42,7 @@ impl fmt::Display for Limit {
             Self::Bytes => write!(f, "it builds more than {} MiB of values on one object", MOST_BYTES >> 20),
             Self::Nesting => write!(f, "its evaluation nests deeper than {MOST_NESTING} levels"),
             Self::Places => {
-                write!(f, "with it, more than {} places of one object are named", super::MOST_PLACES)
+                write!(f, "with it, more than {} places of one object are named", super::jq_path::MOST_PLACES)
             }
             Self::PathLength => {
                 write!(f, "it builds a path of more than {} segments", super::path::LONGEST_PATH)

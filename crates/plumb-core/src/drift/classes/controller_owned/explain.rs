@@ -10,7 +10,7 @@ use crate::compare::{Addition, Change, Difference};
 use crate::drift::case::{Case, is_controller, is_path, show, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
-use crate::fields::{Entry, is_control_plane};
+use crate::fields::Entry;
 
 /// The replicas that an autoscaler sets.
 pub(in crate::drift) fn autoscaled(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -112,7 +112,7 @@ pub(in crate::drift) fn addition(
     entry: &Entry<'_>,
 ) -> Option<Explained> {
     let is_scaled = entry.subresource == Some("scale") && autoscaler_of_replicas(case).is_some();
-    let why = if is_control_plane(entry.manager) && control_plane::is_added_by_control_plane(case, addition) {
+    let why = if case.is_control_plane(entry) && control_plane::is_added_by_control_plane(case, addition) {
         "is part of the control plane and manages this field"
     } else if is_scaled {
         "scales this object"

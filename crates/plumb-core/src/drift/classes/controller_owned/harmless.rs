@@ -12,7 +12,7 @@ use super::control_plane;
 use crate::compare::{Addition, Change, Difference, Quantity};
 use crate::drift::Autoscaler;
 use crate::drift::case::{Case, is_controller, is_path, is_under, last_field};
-use crate::fields::{Entry, is_control_plane};
+use crate::fields::Entry;
 use crate::object::{FieldPath, Segment};
 
 /// A change by another writer that does no harm.
@@ -43,7 +43,7 @@ pub(super) fn shape_of(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     if is_grown_volume(case, difference) {
         return Some(Harmless::GrownVolume);
     }
-    if is_control_plane(entry.manager) && control_plane::replaces(case, difference) {
+    if case.is_control_plane(entry) && control_plane::replaces(case, difference) {
         return Some(Harmless::OfControlPlane);
     }
     // An added item or another order changes what a list means, unless a controller is meant to do it.
@@ -66,7 +66,7 @@ pub(in crate::drift) fn is_theirs_to_keep(
 ) -> bool {
     is_scaled_addition(case, addition)
         || (is_ca_bundle(case, &addition.path) && has_certificate(addition.live))
-        || (is_control_plane(entry.manager) && control_plane::is_added_by_control_plane(case, addition))
+        || (case.is_control_plane(entry) && control_plane::is_added_by_control_plane(case, addition))
         || is_aggregated(case, &addition.path)
         || (case.is_known_controller(entry)
             && (is_under(&addition.path, &["metadata", "finalizers"])
