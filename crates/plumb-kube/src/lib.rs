@@ -59,7 +59,7 @@ pub use fault_log::FaultLog;
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
     DeletePermit, DeletionGround, Gate, OwnWrite, Ownership, PUSHES_CONFIG_MAP, ProjectAnswer, Refusal,
-    TOMBSTONE_PREFIX, TOMBSTONE_TYPE, TombstoneKept, WriteError, WriteFacts, WritePermit,
+    STATE_CONFIG_MAP, TOMBSTONE_PREFIX, TOMBSTONE_TYPE, TombstoneKept, WriteError, WriteFacts, WritePermit,
 };
 pub use lease::{Fence, FenceLost, Leadership, LeaseKeeper, LeaseOptions, LeaseReleaser};
 pub use live::{

@@ -51,7 +51,8 @@ pub(crate) async fn make_default_project(
     if found.is_none() {
         apply_all(client, &[project], report).await?;
     }
-    Ok(())
+    // At once: from here on a missing project is one that an operator deleted.
+    apply_all(client, &[install::state_config_map(namespace)], |_| ()).await
 }
 
 /// Waits for the API server to serve a kind: it takes a moment after its CRD was applied.

@@ -69,9 +69,11 @@ impl Pause {
         Self { until: [self.until, latest].into_iter().flatten().min(), ..self }
     }
 
-    /// Does it hold at this time?
+    /// Does it hold at this time? One without an end does not, nor one that ends later than the longest time from now: its
+    /// record of when it was written is missing or wrong.
     pub fn holds_at(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now < until)
+        let latest = now.checked_add(Self::LONGEST).unwrap_or(Timestamp::MAX);
+        self.until.is_some_and(|until| now < until && until <= latest)
     }
 }
 
@@ -199,11 +201,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_still_holds() {
+    fn what_cannot_be_understood_holds_for_the_longest_time() {
+        let written = time("2026-11-15T20:00:00Z");
         for text in ["yes", "[1]", r#"{"until":"tomorrow"}"#, r#"{"until":7}"#, "{", ""] {
-            let pause = Pause::parse(text);
-            assert!(pause.holds_at(time("2999-01-01T00:00:00Z")), "{text}");
+            let pause = Pause::parse(text).written_at(Some(written));
+            assert!(pause.holds_at(time("2026-11-22T19:59:59Z")), "{text}");
+            assert!(!pause.holds_at(time("2026-11-22T20:00:00Z")), "{text}");
         }
+        // The record of when it was written is gone, or lies in the future.
+        let now = time("2026-11-16T00:00:00Z");
+        let forged = Some(time("2099-01-01T00:00:00Z"));
+        for text in ["yes", r#"{"until":"2099-01-01T00:00:00Z"}"#] {
+            assert!(!Pause::parse(text).written_at(None).holds_at(now), "{text}");
+            assert!(!Pause::parse(text).written_at(forged).holds_at(now), "{text}");
+        }
+        assert!(Pause::parse(r#"{"until":"2026-11-17T00:00:00Z"}"#).written_at(None).holds_at(now));
         assert_eq!(Pause::parse(" release freeze ").reason, "release freeze");
     }
 }

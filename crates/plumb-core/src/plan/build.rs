@@ -279,7 +279,7 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
         .map(|((key, facts, live), skip)| {
             // A prune that waits for confirmation does not delay the rest.
             let held = skip.is_none()
-                && (live.provenance != Provenance::Proven
+                && (unproven(input, live).is_some()
                     || input.request.automated
                         && (over_budget.is_some()
                             || facts.listed_by.is_some()
@@ -349,13 +349,7 @@ fn prune(
         PruneOption::Confirm => reasons.push(ConfirmReason::Option),
         PruneOption::Allowed | PruneOption::Never => {}
     }
-    // Anyone who may edit an object can write this app's mark on it; that must not become a right to delete it.
-    match live.provenance {
-        Provenance::Proven => {}
-        why @ (Provenance::NeverWritten | Provenance::NotRecorded) => {
-            reasons.push(ConfirmReason::NotProven(why));
-        }
-    }
+    reasons.extend(unproven(input, live).map(ConfirmReason::NotProven));
     if input.request.automated {
         reasons.extend(over_budget.cloned());
         reasons.extend(input.budget.protects(key, live.holds_data.as_deref()));
@@ -368,6 +362,15 @@ fn prune(
         PruneGuard::Confirm { reasons, approved }
     };
     Action::Prune { guard, uid: live.manifest.uid().map(str::to_owned) }
+}
+
+/// Why it is not proven that the app created an object, where that matters. Any client that may edit an object can write this
+/// app's mark on it; that must not become a right to delete it. A user who asks for a prune has seen the object in the list.
+fn unproven(input: &PlanInput<'_>, live: &LiveFacts) -> Option<Provenance> {
+    match live.provenance {
+        Provenance::Proven => None,
+        why @ (Provenance::NotRecorded | Provenance::NeverWritten) => input.request.automated.then_some(why),
+    }
 }
 
 /// Finds the steps whose kind or namespace an earlier step makes.

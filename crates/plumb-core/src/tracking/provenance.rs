@@ -27,32 +27,46 @@ pub struct StatusEntry {
 
 /// The objects that an app is known to have had in Git, by its own status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedObjects(BTreeSet<ObjectKey>);
+pub struct RecordedObjects {
+    from_git: BTreeSet<ObjectKey>,
+    /// Left over, and a user must confirm the deletion: because it is not known to be from Git, or because an option says so.
+    to_confirm: BTreeSet<ObjectKey>,
+}
 
 impl RecordedObjects {
     /// Reads the entries of the status. An object that was first seen when Git did not have it is listed as one that a user
     /// must confirm, and so stays unrecorded however often the status is read again.
     pub fn from_status(entries: impl IntoIterator<Item = StatusEntry>) -> Self {
-        let is_unproven = |entry: &StatusEntry| entry.requires_pruning && entry.requires_confirmation;
-        let is_record = |entry: &StatusEntry| !entry.is_hook && !is_unproven(entry);
-        Self(entries.into_iter().filter(is_record).map(|entry| entry.key).collect())
+        let mut recorded = Self::default();
+        for entry in entries.into_iter().filter(|entry| !entry.is_hook) {
+            let is_unproven = entry.requires_pruning && entry.requires_confirmation;
+            let set = if is_unproven { &mut recorded.to_confirm } else { &mut recorded.from_git };
+            set.insert(entry.key);
+        }
+        recorded
     }
 
     /// The same, with these objects too.
     #[must_use]
     pub fn with(mut self, keys: impl IntoIterator<Item = ObjectKey>) -> Self {
-        self.0.extend(keys);
+        self.from_git.extend(keys);
         self
     }
 
     /// Did Git have this object?
     pub fn contains(&self, key: &ObjectKey) -> bool {
-        self.0.contains(key)
+        self.from_git.contains(key)
+    }
+
+    /// The same for an object whose own options ask for a confirmation: then the status does not tell the two cases apart,
+    /// and a user is asked in any case.
+    pub fn may_contain(&self, key: &ObjectKey) -> bool {
+        self.contains(key) || self.to_confirm.contains(key)
     }
 
     /// All of them, in the order of their keys.
     pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.0.iter()
+        self.from_git.iter()
     }
 }
 
@@ -62,7 +76,7 @@ pub enum Provenance {
     /// plumb or Argo CD wrote it, and the app's status had it.
     #[default]
     Proven,
-    /// No entry of `managedFields` is plumb's or Argo CD's.
+    /// The app's status had it, but no entry of `managedFields` is plumb's or Argo CD's.
     NeverWritten,
     /// The app's status never listed it as an object from Git.
     NotRecorded,
@@ -71,10 +85,10 @@ pub enum Provenance {
 impl Provenance {
     /// Of a live object with this app's mark.
     pub fn of(live: &Manifest, is_recorded: bool) -> Self {
-        match (is_written_by_us(live), is_recorded) {
-            (false, _) => Self::NeverWritten,
-            (true, false) => Self::NotRecorded,
+        match (is_recorded, is_written_by_us(live)) {
             (true, true) => Self::Proven,
+            (true, false) => Self::NeverWritten,
+            (false, _) => Self::NotRecorded,
         }
     }
 }
@@ -116,6 +130,7 @@ mod tests {
         assert_eq!(Provenance::of(&live(&["kubectl-annotate"]), true), Provenance::NeverWritten);
         assert_eq!(Provenance::of(&live(&[]), true), Provenance::NeverWritten);
         assert_eq!(Provenance::of(&live(&["kubectl", "argocd-controller"]), false), Provenance::NotRecorded);
+        assert_eq!(Provenance::of(&live(&["kubectl-annotate"]), false), Provenance::NotRecorded);
         assert_eq!(Provenance::of(&live(&["kubectl", "argocd-controller"]), true), Provenance::Proven);
     }
 

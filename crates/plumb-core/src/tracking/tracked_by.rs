@@ -94,11 +94,16 @@ pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> Tr
     }
 }
 
+/// The names under which plumb, Argo CD and their commands write. Argo CD replaces and creates objects under the name of its
+/// program.
+const OUR_MANAGERS: [&str; 3] = [FIELD_MANAGER, "argocd-application-controller", "argocd"];
+
 /// Did plumb or Argo CD write this object itself, and not only a subresource of it?
 pub(super) fn is_written_by_us(live: &Manifest) -> bool {
     let entries = live.value().pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().any(|entry| {
         let is_main = entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
-        is_main && entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER)
+        let manager = entry.get("manager").and_then(Value::as_str);
+        is_main && manager.is_some_and(|manager| OUR_MANAGERS.contains(&manager))
     })
 }

@@ -202,9 +202,14 @@ fn an_item_beside_those_of_git_is_no_rule_and_no_command() {
             .by("parcel-operator Update 2", theirs);
         assert!(scene.verdict().findings.iter().any(|finding| finding.counts), "{field}");
     }
-    let beside = thing(json!({"items": ["a"]}), json!({"items": ["a", "b"]}))
-        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-        .by("parcel-operator Update 2", json!({"f:spec": {"f:items": {}}}));
+    let beside = |item: Value| {
+        thing(json!({"items": [{"name": "a"}]}), json!({"items": [{"name": "a"}, item]}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("parcel-operator Update 2", json!({"f:spec": {"f:items": {}}}))
+    };
+    let right = beside(json!({"name": "b", "verbs": ["*"]}));
+    check(right, expect!["! LiveEdit /spec/items/1 by parcel-operator"]);
+    let beside = beside(json!({"name": "b"}));
     check(beside, expect!["ControllerOwned /spec/items/1 by parcel-operator"]);
 }
 
@@ -373,4 +378,50 @@ fn the_user_that_the_api_server_knows_is_shown_and_decides() {
     let verdict = edit.verdict();
     let evidence = format!("{:?}", verdict.findings[0].evidence);
     assert!(evidence.contains("(user `mallory`)"), "{evidence}");
+}
+
+#[test]
+fn an_update_under_our_own_name_is_an_edit() {
+    let mut added = Scene::new(
+        "v1 ConfigMap",
+        json!({"data": {"level": "info"}}),
+        json!({"data": {"level": "info", "admin": "mallory"}}),
+    )
+    .by("argocd-controller Apply 1", json!({"f:data": {"f:level": {}}}))
+    .by("argocd-controller Update 2", json!({"f:data": {"f:admin": {}}}));
+    added.strict = true;
+    assert!(added.verdict().findings.iter().any(|finding| finding.counts), "{:?}", added.verdict().findings);
+    let generated =
+        Scene::new("v1 ConfigMap", json!({"data": {"token": "a"}}), json!({"data": {"token": "chosen"}}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("argocd-controller Update 2", json!({"f:data": {"f:token": {}}}))
+            .rendered_again(json!({"data": {"token": "b"}}));
+    check(generated, expect!["! LiveEdit /data/token by argocd-controller"]);
+}
+
+#[test]
+fn a_field_that_git_dropped_counts_when_its_record_was_erased() {
+    let scene = Scene::new(
+        "v1 ConfigMap",
+        json!({"data": {"level": "info"}}),
+        json!({"data": {"level": "info", "admin": "mallory"}}),
+    )
+    .by("kubectl Update 2", json!({"f:metadata": {"f:labels": {}}}))
+    .applied_before(json!({"data": {"level": "info", "admin": "mallory"}}));
+    assert!(scene.verdict().findings.iter().any(|finding| finding.counts), "{:?}", scene.verdict().findings);
+}
+
+#[test]
+fn a_list_of_many_replaced_items_is_judged_in_one_pass() {
+    // Each item of Git is gone and a new one is there: what each rule asks for each of them must not be searched each time.
+    let items = |name: &str| -> Vec<Value> {
+        (0..1500).map(|n| json!({"name": format!("{name}{n}"), "port": n})).collect()
+    };
+    let fields: serde_json::Map<String, Value> = (0..1500)
+        .map(|n| (format!("k:{{\"name\":\"b{n}\"}}"), json!({".": {}, "f:name": {}, "f:port": {}})))
+        .collect();
+    let scene = thing(json!({"ports": items("a")}), json!({"ports": items("b")}))
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by("kubectl-edit Update 2", json!({"f:spec": {"f:ports": fields}}));
+    assert!(scene.verdict().findings.iter().any(|finding| finding.counts));
 }

@@ -126,7 +126,7 @@ impl Comparison<'_> {
                 continue;
             }
             owners.insert(key.clone(), Owner::ThisApp);
-            let was_in_git = self.recorded.contains(key);
+            let was_in_git = self.recorded.may_contain(key);
             if ObjectOptions::of_live(live, was_in_git).is_hook {
                 hooks.insert(key.clone());
                 // A hook that still runs is not left over.

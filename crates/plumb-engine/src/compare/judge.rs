@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use plumb_core::app::CompareOptions;
-use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
+use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
     Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding, FinishedRun,
     HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict, VerdictKey, judge,
@@ -220,8 +220,8 @@ impl Judge<'_, '_> {
         };
         let missing = keys(|input| input.desired.is_some() && input.live.is_none());
         let left_over = keys(|input| {
-            let is_object = |live: &Arc<Manifest>| !ObjectOptions::of_live(live, input.was_in_git).is_hook;
-            input.desired.is_none() && input.live.as_ref().is_some_and(is_object)
+            // A stranger's object with this app's mark is no earlier name of one of Git's objects.
+            input.desired.is_none() && input.was_in_git && input.live.is_some()
         });
         let is_likely = missing.iter().any(|missing| {
             left_over

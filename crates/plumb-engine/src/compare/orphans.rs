@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
 use plumb_core::project::OrphanRules;
-use plumb_kube::{LiveStore, PUSHES_CONFIG_MAP, TOMBSTONE_PREFIX};
+use plumb_kube::{LiveStore, PUSHES_CONFIG_MAP, STATE_CONFIG_MAP, TOMBSTONE_PREFIX};
 
 /// The namespaces that apps monitor for orphans, and how many they found.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(crate) fn find(
         is_argo_cd
             || key.group == "plumb.dev"
             || (key.kind == "Secret" && key.name.starts_with(TOMBSTONE_PREFIX))
-            || (key.kind == "ConfigMap" && key.name == PUSHES_CONFIG_MAP)
+            || (key.kind == "ConfigMap" && [PUSHES_CONFIG_MAP, STATE_CONFIG_MAP].contains(&key.name.as_str()))
     };
     store
         .in_namespace(namespace)

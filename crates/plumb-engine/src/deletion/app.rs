@@ -1,11 +1,11 @@
 //! An Application that is being deleted: its hooks, its objects, its finalizers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use plumb_core::desired::{DesiredHook, ObjectOptions, Propagation};
+use plumb_core::desired::{DesiredHook, ObjectOptions, Propagation, PruneOption};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{
@@ -16,7 +16,7 @@ use plumb_core::sync::deletion::{self, Deletion, DeletionCommand, DeletionStep, 
 use plumb_core::sync::{Command, Verb};
 use plumb_core::tracking::{Provenance, TrackedBy, tracked_by};
 use plumb_crd::Application;
-use plumb_crd::application::ConditionType;
+use plumb_crd::application::{ConditionType, ResourceResult};
 use plumb_kube::{ApiError, LiveStore};
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -78,6 +78,11 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
         is_destination_known: true,
     });
     info!(commands = step.commands.len(), message = %step.message, "deleting");
+    if !step.drop_finalizers.is_empty() {
+        for (key, why) in &step.kept {
+            info!(object = %key, why, "the object stays");
+        }
+    }
     state.deletion.failed_hooks.extend(step.failed_hooks.iter().cloned());
     // client: the step
     let error =
@@ -169,9 +174,15 @@ fn owned(
         others.first().map(|other| other.instance.to_string())
     };
     let recorded = inputs.recorded();
-    // A hook is in no status as an object from Git.
+    // A hook is in no status as an object from Git: Git, or the result of an operation, must know it as one. Where an option
+    // asks for a confirmation, the status does not tell the record of an object, and a user is asked in any case.
+    let hooks = known_hooks(run, inputs);
+    let app_confirms = inputs.app.sync_policy.has("Delete=confirm");
     let provenance = |key: &ObjectKey, live: &Manifest| {
-        Provenance::of(live, recorded.contains(key) || ObjectOptions::parse(live).is_hook)
+        let options = ObjectOptions::parse(live);
+        let asks = app_confirms || options.delete == Some(PruneOption::Confirm);
+        let is_recorded = if asks { recorded.may_contain(key) } else { recorded.contains(key) };
+        Provenance::of(live, is_recorded || (options.is_hook && hooks.contains(key)))
     };
     let is_owned = |key: &ObjectKey, live: &Manifest| {
         tracked_by(live, &context.instance, &context.settings.tracking) == TrackedBy::Ours
@@ -180,7 +191,7 @@ fn owned(
     let facts = |key: &ObjectKey, live: &Arc<Manifest>| ObjectFacts {
         live: Some(LiveFacts {
             manifest: Arc::clone(live),
-            options: ObjectOptions::of_live(live, recorded.contains(key)),
+            options: ObjectOptions::of_live(live, recorded.may_contain(key)),
             owner: Owner::ThisApp,
             provenance: provenance(key, live),
             holds_data: None,
@@ -192,6 +203,17 @@ fn owned(
     };
     let owned = live.iter().filter(|(key, live)| is_owned(key, live));
     owned.map(|(key, live)| (key.clone(), facts(key, live))).collect()
+}
+
+/// The objects that are known as hooks: those that Git names, and those of the last operation.
+fn known_hooks(run: &AppRun<'_>, inputs: AppInputs<'_>) -> BTreeSet<ObjectKey> {
+    let gathered = run.gathered.iter().flat_map(|gathered| gathered.desired.get().hooks.iter());
+    let named = gathered.filter_map(DesiredHook::key);
+    let state = inputs.application.status.operation_state.as_ref();
+    let result = state.and_then(|state| state.sync_result.as_ref());
+    let run_before = result.into_iter().flat_map(|result| &result.resources);
+    let run_before = run_before.filter(|object| !object.hook_type.is_empty()).map(ResourceResult::key);
+    named.chain(run_before).collect()
 }
 
 /// Carries out the commands of one step.

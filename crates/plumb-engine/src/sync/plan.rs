@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_core::desired::ObjectOptions;
+use plumb_core::desired::{ObjectOptions, PruneOption};
 use plumb_core::drift::{Verdict, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::{
@@ -61,11 +61,18 @@ fn facts(
     (key, verdict): (&ObjectKey, &Verdict),
 ) -> ObjectFacts {
     let context = inputs.context;
+    let recorded = &compared.recorded;
+    let app_confirms = inputs.app.sync_policy.has("Prune=confirm");
+    let was_in_git =
+        |options: &ObjectOptions| match app_confirms || options.prune == Some(PruneOption::Confirm) {
+            true => recorded.may_contain(key),
+            false => recorded.contains(key),
+        };
     let live = compared.live.objects.get(key).map(|live| LiveFacts {
         manifest: Arc::clone(live),
-        options: ObjectOptions::of_live(live, compared.recorded.contains(key)),
+        options: ObjectOptions::of_live(live, recorded.may_contain(key)),
         owner: compared.owners.get(key).cloned().unwrap_or(Owner::NoApp),
-        provenance: Provenance::of(live, compared.recorded.contains(key)),
+        provenance: Provenance::of(live, was_in_git(&ObjectOptions::parse(live))),
         holds_data: verdict
             .requires_pruning
             .then(|| context.settings.protects(key).or_else(|| holds_data(inputs, live)))

@@ -14,7 +14,7 @@ mod own_write;
 mod send;
 
 pub use deletion::{DeletePermit, DeletionGround, TombstoneKept};
-pub use own_write::{OwnWrite, PUSHES_CONFIG_MAP, TOMBSTONE_PREFIX, TOMBSTONE_TYPE};
+pub use own_write::{OwnWrite, PUSHES_CONFIG_MAP, STATE_CONFIG_MAP, TOMBSTONE_PREFIX, TOMBSTONE_TYPE};
 pub use permit::{Ownership, ProjectAnswer, WriteFacts, WritePermit};
 pub use refusal::{Refusal, WriteError};
 pub use send::Gate;

@@ -47,7 +47,7 @@ pub const TOMBSTONE_TYPE: &str = "plumb.dev/tombstone";
 pub const TOMBSTONE_PREFIX: &str = "plumb-tombstone-";
 
 /// The `ConfigMap` with what plumb did once.
-const STATE_CONFIG_MAP: &str = "plumb-state";
+pub const STATE_CONFIG_MAP: &str = "plumb-state";
 /// The `ConfigMap` through which a standby process passes pushes on to the leader.
 pub const PUSHES_CONFIG_MAP: &str = "plumb-pushes";
 

@@ -60,7 +60,8 @@ async fn remove(bench: &Bench, fleet: Fleet) -> Result<()> {
     let api = applications(bench);
     let labels = format!("bench={}", fleet.label);
     api.delete_collection(&DeleteParams::default(), &ListParams::default().labels(&labels)).await?;
-    wait::until(&api, &Selection::Labels(labels), LIMIT, "are gone", |seen| seen.is_empty()).await?;
+    wait::until(&api, &Selection::Labels(labels), LIMIT, "are gone", std::collections::BTreeMap::is_empty)
+        .await?;
     Ok(())
 }
 

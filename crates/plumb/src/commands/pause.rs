@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::{Pause, PausedObjects};
 use plumb_core::object::{Manifest, ObjectKey};
-use plumb_crd::Application;
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::json;
 
 use crate::config;
 use crate::context::{Context, change, create};
+use crate::edit::merge::edit_annotation;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::select::app;
@@ -93,7 +93,6 @@ struct Found {
     home: ClusterClient,
     /// The Application.
     target: Target,
-    application: Application,
     /// One of its objects instead of the whole app.
     object: Option<ObjectKey>,
 }
@@ -107,20 +106,19 @@ impl Found {
     }
 
     async fn annotate(&self, pause: Option<&Pause>) -> Result<(), CommandError> {
-        let (annotation, text) = match &self.object {
-            None => (Pause::ANNOTATION, pause.map(Pause::to_text)),
-            Some(object) => {
-                let written = self.application.annotation(PausedObjects::ANNOTATION);
-                let mut paused = written.map(PausedObjects::parse).unwrap_or_default();
-                paused.retain_holding(Timestamp::now());
-                paused.set(object.clone(), pause.cloned());
-                (PausedObjects::ANNOTATION, paused.to_text())
-            }
+        let Some(object) = &self.object else {
+            let text = pause.map(Pause::to_text);
+            let patch = json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}});
+            return change(&self.home, &self.target, &Patch::Merge(patch)).await.map(drop);
         };
-        // Another pause that is written at the same time must not be lost.
-        let version = &self.application.metadata.resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version, "annotations": {annotation: text}}});
-        change(&self.home, &self.target, &Patch::Merge(patch)).await.map(drop)
+        // Pauses of other objects are in the same annotation.
+        let edit = |written: Option<&str>| {
+            let mut paused = written.map(PausedObjects::parse).unwrap_or_default();
+            paused.retain_holding(Timestamp::now());
+            paused.set(object.clone(), pause.cloned());
+            paused.to_text()
+        };
+        edit_annotation(&self.home, &self.target, PausedObjects::ANNOTATION, edit).await.map(drop)
     }
 }
 
@@ -129,8 +127,8 @@ impl PauseTarget {
         let Some(object) = &self.object else {
             let home = context.client().await?;
             let target = app::target(context, &self.app, None);
-            let application = app::read(context, &home, &target).await?;
-            return Ok(Found { home, target, application, object: None });
+            app::read(context, &home, &target).await?;
+            return Ok(Found { home, target, object: None });
         };
         let home = context.client().await?;
         let target = app::target(context, &self.app, None);
@@ -146,7 +144,7 @@ impl PauseTarget {
                 .hint("add group and namespace: GROUP/KIND/NAMESPACE/NAME"));
         }
         let object = Some(state.key());
-        Ok(Found { home, target, application, object })
+        Ok(Found { home, target, object })
     }
 }
 

@@ -24,8 +24,8 @@ fn noise(bytes: usize) -> String {
     text
 }
 
-/// An automated app that prunes, with these objects.
-async fn synced(stage: &Stage, objects: &[Value]) -> Result<Value> {
+/// An automated app that prunes, with these objects. Each story has a name of its own: a tracking mark names the app alone.
+async fn synced(stage: &Stage, name: &str, objects: &[Value]) -> Result<Value> {
     for (n, object) in objects.iter().enumerate() {
         let path = format!("app/{n}.yaml");
         stage.repo.commit(&[(path.as_str(), objects::manifests(std::slice::from_ref(object)))])?;
@@ -33,7 +33,7 @@ async fn synced(stage: &Stage, objects: &[Value]) -> Result<Value> {
     let keep = objects::config_map("keep", &[]);
     stage.repo.commit(&[("app/keep.yaml", objects::manifests(&[keep]))])?;
     let app = stage
-        .application("undo", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
+        .application(name, |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
         .await?;
     stage.until_sync(&app, "Synced").await?;
     Ok(app)
@@ -44,7 +44,7 @@ async fn a_large_object_is_pruned_and_comes_back_whole() -> Result<()> {
     let stage = Stage::set().await?;
     let content = noise(900_000);
     let large = objects::config_map("large", &[("noise", &content)]);
-    let app = synced(&stage, std::slice::from_ref(&large)).await?;
+    let app = synced(&stage, "undo-large", std::slice::from_ref(&large)).await?;
     stage.repo.remove(&["app/0.yaml"])?;
     stage.refresh(&app).await?;
     stage.place.wait_gone(&large).await?;
@@ -56,7 +56,7 @@ async fn a_large_object_is_pruned_and_comes_back_whole() -> Result<()> {
     stage.until_sync(&app, "Synced").await?;
     let manual = json!({"spec": {"syncPolicy": {"automated": null}}});
     stage.place.patch_as("a-person", &app, &manual).await?;
-    let id = stage.plumb(&["undo", "list", "undo", "-o", "name"])?;
+    let id = stage.plumb(&["undo", "list", "undo-large", "-o", "name"])?;
     let said = stage.plumb(&["undo", "restore", id.trim()])?;
     ensure!(said.contains("restored"), "{said}");
     let back = stage.place.wait(&large, "is back", |_| true).await?;
@@ -70,7 +70,7 @@ async fn an_app_keeps_only_its_latest_copies() -> Result<()> {
     stage.setting("argocd-cm", "plumb.tombstones.app-count", "2").await?;
     stage.begin().await?;
     let gone: Vec<Value> = (0..4).map(|n| objects::config_map(&format!("gone-{n}"), &[])).collect();
-    let app = synced(&stage, &gone).await?;
+    let app = synced(&stage, "undo-many", &gone).await?;
     for (n, object) in gone.iter().enumerate() {
         stage.repo.remove(&[format!("app/{n}.yaml").as_str()])?;
         stage.refresh(&app).await?;

@@ -1,12 +1,12 @@
 //! The case itself: evidence, comparison, schema and questions.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::super::{Evidence, Facts, Question};
-use crate::compare::{Aside, Comparison, compare};
+use crate::compare::{Aside, Change, Comparison, compare};
 use crate::fields::Owners;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::{KindSchema, ListType, Schema, Shape};
@@ -27,6 +27,19 @@ pub(in crate::drift) struct Case<'a> {
     pub(super) predicted: OnceCell<Comparison<'a>>,
     pub(super) last_applied: OnceCell<Option<Value>>,
     questions: RefCell<BTreeSet<Question>>,
+    /// What several rules ask for each difference, computed once: objects may have many thousand of them.
+    pub(in crate::drift) once: Once,
+}
+
+/// Answers about the whole comparison.
+#[derive(Default)]
+pub(in crate::drift) struct Once {
+    /// Per list or map that is replaced as a whole: how many differences are in it, and whether all are values.
+    pub(super) siblings: OnceCell<BTreeMap<FieldPath, (usize, bool)>>,
+    /// Git's path of a missing item, to the position of the addition that another writer made out of it.
+    pub(in crate::drift) edited_keys: OnceCell<BTreeMap<FieldPath, usize>>,
+    /// Which entries, by their position, own a value that Git sets too.
+    pub(super) owners_of_git: RefCell<BTreeMap<usize, bool>>,
 }
 
 impl<'a> Case<'a> {
@@ -49,6 +62,7 @@ impl<'a> Case<'a> {
             predicted: OnceCell::new(),
             last_applied: OnceCell::new(),
             questions: RefCell::new(BTreeSet::new()),
+            once: Once::default(),
         }
     }
 
@@ -75,6 +89,21 @@ impl<'a> Case<'a> {
     /// A kind of Kubernetes itself, not a custom resource.
     pub(in crate::drift) fn is_built_in(&self) -> bool {
         self.kind.and_then(|kind| kind.root.type_name()).is_some_and(|name| name.starts_with("io.k8s."))
+    }
+
+    /// Do other values differ in the same list or map that is replaced as a whole, and only values?
+    pub(in crate::drift) fn has_differing_siblings(&self, whole: &FieldPath) -> bool {
+        let siblings = self.once.siblings.get_or_init(|| {
+            let mut siblings: BTreeMap<FieldPath, (usize, bool)> = BTreeMap::new();
+            for difference in &self.comparison.differences {
+                let Some(whole) = &difference.whole else { continue };
+                let (count, only_values) = siblings.entry(whole.clone()).or_insert((0, true));
+                *count += 1;
+                *only_values &= difference.change == Change::Value;
+            }
+            siblings
+        });
+        siblings.get(whole).is_some_and(|(count, only_values)| *count > 1 && *only_values)
     }
 
     /// Notes a question. Judging goes on, so that one round can answer several of them.

@@ -28,7 +28,7 @@ impl<'a> Case<'a> {
             .filter(|entry| !entry.is_ours())
             .filter(|entry| match (entry.is_client_side_apply(), entry.is_other_delivery()) {
                 (false, false) => true,
-                (true, _) if entry.manager == crate::tracking::FIELD_MANAGER => false,
+                // Another client may have written under our name: an update after our apply is not ours.
                 _ => ours.is_some() && is_later(entry.time_text, ours),
             })
             .max_by_key(|entry| (entry.time_text.is_none(), entry.time_text))
@@ -80,6 +80,18 @@ impl<'a> Case<'a> {
 
     /// Does this writer own a value that Git sets too, apart from labels and annotations?
     pub(in crate::drift) fn owns_fields_of_git(&self, entry: &Entry<'_>) -> bool {
+        let position =
+            self.owners.entries().iter().position(|other| std::ptr::eq(other.fields, entry.fields));
+        let Some(position) = position else { return self.finds_fields_of_git(entry) };
+        let known = self.once.owners_of_git.borrow().get(&position).copied();
+        known.unwrap_or_else(|| {
+            let owns = self.finds_fields_of_git(entry);
+            self.once.owners_of_git.borrow_mut().insert(position, owns);
+            owns
+        })
+    }
+
+    fn finds_fields_of_git(&self, entry: &Entry<'_>) -> bool {
         let schema = self.kind.map(|kind| kind.root);
         let (desired, live) = (self.desired.value(), self.live.value());
         let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
@@ -137,7 +149,17 @@ impl<'a> Case<'a> {
     /// Is this writer part of the control plane, as far as can be told? A user that is known not to be is none, whatever name
     /// its field manager has.
     pub(in crate::drift) fn is_control_plane(&self, entry: &Entry<'_>) -> bool {
-        is_control_plane(entry.manager) && self.user_of(entry).is_none_or(|user| user.starts_with("system:"))
+        const USERS: [&str; 7] = [
+            "system:apiserver",
+            "system:cloud-controller-manager",
+            "system:k3s",
+            "system:kube-controller-manager",
+            "system:kube-scheduler",
+            "system:node:",
+            "system:serviceaccount:kube-system:",
+        ];
+        is_control_plane(entry.manager)
+            && self.user_of(entry).is_none_or(|user| USERS.iter().any(|known| user.starts_with(known)))
     }
 
     /// The last writer that the witness noted, if it wrote after our apply. It stands in for the writer of a removal or of

@@ -1,5 +1,7 @@
 //! Another writer changed a value that Git sets.
 
+use std::collections::BTreeMap;
+
 use crate::compare::{Addition, Change, Difference};
 use crate::drift::case::{Case, last_field, writer};
 use crate::drift::explained::Explained;
@@ -126,19 +128,44 @@ pub(in crate::drift) fn edited_key<'c, 'a>(
     if difference.change != Change::ItemMissing || difference.whole.is_some() {
         return None;
     }
-    if let Previous::Changed(Some(previous)) = case.facts().previous {
-        case.desired_in(previous, &difference.desired_path)?;
-    }
-    let list = difference.path.parent()?;
-    let wanted = difference.desired?.as_object()?;
-    case.comparison.additions.iter().find_map(|addition| {
-        let same_list = addition.is_item && addition.path.parent().as_ref() == Some(&list);
-        let found = addition.live.as_object()?;
-        // An item that is only a key is recognised by its position.
-        let same_field = wanted.iter().any(|(name, value)| found.get(name) == Some(value))
-            || (wanted.len() == 1 && addition.path == difference.path);
-        let entry = case.other_writer(&addition.path)?;
-        (same_list && same_field && case.is_after_ours(entry)).then_some((addition, entry))
+    let addition = case.comparison.additions.get(*edited_keys(case).get(&difference.desired_path)?)?;
+    Some((addition, case.other_writer(&addition.path)?))
+}
+
+/// Finds all such items at once: a list may have thousands, and each rule asks for each of them.
+fn edited_keys<'c>(case: &'c Case<'_>) -> &'c BTreeMap<FieldPath, usize> {
+    case.once.edited_keys.get_or_init(|| {
+        let mut by_list: BTreeMap<FieldPath, Vec<(usize, &Addition<'_>)>> = BTreeMap::new();
+        let items = case.comparison.additions.iter().enumerate().filter(|(_, addition)| addition.is_item);
+        for (index, addition) in items {
+            let is_edit = case.other_writer(&addition.path).is_some_and(|entry| case.is_after_ours(entry));
+            if let Some(list) = addition.path.parent().filter(|_| is_edit) {
+                by_list.entry(list).or_default().push((index, addition));
+            }
+        }
+        let missing = case
+            .comparison
+            .differences
+            .iter()
+            .filter(|difference| difference.change == Change::ItemMissing && difference.whole.is_none());
+        missing
+            .filter_map(|difference| {
+                if let Previous::Changed(Some(previous)) = case.facts().previous {
+                    case.desired_in(previous, &difference.desired_path)?;
+                }
+                let wanted = difference.desired?.as_object()?;
+                // An item that is only a key is recognised by its position.
+                let is_it = |addition: &Addition<'_>| {
+                    let found = addition.live.as_object();
+                    found.is_some_and(|found| {
+                        wanted.iter().any(|(name, value)| found.get(name) == Some(value))
+                    }) || (wanted.len() == 1 && addition.path == difference.path)
+                };
+                let candidates = by_list.get(&difference.path.parent()?)?;
+                let (index, _) = candidates.iter().find(|(_, addition)| is_it(addition))?;
+                Some((difference.desired_path.clone(), *index))
+            })
+            .collect()
     })
 }
 
@@ -196,24 +223,16 @@ pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Optio
 
 /// The item with the edited key: it has to go when Git's item comes back.
 pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
-    case.comparison.differences.iter().find_map(|difference| {
-        let (found, entry) = edited_key(case, difference)?;
-        (found.path == addition.path).then(|| {
-            let mut explained = Explained::new(
-                DriftClass::LiveEdit,
-                addition.path.clone(),
-                true,
-                format!(
-                    "`{}` made this item out of Git's item {} by changing its key",
-                    writer(entry),
-                    difference.desired_path
-                ),
-            )
-            .written_by(entry);
-            explained.take_ownership_of = Some(addition.path.clone());
-            explained
-        })
-    })
+    let is_it =
+        |index: usize| case.comparison.additions.get(index).is_some_and(|found| found.path == addition.path);
+    let (place, _) =
+        edited_keys(case).iter().find(|(_, index)| is_it(**index)).filter(|_| addition.is_item)?;
+    let entry = case.other_writer(&addition.path)?;
+    let why = format!("`{}` made this item out of Git's item {place} by changing its key", writer(entry));
+    let explained = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);
+    let mut explained = explained.written_by(entry);
+    explained.take_ownership_of = Some(addition.path.clone());
+    Some(explained)
 }
 
 pub(in crate::drift) fn fix(app: &str) -> Fix {

@@ -64,6 +64,10 @@ fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<
     if !is_zero(desired) {
         return true;
     }
+    // The types of Argo CD leave out zero values, and absent means the same.
+    if case.desired.group() == "argoproj.io" {
+        return true;
+    }
     let has_pointer_type = last_field(&forgiven.path).is_some_and(|name| POINTERS.contains(&name));
     !has_pointer_type && writer.is_none_or(is_controller_by_name) && !is_kept_elsewhere(case, desired)
 }

@@ -78,6 +78,19 @@ pub(in crate::drift) fn dropped(
     .then(|| kept_alive(case, addition, entry))
 }
 
+/// Git asked for it when this app applied last, and no writer owns it now.
+pub(in crate::drift) fn without_owner(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
+    let Previous::Changed(Some(previous)) = case.facts().previous else { return None };
+    let is_left = addition.whole.is_none() && addition.fill == Fill::None && !case.is_ours(&addition.path);
+    (is_left && case.is_addition_in(previous, addition)).then(|| {
+        let why =
+            format!("{} was removed from Git and remains in the cluster; no writer owns it", addition.path);
+        let mut explained = Explained::new(DriftClass::StaleOwnership, addition.path.clone(), true, why);
+        explained.take_ownership_of = Some(addition.path.clone());
+        explained
+    })
+}
+
 /// Was it part of what was applied? What our own entry names was. A client-side apply owns defaults too; its annotation has
 /// what it was given. Without the annotation, everything but known defaults was given.
 pub(in crate::drift) fn addition(

@@ -60,8 +60,13 @@ pub(in crate::drift) fn held(case: &Case<'_>, addition: &Addition<'_>) -> Option
 /// what. Another client may have written under plumb's name, so only such a value is excused without a second render that
 /// shows the difference.
 pub(in crate::drift) fn may_follow_the_time(difference: &Difference<'_>) -> bool {
-    const GUARDED: [&str; 10] = [
+    const GUARDED: [&str; 16] = [
+        "args",
         "command",
+        "env",
+        "externalName",
+        "host",
+        "hosts",
         "image",
         "roleRef",
         "rules",
@@ -69,6 +74,7 @@ pub(in crate::drift) fn may_follow_the_time(difference: &Difference<'_>) -> bool
         "selector",
         "serviceAccountName",
         "subjects",
+        "url",
         "volumes",
         "webhooks",
     ];

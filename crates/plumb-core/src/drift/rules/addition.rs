@@ -74,6 +74,11 @@ pub(super) const UNOWNED_RULES: &[AdditionRule] = &[
         decide: removed_from_git,
     },
     Rule {
+        name: "removed-from-git-without-record",
+        classes: &[StaleOwnership],
+        decide: removed_from_git_without_record,
+    },
+    Rule {
         name: "added-without-managed-fields",
         classes: &[UnclaimedAddition],
         decide: added_without_managed_fields,
@@ -250,6 +255,11 @@ fn removed_from_git(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
         Prediction::Unavailable if addition.whole.is_some() => Ruling::Is(removed_from_list(case, addition)),
         Prediction::Changed | Prediction::Unavailable => Ruling::Is(behind::dropped(addition)),
     }
+}
+
+/// Git asked for it when this app applied last, and no entry of `managedFields` names it: another client removed the entry.
+fn removed_from_git_without_record(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
+    stale_ownership::without_owner(case, addition).into()
 }
 
 fn added_without_managed_fields(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {

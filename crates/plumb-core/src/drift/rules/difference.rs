@@ -52,11 +52,7 @@ pub(super) const DIFFERENCE_RULES: &[DifferenceRule] = &[
         classes: &[PhantomDefault, AdmissionMutated, RejectedField, EquivalentValue],
         decide: unchanged_by_apply,
     },
-    Rule {
-        name: "no-managed-fields",
-        classes: &[Behind, UnstableRender, Unexplained, TugOfWar],
-        decide: no_managed_fields,
-    },
+    Rule { name: "no-managed-fields", classes: &[Behind, Unexplained, TugOfWar], decide: no_managed_fields },
     Rule {
         name: "changed-but-still-ours",
         classes: &[Unexplained, TugOfWar],
@@ -210,11 +206,7 @@ fn no_managed_fields(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
         return Ruling::Pass;
     }
     Ruling::Is(match case.facts().previous {
-        Previous::Rerendered
-            if difference.live.is_some() && unstable_render::may_follow_the_time(difference) =>
-        {
-            unstable_render::since_applied(difference)
-        }
+        // Another client may have removed the record of its own write.
         Previous::Changed(_) | Previous::Rerendered => behind::difference(case, difference),
         Previous::Unknown | Previous::Same => {
             tug_of_war::escalate(case, unexplained::difference(case, difference))
@@ -263,9 +255,7 @@ fn is_still_ours(case: &Case<'_>, difference: &Difference<'_>) -> bool {
 /// Do other values differ in the same list or map that is replaced as a whole, and only values? If items were added or
 /// removed, the positions of the items after them no longer match.
 fn has_differing_siblings(case: &Case<'_>, difference: &Difference<'_>) -> bool {
-    let differences = case.comparison.differences.iter();
-    let mut same = differences.filter(|other| other.whole == difference.whole);
-    difference.whole.is_some() && same.clone().count() > 1 && same.all(|other| other.change == Change::Value)
+    difference.whole.as_ref().is_some_and(|whole| case.has_differing_siblings(whole))
 }
 
 /// Is one side a map or a list, and the other not?

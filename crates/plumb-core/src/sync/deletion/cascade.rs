@@ -75,10 +75,11 @@ fn is_held_as_hook(live: &LiveFacts) -> bool {
 
 /// Hooks of the deletion have their own steps; all other hooks go with the app's objects.
 fn is_deletion_hook(live: &LiveFacts) -> bool {
-    HookPhase::of(&live.manifest).iter().any(|phase| match phase {
-        HookPhase::PreDelete | HookPhase::PostDelete => true,
-        HookPhase::PreSync | HookPhase::Sync | HookPhase::PostSync | HookPhase::SyncFail => false,
-    })
+    live.options.is_hook
+        && HookPhase::of(&live.manifest).iter().any(|phase| match phase {
+            HookPhase::PreDelete | HookPhase::PostDelete => true,
+            HookPhase::PreSync | HookPhase::Sync | HookPhase::PostSync | HookPhase::SyncFail => false,
+        })
 }
 
 fn why_kept(
@@ -93,7 +94,8 @@ fn why_kept(
     if key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition" {
         return Some("CRDs are never deleted with an app".to_owned());
     }
-    if live.provenance != Provenance::Proven {
+    // The record of the app decides: an object that Git had may never have been written, if it was there and the same.
+    if live.provenance == Provenance::NotRecorded {
         return Some(live.provenance.to_string());
     }
     if let Some(app) = &facts.also_rendered_by {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::project::{OrphanPatterns, Project};
 use plumb_crd::{AppProject, Application, to_project_rules};
-use plumb_kube::{ClusterClient, Selection};
+use plumb_kube::{ClusterClient, PUSHES_CONFIG_MAP, STATE_CONFIG_MAP, Selection};
 
 use crate::connect::cluster_of;
 use crate::context::Context;
@@ -147,8 +147,7 @@ async fn orphans(
             object.name().unwrap_or_default(),
         );
         let is_known = object.key().is_some_and(|key| {
-            project.orphans().is_some_and(|rules| rules.ignores(&key))
-                || is_bookkeeping(&key.group, &key.kind)
+            project.orphans().is_some_and(|rules| rules.ignores(&key)) || is_bookkeeping(&key)
         });
         owners(object).next().is_none()
             && !managed.contains(&place)
@@ -159,6 +158,8 @@ async fn orphans(
 }
 
 /// Objects of Argo CD and plumb are never orphans.
-fn is_bookkeeping(group: &str, kind: &str) -> bool {
-    matches!(group, "argoproj.io" | "plumb.dev") || kind == "PodMetrics"
+fn is_bookkeeping(key: &ObjectKey) -> bool {
+    matches!(key.group.as_str(), "argoproj.io" | "plumb.dev")
+        || key.kind == "PodMetrics"
+        || (key.kind == "ConfigMap" && [PUSHES_CONFIG_MAP, STATE_CONFIG_MAP].contains(&key.name.as_str()))
 }

@@ -92,7 +92,11 @@ pub(super) fn writes(stage: &Stage, user: &str, last: Round) -> Result<()> {
     let is_ours = |verb: &str, object: &audit::AuditObject| {
         let (name, deletes) = (object.name.as_str(), verb == "delete");
         match object.resource.as_str() {
-            "configmaps" => is_of_a_round(name) || (!deletes && (STAY.contains(&name) || name == MOVER)),
+            "configmaps" => {
+                name == "plumb-state"
+                    || is_of_a_round(name)
+                    || (!deletes && (STAY.contains(&name) || name == MOVER))
+            }
             "deployments" => name == "web" && !deletes,
             "jobs" => HOOKS.contains(&name) || name.starts_with(DRAWN),
             "applications" | "driftreports" => matches!(name, "struck" | "mate") && !deletes,

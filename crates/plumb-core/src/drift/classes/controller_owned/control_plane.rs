@@ -66,17 +66,33 @@ fn is_label_of_node(case: &Case<'_>, path: &FieldPath) -> bool {
     case.desired.kind() == "Node" && case.desired.group().is_empty() && is_metadata_of_kubernetes(path)
 }
 
-/// A label or annotation whose key belongs to Kubernetes: `deployment.kubernetes.io/revision`.
+/// The labels and annotations that the control plane writes. Others below `kubernetes.io` say how something works: an
+/// ingress, the security of pods.
+const KEYS: [&str; 16] = [
+    "autoscaling.alpha.kubernetes.io/",
+    "batch.kubernetes.io/",
+    "beta.kubernetes.io/",
+    "control-plane.alpha.kubernetes.io/",
+    "deployment.kubernetes.io/",
+    "deprecated.daemonset.template.generation",
+    "endpoints.kubernetes.io/",
+    "failure-domain.beta.kubernetes.io/",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/metadata.name",
+    "kubernetes.io/os",
+    "node.kubernetes.io/instance-type",
+    "pv.kubernetes.io/",
+    "topology.kubernetes.io/",
+    "volume.",
+];
+
+/// A label or annotation that the control plane writes: `deployment.kubernetes.io/revision`.
 fn is_metadata_of_kubernetes(path: &FieldPath) -> bool {
     let is_metadata = is_under(path, &["metadata", "annotations"]) || is_under(path, &["metadata", "labels"]);
-    let domain = last_field(path).and_then(|key| key.split_once('/')).map(|(domain, _)| domain);
     is_metadata
         && path.segments().len() == 3
-        && domain.is_some_and(|domain| {
-            ["kubernetes.io", "k8s.io"].iter().any(|owner| {
-                domain == *owner || domain.strip_suffix(owner).is_some_and(|front| front.ends_with('.'))
-            })
-        })
+        && last_field(path).is_some_and(|key| KEYS.iter().any(|prefix| key.starts_with(prefix)))
 }
 
 /// A finalizer of Kubernetes: `kubernetes.io/pvc-protection`, `foregroundDeletion`.

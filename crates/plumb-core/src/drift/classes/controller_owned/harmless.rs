@@ -50,7 +50,11 @@ pub(super) fn shape_of(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     let place = difference.whole.as_ref().filter(|_| case.is_known_controller(entry))?;
     match difference.change {
         Change::Order if !is_order_meaningful(place) => Some(Harmless::Reordered),
-        Change::Extra if is_list_to_add_to(case, place) && has_all_of_git(case, place) => {
+        Change::Extra
+            if is_list_to_add_to(case, place)
+                && has_all_of_git(case, place)
+                && difference.live.is_some_and(is_reference) =>
+        {
             Some(Harmless::ItemBeside)
         }
         Change::Order | Change::Extra | Change::Value | Change::Missing | Change::ItemMissing => None,
@@ -148,7 +152,15 @@ fn is_list_to_add_to(case: &Case<'_>, list: &FieldPath) -> bool {
     // The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or
     // end in `k8s.io`.
     let is_of_kubernetes = case.is_built_in() || !group.contains('.') || group.ends_with("k8s.io");
-    if is_of_kubernetes { is_list_of_references(case, list) } else { !has_segment(list, &GUARDED) }
+    is_list_of_references(case, list) || (!is_of_kubernetes && !has_segment(list, &GUARDED))
+}
+
+/// Is this item a reference by name, as that of a pull secret? An item of another shape may add a right, a host or a step.
+fn is_reference(item: &Value) -> bool {
+    const FIELDS: [&str; 7] = ["name", "namespace", "kind", "group", "apiGroup", "apiVersion", "key"];
+    item.as_object().is_some_and(|fields| {
+        fields.contains_key("name") && fields.keys().all(|field| FIELDS.contains(&field.as_str()))
+    })
 }
 
 fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
@@ -159,15 +171,35 @@ fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
 
 /// Lists in which the first match or the position decides.
 fn is_order_meaningful(list: &FieldPath) -> bool {
-    has_segment(list, &["command", "args", "containers", "initContainers", "http", "paths", "routes"])
+    const FIRST_MATCHES: [&str; 16] = [
+        "acls",
+        "args",
+        "command",
+        "containers",
+        "egress",
+        "filters",
+        "http",
+        "ingress",
+        "initContainers",
+        "matches",
+        "paths",
+        "policies",
+        "routes",
+        "rules",
+        "tcp",
+        "webhooks",
+    ];
+    has_segment(list, &FIRST_MATCHES)
 }
 
 /// Names of fields, in any custom resource, that say what runs, who may do what, and what is let through.
-const GUARDED: [&str; 26] = [
+const GUARDED: [&str; 29] = [
+    "acls",
     "args",
     "capabilities",
     "command",
     "containers",
+    "destinations",
     "egress",
     "ephemeralContainers",
     "env",
@@ -186,6 +218,7 @@ const GUARDED: [&str; 26] = [
     "routes",
     "rules",
     "selector",
+    "sourceRepos",
     "subjects",
     "template",
     "volumes",
