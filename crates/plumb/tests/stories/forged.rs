@@ -215,6 +215,10 @@ async fn an_approval_in_the_future_approves_nothing() -> Result<()> {
     stage.place.wait_gone(&plain).await?;
     let live = stage.place.get(&guarded).await?.unwrap_or_default();
     assert_eq!(live["metadata"]["deletionTimestamp"], json!(null), "{live:#}");
+    let waits = |app: &Value| {
+        app["status"]["operationState"]["message"].as_str().is_some_and(|text| text.contains("confirmation"))
+    };
+    stage.place.wait(&app, "waits for a confirmation", waits).await?;
     stage.plumb(&["app", "confirm-deletion", "approved"])?;
     stage.place.wait_gone(&guarded).await?;
     Ok(())

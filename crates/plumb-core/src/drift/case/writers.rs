@@ -128,6 +128,16 @@ impl<'a> Case<'a> {
         Some((finding.actor.clone(), finding.since))
     }
 
+    /// Did an earlier finding explain that this value was dropped, and has plumb not applied since?
+    pub(in crate::drift) fn was_found_dropped(&self, field: &FieldPath) -> bool {
+        let ours = self.owners.ours().and_then(Entry::time);
+        self.facts().earlier.iter().any(|finding| {
+            finding.class == DriftClass::PhantomDefault
+                && finding.fields.contains(field)
+                && finding.since.is_none_or(|since| ours.is_none_or(|ours| since >= ours))
+        })
+    }
+
     /// Did an earlier finding name this writer for the same addition? Our next apply makes its entry look older than ours,
     /// but that does not make the addition a leftover of an earlier apply.
     pub(in crate::drift) fn was_found_added(&self, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {

@@ -69,7 +69,10 @@ fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<
         return true;
     }
     let has_pointer_type = last_field(&forgiven.path).is_some_and(|name| POINTERS.contains(&name));
-    !has_pointer_type && writer.is_none_or(is_controller_by_name) && !is_kept_elsewhere(case, desired)
+    // The witness knows only the last writer of the object, who may have changed something else since.
+    let is_by_controller =
+        writer.is_none_or(is_controller_by_name) || case.was_found_dropped(&forgiven.desired_path);
+    !has_pointer_type && is_by_controller && !is_kept_elsewhere(case, desired)
 }
 
 /// Fields of Kubernetes' own types for which absent is not `false` or zero. Custom resources embed these types.

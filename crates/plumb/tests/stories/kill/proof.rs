@@ -101,6 +101,7 @@ pub(super) fn writes(stage: &Stage, user: &str, last: Round) -> Result<()> {
             "jobs" => HOOKS.contains(&name) || name.starts_with(DRAWN),
             "applications" | "driftreports" => matches!(name, "struck" | "mate") && !deletes,
             "leases" => name == "plumb",
+            "selfsubjectreviews" => verb == "create",
             "secrets" => (name.is_empty() || name.starts_with("plumb-tombstone-")) && !deletes,
             "events" => !deletes,
             _ => false,
