@@ -77,12 +77,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
         approved_at: approved_at(application, run.now),
         is_destination_known: true,
     });
-    info!(commands = step.commands.len(), message = %step.message, "deleting");
-    if !step.drop_finalizers.is_empty() {
-        for (key, why) in &step.kept {
-            info!(object = %key, why, "the object stays");
-        }
-    }
+    log_step(&step);
     state.deletion.failed_hooks.extend(step.failed_hooks.iter().cloned());
     // client: the step
     let error =
@@ -203,6 +198,14 @@ fn owned(
     };
     let owned = live.iter().filter(|(key, live)| is_owned(key, live));
     owned.map(|(key, live)| (key.clone(), facts(key, live))).collect()
+}
+
+/// Logs the step, and with the last one what stays in the cluster.
+fn log_step(step: &DeletionStep) {
+    info!(commands = step.commands.len(), message = %step.message, "deleting");
+    for (key, why) in step.kept.iter().filter(|_| !step.drop_finalizers.is_empty()) {
+        info!(object = %key, why, "the object stays");
+    }
 }
 
 /// The objects that are known as hooks: those that Git names, and those of the last operation.

@@ -63,11 +63,10 @@ fn facts(
     let context = inputs.context;
     let recorded = &compared.recorded;
     let app_confirms = inputs.app.sync_policy.has("Prune=confirm");
-    let was_in_git =
-        |options: &ObjectOptions| match app_confirms || options.prune == Some(PruneOption::Confirm) {
-            true => recorded.may_contain(key),
-            false => recorded.contains(key),
-        };
+    let was_in_git = |options: &ObjectOptions| {
+        let asks = app_confirms || options.prune == Some(PruneOption::Confirm);
+        if asks { recorded.may_contain(key) } else { recorded.contains(key) }
+    };
     let live = compared.live.objects.get(key).map(|live| LiveFacts {
         manifest: Arc::clone(live),
         options: ObjectOptions::of_live(live, recorded.may_contain(key)),

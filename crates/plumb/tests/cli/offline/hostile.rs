@@ -11,8 +11,12 @@ use crate::shell::Shell;
 const HOSTILE: &str = "x\nargocd/payments  in-cluster  shop  default  Synced  Healthy\u{1b}[2K\u{1b}]0;owned\u{7}\r\u{9b}2J\u{202e}\u{200b}";
 
 fn application() -> Value {
+    // Written now: a pause ends.
+    let written = json!([{"manager": "mallory", "operation": "Update", "time": jiff::Timestamp::now().to_string(),
+        "fieldsV1": {"f:metadata": {"f:annotations": {"f:plumb.dev/pause": {}}}}}]);
     json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-    "metadata": {"name": "evil", "namespace": "argocd", "annotations": {"plumb.dev/pause": HOSTILE}},
+    "metadata": {"name": "evil", "namespace": "argocd", "annotations": {"plumb.dev/pause": HOSTILE},
+        "managedFields": written},
     "spec": {
         "project": "default",
         "source": {"repoURL": "https://bob:s3cret-canary@host.example/x?token=s3cret-canary", "path": HOSTILE,
