@@ -74,6 +74,8 @@ async fn what_is_printed_is_applied_by_kubectl_and_keeps_to_the_strictest_rules(
 async fn the_default_project_is_made_where_there_is_none_and_never_written_over() -> Result<()> {
     let mut stage = Stage::set().await?;
     let default = objects::app_project("default");
+    // plumb records that it made the project, right after it.
+    stage.place.wait(&objects::config_map("plumb-state", &[]), "is there", |_| true).await?;
     let narrow = json!({"spec": {"sourceRepos": ["https://git.example.com/team/*"], "destinations": []}});
     stage.place.patch_as("a-person", &default, &narrow).await?;
     stage.stop_plumb()?;
