@@ -13,10 +13,10 @@ pub fn approval(text: &str, now: Timestamp) -> Option<Timestamp> {
     (approved <= latest).then_some(approved.min(now))
 }
 
-/// Does an approval count for an operation that started then? The annotation has full seconds, so one of the same second
-/// counts.
+/// Does an approval count for an operation that started then? Both have full seconds, and an operation that follows another
+/// within a second has the next one as its start. So one of the second before counts, too.
 pub fn approves(approved_at: Option<Timestamp>, started_at: Timestamp) -> bool {
-    approved_at.is_some_and(|approved| approved.as_second() >= started_at.as_second())
+    approved_at.is_some_and(|approved| approved.as_second() + 1 >= started_at.as_second())
 }
 
 #[cfg(test)]
@@ -28,7 +28,8 @@ mod tests {
         let started = "2026-11-18T12:00:00.493Z".parse().expect("a time");
         let approves = |at: &str| approves(Some(at.parse().expect("a time")), started);
         assert!(approves("2026-11-18T12:00:00Z") && approves("2026-11-18T12:00:01Z"));
-        assert!(!approves("2026-11-18T11:59:59Z"));
+        assert!(approves("2026-11-18T11:59:59Z"), "the operation may have started in that second");
+        assert!(!approves("2026-11-18T11:59:58Z"));
     }
 
     #[test]

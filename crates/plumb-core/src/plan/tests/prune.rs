@@ -94,7 +94,7 @@ fn an_approval_before_the_operation_does_not_count() {
         "
         sync prune
         live ConfigMap c options=Prune=confirm
-        approved 2026-11-15T11:59:59Z
+        approved 2026-11-15T11:59:58Z
         ",
         &expect![[r#"
             Sync 0: prune ConfigMap prod/c (removed from Git, waits for confirmation: Prune=confirm) -> -

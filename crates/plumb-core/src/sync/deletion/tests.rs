@@ -303,7 +303,7 @@ fn a_deletion_that_asks_for_confirmation_waits() {
         live ConfigMap b wave=3
         ",
     );
-    story.approved_at = Some(time("2026-11-15T11:59:59Z"));
+    story.approved_at = Some(time("2026-11-15T11:59:58Z"));
     story.run();
     story.approved_at = Some(time(STARTED));
     story.run();
