@@ -160,8 +160,10 @@ async fn a_leader_that_froze_writes_nothing_more_when_it_wakes() -> Result<()> {
     // It stays, says so, and is the standby now.
     let woken = stage.address("metrics and health").await?;
     until_it_says(woken, "standing by: another process leads").await?;
-    let log = stage.log()?;
-    ensure!(log.contains("the lease is lost") && log.contains("another instance leads"), "{log}");
+    // The endpoint knows it a moment before the log.
+    let log = async || stage.log().unwrap_or_default();
+    let is_told = |log: &String| log.contains("the lease is lost") && log.contains("another instance leads");
+    wait::until_seen(TAKEOVER, "the log says why", log, is_told).await?;
 
     stage.place.wait(&map, "is put back by the other", |map| map["data"]["a"] == "1").await?;
     let late = writes(&stage, &leader, woken_at)?;
