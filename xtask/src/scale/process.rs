@@ -54,7 +54,7 @@ pub(super) fn n_reconciled(log: &Path) -> Result<usize> {
         .filter(|line| line.contains(RUN_MESSAGE))
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|line| line["fields"]["message"] == RUN_MESSAGE)
-        .filter_map(|line| line["fields"]["app"].as_str().map(str::to_owned))
+        .filter_map(|line| line["span"]["app"].as_str().map(str::to_owned))
         .collect();
     Ok(apps.len())
 }
