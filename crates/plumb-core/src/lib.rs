@@ -17,6 +17,7 @@ pub mod tool_version;
 pub mod app;
 pub mod yaml;
 pub mod project;
+pub mod rbac;
 pub mod tracking;
 pub mod witness;
 pub mod desired;
