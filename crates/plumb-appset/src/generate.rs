@@ -1,0 +1,107 @@
+//! All Applications of a set.
+
+use jiff::Timestamp;
+use plumb_crd::application_set::ApplicationSet;
+use plumb_gotemplate::Limits;
+use serde_json::Value as Json;
+
+use crate::error::{GenerationError, Reason};
+use crate::facts::Facts;
+use crate::generators::{Context, transform};
+use crate::params::Params;
+use crate::render::{Budget, Engine, Renderer, Total};
+use crate::template;
+
+/// Settings of the installation.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `enable-new-git-file-globbing`.
+    pub new_git_file_globbing: bool,
+    /// Directories whose name starts with a dot count, too.
+    pub include_hidden_directories: bool,
+    /// What rendering one parameter set may cost.
+    pub limits: Limits,
+    /// What the whole generation may cost.
+    pub total: Total,
+    /// The time of this generation.
+    pub now: Timestamp,
+    /// Random functions of templates draw from it; the same seed gives the same Applications.
+    pub seed: [u8; 32],
+}
+
+/// What a set generates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Generated {
+    /// The Applications in generated order, before validation: `metadata`, `spec`, perhaps `operation`.
+    pub applications: Vec<Json>,
+    /// The parameter sets, in the same order.
+    pub params: Vec<Params>,
+}
+
+/// Generates the Applications of a set. All generators and templates are tried; the first error is reported.
+pub fn generate(
+    set: &ApplicationSet,
+    facts: &dyn Facts,
+    settings: &Settings,
+) -> Result<Generated, GenerationError> {
+    let engine =
+        if set.spec.go_template { Engine::Go(set.spec.go_template_options.clone()) } else { Engine::Flat };
+    let renderer = Renderer {
+        engine,
+        limits: settings.limits,
+        budget: Budget::new(settings.total),
+        now: settings.now,
+        seed: seed_of(set, settings.seed),
+    };
+    let context = Context {
+        set,
+        facts,
+        renderer: &renderer,
+        new_git_file_globbing: settings.new_git_file_globbing,
+        include_hidden_directories: settings.include_hidden_directories,
+    };
+    let mut generated = Generated::default();
+    let mut first_error: Option<GenerationError> = None;
+    let mut note = |error: GenerationError| {
+        // A fact that is missing comes before any failure: it may be the reason for it.
+        let replaces = error.reason == Reason::Unanswered;
+        if first_error.is_none() || replaces {
+            first_error = Some(error);
+        }
+    };
+    for entry in &set.spec.generators {
+        let produced = match transform(&context, entry, None) {
+            Ok(produced) => produced,
+            Err(error) => {
+                note(error);
+                continue;
+            }
+        };
+        for one in produced {
+            for params in one.params {
+                match template::render(set, &one.template, &renderer, &params) {
+                    Ok(application) => {
+                        generated.applications.push(application);
+                        generated.params.push(params);
+                    }
+                    Err(error) => note(error),
+                }
+            }
+        }
+    }
+    match first_error {
+        Some(error) => Err(error),
+        None => Ok(generated),
+    }
+}
+
+/// Each set has random numbers of its own.
+fn seed_of(set: &ApplicationSet, seed: [u8; 32]) -> [u8; 32] {
+    use sha2::Digest as _;
+    let mut hasher = sha2::Sha256::new();
+    hasher.update(seed);
+    hasher.update(set.metadata.namespace.as_bytes());
+    hasher.update([0]);
+    hasher.update(set.metadata.name.as_bytes());
+    hasher.finalize().into()
+}

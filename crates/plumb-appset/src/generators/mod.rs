@@ -1,0 +1,13 @@
+//! Generators: from facts to parameter sets.
+
+mod clusters;
+mod combine;
+mod decision;
+mod entry;
+mod git;
+mod list;
+mod plugin;
+mod provider;
+mod values;
+
+pub(crate) use entry::{Context, transform};
