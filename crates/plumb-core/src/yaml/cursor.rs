@@ -5,17 +5,21 @@ use super::{YamlError, YamlProblem};
 
 pub(super) struct Cursor<'text> {
     text: &'text str,
-    offset: usize,
     place: Place,
 }
 
 impl<'text> Cursor<'text> {
     pub(super) fn new(text: &'text str, first_line: usize) -> Self {
-        Self { text, offset: 0, place: Place { line: first_line, column: 0, index: 0 } }
+        Self { text, place: Place { line: first_line, column: 0, index: 0, offset: 0 } }
     }
 
     pub(super) fn place(&self) -> Place {
         self.place
+    }
+
+    /// Bytes before it.
+    pub(super) fn offset(&self) -> usize {
+        self.place.offset
     }
 
     pub(super) fn column(&self) -> usize {
@@ -23,7 +27,7 @@ impl<'text> Cursor<'text> {
     }
 
     fn rest(&self) -> &'text str {
-        self.text.get(self.offset..).unwrap_or_default()
+        self.text.get(self.place.offset..).unwrap_or_default()
     }
 
     /// The next character; `None` at the end.
@@ -43,7 +47,7 @@ impl<'text> Cursor<'text> {
     /// Steps over one character that is not a line break.
     pub(super) fn skip(&mut self) {
         if let Some(char) = self.peek() {
-            self.offset += char.len_utf8();
+            self.place.offset += char.len_utf8();
             self.place.column += 1;
             self.place.index += 1;
         }
@@ -60,7 +64,7 @@ impl<'text> Cursor<'text> {
     pub(super) fn read_break(&mut self) -> Option<char> {
         let char = self.peek().filter(|char| is_break(*char))?;
         let length = if self.starts_with("\r\n") { 2 } else { char.len_utf8() };
-        self.offset += length;
+        self.place.offset += length;
         self.place.index += if char == '\r' && length == 2 { 2 } else { 1 };
         self.place.column = 0;
         self.place.line += 1;

@@ -11,11 +11,12 @@
 //! it into a value by way of `scalar` and `number`.
 //!
 //! On purpose stricter than Go: a key that is there twice in one map is refused with both lines, where Go
-//! keeps the last one in silence. On purpose more careful: size, nesting and expansion have limits.
+//! keeps the last one in silence ([`parse_first`] is as Go). On purpose more careful: size, nesting and expansion have limits.
 //!
 //! Input is hostile: nothing here panics, and the cost is bounded by the [`Limits`].
 
 mod cursor;
+mod edit;
 mod error;
 mod memory;
 mod number;
@@ -24,6 +25,7 @@ mod scalar;
 mod scan_scalar;
 mod scan_tag;
 mod scanner;
+mod span;
 mod text;
 mod timestamp;
 mod token;
@@ -32,5 +34,6 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub use edit::{EditRefusal, Edited, Operation, PathProblem, edit_document};
 pub use error::{YamlError, YamlProblem};
-pub use read::{Document, Limits, parse_documents, parse_documents_bytes};
+pub use read::{Document, Limits, parse_documents, parse_documents_bytes, parse_first};

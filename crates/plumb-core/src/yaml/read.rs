@@ -52,16 +52,42 @@ pub fn parse_documents(text: &str, limits: &Limits) -> Result<Vec<Document>, Yam
     let mut documents = Vec::new();
     let mut memory = Memory::new(limits.max_memory);
     for chunk in text::split(text)? {
-        let before = memory.n_bytes();
-        let parsed = tree::parse(&chunk.text, chunk.first_line, limits.max_depth, &mut memory)?;
-        let Some(tree) = parsed else { continue };
-        let of_tree = memory.n_bytes() - before;
-        let value = Reader::new(&tree, limits, &mut memory).value(tree.root())?;
-        memory.give_back(of_tree);
-        let memory = memory.n_bytes() - before;
-        documents.push(Document { value, line: tree.node(tree.root()).line, memory });
+        documents.extend(read_chunk(&chunk, limits, Duplicates::Refused, &mut memory)?);
     }
     Ok(documents)
+}
+
+/// Reads the first document and nothing after it. Of a key that is there twice the last one counts, as in Go: for
+/// files that are parameters, where Argo CD says nothing about such a key.
+pub fn parse_first(text: &str, limits: &Limits) -> Result<Option<Document>, YamlError> {
+    if text.len() > limits.max_bytes {
+        let what = YamlProblem::TooLarge { limit: limits.max_bytes };
+        return Err(YamlError { line: 1, column: 1, what });
+    }
+    let mut memory = Memory::new(limits.max_memory);
+    for chunk in text::split(text)? {
+        let document = read_chunk(&chunk, limits, Duplicates::LastCounts, &mut memory)?;
+        if document.is_some() {
+            return Ok(document);
+        }
+    }
+    Ok(None)
+}
+
+fn read_chunk(
+    chunk: &text::Chunk<'_>,
+    limits: &Limits,
+    duplicates: Duplicates,
+    memory: &mut Memory,
+) -> Result<Option<Document>, YamlError> {
+    let before = memory.n_bytes();
+    let parsed = tree::parse(&chunk.text, chunk.first_line, limits.max_depth, memory)?;
+    let Some(tree) = parsed else { return Ok(None) };
+    let of_tree = memory.n_bytes() - before;
+    let value = Reader::new(&tree, limits, duplicates, memory).value(tree.root())?;
+    memory.give_back(of_tree);
+    let memory = memory.n_bytes() - before;
+    Ok(Some(Document { value, line: tree.node(tree.root()).line, memory }))
 }
 
 /// The same for bytes, which need not be a text at all.
@@ -73,10 +99,23 @@ pub fn parse_documents_bytes(bytes: &[u8], limits: &Limits) -> Result<Vec<Docume
     parse_documents(&text::decode(bytes)?, limits)
 }
 
+/// The value of a tree.
+pub(super) fn value_of(tree: &Tree, limits: &Limits, memory: &mut Memory) -> Result<Value, YamlError> {
+    Reader::new(tree, limits, Duplicates::Refused, memory).value(tree.root())
+}
+
+/// What a key means that is there twice in one map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duplicates {
+    Refused,
+    LastCounts,
+}
+
 /// The walk over one document, with what it has spent.
 struct Reader<'tree> {
     tree: &'tree Tree,
     limits: Limits,
+    duplicates: Duplicates,
     memory: &'tree mut Memory,
     depth: usize,
     /// Nodes visited, and those of them under an alias.
@@ -88,10 +127,11 @@ struct Reader<'tree> {
 }
 
 impl<'tree> Reader<'tree> {
-    fn new(tree: &'tree Tree, limits: &Limits, memory: &'tree mut Memory) -> Self {
+    fn new(tree: &'tree Tree, limits: &Limits, duplicates: Duplicates, memory: &'tree mut Memory) -> Self {
         Self {
             tree,
             limits: *limits,
+            duplicates,
             memory,
             depth: 0,
             visits: 0,
@@ -127,7 +167,7 @@ impl<'tree> Reader<'tree> {
     }
 
     /// Puts the entries of a mapping into `map`, in the order of the text: what comes later wins, be it a key
-    /// of the mapping or of a merged one. Within the mapping itself no key may come twice.
+    /// of the mapping or of a merged one.
     fn fill(&mut self, id: NodeId, map: &mut Map<String, Value>) -> Result<(), YamlError> {
         let node = self.tree.node(id);
         let Content::Mapping(pairs) = &node.content else { return Ok(()) };
@@ -140,7 +180,8 @@ impl<'tree> Reader<'tree> {
                     continue;
                 }
                 let key = reader.key(key_id)?;
-                if let Some(&first_line) = lines.get(&key) {
+                let first_line = lines.get(&key).filter(|_| reader.duplicates == Duplicates::Refused);
+                if let Some(&first_line) = first_line {
                     return Err(key_node.error(YamlProblem::DuplicateKey { key, first_line }));
                 }
                 lines.insert(key.clone(), key_node.line);

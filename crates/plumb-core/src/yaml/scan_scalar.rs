@@ -54,15 +54,25 @@ impl Gap {
     }
 }
 
-/// Reads a plain scalar; returns whether a line break follows it.
+/// A plain scalar.
+pub(super) struct Plain {
+    pub text: String,
+    /// Does a line break follow it?
+    pub broken: bool,
+    /// The byte behind its last character.
+    pub end: usize,
+}
+
+/// Reads a plain scalar.
 pub(super) fn plain(
     cursor: &mut Cursor<'_>,
     indent: Option<usize>,
     in_flow: bool,
-) -> Result<(String, bool), YamlError> {
+) -> Result<Plain, YamlError> {
     let least_column = indent.map_or(0, |indent| indent + 1);
     let mut text = String::new();
     let mut gap = Gap::default();
+    let mut end = cursor.offset();
     loop {
         if cursor.at_any_document_mark() || cursor.peek() == Some('#') {
             break;
@@ -70,6 +80,7 @@ pub(super) fn plain(
         while !cursor.at_space_or_end() && !at_plain_end(cursor, in_flow) {
             gap.fold_into(&mut text);
             cursor.read(&mut text);
+            end = cursor.offset();
         }
         if !cursor.at_blank() && !cursor.at_break() {
             break;
@@ -89,7 +100,7 @@ pub(super) fn plain(
             break;
         }
     }
-    Ok((text, gap.has_break()))
+    Ok(Plain { text, broken: gap.has_break(), end })
 }
 
 fn at_plain_end(cursor: &Cursor<'_>, in_flow: bool) -> bool {
@@ -216,20 +227,21 @@ enum Chomping {
     Keep,
 }
 
-/// Reads a block scalar from its `|` (literal) or `>` (folded).
+/// Reads a block scalar from its `|` (literal) or `>` (folded). Also returns the byte behind its last line, without
+/// the break of that line.
 pub(super) fn block(
     cursor: &mut Cursor<'_>,
     parent: Option<usize>,
     literal: bool,
-) -> Result<String, YamlError> {
+) -> Result<(String, usize), YamlError> {
     cursor.skip();
-    let (chomping, increment) = block_header(cursor)?;
+    let (chomping, increment, mut end) = block_header(cursor)?;
     let mut indent = increment.map(|increment| parent.unwrap_or(0) + increment);
     let mut text = String::new();
     let mut first_break = None;
     let mut breaks = String::new();
     let mut was_blank = false;
-    block_breaks(cursor, parent, &mut indent, &mut breaks)?;
+    let mut last_break = block_breaks(cursor, parent, &mut indent, &mut breaks)?;
     while Some(cursor.column()) == indent && cursor.peek().is_some() {
         let is_blank = cursor.at_blank();
         let folds = !literal && first_break == Some('\n') && !was_blank && !is_blank;
@@ -244,20 +256,23 @@ pub(super) fn block(
         while !cursor.at_break_or_end() {
             cursor.read(&mut text);
         }
+        end = cursor.offset();
         first_break = cursor.read_break();
-        block_breaks(cursor, parent, &mut indent, &mut breaks)?;
+        last_break = block_breaks(cursor, parent, &mut indent, &mut breaks)?;
     }
     if chomping != Chomping::Strip {
         text.extend(first_break);
     }
     if chomping == Chomping::Keep {
         text.push_str(&breaks);
+        end = last_break.unwrap_or(end);
     }
-    Ok(text)
+    Ok((text, end))
 }
 
-/// The rest of the line behind `|` or `>`: chomping and indentation in either order, and a comment.
-fn block_header(cursor: &mut Cursor<'_>) -> Result<(Chomping, Option<usize>), YamlError> {
+/// The rest of the line behind `|` or `>`: chomping and indentation in either order, and a comment. Also returns the
+/// byte behind the two.
+fn block_header(cursor: &mut Cursor<'_>) -> Result<(Chomping, Option<usize>, usize), YamlError> {
     let mut chomping = None;
     let mut increment = None;
     for _ in 0..2 {
@@ -274,23 +289,26 @@ fn block_header(cursor: &mut Cursor<'_>) -> Result<(Chomping, Option<usize>), Ya
         }
         cursor.skip();
     }
+    let end = cursor.offset();
     cursor.skip_blanks();
     cursor.skip_comment();
     if !cursor.at_break_or_end() {
         return Err(cursor.error("a block scalar starts on its own line"));
     }
     cursor.read_break();
-    Ok((chomping.unwrap_or(Chomping::Clip), increment))
+    Ok((chomping.unwrap_or(Chomping::Clip), increment, end))
 }
 
-/// Takes in empty lines up to the next line's indentation; the first line that has one sets it.
+/// Takes in empty lines up to the next line's indentation; the first line that has one sets it. Returns the byte
+/// before the last break.
 fn block_breaks(
     cursor: &mut Cursor<'_>,
     parent: Option<usize>,
     indent: &mut Option<usize>,
     breaks: &mut String,
-) -> Result<(), YamlError> {
+) -> Result<Option<usize>, YamlError> {
     let mut deepest = 0;
+    let mut last_break = None;
     loop {
         let inside = |column: usize| indent.is_none_or(|indent| column < indent);
         while inside(cursor.column()) && cursor.peek() == Some(' ') {
@@ -300,11 +318,13 @@ fn block_breaks(
         if inside(cursor.column()) && cursor.peek() == Some('\t') {
             return Err(cursor.error("a tab cannot be indentation"));
         }
+        let before = cursor.offset();
         match cursor.read_break() {
             Some(found) => breaks.push(found),
             None => break,
         }
+        last_break = Some(before);
     }
     indent.get_or_insert(deepest.max(parent.map_or(0, |parent| parent + 1)).max(1));
-    Ok(())
+    Ok(last_break)
 }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::cursor::{Cursor, is_word};
-use super::token::{Kind, Place, Token};
+use super::token::{Kind, Place, ScalarStyle, Token};
 use super::{YamlError, YamlProblem, scan_scalar, scan_tag};
 
 /// A key may be this many characters away from its `:`.
@@ -84,8 +84,14 @@ impl<'text> Scanner<'text> {
         }
     }
 
+    /// A token without text of its own.
     fn push(&mut self, kind: Kind, place: Place) {
-        self.tokens.push_back(Token { kind, place });
+        self.tokens.push_back(Token { kind, place, end: place.offset });
+    }
+
+    /// A token whose text ends at the cursor.
+    fn push_read(&mut self, kind: Kind, place: Place) {
+        self.tokens.push_back(Token { kind, place, end: self.cursor.offset() });
     }
 
     fn in_flow(&self) -> bool {
@@ -130,20 +136,22 @@ impl<'text> Scanner<'text> {
             '!' => {
                 self.start_key()?;
                 let tag = scan_tag::tag(&mut self.cursor)?;
-                self.push(Kind::Tag(tag), place);
+                self.push_read(Kind::Tag(tag), place);
                 Ok(())
             }
             '|' | '>' if !self.in_flow() => {
                 self.drop_key()?;
                 self.key_allowed = true;
-                let text = scan_scalar::block(&mut self.cursor, self.indent, char == '|')?;
-                self.push(Kind::Scalar { text, plain: false }, place);
+                let (text, end) = scan_scalar::block(&mut self.cursor, self.indent, char == '|')?;
+                let kind = Kind::Scalar { text, style: ScalarStyle::Block };
+                self.tokens.push_back(Token { kind, place, end });
                 Ok(())
             }
             '\'' | '"' => {
                 self.start_key()?;
                 let text = scan_scalar::quoted(&mut self.cursor, char)?;
-                self.push(Kind::Scalar { text, plain: false }, place);
+                let style = if char == '"' { ScalarStyle::DoubleQuoted } else { ScalarStyle::SingleQuoted };
+                self.push_read(Kind::Scalar { text, style }, place);
                 Ok(())
             }
             '?' | ':' if !self.in_flow() => self.plain(),
@@ -178,7 +186,7 @@ impl<'text> Scanner<'text> {
     fn indicator(&mut self, kind: Kind) {
         let place = self.cursor.place();
         self.cursor.skip();
-        self.push(kind, place);
+        self.push_read(kind, place);
     }
 
     fn document_mark(&mut self, kind: Kind) -> Result<(), YamlError> {
@@ -187,7 +195,7 @@ impl<'text> Scanner<'text> {
         for _ in 0..3 {
             self.cursor.skip();
         }
-        self.push(kind, place);
+        self.push_read(kind, place);
         Ok(())
     }
 
@@ -279,7 +287,7 @@ impl<'text> Scanner<'text> {
         if name.is_empty() || !ended {
             return Err(self.cursor.error("the name of an anchor or alias has letters, digits, `_` and `-`"));
         }
-        self.push(kind(name), place);
+        self.push_read(kind(name), place);
         Ok(())
     }
 
@@ -287,11 +295,12 @@ impl<'text> Scanner<'text> {
         self.start_key()?;
         let place = self.cursor.place();
         let in_flow = self.in_flow();
-        let (text, broken) = scan_scalar::plain(&mut self.cursor, self.indent, in_flow)?;
-        if broken {
+        let plain = scan_scalar::plain(&mut self.cursor, self.indent, in_flow)?;
+        if plain.broken {
             self.key_allowed = true;
         }
-        self.push(Kind::Scalar { text, plain: true }, place);
+        let kind = Kind::Scalar { text: plain.text, style: ScalarStyle::Plain };
+        self.tokens.push_back(Token { kind, place, end: plain.end });
         Ok(())
     }
 

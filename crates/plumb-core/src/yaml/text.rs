@@ -30,6 +30,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
 pub(super) struct Chunk<'text> {
     pub text: Cow<'text, str>,
     pub first_line: usize,
+    /// Its first byte in the stream, behind a byte order mark.
+    pub offset: usize,
 }
 
 /// Takes a stream apart as kubectl does: at every line that starts with `---`, before any grammar. A byte
@@ -70,9 +72,10 @@ struct Start {
 /// line and puts one there.
 fn chunk(text: &str, start: Start, end: usize) -> Option<Chunk<'_>> {
     let text = text.get(start.offset..end).filter(|text| !text.is_empty())?;
+    let offset = end - text.trim_start_matches(MARK).len();
     let text = text.trim_start_matches(MARK);
     let text = if text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) };
-    Some(Chunk { text, first_line: start.line })
+    Some(Chunk { text, first_line: start.line, offset })
 }
 
 fn is_allowed(char: char) -> bool {

@@ -11,6 +11,8 @@ pub(super) struct Place {
     pub column: usize,
     /// Characters before it.
     pub index: usize,
+    /// Bytes before it.
+    pub offset: usize,
 }
 
 /// One token with the place where it starts.
@@ -18,6 +20,8 @@ pub(super) struct Place {
 pub(super) struct Token {
     pub kind: Kind,
     pub place: Place,
+    /// The byte behind its last one. A token without text of its own ends where it starts.
+    pub end: usize,
 }
 
 /// The tokens of YAML. Indentation has become starts and ends of block collections.
@@ -49,7 +53,7 @@ pub(super) enum Kind {
     Tag(Tag),
     Scalar {
         text: String,
-        plain: bool,
+        style: ScalarStyle,
     },
     /// Perhaps a key starts here, in the flow collection of this level: a later `:` decides. Two tokens are kept
     /// free, for the start of a mapping and for the key.
@@ -58,6 +62,16 @@ pub(super) enum Kind {
     },
     /// A free token that is not needed.
     Nothing,
+}
+
+/// How a scalar is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScalarStyle {
+    Plain,
+    SingleQuoted,
+    DoubleQuoted,
+    /// Behind `|` or `>`.
+    Block,
 }
 
 impl Kind {

@@ -8,7 +8,9 @@
 pub(crate) mod app;
 pub(crate) mod cluster;
 pub(crate) mod completion;
+pub(crate) mod doctor;
 pub(crate) mod drift;
+pub(crate) mod fix;
 pub(crate) mod install;
 pub(crate) mod jsonnet_worker;
 pub(crate) mod man;

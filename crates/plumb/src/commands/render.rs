@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, Source};
-use plumb_core::desired::{
-    DesiredContext, DesiredProblem, DesiredSet, KindFilter, RenderedManifest, Scopes, build,
-};
-use plumb_core::project::{normalize_repo_url, shown_repo_url};
+use plumb_core::desired::{DesiredContext, DesiredSet, KindFilter, RenderedManifest, Scopes, build};
 use plumb_core::source::SourceFiles;
 use plumb_core::tracking::TrackingSettings;
 use plumb_core::yaml;
@@ -25,7 +22,9 @@ use crate::config;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::local::Checkouts;
 use crate::output::Output;
+use crate::view::problem::problem_line;
 
 /// Render an Application from a local checkout, without a cluster.
 ///
@@ -75,7 +74,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let problems: Vec<String> = problems.iter().map(|problem| problem.message.clone()).collect();
         CommandError::new(format!("{}: {}", args.file.display(), problems.join("; ")))
     })?;
-    let checkouts = Checkouts::parse(&args.checkout)?;
+    let checkouts = Checkouts::parse("--checkout", &args.checkout)?;
     let tools = Tools {
         helm: config::find_program(args.helm.clone()),
         kustomize: config::find_program(args.kustomize.clone()),
@@ -120,48 +119,6 @@ fn read_application(args: &Args) -> Result<Application, CommandError> {
             .exit(ExitCode::Usage)),
         (Some(value), None) => Application::from_json(&value)
             .map_err(|error| CommandError::because(format!("parse the Application in {name}"), error)),
-    }
-}
-
-/// The local directories of the repositories.
-struct Checkouts {
-    by_url: BTreeMap<String, PathBuf>,
-    rest: Option<PathBuf>,
-}
-
-impl Checkouts {
-    fn parse(written: &[String]) -> Result<Self, CommandError> {
-        let mut checkouts = Self { by_url: BTreeMap::new(), rest: None };
-        for text in written {
-            match text.rsplit_once('=') {
-                Some((url, path)) => {
-                    checkouts.by_url.insert(normalize_repo_url(url), PathBuf::from(path));
-                }
-                None if checkouts.rest.is_none() => checkouts.rest = Some(PathBuf::from(text)),
-                None => {
-                    return Err(CommandError::new("--checkout without REPO_URL= can be given only once")
-                        .exit(ExitCode::Usage));
-                }
-            }
-        }
-        if checkouts.rest.is_none() && checkouts.by_url.is_empty() {
-            checkouts.rest = Some(PathBuf::from("."));
-        }
-        Ok(checkouts)
-    }
-
-    fn of(&self, source: &Source) -> Result<&Path, CommandError> {
-        let url = normalize_repo_url(&source.repo_url);
-        let path = self.by_url.get(&url).or(self.rest.as_ref()).ok_or_else(|| {
-            CommandError::new(format!("no checkout of {} given", shown_repo_url(&source.repo_url)))
-                .hint(format!("use --checkout {}=PATH", shown_repo_url(&source.repo_url)))
-                .exit(ExitCode::Usage)
-        })?;
-        if path.is_dir() {
-            return Ok(path);
-        }
-        Err(CommandError::new(format!("checkout {} is not a directory", path.display()))
-            .exit(ExitCode::Usage))
     }
 }
 
@@ -306,7 +263,7 @@ impl<'a> LocalRenderer<'a> {
         self.context.out.note(&format!(
             "{} {place}: {} documents in {}, {cache}",
             rendered.source_type.as_str(),
-            rendered.manifests.len(),
+            rendered.manifests.iter().filter(|manifest| !manifest.is_passed_over()).count(),
             milliseconds(rendered.took)
         ));
     }
@@ -343,27 +300,7 @@ fn print(out: Output, desired: &DesiredSet) {
 /// Prints the problems of the set to stderr. Problems that lose an object are errors.
 fn print_problems(out: Output, desired: &DesiredSet) -> ExitCode {
     for problem in &desired.problems {
-        let place = |origin: &Option<plumb_core::desired::Origin>| {
-            origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
-        };
-        out.note(&match problem {
-            DesiredProblem::NameMissing { kind, origin } => {
-                format!("error: a {kind}{} has no name", place(origin))
-            }
-            DesiredProblem::NotAnObject { reason, origin } => {
-                format!("error: a document{} is not an object: {reason}", place(origin))
-            }
-            DesiredProblem::NamespaceMissing { key } => {
-                format!("error: {key} has no namespace, and neither has the destination")
-            }
-            DesiredProblem::Repeated { key, count, .. } => {
-                format!("warning: {key} appears {count} times; the last one is used")
-            }
-            DesiredProblem::Excluded { key } => format!("warning: {key} is excluded by the settings"),
-            DesiredProblem::NotText { field, origin, .. } => {
-                format!("warning: {field}{} is not a string: quote it", place(origin))
-            }
-        });
+        out.note(&problem_line(problem));
     }
     if desired.is_whole() { ExitCode::Success } else { ExitCode::Error }
 }

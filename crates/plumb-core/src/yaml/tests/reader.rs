@@ -29,6 +29,21 @@ fn a_key_that_is_there_twice_is_refused_with_both_lines() {
 }
 
 #[test]
+fn the_first_document_is_read_alone_and_its_last_key_counts() {
+    let first = |text: &str| parse_first(text, &Limits::default()).unwrap().map(|document| document.value);
+    assert_eq!(
+        first("# head\n---\na: 1\nx: {b: 1, b: 2}\na: 3\n---\nnot: [closed"),
+        Some(json!({"a": 3, "x": {"b": 2}}))
+    );
+    assert_eq!(first("y: 1\ntrue: 2\n"), Some(json!({"true": 2})));
+    assert_eq!(first("# nothing\n"), None);
+    assert_eq!(first("null\n---\na: 1"), Some(Value::Null));
+    assert!(parse_first("a: [", &Limits::default()).is_err());
+    let small = Limits { max_bytes: 3, ..Limits::default() };
+    assert!(parse_first("a: 1", &small).is_err());
+}
+
+#[test]
 fn errors_name_the_place_and_no_value() {
     assert_eq!(refused("a: 1\nb: \u{7}"), "line 2, column 4: control character U+0007 is not allowed");
     assert_eq!(refused("a: !!int secret"), "line 1, column 4: the value is not an integer, as its tag says");

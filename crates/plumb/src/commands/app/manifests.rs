@@ -11,6 +11,7 @@ use crate::secrets::mask::Masks;
 use crate::select::app::AppArg;
 use crate::select::object;
 use crate::view::describe;
+use crate::view::problem::problem_line;
 use crate::view::rows::object_rows;
 
 /// Print the manifests of an Application: rendered from Git, or live.
@@ -51,7 +52,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         print(context, manifest.value().clone(), &masks);
     }
     for problem in &desired.problems {
-        context.out.note(&format!("{problem:?}"));
+        context.out.note(&problem_line(problem));
     }
     Ok(ExitCode::Success)
 }

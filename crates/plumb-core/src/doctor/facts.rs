@@ -1,0 +1,54 @@
+//! What is known about one app.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::app::AppId;
+use crate::drift::Finding;
+use crate::object::ObjectKey;
+
+/// What is known about one app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppFacts {
+    /// The app.
+    pub app: AppId,
+    /// Its project.
+    pub project: String,
+    /// Has it been judged? If not, `findings` says nothing.
+    pub is_judged: bool,
+    /// Every explained difference.
+    pub findings: Vec<Finding>,
+    /// Its unhealthy objects.
+    pub unhealthy: Vec<UnhealthyFact>,
+    /// What a user paused.
+    pub pauses: Vec<PauseFact>,
+    /// The objects that the app's status shows as `OutOfSync`, whichever controller wrote it.
+    pub red: BTreeSet<ObjectKey>,
+}
+
+/// An unhealthy object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnhealthyFact {
+    /// Which one.
+    pub key: ObjectKey,
+    /// Its health; empty for an object without its own health that has an unhealthy child.
+    pub status: String,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// It has been progressing for longer than is normal.
+    pub is_stuck: bool,
+    /// Why: the chain of causes, starting with the object.
+    pub causes: Vec<String>,
+}
+
+/// An app or object that a user paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseFact {
+    /// Which object; for the app, the Application.
+    pub key: ObjectKey,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,141 @@
+//! What comes first, and what is left out.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect;
+
+use super::scene::*;
+use crate::doctor::*;
+use crate::drift::DriftClass;
+
+#[test]
+fn the_longest_illness_is_the_first_line() {
+    let diagnosis = diagnose(&cluster(), &Filter::default(), now());
+    expect![[r"
+        UNHEALTHY FOR TOO LONG (2)
+          rollouts: apps/Deployment shop/rollouts: Progressing for 21d 2h, stuck
+              Pod shop/rollouts-6b4c: container main keeps crashing (CrashLoopBackOff): 1154 restarts, exit code 1
+          payments: Service shop/lb: Degraded for 1h 0m
+          → plumb app get APP
+
+        WRONG (3)
+          Blocked Service: 1 finding in payments
+              payments Service shop/lb: /spec/ports
+              ends with: the fix of Blocked
+          LiveEdit Deployment: 2 findings in payments, team/payments, by kubectl, for 2d 0h
+              payments apps/Deployment shop/web: /spec/replicas
+              team/payments apps/Deployment shop/api: /spec/replicas
+              ends with: the fix of LiveEdit
+          → plumb drift APP  # the evidence; then sync, or change Git
+
+        RED, BUT NOTHING IS WRONG (1)
+          PhantomDefault ConfigMap: 1 finding in payments
+              payments ConfigMap shop/c: /data/x
+              ends with: the fix of PhantomDefault
+          → plumb fix --patch  # the changes of Git that end it; plumb drift APP --all explains
+
+        NOT IN GIT (1)
+          Orphan Secret: 1 finding in payments, for 6d 23h
+              payments Secret shop/old|one
+          → plumb app sync APP --prune --dry-run
+
+        RENDERED DIFFERENTLY EACH TIME (1)
+          UnstableRender Deployment: 1 finding in team/payments
+              team/payments apps/Deployment shop/api: /spec/template/metadata/annotations/t
+              ends with: the fix of UnstableRender
+          → plumb fix --class UnstableRender --patch  # a rule for exactly these fields
+
+        PAUSED (1)
+          payments: apps/Deployment shop/web: ends in 2h 0m (load test)
+          → plumb resume APP
+
+        3 apps: 2 objects unhealthy for too long, 3 wrong, 1 not in Git, 1 red without a reason; 1 more difference without any meaning"]].assert_eq(&text(&diagnosis, "argocd", now()));
+    assert!(diagnosis.is_bad());
+}
+
+#[test]
+fn a_healthy_cluster_takes_one_line() {
+    let quiet =
+        [app("argocd", "a", vec![finding(DriftClass::SchemaDefault, false, "Service", "s", "/spec", None)])];
+    let diagnosis = diagnose(&quiet, &Filter::default(), now());
+    expect!["1 app: 0 objects unhealthy for too long, 0 wrong, 0 not in Git, 0 red without a reason; 1 more difference without any meaning"].assert_eq(&text(&diagnosis, "argocd", now()));
+    expect![[r"
+        # plumb doctor
+
+        Nothing is wrong.
+    "]]
+    .assert_eq(&markdown(&diagnosis, "argocd", now()));
+    assert!(!diagnosis.is_bad());
+}
+
+#[test]
+fn filters() {
+    let shown = |filter: &Filter| {
+        let found = diagnose(&cluster(), filter, now());
+        let groups = [&found.wrong, &found.harmless, &found.orphans, &found.unstable];
+        let n_findings: usize =
+            groups.iter().flat_map(|groups| groups.iter()).map(|group| group.places.len()).sum();
+        (found.n_apps, found.ill.len(), n_findings, found.pauses.len())
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    assert_eq!(shown(&Filter::default()), (3, 2, 6, 1));
+    assert_eq!(shown(&Filter { classes: vec![DriftClass::LiveEdit], ..Filter::default() }), (3, 0, 2, 0));
+    assert_eq!(shown(&Filter { kinds: words(&["service"]), ..Filter::default() }), (3, 1, 1, 1));
+    assert_eq!(shown(&Filter { apps: words(&["team/payments"]), ..Filter::default() }), (1, 0, 2, 0));
+    assert_eq!(shown(&Filter { apps: words(&["payments"]), ..Filter::default() }), (2, 1, 6, 1));
+    assert_eq!(shown(&Filter { projects: words(&["team"]), ..Filter::default() }), (1, 0, 2, 0));
+}
+
+/// Without an engine of plumb there is no verdict, and that is said.
+#[test]
+fn red_without_a_report_is_not_called_harmless() {
+    let mut argo = app("argocd", "legacy", Vec::new());
+    argo.is_judged = false;
+    argo.red = BTreeSet::from([key("ConfigMap", "c"), key("Deployment", "web")]);
+    let diagnosis = diagnose(&[argo.clone()], &Filter::default(), now());
+    expect![[r"
+        OUT OF SYNC, NOT JUDGED BY PLUMB (1)
+          legacy: ConfigMap shop/c, apps/Deployment shop/web
+          → plumb app diff APP  # what differs, and why
+
+        1 app: 0 objects unhealthy for too long, 0 wrong, 0 not in Git, 0 red without a reason; 0 more differences without any meaning"]].assert_eq(&text(&diagnosis, "argocd", now()));
+    assert!(diagnosis.is_bad() && diagnosis.harmless.is_empty());
+    argo.is_judged = true;
+    assert!(!diagnose(&[argo], &Filter::default(), now()).is_bad());
+}
+
+/// Names and messages come from others.
+#[test]
+fn what_others_wrote_stays_text() {
+    let mut bad = app(
+        "argocd",
+        "a",
+        vec![finding(DriftClass::Blocked, true, "Service", "x", "/a<b>\n\u{1b}[31m", None)],
+    );
+    bad.findings[0].actor = Some("[click](http://x) | <img>".to_owned());
+    bad.findings[0].evidence = vec!["]]>&\u{0}".to_owned()];
+    let diagnosis = diagnose(&[bad], &Filter::default(), now());
+    let markdown = markdown(&diagnosis, "argocd", now());
+    assert!(markdown.contains(r"\[click\](http://x) \| \<img\>"), "{markdown}");
+    let xml = junit(&diagnosis);
+    assert!(xml.contains("/a&lt;b&gt;") && xml.contains("]]&gt;&amp;") && !xml.contains('\u{1b}'), "{xml}");
+    let screen = text(&diagnosis, "argocd", now());
+    assert!(!screen.contains('\u{1b}'), "{screen}");
+}
+
+#[test]
+fn a_thousand_apps_are_sorted_in_no_time() {
+    let apps: Vec<AppFacts> = (0..1_000)
+        .map(|number| {
+            let findings = (0..20).map(|object| {
+                let name = format!("o{object}");
+                finding(DriftClass::SchemaDefault, false, "Deployment", &name, "/spec/x", None)
+            });
+            app("argocd", &format!("app-{number}"), findings.collect())
+        })
+        .collect();
+    let diagnosis = diagnose(&apps, &Filter::default(), now());
+    assert_eq!((diagnosis.n_apps, diagnosis.n_quiet), (1_000, 20_000));
+    // What means nothing is counted, and not kept.
+    assert!(diagnosis.harmless.is_empty() && diagnosis.unstable.is_empty());
+}

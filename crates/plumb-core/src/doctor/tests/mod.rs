@@ -1,0 +1,3 @@
+mod diagnosis;
+mod formats;
+mod scene;

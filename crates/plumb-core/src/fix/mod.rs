@@ -1,0 +1,28 @@
+//! From findings to changes in Git: which change ends a difference, and in which document.
+//!
+//! `propose` decides by class and goal, `edit_file` writes the change with the editor of [`yaml`](crate::yaml), which
+//! proves that nothing else changes. What has no safe change is an instruction for a person. Nothing here reads or
+//! writes a file.
+
+mod file;
+mod git_path;
+mod goal;
+mod hook_policy;
+mod ignore_entry;
+mod json_patch;
+mod locate;
+mod pins;
+mod proof;
+mod proposal;
+mod propose;
+
+#[cfg(test)]
+mod tests;
+
+pub use file::{FileEdit, FixRefusal, edit_file};
+pub use goal::FixGoal;
+pub use ignore_entry::IgnoreEntry;
+pub use locate::{DocumentPlace, locate};
+pub use proof::{ProofFailure, prove, same_places};
+pub use proposal::{Action, ObjectChange, Proposal};
+pub use propose::{Subject, propose};

@@ -1,0 +1,178 @@
+//! The proof of a change: rendered again, exactly the intended fields of exactly the intended objects differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::ObjectChange;
+use crate::desired::DesiredSet;
+use crate::object::{FieldPath, ObjectKey};
+
+/// Why a change is not made, although the file could be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofFailure {
+    /// The working copy asks for something else than what was compared with the cluster.
+    #[error("the working copy has another value at {field} of {key} than the revision that was compared")]
+    OtherRevision {
+        /// The object.
+        key: ObjectKey,
+        /// Where.
+        field: FieldPath,
+    },
+    /// The render of the working copy does not have the object.
+    #[error("the render of the working copy does not have {key}")]
+    NotRendered {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// Another object changes too.
+    #[error("{key} would change too")]
+    OtherObject {
+        /// That object.
+        key: ObjectKey,
+    },
+    /// The object is not what it should be.
+    #[error("the render does not take over the change of {key}")]
+    NotTaken {
+        /// The object.
+        key: ObjectKey,
+    },
+}
+
+/// Do Git's object and the one of the working copy say the same where this change begins? In a list, all of its items
+/// have to be the same: the change names one by its position.
+pub fn same_places(compared: &Value, rendered: &Value, change: &ObjectChange) -> Result<(), ProofFailure> {
+    for operation in &change.operations {
+        let mut field = FieldPath::root();
+        for segment in operation.path().segments() {
+            if field.find(compared).is_some_and(Value::is_array) {
+                break;
+            }
+            field.push(segment.clone());
+        }
+        if field.find(compared) != field.find(rendered) {
+            return Err(ProofFailure::OtherRevision { key: change.key.clone(), field });
+        }
+    }
+    Ok(())
+}
+
+/// Compares two renders of an app. Fails unless they differ by these changes alone.
+pub fn prove(before: &DesiredSet, after: &DesiredSet, changes: &[&ObjectChange]) -> Result<(), ProofFailure> {
+    let (mut expected, after) = (values(before), values(after));
+    for change in changes {
+        let not_taken = || ProofFailure::NotTaken { key: change.key.clone() };
+        let value = expected
+            .get_mut(&change.key)
+            .ok_or_else(|| ProofFailure::NotRendered { key: change.key.clone() })?;
+        for operation in &change.operations {
+            *value = operation.apply(value).map_err(|_| not_taken())?;
+        }
+    }
+    let meant = |key: &ObjectKey| changes.iter().any(|change| change.key == *key);
+    for key in expected.keys().chain(after.keys()) {
+        if expected.get(key) != after.get(key) {
+            let key = key.clone();
+            return Err(if meant(&key) {
+                ProofFailure::NotTaken { key }
+            } else {
+                ProofFailure::OtherObject { key }
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Objects and hooks. Hooks of a generated name are told apart by their place in the list.
+fn values(set: &DesiredSet) -> BTreeMap<ObjectKey, Value> {
+    let objects = set.objects.iter().map(|(key, object)| (key.clone(), object.manifest.value().clone()));
+    let hooks = set.hooks.iter().enumerate().map(|(place, hook)| {
+        let manifest = hook.manifest.clone().with_namespace(hook.namespace.as_deref());
+        let key = manifest.key().unwrap_or_else(|| {
+            let name = format!("{}{place}", manifest.generate_name().unwrap_or_default());
+            ObjectKey::new(manifest.group(), manifest.kind(), hook.namespace.clone(), name)
+        });
+        (key, hook.manifest.value().clone())
+    });
+    objects.chain(hooks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desired::{DesiredContext, KindFilter, Origin, RenderedManifest, Scopes, build};
+    use crate::tracking::TrackingSettings;
+    use crate::yaml::Operation;
+    use serde_json::json;
+
+    fn set(values: &[Value]) -> DesiredSet {
+        let rendered = values.iter().map(|value| RenderedManifest { value: value.clone(), origin: None });
+        build(
+            rendered.collect(),
+            &DesiredContext {
+                app: "shop",
+                destination_namespace: Some("web"),
+                destination_server: "",
+                scopes: &Scopes::built_in(),
+                tracking: &TrackingSettings::default(),
+                filter: &KindFilter::default(),
+            },
+        )
+    }
+
+    fn map(name: &str, data: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+    }
+
+    fn change(name: &str, path: &str) -> ObjectChange {
+        ObjectChange {
+            key: ObjectKey::new("", "ConfigMap", Some("web".to_owned()), name),
+            origin: Origin { source: 0, file: "a.yaml".to_owned(), line: 1, verbatim: true },
+            operations: vec![Operation::Remove { path: FieldPath::from_pointer(path) }],
+            why: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_intended_fields_may_change() {
+        let before = set(&[map("a", &json!({"x": "1", "y": "2"})), map("b", &json!({"x": "1"}))]);
+        let removed = change("a", "/data/x");
+        let proved =
+            |after: &[Value]| prove(&before, &set(after), &[&removed]).map_err(|why| why.to_string());
+        assert_eq!(proved(&[map("a", &json!({"y": "2"})), map("b", &json!({"x": "1"}))]), Ok(()));
+        for (after, why) in [
+            (
+                vec![map("a", &json!({"x": "1", "y": "2"})), map("b", &json!({"x": "1"}))],
+                "the render does not take over the change of ConfigMap web/a",
+            ),
+            (
+                vec![map("a", &json!({})), map("b", &json!({"x": "1"}))],
+                "the render does not take over the change of ConfigMap web/a",
+            ),
+            (vec![map("a", &json!({"y": "2"})), map("b", &json!({}))], "ConfigMap web/b would change too"),
+            (vec![map("a", &json!({"y": "2"}))], "ConfigMap web/b would change too"),
+        ] {
+            assert_eq!(proved(&after), Err(why.to_owned()));
+        }
+        let other = change("c", "/data/x");
+        assert_eq!(
+            prove(&before, &before, &[&other]).map_err(|why| why.to_string()),
+            Err("the render of the working copy does not have ConfigMap web/c".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_working_copy_of_another_revision_is_noticed() {
+        let here = json!({"data": {"x": "1"}, "list": [{"a": 1}, {"b": 2}]});
+        for (there, path, is_same) in [
+            (json!({"data": {"x": "1"}, "other": 1}), "/data/x", true),
+            (json!({"data": {"x": "2"}}), "/data/x", false),
+            (json!({"data": {}}), "/data/x", false),
+            (json!({"list": [{"a": 1}, {"b": 2}]}), "/list/1/b", true),
+            (json!({"list": [{"b": 2}]}), "/list/1/b", false),
+        ] {
+            let removed = change("a", path);
+            assert_eq!(same_places(&here, &there, &removed).is_ok(), is_same, "{there} {path}");
+        }
+    }
+}

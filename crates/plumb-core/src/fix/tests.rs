@@ -1,0 +1,510 @@
+//! One case per class and goal: what is proposed, and what it makes of the files.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::desired::Origin;
+use crate::drift::{DriftClass, Finding, Fix, FixKind};
+use crate::object::{FieldPath, Manifest, ObjectKey};
+use crate::yaml::{Limits, edit_document, parse_documents};
+
+/// Git's file, the live object, and the origin of the document.
+struct Scene {
+    file: &'static str,
+    desired: Manifest,
+    live: Manifest,
+    origin: Origin,
+}
+
+fn scene(file: &'static str, live: Value) -> Scene {
+    let document = parse_documents(file, &Limits::default()).expect("readable").remove(0);
+    Scene {
+        file,
+        desired: Manifest::new(document.value).expect("an object"),
+        live: Manifest::new(live).expect("an object"),
+        origin: Origin { source: 0, file: "app/x.yaml".to_owned(), line: document.line, verbatim: true },
+    }
+}
+
+/// A finding of this class; `patch` as JSON patch operations.
+fn finding(scene: &Scene, class: DriftClass, counts: bool, fields: &[&str], patch: &[Value]) -> Finding {
+    let kind = match class {
+        DriftClass::PhantomDefault | DriftClass::RejectedField | DriftClass::ControllerOwned => {
+            FixKind::EditGit
+        }
+        _ => FixKind::None,
+    };
+    let lines: Vec<String> = patch.iter().map(|operation| format!("- {operation}\n")).collect();
+    let patch = (!patch.is_empty()).then(|| format!("# JSON patch of the document\n{}", lines.concat()));
+    Finding {
+        key: scene.live.key().expect("named"),
+        class,
+        rule: "a-rule".into(),
+        fields: fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
+        counts,
+        actor: Some("the writer".to_owned()),
+        since: None,
+        evidence: Vec::new(),
+        fix: Fix { kind, text: "what the finding says".to_owned(), patch },
+    }
+}
+
+fn subject<'facts>(scene: &'facts Scene, finding: &'facts Finding) -> Subject<'facts> {
+    Subject {
+        finding,
+        desired: Some(&scene.desired),
+        origin: Some(&scene.origin),
+        live: Some(&scene.live),
+        is_red_in_argo_cd: Some(true),
+        keeps_live: false,
+    }
+}
+
+/// The proposals, and the file after them.
+fn shown(scene: &Scene, proposals: &[Proposal]) -> String {
+    let shown = |proposal: &Proposal| match &proposal.action {
+        Action::Edit(change) => {
+            let edit = edit_file(scene.file.as_bytes(), std::slice::from_ref(change));
+            assert_eq!(edit.refused, []);
+            format!("edit, because {}\n{}", change.why, String::from_utf8(edit.text).expect("UTF-8"))
+        }
+        Action::Ignore(entry) => format!("ignore {}, because {}\n", entry.value(), entry.why),
+        Action::Instruct(what) => format!("instruct: {what}\n"),
+        Action::Nothing(why) => format!("nothing: {why}\n"),
+    };
+    proposals.iter().map(shown).collect::<Vec<String>>().concat()
+}
+
+fn check(scene: &Scene, finding: &Finding, goal: FixGoal, expected: &Expect) {
+    expected.assert_eq(&shown(scene, &propose(&subject(scene, finding), goal)));
+}
+
+fn external_secret() -> Scene {
+    scene(
+        "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: a, namespace: shop}\nspec:\n  data:\n    - secretKey: K # key\n      remoteRef:\n        key: K\n",
+        json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "metadata": {"name": "a", "namespace": "shop"},
+            "spec": {"target": {"deletionPolicy": "Retain"}, "clusterIP": "10.0.0.1",
+                "data": [{"secretKey": "K", "remoteRef": {"key": "K", "metadataPolicy": "None"}}]}}),
+    )
+}
+
+const DEFAULTS: [&str; 2] = ["/spec/target/deletionPolicy", "/spec/data/0/remoteRef/metadataPolicy"];
+
+#[test]
+fn defaults_are_pinned_for_argo_cd_alone() {
+    let scene = external_secret();
+    let found = finding(&scene, DriftClass::SchemaDefault, false, &DEFAULTS, &[]);
+    check(
+        &scene,
+        &found,
+        FixGoal::ArgoCd,
+        &expect![[r"
+        edit, because the API server fills in these defaults; set here, a later change of them shows
+        apiVersion: external-secrets.io/v1
+        kind: ExternalSecret
+        metadata: {name: a, namespace: shop}
+        spec:
+          data:
+            - secretKey: K # key
+              remoteRef:
+                key: K
+                metadataPolicy: None
+          target:
+            deletionPolicy: Retain
+    "]],
+    );
+    check(
+        &scene,
+        &found,
+        FixGoal::Plumb,
+        &expect![[r"
+        nothing: plumb does not count the difference, and asks for no change of Git
+    "]],
+    );
+}
+
+#[test]
+fn what_argo_cd_does_not_flag_is_left_alone() {
+    let scene = external_secret();
+    let found = finding(&scene, DriftClass::SchemaDefault, false, &DEFAULTS, &[]);
+    let green = Subject { is_red_in_argo_cd: Some(false), ..subject(&scene, &found) };
+    assert_eq!(
+        shown(&scene, &propose(&green, FixGoal::ArgoCd)),
+        "nothing: Argo CD shows the object as Synced\n"
+    );
+}
+
+#[test]
+fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
+    let scene = external_secret();
+    let fields = ["/spec/clusterIP", "/spec/target/deletionPolicy"];
+    let found = finding(&scene, DriftClass::SchemaDefault, false, &fields, &[]);
+    let proposals = propose(&subject(&scene, &found), FixGoal::ArgoCd);
+    let ignored = proposals.iter().find_map(|proposal| match &proposal.action {
+        Action::Ignore(entry) => Some(entry.value()),
+        Action::Edit(_) | Action::Instruct(_) | Action::Nothing(_) => None,
+    });
+    let expected = json!({"group": "external-secrets.io", "kind": "ExternalSecret", "namespace": "shop", "name": "a",
+        "jsonPointers": ["/spec/clusterIP"]});
+    assert_eq!(ignored, Some(expected));
+    assert_eq!(proposals.len(), 2);
+}
+
+#[test]
+fn defaults_of_a_rendered_object_are_ignored() {
+    let scene = external_secret();
+    let found = finding(&scene, DriftClass::SchemaDefault, false, &DEFAULTS, &[]);
+    let rendered = Origin { verbatim: false, ..scene.origin.clone() };
+    let subject = Subject { origin: Some(&rendered), ..subject(&scene, &found) };
+    expect![[r#"
+        ignore {"group":"external-secrets.io","jsonPointers":["/spec/data/0/remoteRef/metadataPolicy","/spec/target/deletionPolicy"],"kind":"ExternalSecret","name":"a","namespace":"shop"}, because the API server fills in this value
+    "#]]
+    .assert_eq(&shown(&scene, &propose(&subject, FixGoal::ArgoCd)));
+}
+
+fn child_app() -> Scene {
+    scene(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: child\n  namespace: argocd\nspec:\n  syncPolicy:\n    automated:\n      prune: false\n      selfHeal: true\n",
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "child", "namespace": "argocd"},
+            "spec": {"syncPolicy": {"automated": {"selfHeal": true}}}}),
+    )
+}
+
+#[test]
+fn phantom_lines_go_for_both() {
+    let scene = child_app();
+    let pointer = "/spec/syncPolicy/automated/prune";
+    let patch = [json!({"op": "remove", "path": pointer})];
+    let found = finding(&scene, DriftClass::PhantomDefault, false, &[pointer], &patch);
+    for goal in [FixGoal::ArgoCd, FixGoal::Plumb] {
+        check(
+            &scene,
+            &found,
+            goal,
+            &expect![[r"
+            edit, because Git sets what the object would have anyway
+            apiVersion: argoproj.io/v1alpha1
+            kind: Application
+            metadata:
+              name: child
+              namespace: argocd
+            spec:
+              syncPolicy:
+                automated:
+                  selfHeal: true
+        "]],
+        );
+    }
+}
+
+fn deployment() -> Scene {
+    scene(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n  replicas: 2\n  replica: 3 # typo\n  cpu: 1000m\n",
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"replicas": 5, "cpu": "1"}}),
+    )
+}
+
+#[test]
+fn fields_of_a_controller_leave_git() {
+    let scene = deployment();
+    let patch = [json!({"op": "remove", "path": "/spec/replicas"})];
+    let found = finding(&scene, DriftClass::ControllerOwned, false, &["/spec/replicas"], &patch);
+    check(
+        &scene,
+        &found,
+        FixGoal::ArgoCd,
+        &expect![[r"
+        edit, because the writer owns this field
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web, namespace: shop}
+        spec:
+          replica: 3 # typo
+          cpu: 1000m
+    "]],
+    );
+    // Git does not set it: there is no line to remove, and Argo CD does not see it.
+    let added = finding(&scene, DriftClass::ControllerOwned, false, &["/spec/extra"], &[]);
+    check(
+        &scene,
+        &added,
+        FixGoal::ArgoCd,
+        &expect![[r"
+        nothing: Git does not set the field, and Argo CD compares only what Git sets
+    "]],
+    );
+}
+
+/// Argo CD compares lists of custom resources as a whole, and so what others add to their items.
+#[test]
+fn additions_are_ignored_where_git_sets_the_list() {
+    let scene = external_secret();
+    for class in [DriftClass::ControllerOwned, DriftClass::UnclaimedAddition] {
+        let added = finding(&scene, class, false, &["/spec/data/0/remoteRef/x", "/spec/target/y"], &[]);
+        let proposals = propose(&subject(&scene, &added), FixGoal::ArgoCd);
+        let [Proposal { action: Action::Ignore(entry), .. }] = proposals.as_slice() else {
+            panic!("{proposals:?}")
+        };
+        assert_eq!(entry.value()["jsonPointers"], json!(["/spec/data/0/remoteRef/x"]));
+    }
+}
+
+#[test]
+fn a_typo_is_renamed_and_never_ignored() {
+    let scene = deployment();
+    let patch = [json!({"op": "move", "from": "/spec/replica", "path": "/spec/minReadySeconds"})];
+    let found = finding(&scene, DriftClass::RejectedField, true, &["/spec/replica"], &patch);
+    check(
+        &scene,
+        &found,
+        FixGoal::Plumb,
+        &expect![[r"
+        edit, because the API server does not keep this field
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web, namespace: shop}
+        spec:
+          replicas: 2
+          minReadySeconds: 3 # typo
+          cpu: 1000m
+    "]],
+    );
+    let rendered = Subject { origin: None, ..subject(&scene, &found) };
+    assert_eq!(shown(&scene, &propose(&rendered, FixGoal::ArgoCd)), "instruct: what the finding says\n");
+}
+
+#[test]
+fn the_spelling_of_the_cluster_is_adopted_for_argo_cd() {
+    let scene = deployment();
+    let patch = [json!({"op": "replace", "path": "/spec/cpu", "value": "1"})];
+    let found = finding(&scene, DriftClass::EquivalentValue, false, &["/spec/cpu"], &patch);
+    check(
+        &scene,
+        &found,
+        FixGoal::ArgoCd,
+        &expect![[r#"
+        edit, because the cluster writes the same value differently
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web, namespace: shop}
+        spec:
+          replicas: 2
+          replica: 3 # typo
+          cpu: "1"
+    "#]],
+    );
+}
+
+#[test]
+fn random_and_rewritten_values_are_ignored_narrowly() {
+    let scene = deployment();
+    let fields =
+        ["/spec/template/metadata/annotations/checksum~1config", "/spec/template/metadata/annotations/b"];
+    let unstable = finding(&scene, DriftClass::UnstableRender, false, &fields, &[]);
+    check(
+        &scene,
+        &unstable,
+        FixGoal::ArgoCd,
+        &expect![[r#"
+        ignore {"group":"apps","jsonPointers":["/spec/template/metadata/annotations/b","/spec/template/metadata/annotations/checksum~1config"],"kind":"Deployment","name":"web","namespace":"shop"}, because each render of the same commit has another value here
+    "#]],
+    );
+    let mutated = finding(&scene, DriftClass::AdmissionMutated, false, &["/spec/cpu"], &[]);
+    check(
+        &scene,
+        &mutated,
+        FixGoal::ArgoCd,
+        &expect![[r#"
+        ignore {"group":"apps","jsonPointers":["/spec/cpu"],"kind":"Deployment","name":"web","namespace":"shop"}, because the writer sets this on every write
+    "#]],
+    );
+}
+
+/// A rule for all of `/spec`, or for the object, would hide what matters.
+#[test]
+fn rules_are_never_wide() {
+    let scene = deployment();
+    for fields in [&[] as &[&str], &["/spec"], &["/metadata/name"], &["/metadata"]] {
+        let found = finding(&scene, DriftClass::AdmissionMutated, false, fields, &[]);
+        check(
+            &scene,
+            &found,
+            FixGoal::ArgoCd,
+            &expect![[r"
+            instruct: what the finding says
+        "]],
+        );
+    }
+}
+
+#[test]
+fn a_live_edit_is_kept_only_if_the_user_says_so() {
+    let scene = deployment();
+    let patch = [json!({"op": "replace", "path": "/spec/replicas", "value": 5})];
+    let found = finding(&scene, DriftClass::LiveEdit, true, &["/spec/replicas"], &patch);
+    for goal in [FixGoal::ArgoCd, FixGoal::Plumb] {
+        check(
+            &scene,
+            &found,
+            goal,
+            &expect![[r"
+            instruct: what the finding says
+        "]],
+        );
+        let kept = Subject { keeps_live: true, ..subject(&scene, &found) };
+        expect![[r"
+            edit, because keeps what the writer changed in the cluster
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: web, namespace: shop}
+            spec:
+              replicas: 5
+              replica: 3 # typo
+              cpu: 1000m
+        "]]
+        .assert_eq(&shown(&scene, &propose(&kept, goal)));
+    }
+}
+
+#[test]
+fn hooks_are_deleted_after_success() {
+    let hook = |annotations: &'static str| {
+        scene(
+            annotations,
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "shop"}}),
+        )
+    };
+    for (file, expected) in [
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  annotations:\n    argocd.argoproj.io/hook: PostSync\n    argocd.argoproj.io/hook-delete-policy: BeforeHookCreation # x\n",
+            Some("hook-delete-policy: BeforeHookCreation,HookSucceeded # x\n"),
+        ),
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  annotations:\n    argocd.argoproj.io/hook: PostSync\n",
+            Some("hook-delete-policy: BeforeHookCreation,HookSucceeded\n"),
+        ),
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  annotations: {helm.sh/hook: post-install}\n",
+            Some("helm.sh/hook-delete-policy: \"before-hook-creation,hook-succeeded\"}\n"),
+        ),
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  annotations:\n    argocd.argoproj.io/hook: PostSync\n    argocd.argoproj.io/hook-delete-policy: HookSucceeded\n",
+            None,
+        ),
+    ] {
+        let scene = hook(file);
+        let found = finding(&scene, DriftClass::HookResidue, false, &[], &[]);
+        let shown = shown(&scene, &propose(&subject(&scene, &found), FixGoal::ArgoCd));
+        match expected {
+            Some(expected) => assert!(shown.ends_with(expected), "{shown}"),
+            None => assert!(shown.starts_with("nothing:"), "{shown}"),
+        }
+    }
+}
+
+#[test]
+fn what_needs_a_decision_is_an_instruction() {
+    let scene = deployment();
+    for class in [
+        DriftClass::Unadopted,
+        DriftClass::Orphan,
+        DriftClass::SharedResource,
+        DriftClass::StaleOwnership,
+        DriftClass::Blocked,
+        DriftClass::Behind,
+        DriftClass::TugOfWar,
+        DriftClass::Unexplained,
+    ] {
+        let found = finding(&scene, class, true, &["/spec/replicas"], &[]);
+        check(
+            &scene,
+            &found,
+            FixGoal::ArgoCd,
+            &expect![[r"
+            instruct: what the finding says
+        "]],
+        );
+    }
+}
+
+#[test]
+fn a_rule_joins_the_one_for_the_same_object() {
+    let entry = |pointer: &str| IgnoreEntry {
+        key: ObjectKey::new("", "Service", Some("shop".to_owned()), "web"),
+        pointers: vec![FieldPath::from_pointer(pointer)],
+        why: "the cluster chooses it".to_owned(),
+    };
+    let add = |text: &str, entry: &IgnoreEntry| {
+        let document = parse_documents(text, &Limits::default()).expect("readable").remove(0);
+        edit_document(text.as_bytes(), 0, &entry.operations(&document.value)).expect("edited").text
+    };
+    let one = add("kind: Application\nspec:\n  project: p\n", &entry("/spec/clusterIP"));
+    expect![[r"
+        kind: Application
+        spec:
+          project: p
+          ignoreDifferences:
+            # the cluster chooses it
+            - kind: Service
+              name: web
+              namespace: shop
+              jsonPointers:
+                - /spec/clusterIP
+    "]]
+    .assert_eq(&one);
+    let two = add(&one, &entry("/spec/ports/0/nodePort"));
+    expect![[r"
+        kind: Application
+        spec:
+          project: p
+          ignoreDifferences:
+            # the cluster chooses it
+            - kind: Service
+              name: web
+              namespace: shop
+              jsonPointers:
+                - /spec/clusterIP
+                # the cluster chooses it
+                - /spec/ports/0/nodePort
+    "]]
+    .assert_eq(&two);
+    assert_eq!(add(&two, &entry("/spec/clusterIP")), two);
+}
+
+#[test]
+fn objects_are_found_in_their_files() {
+    let text = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: b, namespace: other}\n---\nkind: List\napiVersion: v1\nitems:\n- kind: ConfigMap\n  apiVersion: v1\n  metadata: {name: c}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n";
+    let documents = parse_documents(text, &Limits::default()).expect("readable");
+    let find = |name: &str, line| {
+        let key = ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), name);
+        locate(&documents, &key, line).map(|place| format!("{} {}", place.document, place.path))
+    };
+    assert_eq!(find("a", 99).as_deref(), Some("0 "));
+    assert_eq!(find("b", 5), None, "it is in another namespace");
+    assert_eq!(find("c", 9).as_deref(), Some("2 /items/0"));
+    assert_eq!(find("d", documents[4].line).as_deref(), Some("4 "));
+    assert_eq!(find("d", 1), None, "two have this name");
+}
+
+#[test]
+fn a_change_that_is_refused_leaves_the_others() {
+    let file =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &d {x: \"1\", y: \"2\"}\nmore: *d\n";
+    let change = |operation| ObjectChange {
+        key: ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), "a"),
+        origin: Origin { source: 0, file: "a.yaml".to_owned(), line: 1, verbatim: true },
+        operations: vec![operation],
+        why: String::new(),
+    };
+    let remove = |pointer: &str| crate::yaml::Operation::Remove { path: FieldPath::from_pointer(pointer) };
+    let changes = [change(remove("/data/x")), change(remove("/more"))];
+    let edit = edit_file(file.as_bytes(), &changes);
+    assert_eq!(String::from_utf8(edit.text).expect("UTF-8"), file.replace("more: *d\n", ""));
+    let [(0, why)] = edit.refused.as_slice() else { panic!("{:?}", edit.refused) };
+    expect!["/data/x is inside the anchor on line 4, which is used again on line 5: a change would also change what is there"]
+        .assert_eq(&why.to_string());
+    expect!["in the document of ConfigMap shop/a at line 1 of a.yaml: remove /data/x"]
+        .assert_eq(&changes[0].instruction());
+}

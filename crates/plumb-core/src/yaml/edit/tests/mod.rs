@@ -1,0 +1,7 @@
+mod anchors;
+mod cases;
+mod forms;
+mod generated;
+mod operations;
+mod refusals;
+mod styled;

@@ -1,0 +1,154 @@
+//! An app with its differences, and what would end each of them.
+
+use std::collections::BTreeMap;
+
+use plumb_core::app::AppId;
+use plumb_core::desired::{DesiredSet, Origin, Scopes};
+use plumb_core::drift::{DriftClass, Finding};
+use plumb_core::fix::{Action, FixGoal, IgnoreEntry, ObjectChange, Subject, propose};
+use plumb_core::object::{Manifest, ObjectKey};
+use serde_json::Value;
+
+use crate::local::LocalSource;
+use crate::select::resource_filter::ResourceFilter;
+use crate::view::rows::ObjectRow;
+
+/// An app with its differences.
+pub(super) struct Case {
+    pub(super) id: AppId,
+    /// Its name in tracking marks.
+    pub(super) instance: String,
+    /// Namespace of objects that name none.
+    pub(super) namespace: Option<String>,
+    /// Where its kinds live.
+    pub(super) scopes: Scopes,
+    /// Its sources that have a working copy, by their place in the Application.
+    pub(super) sources: BTreeMap<usize, LocalSource>,
+    pub(super) goal: FixGoal,
+    pub(super) objects: Vec<CaseObject>,
+}
+
+/// One object with its differences.
+pub(super) struct CaseObject {
+    pub(super) findings: Vec<Finding>,
+    /// The object in Git, and where.
+    pub(super) desired: Option<(Manifest, Option<Origin>)>,
+    pub(super) live: Option<Manifest>,
+    /// Does Argo CD show it as `OutOfSync`?
+    pub(super) is_red: Option<bool>,
+}
+
+impl CaseObject {
+    /// What Git says about an object: as an object, or as a hook.
+    pub(super) fn in_git(desired: &DesiredSet, key: &ObjectKey) -> Option<(Manifest, Option<Origin>)> {
+        if let Some(object) = desired.objects.get(key) {
+            return Some((object.manifest.clone(), object.origin.clone()));
+        }
+        let hook = desired.hooks.iter().find(|hook| {
+            let manifest = hook.manifest.clone().with_namespace(hook.namespace.as_deref());
+            manifest.key().as_ref() == Some(key)
+        })?;
+        Some((hook.manifest.clone(), hook.origin.clone()))
+    }
+}
+
+/// What the user wants changed; an empty list means everything.
+pub(super) struct Wanted<'args> {
+    pub(super) classes: &'args [DriftClass],
+    pub(super) kinds: &'args [String],
+    pub(super) keep_live: &'args [ResourceFilter],
+}
+
+impl Wanted<'_> {
+    fn has(&self, finding: &Finding) -> bool {
+        (self.classes.is_empty() || self.classes.contains(&finding.class))
+            && (self.kinds.is_empty()
+                || self.kinds.iter().any(|kind| kind.eq_ignore_ascii_case(&finding.key.kind)))
+    }
+
+    fn keeps(&self, key: &ObjectKey) -> bool {
+        let row = ObjectRow {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: key.namespace_or_empty().to_owned(),
+            name: key.name.clone(),
+            ..ObjectRow::default()
+        };
+        !self.keep_live.is_empty() && ResourceFilter::any_matches(self.keep_live, &row)
+    }
+}
+
+/// One change that can be made or left out by itself.
+#[derive(Clone)]
+pub(super) struct Unit {
+    /// The case that it belongs to, by its place in the list.
+    pub(super) case: usize,
+    pub(super) class: DriftClass,
+    pub(super) key: ObjectKey,
+    pub(super) change: UnitChange,
+}
+
+#[derive(Clone)]
+pub(super) enum UnitChange {
+    /// Of the object's own document, with what was compared with the cluster.
+    Edit(ObjectChange, Value),
+    /// A rule in the Application.
+    Ignore(IgnoreEntry),
+}
+
+/// What a user has to do instead.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Advice {
+    pub(super) app: AppId,
+    pub(super) class: DriftClass,
+    pub(super) key: ObjectKey,
+    pub(super) text: String,
+}
+
+/// What would end the differences.
+#[derive(Default)]
+pub(super) struct Proposed {
+    pub(super) units: Vec<Unit>,
+    pub(super) advice: Vec<Advice>,
+    /// How many differences need no change.
+    pub(super) n_nothing: usize,
+}
+
+/// Proposes for all apps.
+pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
+    let mut proposed = Proposed::default();
+    for (number, case) in cases.iter().enumerate() {
+        for object in &case.objects {
+            for finding in object.findings.iter().filter(|finding| wanted.has(finding)) {
+                let (desired, origin) = match &object.desired {
+                    Some((desired, origin)) => (Some(desired), origin.as_ref()),
+                    None => (None, None),
+                };
+                let subject = Subject {
+                    finding,
+                    desired,
+                    origin,
+                    live: object.live.as_ref(),
+                    is_red_in_argo_cd: object.is_red,
+                    keeps_live: wanted.keeps(&finding.key),
+                };
+                for proposal in propose(&subject, case.goal) {
+                    let (class, key) = (proposal.class, proposal.key);
+                    let unit = |change| Unit { case: number, class, key: key.clone(), change };
+                    match proposal.action {
+                        Action::Edit(change) => {
+                            let compared = desired.map(|desired| desired.value().clone()).unwrap_or_default();
+                            proposed.units.push(unit(UnitChange::Edit(change, compared)));
+                        }
+                        Action::Ignore(entry) => proposed.units.push(unit(UnitChange::Ignore(entry))),
+                        Action::Instruct(text) => {
+                            proposed.advice.push(Advice { app: case.id.clone(), class, key, text });
+                        }
+                        Action::Nothing(_) => proposed.n_nothing += 1,
+                    }
+                }
+            }
+        }
+    }
+    proposed
+}

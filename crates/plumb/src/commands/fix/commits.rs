@@ -1,0 +1,121 @@
+//! One commit per class.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use plumb_core::app::AppId;
+use plumb_core::drift::DriftClass;
+use plumb_git::{NewCommit, WorkingCopy, WorkingCopyError};
+
+use super::case::{Case, UnitChange};
+use super::plan::{Plan, Step};
+use crate::error::CommandError;
+
+/// The working copies that change. Fails if one of them is not ready for it.
+pub(super) fn ready(plan: &Plan, branch: Option<&str>) -> Result<Vec<WorkingCopy>, CommandError> {
+    let mut copies = Vec::new();
+    for root in plan.roots() {
+        let copy = WorkingCopy::open(&root).map_err(refused)?;
+        copy.check_ready().map_err(refused)?;
+        if let Some(branch) = branch {
+            copy.check_new_branch(branch).map_err(refused)?;
+        }
+        copies.push(copy);
+    }
+    Ok(copies)
+}
+
+fn refused(error: WorkingCopyError) -> CommandError {
+    let hint = match &error {
+        WorkingCopyError::Dirty { .. } => "commit or stash them first; --patch only prints the changes",
+        WorkingCopyError::Detached { .. } => "check out the branch that the app follows: `git switch BRANCH`",
+        WorkingCopyError::BranchExists { .. } => "choose another name for --branch",
+        WorkingCopyError::NotARepository { .. } => "--patch only prints the changes, and needs no repository",
+        WorkingCopyError::NotCommitted { .. } | WorkingCopyError::Git { .. } => "nothing was changed",
+    };
+    CommandError::because("change the working copy", error).hint(hint)
+}
+
+/// Makes the branch in each working copy. Returns how many commits each one has.
+pub(super) fn commit(
+    plan: &Plan,
+    cases: &[Case],
+    copies: &[WorkingCopy],
+    branch: &str,
+) -> Result<BTreeMap<String, usize>, CommandError> {
+    let mut made = BTreeMap::new();
+    for copy in copies {
+        let commits: Vec<NewCommit> =
+            plan.steps.iter().filter_map(|step| new_commit(step, cases, copy.root())).collect();
+        copy.commit_to_branch(branch, &commits).map_err(refused)?;
+        made.insert(copy.root().display().to_string(), commits.len());
+    }
+    Ok(made)
+}
+
+/// The part of a step in this working copy.
+fn new_commit(step: &Step, cases: &[Case], root: &Path) -> Option<NewCommit> {
+    let files = step.files.iter().filter_map(|(place, content)| {
+        let absolute = place.absolute();
+        let path = absolute.strip_prefix(root).ok()?.to_str()?;
+        Some((path.to_owned(), content.clone()))
+    });
+    let files: BTreeMap<String, Vec<u8>> = files.collect();
+    (!files.is_empty()).then(|| NewCommit { message: message(step, cases), files })
+}
+
+/// What changes, why, for how many objects, and what was checked.
+fn message(step: &Step, cases: &[Case]) -> String {
+    let reasons: BTreeSet<&str> = step
+        .units
+        .iter()
+        .map(|unit| match &unit.change {
+            UnitChange::Edit(change, _) => change.why.as_str(),
+            UnitChange::Ignore(entry) => entry.why.as_str(),
+        })
+        .collect();
+    let apps: BTreeSet<&AppId> =
+        step.units.iter().filter_map(|unit| cases.get(unit.case)).map(|case| &case.id).collect();
+    let apps: Vec<&str> = apps.into_iter().map(|app| app.name.as_str()).collect();
+    let objects: BTreeSet<String> = step.units.iter().map(|unit| unit.key.to_string()).collect();
+    let reasons: Vec<String> = reasons.into_iter().map(|why| format!("- {why}")).collect();
+    let objects: Vec<String> = objects.into_iter().map(|object| format!("- {object}")).collect();
+    let has_edits = step.units.iter().any(|unit| matches!(unit.change, UnitChange::Edit(..)));
+    let checked = if has_edits {
+        "Rendered again: only the intended fields of these objects differ."
+    } else {
+        "The rules name single fields of single objects. No manifest changes."
+    };
+    format!(
+        "{}\n\nWhy ({}):\n{}\n\nObjects ({}), of {}:\n{}\n\n{checked}\n",
+        subject(step.class),
+        step.class,
+        reasons.join("\n"),
+        objects.len(),
+        apps.join(", "),
+        objects.join("\n")
+    )
+}
+
+/// The first line of a commit, at most 72 characters.
+pub(super) fn subject(class: DriftClass) -> &'static str {
+    match class {
+        DriftClass::SchemaDefault => "Set defaults that the API server fills in",
+        DriftClass::PhantomDefault => "Remove lines that say what is so anyway",
+        DriftClass::EquivalentValue => "Write values as the cluster writes them",
+        DriftClass::ControllerOwned => "Leave fields to the controllers that own them",
+        DriftClass::RejectedField => "Correct fields that the API server does not keep",
+        DriftClass::HookResidue => "Delete hooks after they have succeeded",
+        DriftClass::UnstableRender => "Ignore values that each render makes anew",
+        DriftClass::AdmissionMutated => "Ignore fields that admission sets",
+        DriftClass::UnclaimedAddition => "Ignore fields that other writers add",
+        DriftClass::LiveEdit | DriftClass::Unexplained => "Keep values that were changed in the cluster",
+        DriftClass::Unadopted
+        | DriftClass::Orphan
+        | DriftClass::SharedResource
+        | DriftClass::StaleOwnership
+        | DriftClass::Blocked
+        | DriftClass::Behind
+        | DriftClass::TugOfWar => "Change manifests",
+    }
+}

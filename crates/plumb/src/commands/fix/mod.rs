@@ -1,0 +1,14 @@
+//! `plumb fix`
+
+mod application_files;
+mod case;
+mod cluster;
+mod commits;
+mod offline;
+mod place;
+mod plan;
+mod run;
+mod show;
+mod write;
+
+pub(crate) use run::{Args, run};

@@ -1,0 +1,41 @@
+//! Cases from files.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use plumb_core::fix::FixGoal;
+
+use super::case::{Case, CaseObject};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::local::{LocalRenderer, OfflineArgs};
+
+/// One case per directory.
+pub(super) fn cases(
+    context: &Context,
+    args: &OfflineArgs,
+    renderer: &LocalRenderer,
+    goal: Option<FixGoal>,
+) -> Result<Vec<Case>, CommandError> {
+    let judged = args.judge(context, renderer, Timestamp::now())?;
+    let live = &judged.live;
+    let case = judged.apps.into_iter().map(|app| {
+        let red = app.red();
+        let objects = app.verdicts.iter().map(|(key, verdict)| CaseObject {
+            findings: verdict.findings.to_vec(),
+            desired: CaseObject::in_git(&app.desired, key),
+            live: live.get(key).cloned(),
+            is_red: red.as_ref().map(|red| red.contains(key)),
+        });
+        Case {
+            objects: objects.collect(),
+            instance: app.instance.clone().unwrap_or_else(|| app.id.name.clone()),
+            id: app.id,
+            namespace: app.namespace,
+            scopes: app.scopes,
+            sources: BTreeMap::from([(app.source.index, app.source)]),
+            goal: goal.unwrap_or(FixGoal::ArgoCd),
+        }
+    });
+    Ok(case.collect())
+}

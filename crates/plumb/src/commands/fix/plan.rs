@@ -1,0 +1,260 @@
+//! From proposals to new contents of files, each change proved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use plumb_core::desired::{DesiredSet, Origin};
+use plumb_core::drift::DriftClass;
+use plumb_core::fix::{IgnoreEntry, ObjectChange, edit_file, locate, prove, same_places};
+use plumb_core::source::RepoPath;
+use plumb_core::yaml::{Limits, parse_documents_bytes};
+use plumb_render::Freshness;
+
+use super::application_files::ApplicationFiles;
+use super::case::{Advice, Case, Unit, UnitChange};
+use super::place::FilePlace;
+use crate::local::{LocalRenderer, LocalSource, desired_set};
+
+/// Contents of files.
+pub(super) type Contents = BTreeMap<FilePlace, Vec<u8>>;
+
+/// The changes of one class: one commit.
+pub(super) struct Step {
+    pub(super) class: DriftClass,
+    pub(super) units: Vec<Unit>,
+    /// The files that it changes, as they are after it.
+    pub(super) files: Contents,
+}
+
+/// What will be written.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// The files as they are on disk.
+    pub(super) before: Contents,
+    /// Changes that cannot be made, with the reason and the instruction.
+    pub(super) refused: Vec<Advice>,
+}
+
+impl Plan {
+    /// The files as they will be.
+    pub(super) fn after(&self) -> Contents {
+        self.steps.iter().flat_map(|step| step.files.clone()).collect()
+    }
+
+    /// The working copies that change.
+    pub(super) fn roots(&self) -> BTreeSet<PathBuf> {
+        self.steps.iter().flat_map(|step| step.files.keys()).map(|place| place.root.clone()).collect()
+    }
+}
+
+/// Makes the plan for these changes.
+pub(super) fn plan(
+    cases: &[Case],
+    units: &[Unit],
+    renderer: &LocalRenderer,
+    applications: &ApplicationFiles,
+) -> Plan {
+    let mut planner =
+        Planner { cases, renderer, applications, current: Contents::new(), plan: Plan::default() };
+    let classes: BTreeSet<DriftClass> = units.iter().map(|unit| unit.class).collect();
+    for class in classes {
+        let before = planner.current.clone();
+        let mut made = Vec::new();
+        for number in 0..cases.len() {
+            let units: Vec<&Unit> =
+                units.iter().filter(|unit| unit.class == class && unit.case == number).collect();
+            made.extend(planner.make(&units));
+        }
+        let at_start = |place: &FilePlace| before.get(place).or_else(|| planner.plan.before.get(place));
+        let changed = planner.current.iter().filter(|(place, content)| at_start(place) != Some(*content));
+        let files: Contents = changed.map(|(place, content)| (place.clone(), content.clone())).collect();
+        if !files.is_empty() {
+            planner.plan.steps.push(Step { class, units: made, files });
+        }
+    }
+    planner.plan
+}
+
+struct Planner<'cases> {
+    cases: &'cases [Case],
+    renderer: &'cases LocalRenderer,
+    applications: &'cases ApplicationFiles,
+    /// The files that were read, as they are so far.
+    current: Contents,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    /// Makes changes of one class and one app. Returns those that were made.
+    fn make(&mut self, units: &[&Unit]) -> Vec<Unit> {
+        let edits: Vec<&Unit> =
+            units.iter().filter(|unit| matches!(unit.change, UnitChange::Edit(..))).copied().collect();
+        // One render proves all; if it does not, each change is tried by itself.
+        let mut made = match self.try_edits(&edits) {
+            Ok(made) => made,
+            Err(_) => edits
+                .iter()
+                .flat_map(|unit| match self.try_edits(&[*unit]) {
+                    Ok(made) => made,
+                    Err(why) => {
+                        self.refuse(unit, &why);
+                        Vec::new()
+                    }
+                })
+                .collect(),
+        };
+        for unit in units {
+            if let UnitChange::Ignore(entry) = &unit.change {
+                match self.ignore(unit, entry) {
+                    Ok(true) => made.push((*unit).clone()),
+                    Ok(false) => {}
+                    Err(why) => self.refuse(unit, &why),
+                }
+            }
+        }
+        made
+    }
+
+    /// Edits files, renders, and compares. Nothing is kept if that fails.
+    fn try_edits(&mut self, units: &[&Unit]) -> Result<Vec<Unit>, String> {
+        let (kept, n_refused) = (self.current.clone(), self.plan.refused.len());
+        let made = self.edit_and_prove(units);
+        if made.is_err() {
+            self.current = kept;
+            self.plan.refused.truncate(n_refused);
+        }
+        made
+    }
+
+    fn edit_and_prove(&mut self, units: &[&Unit]) -> Result<Vec<Unit>, String> {
+        let mut by_source: BTreeMap<usize, Vec<(&Unit, &ObjectChange)>> = BTreeMap::new();
+        for unit in units {
+            if let UnitChange::Edit(change, _) = &unit.change {
+                by_source.entry(change.origin.source).or_default().push((unit, change));
+            }
+        }
+        let mut made = Vec::new();
+        for (index, units) in by_source {
+            let case = units.first().and_then(|(unit, _)| self.cases.get(unit.case));
+            let Some(case) = case else { continue };
+            let Some(source) = case.sources.get(&index) else {
+                for (unit, _) in units {
+                    self.refuse(unit, "the file is not in one of the given working copies");
+                }
+                continue;
+            };
+            let before = self.render(case, source)?;
+            let mut changed: Vec<(&Unit, &ObjectChange)> = Vec::new();
+            for (unit, change) in units {
+                match self.edit(source, unit, change, &before) {
+                    Ok(true) => changed.push((unit, change)),
+                    Ok(false) => {}
+                    Err(why) => self.refuse(unit, &why),
+                }
+            }
+            if !changed.is_empty() {
+                let after = self.render(case, source)?;
+                let of_file: Vec<&ObjectChange> = changed.iter().map(|(_, change)| *change).collect();
+                prove(&before, &after, &of_file).map_err(|why| why.to_string())?;
+                made.extend(changed.into_iter().map(|(unit, _)| unit.clone()));
+            }
+        }
+        Ok(made)
+    }
+
+    /// Changes one document. Returns whether the file is another one now.
+    fn edit(
+        &mut self,
+        source: &LocalSource,
+        unit: &Unit,
+        change: &ObjectChange,
+        rendered: &DesiredSet,
+    ) -> Result<bool, String> {
+        if let (UnitChange::Edit(_, compared), Some(object)) = (&unit.change, rendered.objects.get(&unit.key))
+        {
+            same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
+        }
+        let place = FilePlace::find(&source.root, &change.origin.file)?;
+        let folder = source.source.path.as_deref().unwrap_or(".");
+        let folder = RepoPath::root().join(folder).map_err(|error| error.to_string())?;
+        if !place.path.is_within(&folder) {
+            return Err(format!(
+                "{} is outside of the app's directory, and other apps may use it",
+                place.path
+            ));
+        }
+        self.write(&place, change)
+    }
+
+    fn write(&mut self, place: &FilePlace, change: &ObjectChange) -> Result<bool, String> {
+        let content = self.content(place)?;
+        let mut edit = edit_file(&content, std::slice::from_ref(change));
+        if let Some((_, why)) = edit.refused.pop() {
+            return Err(why.to_string());
+        }
+        let is_other = edit.text != content;
+        self.current.insert(place.clone(), edit.text);
+        Ok(is_other)
+    }
+
+    fn ignore(&mut self, unit: &Unit, entry: &IgnoreEntry) -> Result<bool, String> {
+        let Some(case) = self.cases.get(unit.case) else { return Ok(false) };
+        let file = self.applications.of(&case.id)?;
+        let content = self.content(&file.place)?;
+        let documents =
+            parse_documents_bytes(&content, &Limits::default()).map_err(|error| error.to_string())?;
+        let inside = locate(&documents, &file.key, file.line);
+        let application =
+            inside.as_ref().and_then(|inside| inside.path.find(&documents.get(inside.document)?.value));
+        let application = application
+            .ok_or_else(|| format!("{} does not have the Application any more", file.place.path))?;
+        let change = ObjectChange {
+            key: file.key,
+            origin: Origin {
+                source: 0,
+                file: file.place.path.as_str().to_owned(),
+                line: file.line,
+                verbatim: true,
+            },
+            operations: entry.operations(application),
+            why: entry.why.clone(),
+        };
+        self.write(&file.place, &change)
+    }
+
+    fn content(&mut self, place: &FilePlace) -> Result<Vec<u8>, String> {
+        if let Some(content) = self.current.get(place) {
+            return Ok(content.clone());
+        }
+        let content = std::fs::read(place.absolute())
+            .map_err(|error| format!("cannot read {}: {error}", place.path))?;
+        self.plan.before.insert(place.clone(), content.clone());
+        Ok(content)
+    }
+
+    fn render(&self, case: &Case, source: &LocalSource) -> Result<DesiredSet, String> {
+        let root = source.root.canonicalize().unwrap_or_else(|_| source.root.clone());
+        let edits = self.current.iter().filter(|(place, _)| place.root == root);
+        let edits = edits.map(|(place, content)| (place.path.clone(), content.clone())).collect();
+        let rendered =
+            self.renderer.render(source, edits, Freshness::Cached).map_err(|error| error.message())?;
+        Ok(desired_set(&rendered, &case.instance, case.namespace.as_deref(), &case.scopes))
+    }
+
+    fn refuse(&mut self, unit: &Unit, why: &str) {
+        let Some(case) = self.cases.get(unit.case) else { return };
+        let instruction = match &unit.change {
+            UnitChange::Edit(change, _) => change.instruction(),
+            UnitChange::Ignore(entry) => {
+                format!("add to spec.ignoreDifferences of the Application {}: {}", case.id, entry.value())
+            }
+        };
+        self.plan.refused.push(Advice {
+            app: case.id.clone(),
+            class: unit.class,
+            key: unit.key.clone(),
+            text: format!("{instruction} (not done: {why})"),
+        });
+    }
+}

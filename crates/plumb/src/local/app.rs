@@ -1,0 +1,171 @@
+//! One directory as an app.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_core::app::{App, AppId, DirectoryOptions, Source, SourceTool};
+use plumb_core::desired::{DesiredSet, Scopes};
+use plumb_core::drift::{Finding, Verdict};
+use plumb_core::dump::{DumpedApp, LiveDump, judge_all, likely_namespace, tracking_app};
+use plumb_core::ignore::IgnoreRules;
+use plumb_core::object::ObjectKey;
+use plumb_core::schema::SchemaSet;
+use plumb_crd::{Application, source_with_overrides, to_app, written_sources};
+use plumb_render::{AppFacts, Freshness, Overrides, Rendered, SourceType};
+
+use super::{LocalRenderer, LocalSource, desired_set};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::render_here::checkout;
+
+/// Version of Kubernetes for charts, as for `plumb render`.
+const KUBE_VERSION: &str = "1.36.0";
+
+/// A directory of a working copy, rendered.
+pub(crate) struct LocalApp {
+    /// The Application, or the name of the directory.
+    pub(crate) id: AppId,
+    /// The Application, if the dump has it.
+    pub(crate) application: Option<Application>,
+    /// The directory.
+    pub(crate) source: LocalSource,
+    /// Its name in tracking marks; `None` if no app tracks the objects.
+    pub(crate) instance: Option<String>,
+    /// Namespace of objects that name none.
+    pub(crate) namespace: Option<String>,
+    /// Where the kinds of the cluster live.
+    pub(crate) scopes: Scopes,
+    /// What it asks for.
+    pub(crate) desired: DesiredSet,
+    /// The same, rendered once more, if a second render can differ.
+    second: Option<DesiredSet>,
+    /// One per object, once it was judged.
+    pub(crate) verdicts: BTreeMap<ObjectKey, Verdict>,
+}
+
+impl LocalApp {
+    /// Renders a directory, and finds out whose it is by the tracking marks of its objects in the cluster.
+    pub(super) fn render(
+        context: &Context,
+        renderer: &LocalRenderer,
+        directory: &Path,
+        (live, applications): (&LiveDump, &[Application]),
+        namespace: Option<&str>,
+    ) -> Result<Self, CommandError> {
+        let (root, path) = checkout(directory, None)?;
+        let name = root.join(&path).file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_else(|| "app".to_owned());
+        let mut source = LocalSource {
+            source: Source { path: Some(path.clone()), tool: plain(&root.join(&path)), ..Source::default() },
+            root,
+            index: 0,
+            overrides: None,
+            app: AppFacts { name: name.clone(), instance: name.clone(), ..AppFacts::default() },
+            kube_version: KUBE_VERSION.to_owned(),
+        };
+        let scopes = Scopes::built_in().with_crds(live.values());
+        let mut output = renderer.render(&source, BTreeMap::new(), Freshness::Cached)?;
+        let bare = desired_set(&output, &name, None, &scopes);
+        let likely = namespace.map(str::to_owned).or_else(|| likely_namespace(&bare, live));
+        let instance = tracking_app(&desired_set(&output, &name, likely.as_deref(), &scopes), live);
+        let of_app = |application: &&Application| match &instance {
+            Some(instance) => application.id().instance_name(context.namespace()) == *instance,
+            None => application.metadata.name == name,
+        };
+        let application = applications.iter().find(of_app).cloned();
+        let app = application.as_ref().and_then(|application| to_app(application).ok());
+        if let (Some(application), Some(app)) = (&application, &app) {
+            source.take_options(application, app, context.namespace());
+            output = renderer.render(&source, BTreeMap::new(), Freshness::Cached)?;
+        }
+        let of_app = app.as_ref().and_then(|app| app.destination.namespace.clone());
+        let namespace = namespace.map(str::to_owned).or(of_app).or(likely);
+        let in_marks = instance.clone().unwrap_or_else(|| source.app.instance.clone());
+        let build = |output: &Rendered| desired_set(output, &in_marks, namespace.as_deref(), &scopes);
+        let second = if output.source_type == SourceType::Directory {
+            None
+        } else {
+            Some(build(&renderer.render(&source, BTreeMap::new(), Freshness::Fresh)?))
+        };
+        let own = AppId { namespace: context.namespace().to_owned(), name: instance.clone().unwrap_or(name) };
+        Ok(Self {
+            id: application.as_ref().map_or(own, Application::id),
+            desired: build(&output),
+            application,
+            source,
+            instance,
+            namespace,
+            scopes,
+            second,
+            verdicts: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn judge(&mut self, live: &LiveDump, schemas: &SchemaSet, now: Timestamp) {
+        let app = self.application.as_ref().and_then(|application| to_app(application).ok());
+        let ignored = app.as_ref().map(|app| app.ignore_differences.clone()).unwrap_or_default();
+        let (rules, _) = IgnoreRules::compile(ignored);
+        let recorded = self.application.as_ref().map(Application::recorded_objects);
+        self.verdicts = judge_all(&DumpedApp {
+            instance: self.instance.as_deref(),
+            desired: &self.desired,
+            live,
+            schemas,
+            rules: &rules,
+            options: app.map(|app| app.compare_options).unwrap_or_default(),
+            recorded: recorded.as_ref(),
+            second: self.second.as_ref(),
+            now,
+        });
+    }
+
+    /// Every difference.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.verdicts.values().flat_map(|verdict| verdict.findings.iter())
+    }
+
+    /// The objects that the status of the Application shows as `OutOfSync`; `None` if it is not known.
+    pub(crate) fn red(&self) -> Option<BTreeSet<ObjectKey>> {
+        let resources = &self.application.as_ref()?.status.resources;
+        let red = resources.iter().filter(|resource| resource.status == "OutOfSync");
+        Some(red.map(plumb_crd::application::ResourceStatus::key).collect())
+    }
+}
+
+impl LocalSource {
+    /// Takes over what the Application says about the tool. Of several sources, it is the one with this path.
+    fn take_options(&mut self, application: &Application, app: &App, control_plane: &str) {
+        let is_here = |source: &Source| source.path == self.source.path || app.sources.len() == 1;
+        let Some(index) = app.sources.iter().position(is_here) else { return };
+        let Some(source) = app.sources.get(index) else { return };
+        self.source = Source { path: self.source.path.clone(), ..source.clone() };
+        self.index = index;
+        self.overrides = Some(overrides(application, app, index));
+        self.app = AppFacts {
+            name: app.id.name.clone(),
+            instance: app.id.instance_name(control_plane),
+            project: app.project.clone(),
+            namespace: app.destination.namespace.clone().unwrap_or_default(),
+        };
+    }
+}
+
+/// Options of a source that its own files set.
+pub(crate) fn overrides(application: &Application, app: &App, index: usize) -> Overrides {
+    let own = written_sources(&application.spec).get(index).cloned().unwrap_or_default();
+    let multi = app.multi_source;
+    Arc::new(move |patches| {
+        source_with_overrides(&own, patches, multi)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    })
+}
+
+/// Plain manifests are read from all folders below; what a chart or an overlay reads, its tool decides.
+fn plain(directory: &Path) -> Option<SourceTool> {
+    let of_tools = ["Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization"];
+    let is_plain = !of_tools.iter().any(|name| directory.join(name).is_file());
+    let options = DirectoryOptions { recurse: true, ..DirectoryOptions::default() };
+    is_plain.then_some(SourceTool::Directory(options))
+}

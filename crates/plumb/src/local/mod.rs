@@ -1,0 +1,12 @@
+//! Judging on this machine: directories of working copies, rendered here, against a dump of live objects.
+
+mod app;
+mod args;
+mod checkouts;
+mod dump;
+mod renderer;
+
+pub(crate) use app::{LocalApp, overrides};
+pub(crate) use args::OfflineArgs;
+pub(crate) use checkouts::Checkouts;
+pub(crate) use renderer::{LocalRenderer, LocalSource, desired_set};

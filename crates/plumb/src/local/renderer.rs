@@ -1,0 +1,99 @@
+//! Rendering one source from a working copy.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plumb_core::app::Source;
+use plumb_core::desired::{DesiredContext, DesiredSet, KindFilter, Scopes, build};
+use plumb_core::source::{RepoPath, SourceFiles};
+use plumb_core::tracking::TrackingSettings;
+use plumb_render::{
+    AppFacts, ClusterFacts, EditedFiles, Freshness, LocalFiles, Overrides, RenderRequest, RenderSettings,
+    Rendered, Renderer,
+};
+
+use crate::error::CommandError;
+use crate::render_here::RenderArgs;
+
+/// A source of an app, in a working copy.
+pub(crate) struct LocalSource {
+    /// Root of the working copy.
+    pub(crate) root: PathBuf,
+    /// The source; its path is relative to the root.
+    pub(crate) source: Source,
+    /// Its place among the sources of the app, from 0.
+    pub(crate) index: usize,
+    /// Options that files of the source set.
+    pub(crate) overrides: Option<Overrides>,
+    /// What charts and overlays read about the app.
+    pub(crate) app: AppFacts,
+    /// Version of the cluster, for charts.
+    pub(crate) kube_version: String,
+}
+
+/// Renders sources of working copies.
+pub(crate) struct LocalRenderer {
+    renderer: Renderer,
+}
+
+impl LocalRenderer {
+    pub(crate) fn new(args: &RenderArgs) -> Result<Self, CommandError> {
+        Ok(Self { renderer: args.renderer()? })
+    }
+
+    /// Renders a source as if some of its files had other contents. Nothing is written to the working copy.
+    pub(crate) fn render(
+        &self,
+        local: &LocalSource,
+        edits: BTreeMap<RepoPath, Vec<u8>>,
+        freshness: Freshness,
+    ) -> Result<Rendered, CommandError> {
+        let files: Arc<dyn SourceFiles> = Arc::new(LocalFiles::new(local.root.clone()));
+        let request = RenderRequest {
+            source: local.source.clone(),
+            index: local.index,
+            files: Arc::new(EditedFiles::new(files, edits)),
+            revision: plumb_git::checked_out(&local.root).unwrap_or_default(),
+            refs: BTreeMap::new(),
+            chart_dependencies: BTreeMap::new(),
+            overrides: local.overrides.clone(),
+            app: local.app.clone(),
+            cluster: ClusterFacts { kube_version: Some(local.kube_version.clone()), api_versions: [].into() },
+            settings: Arc::new(RenderSettings::default()),
+        };
+        let place = || {
+            let path = local.source.path.as_deref().unwrap_or(".");
+            local.root.join(path).display().to_string()
+        };
+        let failed = |error: plumb_render::RenderError| {
+            CommandError::because(format!("render {}", place()), error.full_message())
+        };
+        let missing = self.renderer.missing_dependencies(&request).map_err(failed)?;
+        if let Some(dependency) = missing.iter().find(|dependency| !dependency.is_local()) {
+            let what = format!("cannot render {}: the chart {} is not in charts/", place(), dependency.name);
+            return Err(CommandError::new(what).hint("`helm dependency build` in the chart downloads it"));
+        }
+        self.renderer.render(&request, freshness).map_err(failed)
+    }
+}
+
+/// What a rendered source asks for.
+pub(crate) fn desired_set(
+    rendered: &Rendered,
+    instance: &str,
+    namespace: Option<&str>,
+    scopes: &Scopes,
+) -> DesiredSet {
+    build(
+        rendered.manifests.clone(),
+        &DesiredContext {
+            app: instance,
+            destination_namespace: namespace,
+            destination_server: "",
+            scopes,
+            tracking: &TrackingSettings::default(),
+            filter: &KindFilter::default(),
+        },
+    )
+}
