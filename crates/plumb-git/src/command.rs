@@ -61,6 +61,17 @@ pub enum CommandError {
         /// Which program.
         program: String,
     },
+    /// The cache directory, in which git runs, is missing or cannot be written to.
+    #[error(
+        "cannot use the cache directory {directory}: {reason}; check its free space and owner, and that it is not \
+         mounted read-only"
+    )]
+    Cache {
+        /// Where.
+        directory: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The operating system did not start the program.
     #[error("cannot run `{program}`: {reason}")]
     Start {
@@ -126,9 +137,11 @@ impl CommandError {
             Self::Missing { .. } | Self::Output { .. } | Self::Memory { .. } | Self::Refused(_) => {
                 Retry::Permanent
             }
-            Self::Start { .. } | Self::Timeout { .. } | Self::Failed { .. } | Self::Io { .. } => {
-                Retry::Transient
-            }
+            Self::Cache { .. }
+            | Self::Start { .. }
+            | Self::Timeout { .. }
+            | Self::Failed { .. }
+            | Self::Io { .. } => Retry::Transient,
         }
     }
 
@@ -136,6 +149,7 @@ impl CommandError {
     pub fn category(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "program",
+            Self::Cache { .. } => "cache",
             Self::Start { .. } => "start",
             Self::Timeout { .. } => "timeout",
             Self::Output { .. } => "output",
@@ -207,9 +221,7 @@ impl Git<'_> {
             .process_group(0)
             .kill_on_drop(true);
         let program = || self.program.display().to_string();
-        let mut child = process
-            .spawn()
-            .map_err(|error| CommandError::Start { program: program(), reason: error.to_string() })?;
+        let mut child = process.spawn().map_err(|error| not_started(program(), directory, &error))?;
         let group = ProcessGroup::of(&child);
         let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
         let limit = self.limits.max_output;
@@ -235,6 +247,15 @@ impl Git<'_> {
         }
         Ok(Finished { code: status.code(), output, errors })
     }
+}
+
+/// The operating system has one error for a missing program and a missing directory.
+fn not_started(program: String, directory: &Path, error: &std::io::Error) -> CommandError {
+    if directory.is_dir() {
+        return CommandError::Start { program, reason: error.to_string() };
+    }
+    let directory = directory.display().to_string();
+    CommandError::Cache { directory, reason: "it does not exist".to_owned() }
 }
 
 /// A shell sets the limits and then executes git in its place, so git never runs without them. If the machine runs out
@@ -336,4 +357,21 @@ fn last_lines(text: &str, home: &Path, secrets: &[String]) -> String {
         message = message.replace(secret.as_str(), "***");
     }
     message.chars().map(|character| if character.is_control() { ' ' } else { character }).take(1000).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_directory_is_not_a_missing_program() {
+        let error = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let here = tempfile::tempdir().unwrap();
+        let said = not_started("git".to_owned(), here.path(), &error()).to_string();
+        assert!(said.starts_with("cannot run `git`: "), "{said}");
+        let gone = here.path().join("mirror");
+        let said = not_started("git".to_owned(), &gone, &error()).to_string();
+        assert!(said.starts_with("cannot use the cache directory ") && said.contains("/mirror"), "{said}");
+        assert!(!said.contains("install"), "{said}");
+    }
 }

@@ -16,16 +16,18 @@ mod command;
 mod guard;
 mod advice;
 mod refs;
+mod objects;
 mod tree;
 mod signature;
 mod mirror;
 mod submodule;
 mod verify;
+mod working_copy;
 
 pub use access::{RepoAccess, SshAccess, TlsAccess};
 pub use command::{CommandError, GitLimits};
 pub use mirror::{
-    FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, RequestCounts,
+    FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, Relation, RequestCounts,
     RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{HashRule, ResolveError, RevisionSpec};
@@ -35,4 +37,5 @@ pub use signature::Signature;
 pub use submodule::{SubmoduleAccess, SubmoduleError, TreeWithSubmodules};
 pub use tree::{SourceTree, checked_out};
 pub use url::{BadUrl, RepoUrl, Transport};
-pub use verify::{Keyring, SignatureError, SignaturePolicy};
+pub use verify::{Keyring, SignatureError, SignaturePolicy, SyncedRevision};
+pub use working_copy::{NewCommit, WorkingCopy, WorkingCopyError};

@@ -201,6 +201,8 @@ impl ResolveError {
 pub(crate) struct RefTable {
     /// Branches and tags.
     pub(crate) refs: BTreeMap<String, String>,
+    /// The objects of annotated tags, by the full name of the tag.
+    pub(crate) tag_objects: BTreeMap<String, String>,
     /// Other refs that a requester named in full. No other name leads to them.
     pub(crate) others: BTreeMap<String, String>,
     pub(crate) head: Head,
@@ -390,6 +392,7 @@ mod tests {
             .into_iter()
             .map(|(name, digit)| (name.to_owned(), hash(digit)))
             .collect(),
+            tag_objects: BTreeMap::new(),
             others: [("refs/pull/7/head".to_owned(), hash('9'))].into(),
             head: Head::Branch("refs/heads/main".to_owned()),
         }
@@ -476,6 +479,7 @@ mod tests {
         let honest = honest.into_iter().map(|(name, digit)| (name.to_owned(), hash(digit)));
         let table = RefTable {
             refs: honest.chain(hostile.map(|name| (name.to_owned(), hash('e')))).collect(),
+            tag_objects: BTreeMap::new(),
             others: other.map(|name| (name.to_owned(), hash('e'))).into(),
             head: Head::Branch("refs/heads/main".to_owned()),
         };

@@ -61,6 +61,7 @@ mod tests {
     fn commands() {
         let cases = [
             (missing_program(), Permanent, "program"),
+            (CommandError::Cache { directory: text(), reason: text() }, Transient, "cache"),
             (CommandError::Start { program: text(), reason: text() }, Transient, "start"),
             (CommandError::Timeout { command: text(), timeout: Duration::ZERO }, Transient, "timeout"),
             (CommandError::Output { command: text(), limit: 1 }, Permanent, "output"),

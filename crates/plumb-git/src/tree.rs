@@ -2,16 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use gix::objs::tree::EntryKind as GitKind;
 use plumb_core::app::CommitId;
 use plumb_core::source::{Entry, EntryKind, RepoPath, SourceError, SourceFiles};
 
+use crate::objects::{Objects, ReadError, note_damage};
+
 /// The files of one commit. Cheap to clone; safe to keep while the mirror is fetched, repacked or replaced.
 #[derive(Clone)]
 pub struct SourceTree {
-    repository: Arc<gix::ThreadSafeRepository>,
+    objects: Arc<Objects>,
     commit: CommitId,
     root: gix::ObjectId,
     max_blob: u64,
@@ -21,23 +23,18 @@ pub struct SourceTree {
 
 impl SourceTree {
     pub(crate) fn open(
-        repository: Arc<gix::ThreadSafeRepository>,
+        objects: Arc<Objects>,
         commit: CommitId,
         max_blob: u64,
         damaged: Arc<AtomicBool>,
     ) -> Result<Self, SourceError> {
-        let failed = |source: gix::Error| {
-            damaged.store(true, Ordering::Relaxed);
-            storage(&RepoPath::root(), source)
-        };
         let id = gix::ObjectId::from_hex(commit.as_str().as_bytes())
             .map_err(|source| storage(&RepoPath::root(), source))?;
-        let root = {
-            let local = repository.to_thread_local();
-            let commit = local.find_commit(id).map_err(failed)?;
-            commit.tree_id().map_err(failed)?.detach()
-        };
-        Ok(Self { repository, commit, root, max_blob, damaged })
+        let root = root_of(&objects, id).map_err(|source| {
+            note_damage(&damaged);
+            storage(&RepoPath::root(), source)
+        })?;
+        Ok(Self { objects, commit, root, max_blob, damaged })
     }
 
     /// The commit.
@@ -46,7 +43,7 @@ impl SourceTree {
     }
 
     fn failed(&self, path: &RepoPath, source: impl std::error::Error + Send + Sync + 'static) -> SourceError {
-        self.damaged.store(true, Ordering::Relaxed);
+        note_damage(&self.damaged);
         storage(path, source)
     }
 
@@ -59,28 +56,46 @@ impl SourceTree {
         if path.is_root() {
             return Ok(Some((EntryKind::Directory, self.root)));
         }
-        let root = local.find_tree(self.root).map_err(|error| self.failed(path, error))?;
-        let found = root
-            .lookup_entry(path.components().map(str::as_bytes))
-            .map_err(|error| self.failed(path, error))?;
-        Ok(found.map(|entry| (kind(entry.mode().kind()), entry.object_id())))
+        let mut found = (EntryKind::Directory, self.root);
+        for step in path.components() {
+            if found.0 != EntryKind::Directory {
+                return Ok(None);
+            }
+            let tree = self.objects.read(local, found.1).map_err(|error| self.failed(path, error))?;
+            let tree = tree.try_into_tree().map_err(|error| self.failed(path, error))?;
+            let mut next = None;
+            for entry in tree.iter() {
+                let entry = entry.map_err(|error| self.failed(path, error))?;
+                if entry.filename() == step.as_bytes() {
+                    next = Some((kind(entry.mode().kind()), entry.object_id()));
+                    break;
+                }
+            }
+            let Some(next) = next else { return Ok(None) };
+            found = next;
+        }
+        Ok(Some(found))
+    }
+
+    fn view(&self, path: &RepoPath) -> Result<gix::Repository, SourceError> {
+        self.objects.view().map_err(|error| self.failed(path, error))
     }
 }
 
 impl SourceFiles for SourceTree {
     fn kind(&self, path: &RepoPath) -> Result<Option<EntryKind>, SourceError> {
-        let local = self.repository.to_thread_local();
+        let local = self.view(path)?;
         Ok(self.find(&local, path)?.map(|(kind, _)| kind))
     }
 
     fn entry(&self, path: &RepoPath) -> Result<Option<Entry>, SourceError> {
-        let local = self.repository.to_thread_local();
+        let local = self.view(path)?;
         let found = self.find(&local, path)?;
         Ok(found.map(|(kind, id)| Entry { name: path.name().to_owned(), kind, hash: id.to_string() }))
     }
 
     fn list(&self, directory: &RepoPath) -> Result<Vec<Entry>, SourceError> {
-        let local = self.repository.to_thread_local();
+        let local = self.view(directory)?;
         let (kind, id) =
             self.find(&local, directory)?.ok_or_else(|| SourceError::NotFound { path: directory.clone() })?;
         match kind {
@@ -90,7 +105,8 @@ impl SourceFiles for SourceTree {
                 return Err(SourceError::NotADirectory { path: directory.clone() });
             }
         }
-        let tree = local.find_tree(id).map_err(|error| self.failed(directory, error))?;
+        let tree = self.objects.read(&local, id).map_err(|error| self.failed(directory, error))?;
+        let tree = tree.try_into_tree().map_err(|error| self.failed(directory, error))?;
         let mut entries = Vec::new();
         for entry in tree.iter() {
             let entry = entry.map_err(|error| self.failed(directory, error))?;
@@ -106,7 +122,7 @@ impl SourceFiles for SourceTree {
     }
 
     fn read(&self, path: &RepoPath) -> Result<Vec<u8>, SourceError> {
-        let local = self.repository.to_thread_local();
+        let local = self.view(path)?;
         let (kind, id) =
             self.find(&local, path)?.ok_or_else(|| SourceError::NotFound { path: path.clone() })?;
         match kind {
@@ -119,9 +135,17 @@ impl SourceFiles for SourceTree {
         if size > self.max_blob {
             return Err(SourceError::TooLarge { path: path.clone(), size, limit: self.max_blob });
         }
-        let mut blob = local.find_blob(id).map_err(|error| self.failed(path, error))?;
+        let blob = self.objects.read(&local, id).map_err(|error| self.failed(path, error))?;
+        let mut blob = blob.try_into_blob().map_err(|error| self.failed(path, error))?;
         Ok(blob.take_data())
     }
+}
+
+/// The tree of a commit.
+fn root_of(objects: &Objects, commit: gix::ObjectId) -> Result<gix::ObjectId, ReadError> {
+    let view = objects.view()?;
+    let commit = objects.read(&view, commit)?.try_into_commit()?;
+    Ok(commit.tree_id()?.detach())
 }
 
 /// The commit of `HEAD` of a checkout on the local disk; `None` if it is not a repository, or has no commit.

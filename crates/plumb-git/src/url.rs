@@ -190,6 +190,10 @@ impl RepoUrl {
         if !is_host(host) || host.contains(':') {
             return Err(BadUrl::Host(shown()));
         }
+        // A client that ends the user at the last `@` would connect to another host than git.
+        if path.split('/').next().is_some_and(|first| first.contains('@')) {
+            return Err(BadUrl::Host(shown()));
+        }
         unambiguous(text)?;
         let host = host.to_ascii_lowercase();
         let at = username.as_deref().map_or_else(String::new, |name| format!("{name}@"));

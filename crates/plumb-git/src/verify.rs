@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plumb_core::app::CommitId;
 use sha2::{Digest as _, Sha256};
@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::access::RepoAccess;
 use crate::command::CommandError;
 use crate::mirror::{AnnotatedTag, Mirror, Mirrors};
+use crate::objects::note_damage;
 use crate::refs::RevisionSpec;
 use crate::retry::Retry;
 use crate::secret::hex;
@@ -29,6 +30,17 @@ pub struct SignaturePolicy {
     pub keys: Vec<String>,
     /// Also check all ancestors of the commit, back to commits with a seal.
     pub whole_history: bool,
+}
+
+/// What is to be synced.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncedRevision<'a> {
+    /// The revision that was resolved.
+    pub spec: &'a RevisionSpec,
+    /// Its commit.
+    pub commit: &'a CommitId,
+    /// The revisions of the source and of the operation, if `spec` is the hash that one of them was resolved to.
+    pub stands_for: &'a [RevisionSpec],
 }
 
 /// Why a commit is not trusted.
@@ -104,12 +116,13 @@ impl Mirrors {
         let io = |error: std::io::Error| {
             SignatureError::Keyring(CommandError::Io { command: "gpg".to_owned(), reason: error.to_string() })
         };
-        if home.join("ready").exists() {
+        if is_ready(&home) {
             return Ok(Keyring { home });
         }
-        // A killed process may have left an incomplete one.
-        let _ = std::fs::remove_dir_all(&home);
+        // A killed process may have left an incomplete one, and its files may be damaged.
+        crate::mirror::remove(&home);
         crate::mirror::make_private(&home).map_err(io)?;
+        std::fs::write(home.join(GPG_CONF.0), GPG_CONF.1).map_err(io)?;
         for (index, key) in keys.values().enumerate() {
             let file = home.join(format!("key-{index}.asc"));
             std::fs::File::create(&file).and_then(|mut file| file.write_all(key.as_bytes())).map_err(io)?;
@@ -120,30 +133,64 @@ impl Mirrors {
                 return Err(SignatureError::Keyring(error));
             }
         }
-        std::fs::write(home.join("ready"), "").map_err(io)?;
+        std::fs::write(home.join(READY), digest_of(&home)).map_err(io)?;
         Ok(Keyring { home })
     }
 
-    /// Checks that the commit, to which `spec` was resolved, is signed as the policy requires. Of an
-    /// annotated tag the tag must be signed.
+    /// Checks that what is synced is signed as the policy requires. Of an annotated tag the tag must be signed.
     pub async fn check_signatures(
         &self,
         mirror: &Mirror,
         access: &RepoAccess,
-        spec: &RevisionSpec,
+        synced: &SyncedRevision<'_>,
+        policy: &SignaturePolicy,
+        keyring: &Keyring,
+    ) -> Result<(), SignatureError> {
+        let commit = synced.commit;
+        let tag = mirror.annotated_tag(synced.spec, commit);
+        if let Some(tag) = &tag {
+            self.check_tag(mirror, access, tag, policy, keyring).await?;
+        }
+        if policy.whole_history {
+            return self.check_history(mirror, access, commit, policy, keyring).await;
+        }
+        if tag.is_some() {
+            return Ok(());
+        }
+        let object = ("verify-commit", commit.as_str());
+        let checked =
+            self.check_one(mirror, access, object, format!("commit {commit}"), policy, keyring).await;
+        let Err(error @ SignatureError::Untrusted { .. }) = checked else { return checked };
+        // The hash stands for a revision of the source. If that is a tag of this very commit, the tag is what was signed.
+        let mut tags = synced.stands_for.iter().filter_map(|spec| mirror.annotated_tag(spec, commit));
+        match tags.next() {
+            Some(tag) => self.check_tag(mirror, access, &tag, policy, keyring).await,
+            None => Err(error),
+        }
+    }
+
+    async fn check_tag(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
+        tag: &AnnotatedTag,
+        policy: &SignaturePolicy,
+        keyring: &Keyring,
+    ) -> Result<(), SignatureError> {
+        let what = format!("tag {}", tag.name);
+        check_tag_name(mirror, tag, &what)?;
+        self.check_one(mirror, access, ("verify-tag", &tag.hash), what, policy, keyring).await
+    }
+
+    /// Checks a commit and its ancestors, back to commits with a seal.
+    async fn check_history(
+        &self,
+        mirror: &Mirror,
+        access: &RepoAccess,
         commit: &CommitId,
         policy: &SignaturePolicy,
         keyring: &Keyring,
     ) -> Result<(), SignatureError> {
-        let tag = mirror.annotated_tag(spec, commit);
-        if let Some(tag) = &tag {
-            let what = format!("tag {}", tag.name);
-            check_tag_name(mirror, tag, &what)?;
-            self.check_one(mirror, access, ("verify-tag", &tag.hash), what, policy, keyring).await?;
-        }
-        if tag.is_some() && !policy.whole_history {
-            return Ok(());
-        }
         let mut seen = BTreeSet::new();
         let mut waiting = vec![commit.to_string()];
         while let Some(commit) = waiting.pop() {
@@ -156,9 +203,6 @@ impl Mirrors {
             }
             let what = format!("commit {commit}");
             self.check_one(mirror, access, ("verify-commit", &commit), what, policy, keyring).await?;
-            if !policy.whole_history {
-                return Ok(());
-            }
             let (parents, message) = mirror.history(&commit).ok_or_else(|| SignatureError::Untrusted {
                 what: format!("commit {commit}"),
                 repository: repository(),
@@ -217,7 +261,12 @@ impl Mirrors {
         }
         let missing = || CommandError::Io { command: command.to_owned(), reason: "no mirror".to_owned() };
         let directory = self.repository_path(mirror.url(), access).ok_or_else(missing)?;
-        let output = self.verify_object(&directory, command, object, &keyring.home).await?;
+        let output = self.verify_object(&directory, command, object, &keyring.home).await;
+        let output = output.inspect_err(|error| {
+            if matches!(error, CommandError::Failed { .. } | CommandError::Cache { .. }) {
+                note_damage(mirror.damaged());
+            }
+        })?;
         let signature = parse_status(&output);
         // A key may be imported later: only good signatures are cached.
         if matches!(signature, Signature::Good { .. }) {
@@ -236,6 +285,30 @@ impl Mirrors {
     ) -> Result<Signature, CommandError> {
         self.signature(mirror, access, ("verify-commit", commit.as_str()), keyring).await
     }
+}
+
+/// Which keys plumb trusts is decided by plumb, so gpg needs no database of trust, which could be damaged.
+const GPG_CONF: (&str, &str) = ("gpg.conf", "trust-model always\nno-auto-check-trustdb\n");
+
+/// The file of a keyring that says that it is complete: the digest of its keys.
+const READY: &str = "ready";
+
+/// True if the keyring is complete and its files are those that were written.
+fn is_ready(home: &Path) -> bool {
+    let written = std::fs::read_to_string(home.join(READY));
+    written.is_ok_and(|written| written == digest_of(home))
+        && std::fs::read_to_string(home.join(GPG_CONF.0)).is_ok_and(|text| text == GPG_CONF.1)
+}
+
+/// A hash of the keys that gpg has imported.
+fn digest_of(home: &Path) -> String {
+    let mut hasher = Sha256::new();
+    for name in ["pubring.kbx", "pubring.gpg"] {
+        // Which of them exists depends on the version of gpg.
+        hasher.update(std::fs::read(home.join(name)).unwrap_or_default());
+        hasher.update([0]);
+    }
+    hex(&hasher.finalize())
 }
 
 /// A signature covers the name in the tag object. Under another name, an old signed version would pass as a new one.

@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::cache_files::{is_file, make_directory, persist, remove};
 use crate::hash::hex;
 use crate::source_type::SourceType;
 
 /// Part of every key. Change it when results of earlier versions must not be used.
-pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 3");
+pub(crate) const FORMAT: &str = concat!("plumb-render ", env!("CARGO_PKG_VERSION"), " 4");
 
 /// Results on disk.
 pub(crate) struct Cache {
@@ -30,11 +30,12 @@ pub(crate) struct Cache {
     n_bytes: Mutex<u64>,
 }
 
-/// A result without the index of the source, which differs between apps.
+/// A result without the index of the source, which differs between apps. `V` is a value, or a reference to one:
+/// manifests may be large, and are not copied to be written.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<V> {
     source_type: String,
-    manifests: Vec<(Value, Option<StoredOrigin>)>,
+    manifests: Vec<(V, Option<StoredOrigin>)>,
 }
 
 /// File, line, and whether the file contains the object unchanged.
@@ -42,20 +43,29 @@ type StoredOrigin = (String, usize, bool);
 
 impl Cache {
     pub(crate) fn new(directory: PathBuf, max_bytes: u64) -> std::io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        make_directory(&directory)?;
         let n_bytes = entries(&directory).iter().map(|entry| entry.size).sum();
         Ok(Self { directory, max_bytes, n_bytes: Mutex::new(n_bytes) })
     }
 
     /// An earlier result, if it exists and is not damaged.
-    pub(crate) fn read(&self, key: &str, source: usize) -> Option<(SourceType, Vec<RenderedManifest>)> {
+    pub(crate) fn read(
+        &self,
+        key: &str,
+        source: usize,
+        before_reading: &dyn Fn(usize) -> bool,
+    ) -> Option<(SourceType, Vec<RenderedManifest>)> {
         let path = self.path(key);
+        if !is_file(&path) {
+            return None;
+        }
         let content = fs::read(&path).ok()?;
         let Some(body) = checked_body(&content) else {
-            let _ = fs::remove_file(&path);
+            remove(&path);
             return None;
         };
-        let stored: Stored = serde_json::from_slice(body).ok()?;
+        before_reading(body.len());
+        let stored: Stored<Value> = serde_json::from_slice(body).ok()?;
         // The modification time is the time of last use, which decides what is removed first.
         if let Ok(file) = fs::File::open(&path) {
             let _ = file.set_modified(SystemTime::now());
@@ -80,7 +90,7 @@ impl Cache {
                 .map(|manifest| {
                     let origin = manifest.origin.as_ref();
                     let origin = origin.map(|origin| (origin.file.clone(), origin.line, origin.verbatim));
-                    (manifest.value.clone(), origin)
+                    (&manifest.value, origin)
                 })
                 .collect(),
         };
@@ -98,13 +108,13 @@ impl Cache {
     fn write_file(&self, key: &str, body: &[u8]) -> std::io::Result<()> {
         let path = self.path(key);
         let parent = path.parent().unwrap_or(&self.directory);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        make_directory(&self.directory)?;
+        make_directory(parent)?;
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         file.write_all(hex(&Sha256::digest(body)).as_bytes())?;
         file.write_all(b"\n")?;
         file.write_all(body)?;
-        file.persist(path)?;
-        Ok(())
+        persist(file, &path)
     }
 
     /// Removes the least recently used results, down to three quarters of the limit. Returns the number of bytes left.
@@ -174,14 +184,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let key = "ab".repeat(32);
         cache(directory.path(), 1 << 20).write(&key, SourceType::Helm, &manifests("x"));
-        let (source_type, found) = cache(directory.path(), 1 << 20).read(&key, 5).unwrap();
+        let (source_type, found) = cache(directory.path(), 1 << 20).read(&key, 5, &|_| true).unwrap();
         assert_eq!(source_type, SourceType::Helm);
         assert_eq!(found[0].value, manifests("x")[0].value);
         assert_eq!(
             found[0].origin,
             Some(Origin { source: 5, file: "a.yaml".to_owned(), line: 7, verbatim: true })
         );
-        assert!(cache(directory.path(), 1 << 20).read(&"cd".repeat(32), 0).is_none());
+        assert!(cache(directory.path(), 1 << 20).read(&"cd".repeat(32), 0, &|_| true).is_none());
     }
 
     #[test]
@@ -194,16 +204,16 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for cut in [0, 10, 64, 65, whole.len() - 1] {
             fs::write(&path, &whole[..cut]).unwrap();
-            assert!(cache.read(&key, 0).is_none(), "cut at {cut}");
+            assert!(cache.read(&key, 0, &|_| true).is_none(), "cut at {cut}");
         }
         let flipped = String::from_utf8(whole).unwrap().replace("some text", "evil text");
         fs::write(&path, flipped).unwrap();
-        assert!(cache.read(&key, 0).is_none());
+        assert!(cache.read(&key, 0, &|_| true).is_none());
         assert!(!path.exists(), "a damaged file is removed");
         fs::remove_dir_all(directory.path()).unwrap();
-        assert!(cache.read(&key, 0).is_none());
+        assert!(cache.read(&key, 0, &|_| true).is_none());
         cache.write(&key, SourceType::Directory, &manifests("again"));
-        assert!(cache.read(&key, 0).is_some(), "the directory is created again");
+        assert!(cache.read(&key, 0, &|_| true).is_some(), "the directory is created again");
     }
 
     #[test]
@@ -217,13 +227,13 @@ mod tests {
             let age = SystemTime::now() - std::time::Duration::from_secs(1_000 - n as u64);
             fs::File::open(cache.path(&key(n))).unwrap().set_modified(age).unwrap();
         }
-        assert!(cache.read(&key(0), 0).is_some(), "reading makes it young");
+        assert!(cache.read(&key(0), 0, &|_| true).is_some(), "reading makes it young");
         for n in 10..13 {
             cache.write(&key(n), SourceType::Directory, &manifests(&text));
         }
-        assert!(cache.read(&key(0), 0).is_some());
-        assert!(cache.read(&key(1), 0).is_none());
-        assert!(cache.read(&key(12), 0).is_some());
+        assert!(cache.read(&key(0), 0, &|_| true).is_some());
+        assert!(cache.read(&key(1), 0, &|_| true).is_none());
+        assert!(cache.read(&key(12), 0, &|_| true).is_some());
         let on_disk: u64 = entries(&cache.directory).iter().map(|entry| entry.size).sum();
         assert!(on_disk <= 40_000, "{on_disk}");
     }

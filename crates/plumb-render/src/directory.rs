@@ -13,6 +13,7 @@ use crate::plan_input::PlanInput;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
+use crate::unrelated_file::{contains, is_unrelated};
 
 /// A file that contains this text is skipped.
 const SKIP_MARK: &[u8] = b"+argocd:skip-file-rendering";
@@ -219,6 +220,7 @@ impl DirectoryPlan {
                     let what = format!("size of all manifests, at `{}`,", file.path);
                     return Err(RenderError::Limit { what, limit: limits.directory_bytes as u64 });
                 }
+                (context.before_reading)(n_bytes);
                 let read = manifests_of(&text, &file.path, request.index, &left)?;
                 left.yaml.max_memory = left.yaml.max_memory.saturating_sub(read.memory);
                 manifests.extend(read.manifests);
@@ -248,21 +250,19 @@ fn manifests_of(
     if extension(path) == Some("json") {
         return parse::json_document(text, path, index, limits);
     }
-    match parse::yaml_documents(text, path, index, limits) {
-        // A template, for example, may have the extension of YAML. A file that looks like a manifest must be valid.
-        Err(RenderError::Yaml { .. })
-            if ![&b"apiVersion:"[..], b"kind:", b"metadata:"].iter().any(|word| contains(text, word)) =>
-        {
-            Ok(ReadManifests::default())
-        }
-        result => result,
+    let read = parse::yaml_documents(text, path, index, limits);
+    let passed_over = match &read {
+        Ok(read) => is_unrelated(text, Some(&read.values())),
+        Err(RenderError::Yaml { .. }) => is_unrelated(text, None),
+        Err(_) => false,
+    };
+    if !passed_over {
+        return read;
     }
+    let passed_over = RenderedManifest::passed_over(index, path.as_str().to_owned());
+    Ok(ReadManifests { manifests: vec![passed_over], memory: 0 })
 }
 
 fn extension(path: &RepoPath) -> Option<&str> {
     path.name().rsplit_once('.').map(|(_, extension)| extension)
-}
-
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
 }

@@ -1,9 +1,9 @@
 //! What a rendering writes to disk, counted before it is written: all files of all its sources and archives, and the sum
 //! over all renderings that run at the same time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
@@ -22,11 +22,13 @@ pub(crate) struct DiskUse<'a> {
     limits: &'a Limits,
     n_bytes: Cell<u64>,
     n_files: Cell<usize>,
+    /// The files that tools read, with their lengths.
+    written: RefCell<Vec<(PathBuf, u64)>>,
 }
 
 impl<'a> DiskUse<'a> {
     pub(crate) fn new(account: &'a DiskAccount, limits: &'a Limits) -> Self {
-        Self { account, limits, n_bytes: Cell::new(0), n_files: Cell::new(0) }
+        Self { account, limits, n_bytes: Cell::new(0), n_files: Cell::new(0), written: RefCell::default() }
     }
 
     /// How many bytes this rendering may still write.
@@ -59,7 +61,28 @@ impl<'a> DiskUse<'a> {
     pub(crate) fn write(&self, path: &Path, content: impl AsRef<[u8]>) -> Result<(), RenderError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.count(&name, content.as_ref().len())?;
+        self.note_written(path, content.as_ref().len());
         fs::write(path, content).map_err(|error| RenderError::scratch(&error))
+    }
+
+    /// Notes a file that tools read.
+    pub(crate) fn note_written(&self, path: &Path, n_bytes: usize) {
+        self.written.borrow_mut().push((path.to_owned(), n_bytes as u64));
+    }
+
+    /// Fails if a file that a tool reads was removed or cut, since the cache directory may be removed at any moment. A tool
+    /// that did not find a template renders less than it should.
+    pub(crate) fn check_written(&self, may_change: impl Fn(&Path) -> bool) -> Result<(), RenderError> {
+        let is_there = |(path, n_bytes): &(PathBuf, u64)| {
+            fs::symlink_metadata(path)
+                .is_ok_and(|found| found.is_file() && (found.len() == *n_bytes || may_change(path)))
+        };
+        if self.written.borrow().iter().all(is_there) {
+            return Ok(());
+        }
+        Err(RenderError::Scratch {
+            reason: "files were removed or changed while a tool read them".to_owned(),
+        })
     }
 }
 

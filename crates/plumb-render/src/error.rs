@@ -12,7 +12,7 @@ pub enum RenderError {
     #[error("the source has no path; use `path: .` for the root of the repository")]
     PathMissing,
     /// The app's directory does not exist.
-    #[error("app path `{path}` is not a directory of the repository at {revision}")]
+    #[error("{path}: app path does not exist as a directory of the repository at {revision}")]
     AppPath {
         /// What was asked for.
         path: String,
@@ -100,7 +100,8 @@ pub enum RenderError {
     },
     /// The scratch directory is not usable.
     #[error(
-        "cannot write temporary files for rendering: {reason}; check the free space of the cache directory"
+        "cannot keep temporary files for rendering: {reason}; check the free space and owner of the cache directory, and \
+         that it is not mounted read-only"
     )]
     Scratch {
         /// The system's reason.

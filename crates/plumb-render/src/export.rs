@@ -140,6 +140,7 @@ impl Writer<'_> {
             return Ok(());
         }
         self.disk.count(path.as_str(), content.len())?;
+        self.disk.note_written(&target, content.len());
         let written = (|| {
             if let Some(parent) = target.parent() {
                 fs::create_dir_all(parent)?;

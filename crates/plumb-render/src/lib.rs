@@ -8,6 +8,7 @@
 //! A module uses only modules that are listed above it.
 
 mod hash;
+mod cache_files;
 mod limits;
 mod container_memory;
 mod memory_budget;
@@ -16,6 +17,7 @@ mod tools;
 mod tool_versions;
 mod settings;
 mod local_checkout;
+mod edited_files;
 mod memory_files;
 pub mod sandbox;
 mod scratch_cleanup;
@@ -25,6 +27,7 @@ mod disk_use;
 mod read_set;
 mod export;
 mod parse;
+mod unrelated_file;
 mod cache;
 mod helm_env;
 mod charts;
@@ -46,6 +49,7 @@ pub use charts::{
     ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate,
     missing_dependencies,
 };
+pub use edited_files::EditedFiles;
 pub use error::RenderError;
 pub use jsonnet::{WorkerError, jsonnet_worker};
 pub use kustomize::inspect_overlay;

@@ -17,6 +17,13 @@ pub(crate) struct ReadManifests {
     pub(crate) memory: usize,
 }
 
+impl ReadManifests {
+    /// The documents alone.
+    pub(crate) fn values(&self) -> Vec<&Value> {
+        self.manifests.iter().map(|manifest| &manifest.value).collect()
+    }
+}
+
 /// The YAML documents of one file, without empty ones.
 pub(crate) fn yaml_documents(
     text: &[u8],

@@ -247,14 +247,17 @@ impl PluginPlan {
                 network: false,
                 limits,
             };
-            context.sandbox.run(&run).map_err(|source| RenderError::Tool {
-                tool,
-                path: self.directory.clone(),
-                source,
-            })
+            let output = context.sandbox.run(&run);
+            // A plugin may remove and change files as it likes. A cache directory that was removed is gone as a whole.
+            if !repository.is_dir() {
+                let reason = "files were removed while a plugin read them".to_owned();
+                return Err(RenderError::Scratch { reason });
+            }
+            output.map_err(|source| RenderError::Tool { tool, path: self.directory.clone(), source })
         };
         run(&self.plugin.init, "plugin init")?;
         let output = run(&self.plugin.generate, "plugin generate")?;
+        (context.before_reading)(output.len());
         parse::tool_output(&output, "the plugin", limits, |_| None)
     }
 }

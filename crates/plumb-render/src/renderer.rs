@@ -1,5 +1,6 @@
 //! One rendering: overrides, detection of the tool, the read set, then the cache or the tool.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
 use crate::sandbox::{Clock, IsolationLevel, Sandbox};
-use crate::scratch_cleanup;
+use crate::scratch_cleanup::ScratchRoot;
 use crate::source_type::SourceType;
 use crate::tools::Tools;
 
@@ -72,7 +73,7 @@ impl RendererConfig {
 
 /// Renders sources. A process has one renderer. Rendering is synchronous and may take seconds.
 pub struct Renderer {
-    scratch: PathBuf,
+    scratch: ScratchRoot,
     tools: Tools,
     limits: Limits,
     /// The limits on reading files with options, such as a kustomization.
@@ -82,8 +83,6 @@ pub struct Renderer {
     memory: MemoryBudget,
     disk: DiskAccount,
     failed: FailedRenders,
-    /// A lock that keeps other processes from removing scratch directories.
-    _in_use: Option<std::fs::File>,
 }
 
 /// Whether an earlier result may be used.
@@ -123,12 +122,8 @@ enum Plan {
 impl Renderer {
     /// Creates the directories.
     pub fn new(config: RendererConfig) -> std::io::Result<Self> {
-        let scratch = config.directory.join("scratch");
-        std::fs::create_dir_all(&scratch)?;
-        let scratch = scratch.canonicalize()?;
         Ok(Self {
-            _in_use: scratch_cleanup::enter(&scratch).ok(),
-            scratch,
+            scratch: ScratchRoot::new(&config.directory.join("scratch"))?,
             cache: Cache::new(config.directory.join("results"), config.cache_bytes)?,
             sandbox: config.sandbox.with_launcher(&config.tools.launcher),
             tools: config.tools.located(),
@@ -147,6 +142,18 @@ impl Renderer {
 
     /// Renders one source of an app.
     pub fn render(&self, request: &RenderRequest, freshness: Freshness) -> Result<Rendered, RenderError> {
+        self.render_with(request, freshness, &|_| true)
+    }
+
+    /// The same, and calls `before_reading` with the length of the rendered text before the text is read: manifests take
+    /// many times the memory of their text. It may block, and returns `false` if the caller accounts for the memory; then
+    /// other renderings need not wait for this one. For a directory it is called again as the text grows.
+    pub fn render_with(
+        &self,
+        request: &RenderRequest,
+        freshness: Freshness,
+        before_reading: &dyn Fn(usize) -> bool,
+    ) -> Result<Rendered, RenderError> {
         let started = Instant::now();
         let path = app_path(request)?;
         let source = effective_source(request, &path, &self.option_limits)?;
@@ -156,7 +163,7 @@ impl Renderer {
         let plan = self.plan(request, &path, source.tool, source_type, &mut set)?;
         let key = plan.key(&set, &self.tools);
         if freshness == Freshness::Cached
-            && let Some((source_type, manifests)) = self.cache.read(&key, request.index)
+            && let Some((source_type, manifests)) = self.cache.read(&key, request.index, before_reading)
         {
             return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
         }
@@ -169,7 +176,7 @@ impl Renderer {
             Freshness::Cached | Freshness::Fresh | Freshness::Renewed => Clock::Real,
             Freshness::AnotherDay => Clock::Moved,
         };
-        let manifests = self.run(&plan, request, &set, clock);
+        let manifests = self.run(&plan, request, &set, clock, before_reading);
         if clock == Clock::Real {
             self.failed.note(&key, manifests.as_ref().err(), started, Instant::now());
         }
@@ -255,9 +262,11 @@ impl Renderer {
         request: &RenderRequest,
         set: &ReadSet,
         clock: Clock,
+        before_reading: &dyn Fn(usize) -> bool,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        match self.run_in(Part::Shared(plan.work()), plan, request, set, clock) {
-            Err(error) if error.is_memory_limit() => self.run_in(Part::Large, plan, request, set, clock),
+        let run = |part: Part| self.run_in(part, plan, request, set, clock, before_reading);
+        match run(Part::Shared(plan.work())) {
+            Err(error) if error.is_memory_limit() => run(Part::Large),
             result => result,
         }
     }
@@ -269,8 +278,15 @@ impl Renderer {
         request: &RenderRequest,
         set: &ReadSet,
         clock: Clock,
+        before_reading: &dyn Fn(usize) -> bool,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let _reserved = self.memory.reserve(part);
+        let reserved = Cell::new(Some(self.memory.reserve(part)));
+        let has_run = |n_bytes: usize| {
+            // The memory of a tool that has ended is free.
+            if !before_reading(n_bytes) && part == Part::Shared(Work::Tool) {
+                drop(reserved.take());
+            }
+        };
         let limits = self.limits.with_memory(self.memory.bytes(part));
         let context = RunContext {
             sandbox: &self.sandbox,
@@ -279,6 +295,7 @@ impl Renderer {
             disk: &DiskUse::new(&self.disk, &limits),
             root: &self.scratch,
             clock,
+            before_reading: &has_run,
         };
         match plan {
             Plan::Directory(plan) => plan.render(request, set, &context),

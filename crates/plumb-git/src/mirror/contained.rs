@@ -13,6 +13,8 @@ use super::disk;
 use super::error::FetchError;
 use super::mirrors::Mirrors;
 use super::slot::Slot;
+use crate::command::CommandError;
+use crate::objects::note_damage;
 use crate::refs::HashRule;
 use crate::url::RepoUrl;
 
@@ -99,7 +101,7 @@ impl Mirrors {
             is_on_refs
         } else {
             let arguments = ["rev-list", "--branches", "--tags", "--reflog"];
-            let all = self.commits(url, &repository, &arguments).await?;
+            let all = self.commits(slot, url, &repository, &arguments).await?;
             let is_on_refs = is_in(&all, commit);
             contained.known.lock().all = Some((state, all));
             is_on_refs
@@ -110,7 +112,7 @@ impl Mirrors {
         }
         for name in named.iter().filter(|name| current.refs.others.contains_key(*name)) {
             let arguments = ["rev-list", &disk::local_ref(name), "--"];
-            if is_in(&self.commits(url, &repository, &arguments).await?, commit) {
+            if is_in(&self.commits(slot, url, &repository, &arguments).await?, commit) {
                 contained.note(Some(name), commit);
                 return Ok(true);
             }
@@ -121,11 +123,18 @@ impl Mirrors {
     /// The commits that git lists, sorted.
     async fn commits(
         &self,
+        slot: &Slot,
         url: &RepoUrl,
         repository: &std::path::Path,
         arguments: &[&str],
     ) -> Result<Arc<[gix::ObjectId]>, FetchError> {
-        let failed = |source| FetchError::History { repository: url.to_string(), source };
+        let failed = |source| {
+            // git reads nothing but the mirror here.
+            if matches!(source, CommandError::Failed { .. } | CommandError::Cache { .. }) {
+                note_damage(&slot.damaged);
+            }
+            FetchError::History { repository: url.to_string(), source }
+        };
         let output = self.git_offline(repository, arguments).await.map_err(failed)?;
         let lines = output.split(|byte| *byte == b'\n');
         let mut commits: Vec<gix::ObjectId> =

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::readable::Resolved;
+use super::stamp::stamp;
 use crate::access::RepoAccess;
+use crate::objects::Objects;
 use crate::refs::{Head, RefTable};
 use crate::secret::hex;
 use crate::url::RepoUrl;
@@ -44,11 +46,20 @@ pub(super) struct State {
     pub(super) commits: BTreeSet<String>,
     /// Hashes of the credentials that worked.
     pub(super) proven: Vec<String>,
+    /// The stamp of the repository when plumb wrote to it last.
+    #[serde(default)]
+    pub(super) stamp: String,
+    /// The repository's own settings, as git wrote them when it was made.
+    #[serde(default)]
+    pub(super) config: String,
+    /// A hash of everything above; empty in memory.
+    #[serde(default)]
+    sum: String,
 }
 
 /// The state that readers see.
 pub(super) struct Current {
-    pub(super) repository: Arc<gix::ThreadSafeRepository>,
+    pub(super) objects: Arc<Objects>,
     pub(super) refs: Arc<RefTable>,
     pub(super) resolved: Arc<Resolved>,
     pub(super) state: State,
@@ -72,6 +83,18 @@ impl State {
         if self.proven.len() > MAX_PROVEN {
             self.proven.remove(0);
         }
+    }
+
+    /// What `state.json` holds.
+    fn to_bytes(&self) -> std::io::Result<Vec<u8>> {
+        let unsigned = serde_json::to_vec(&Self { sum: String::new(), ..self.clone() })?;
+        Ok(serde_json::to_vec(&Self { sum: hex(&Sha256::digest(&unsigned)), ..self.clone() })?)
+    }
+
+    /// The state, unless the file was damaged.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let state: Self = serde_json::from_slice(bytes).ok()?;
+        (state.to_bytes().ok()? == bytes).then(|| Self { sum: String::new(), ..state })
     }
 }
 
@@ -104,9 +127,26 @@ pub(super) fn local_commit(hash: &str) -> String {
     format!("refs/plumb/commit/{hash}")
 }
 
+/// Makes a directory that only plumb's user can read. Anything else of this name is removed first: it is in the cache.
 pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
+    let is_other = std::fs::symlink_metadata(directory).is_ok_and(|metadata| !metadata.is_dir());
+    if is_other {
+        std::fs::remove_file(directory)?;
+    }
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let present = std::fs::metadata(directory)?.permissions();
+    if present.mode() & 0o777 == 0o700 {
+        return Ok(());
+    }
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
+}
+
+/// Removes whatever has this name.
+pub(crate) fn remove(path: &Path) {
+    let is_directory = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let removed = if is_directory { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    // What cannot be removed is reported by the next write.
+    drop(removed);
 }
 
 /// Marks the root as in use while the file is open. A process that finds it unused removes the private files
@@ -118,7 +158,7 @@ pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with(SCRATCH) || is_old_mirror(&name) {
-                std::fs::remove_dir_all(entry.path())?;
+                remove(&entry.path());
             }
         }
         // A process that locks it in between removes them as well, before this one has written anything.
@@ -130,15 +170,27 @@ pub(super) fn enter(root: &Path) -> std::io::Result<std::fs::File> {
 
 /// Reads the state and opens its repository; `None` if they are not usable.
 pub(super) fn load(directory: &Path) -> Option<Current> {
-    let text = std::fs::read(directory.join("state.json")).ok()?;
-    let state: State = serde_json::from_slice(&text).ok()?;
+    let state = State::from_bytes(&std::fs::read(directory.join("state.json")).ok()?)?;
     if state.repository.contains('/') || state.repository.is_empty() {
         return None;
     }
-    if has_foreign(&directory.join(&state.repository)) {
+    let repository = directory.join(&state.repository);
+    if stamp(&repository).as_ref() != Some(&state.stamp) || has_foreign(&repository) {
         return None;
     }
     open(directory, state).ok()
+}
+
+/// True if the files on disk are those that plumb left there.
+pub(super) fn is_intact(directory: &Path, state: &State) -> bool {
+    let on_disk = std::fs::read(directory.join("state.json")).ok();
+    on_disk.is_some_and(|bytes| State::from_bytes(&bytes).as_ref() == Some(state))
+        && stamp(&directory.join(&state.repository)).as_ref() == Some(&state.stamp)
+}
+
+/// The repository's own settings.
+pub(super) fn config(repository: &Path) -> String {
+    std::fs::read_to_string(repository.join("config")).unwrap_or_default()
 }
 
 /// Opens the repository that the state names, and reads its refs.
@@ -151,7 +203,8 @@ pub(super) fn open(directory: &Path, state: State) -> Result<Current, gix::Error
         .config_overrides(["core.useReplaceRefs=false"])
         .open(&path)?;
     let refs = read_refs(&repository.to_thread_local(), &state)?;
-    Ok(Current { repository: Arc::new(repository), refs: Arc::new(refs), resolved: Arc::default(), state })
+    let objects = Arc::new(Objects::new(repository));
+    Ok(Current { objects, refs: Arc::new(refs), resolved: Arc::default(), state })
 }
 
 /// Files in which a repository names other places that objects or histories come from. plumb writes none of them.
@@ -172,8 +225,13 @@ fn read_refs(repository: &gix::Repository, state: &State) -> Result<RefTable, gi
             // A ref that cannot be read is skipped.
             let Ok(mut reference) = reference else { continue };
             let Ok(name) = String::from_utf8(reference.name().as_bstr().to_vec()) else { continue };
+            let object = reference.target().try_id().map(|id| id.to_string());
             if let Ok(id) = reference.peel_to_id() {
-                table.refs.insert(name, id.to_string());
+                let id = id.to_string();
+                if let Some(object) = object.filter(|object| prefix == "refs/tags/" && *object != id) {
+                    table.tag_objects.insert(name.clone(), object);
+                }
+                table.refs.insert(name, id);
             }
         }
     }
@@ -213,9 +271,13 @@ pub(super) fn stale_refs(directory: &Path, state: &State) -> Vec<String> {
 
 /// Replaces the state atomically.
 pub(super) fn save(directory: &Path, state: &State) -> std::io::Result<()> {
+    let target = directory.join("state.json");
+    if target.is_dir() {
+        remove(&target);
+    }
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(&serde_json::to_vec(state)?)?;
-    file.persist(directory.join("state.json"))?;
+    file.write_all(&state.to_bytes()?)?;
+    file.persist(target)?;
     Ok(())
 }
 
@@ -233,21 +295,25 @@ pub(super) fn sweep(directory: &Path, keep: &[&str]) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with("repo-") && !keep.contains(&name.as_ref()) {
-            let _ = std::fs::remove_dir_all(entry.path());
+        // A process that was killed may have left a temporary file.
+        if (name.starts_with("repo-") || name.starts_with(".tmp")) && !keep.contains(&name.as_ref()) {
+            remove(&entry.path());
         }
     }
 }
 
-/// Removes the files that a fetch leaves behind if it is killed.
-pub(super) fn remove_partial(repository: &Path) {
-    let Ok(entries) = std::fs::read_dir(repository.join("objects")) else { return };
+/// Removes the files that a fetch leaves behind if it is killed: parts of objects, and locks. The caller holds the disk,
+/// so no other fetch uses them.
+pub(super) fn remove_partial(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let Ok(files) = std::fs::read_dir(entry.path()) else { continue };
-        for file in files.flatten() {
-            if file.file_name().to_string_lossy().starts_with("tmp_") {
-                let _ = std::fs::remove_file(file.path());
-            }
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if name.starts_with("tmp_") || name.ends_with(".lock") || name == "gc.pid" {
+            remove(&entry.path());
+        } else if is_directory {
+            remove_partial(&entry.path());
         }
     }
 }

@@ -73,7 +73,10 @@ pub enum FetchError {
         limit: u64,
     },
     /// The cache directory is not usable.
-    #[error("cannot keep a mirror of {repository} in {directory}: {reason}; check its free space and owner")]
+    #[error(
+        "cannot keep a mirror of {repository} in {directory}: {reason}; check its free space and owner, and that \
+         it is not mounted read-only"
+    )]
     Cache {
         /// Which one.
         repository: String,

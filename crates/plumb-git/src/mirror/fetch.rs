@@ -1,6 +1,7 @@
 //! One fetch: the server's refs and, if they changed, its objects.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use super::error::FetchError;
 use super::mirrors::Mirrors;
 use super::readable::Fetched;
 use super::slot::Slot;
+use super::stamp::stamp;
 use crate::access::RepoAccess;
 use crate::advice::advice;
 use crate::command::CommandError;
@@ -48,9 +50,22 @@ impl Mirrors {
         url: &RepoUrl,
         access: &RepoAccess,
     ) -> Result<Fetched, FetchError> {
+        match self.refresh_once(slot, url, access).await {
+            // The directory was removed while git used it.
+            Err(_) if !slot.directory.join(LOCK).exists() => self.refresh_once(slot, url, access).await,
+            result => result,
+        }
+    }
+
+    async fn refresh_once(
+        &self,
+        slot: &Slot,
+        url: &RepoUrl,
+        access: &RepoAccess,
+    ) -> Result<Fetched, FetchError> {
         let _disk = slot.disk.lock().await;
         let _other_processes = self.lock_directory(slot, url).await?;
-        let current = slot.current();
+        let (current, is_intact) = slot.checked();
         let mut state = current.as_ref().map_or_else(State::default, |current| current.state.clone());
         let advertised = self.ls_remote(url, access, &slot.directory).await?;
         if advertised.refs.is_empty() && current.as_ref().is_some_and(|current| !current.refs.refs.is_empty())
@@ -61,27 +76,30 @@ impl Mirrors {
         let asked = slot.asked();
         let others = advertised.having(&asked.refs);
         let digest = advertised.digest(&others);
-        let damaged = slot.damaged.swap(false, Ordering::Relaxed);
+        let rebuild = !is_intact || slot.is_damaged();
         let is_current = current.as_ref().is_some_and(|current| current.state.advertised == digest);
         if is_current
-            && !damaged
+            && !rebuild
             && let Some(current) = current.as_ref().filter(|current| current.state.is_proven(access))
         {
             return Ok(Fetched { mirror: self.mirror(slot, url, current), changed: false });
         }
         let before = state.repository.clone();
-        let rebuild = damaged || current.is_none();
         if !is_current || rebuild {
             if let Some(error) = slot.refusal(&digest) {
                 return Err(error);
             }
             let wanted = Wanted::Refs { others: &others, head: advertised.is_detached() };
-            let fetched = self.fetch_or_rebuild(slot, url, access, &state, rebuild, wanted).await;
-            state.repository = fetched.inspect_err(|error| {
-                if error.is_over_limit() {
-                    slot.refuse(&digest, error);
+            match self.fetch_or_rebuild(slot, url, access, &state, rebuild, wanted).await {
+                Ok(repository) => state.repository = repository,
+                Err(error) => {
+                    if error.is_over_limit() {
+                        slot.refuse(&digest, &error);
+                    }
+                    self.settle(slot, current.filter(|_| !rebuild)).await;
+                    return Err(error);
                 }
-            })?;
+            }
         }
         state.commits.retain(|commit| asked.commits.contains(commit) && state.repository == before);
         url.to_string().clone_into(&mut state.url);
@@ -92,6 +110,9 @@ impl Mirrors {
         state.prove(access);
         self.remove_stale_refs(slot, &state).await;
         let current = publish(slot, url, state, &before)?;
+        if current.state.repository != before || rebuild {
+            slot.note_made();
+        }
         self.make_room(slot, url).await.inspect_err(|error| slot.refuse(&digest, error))?;
         Ok(Fetched { mirror: self.mirror(slot, url, &current), changed: !is_current })
     }
@@ -106,13 +127,20 @@ impl Mirrors {
     ) -> Result<Fetched, FetchError> {
         let _disk = slot.disk.lock().await;
         let _other_processes = self.lock_directory(slot, url).await?;
-        let Some(current) = slot.current() else {
-            return Err(unusable_cache(slot, url, &"the mirror was removed"));
+        let (Some(current), true) = slot.checked() else {
+            slot.damaged.store(true, Ordering::Relaxed);
+            return Err(unusable_cache(slot, url, &REMADE));
         };
         let mut state = current.state.clone();
         let before = state.repository.clone();
         let wanted = Wanted::Commit(commit);
-        state.repository = self.fetch_or_rebuild(slot, url, access, &state, false, wanted).await?;
+        match self.fetch_or_rebuild(slot, url, access, &state, false, wanted).await {
+            Ok(repository) => state.repository = repository,
+            Err(error) => {
+                self.settle(slot, Some(current)).await;
+                return Err(error);
+            }
+        }
         state.commits.insert(commit.to_owned());
         let current = publish(slot, url, state, &before)?;
         self.make_room(slot, url).await?;
@@ -120,6 +148,7 @@ impl Mirrors {
     }
 
     async fn lock_directory(&self, slot: &Slot, url: &RepoUrl) -> Result<std::fs::File, FetchError> {
+        self.stay_in_root().map_err(|error| unusable_cache(slot, url, &error))?;
         disk::make_private(&slot.directory).map_err(|error| unusable_cache(slot, url, &error))?;
         lock_file(&slot.directory).await.map_err(|error| unusable_cache(slot, url, &error))
     }
@@ -154,26 +183,44 @@ impl Mirrors {
         }
         if let Wanted::Commit(_) = wanted {
             slot.damaged.store(true, Ordering::Relaxed);
-            return Err(unusable_cache(slot, url, &"objects are damaged; the next fetch makes it anew"));
+            return Err(unusable_cache(slot, url, &REMADE));
         }
         let name = disk::next_name(state);
         let repository = slot.directory.join(&name);
         self.init(url, &repository).await?;
         let fetched = self.fetch_objects(slot, url, access, &repository, wanted).await;
         if fetched.is_err() {
-            let _ = std::fs::remove_dir_all(&repository);
+            disk::remove(&repository);
         }
         fetched.map(|()| name)
     }
 
     async fn init(&self, url: &RepoUrl, repository: &Path) -> Result<(), FetchError> {
-        let _ = std::fs::remove_dir_all(repository);
+        disk::remove(repository);
         let parent = repository.parent().unwrap_or(repository).to_owned();
         let path = repository.as_os_str();
         let init: [&std::ffi::OsStr; 5] =
             ["init".as_ref(), "--bare".as_ref(), "--quiet".as_ref(), "--template=".as_ref(), path];
         let made = self.git_offline(&parent, &init).await;
-        made.map(drop).map_err(|source| FetchError::Objects { repository: url.to_string(), source })
+        made.map(drop).map_err(|source| objects_error(url, source))
+    }
+
+    /// After a fetch that failed: removes locks and parts of objects that it left. The rest stays in use, if git can read
+    /// it; if not, the next fetch makes the mirror again.
+    async fn settle(&self, slot: &Slot, current: Option<Arc<Current>>) {
+        let Some(current) = current else { return };
+        let repository = slot.directory.join(&current.state.repository);
+        disk::remove_partial(&repository);
+        let is_readable = disk::config(&repository) == current.state.config
+            && self.git_offline(&repository, &["for-each-ref", "--count=1"]).await.is_ok();
+        let Some(stamp) = stamp(&repository).filter(|_| is_readable) else { return };
+        let mut state = current.state.clone();
+        state.stamp = stamp;
+        if disk::save(&slot.directory, &state).is_ok() {
+            let (objects, refs) = (Arc::clone(&current.objects), Arc::clone(&current.refs));
+            let resolved = Arc::clone(&current.resolved);
+            *slot.current.lock() = Some(Arc::new(Current { objects, refs, resolved, state }));
+        }
     }
 
     async fn ls_remote(
@@ -186,10 +233,13 @@ impl Mirrors {
         let began = Instant::now();
         let output = self.git(url, access, directory, &["ls-remote", "--symref", "--", url.as_str()]).await;
         self.asked(url, "ls-remote", began, output.is_ok());
-        let output = output.map_err(|source| FetchError::Refs {
-            repository: url.to_string(),
-            advice: advice(url, access, &source),
-            source: Box::new(source),
+        let output = output.map_err(|source| match source {
+            CommandError::Cache { .. } => objects_error(url, source),
+            source => FetchError::Refs {
+                repository: url.to_string(),
+                advice: advice(url, access, &source),
+                source: Box::new(source),
+            },
         })?;
         Ok(Advertised::parse(&String::from_utf8_lossy(&output)))
     }
@@ -225,13 +275,7 @@ impl Mirrors {
         let fetch = self.git_within(timeout, url, access, repository, &arguments);
         let fetched = self.within_space(slot, url, fetch).await;
         self.asked(url, "fetch", began, matches!(fetched, Ok(Ok(_))));
-        let fetched = fetched.and_then(|output| {
-            output.map_err(|source| FetchError::Objects { repository: url.to_string(), source })
-        });
-        if let Err(error) = fetched {
-            disk::remove_partial(repository);
-            return Err(error);
-        }
+        fetched?.map_err(|source| objects_error(url, source))?;
         // Cheap unless there is something to do. Its failure does no harm.
         let _ = self.git_offline(repository, &["gc", "--auto", "--quiet"]).await;
         Ok(())
@@ -246,13 +290,30 @@ impl Mirrors {
 
 /// Opens the repository that `state` names, makes it the one that readers see, and removes those that are neither it
 /// nor `before`.
-fn publish(slot: &Slot, url: &RepoUrl, state: State, before: &str) -> Result<Arc<Current>, FetchError> {
+fn publish(slot: &Slot, url: &RepoUrl, mut state: State, before: &str) -> Result<Arc<Current>, FetchError> {
+    let repository = slot.directory.join(&state.repository);
+    if state.repository != before || state.config.is_empty() {
+        state.config = disk::config(&repository);
+    }
+    state.stamp = stamp(&repository).ok_or_else(|| unusable_cache(slot, url, &REMADE))?;
     let current = disk::open(&slot.directory, state).map_err(|error| unusable_cache(slot, url, &error))?;
     disk::save(&slot.directory, &current.state).map_err(|error| unusable_cache(slot, url, &error))?;
     disk::sweep(&slot.directory, &[&current.state.repository, before]);
     let current = Arc::new(current);
     *slot.current.lock() = Some(Arc::clone(&current));
     Ok(current)
+}
+
+/// Why a mirror cannot be used for a moment.
+const REMADE: &str = "it was removed or damaged; the next fetch makes it again";
+
+/// The error of git, or that of the cache directory.
+fn objects_error(url: &RepoUrl, source: CommandError) -> FetchError {
+    let repository = url.to_string();
+    match source {
+        CommandError::Cache { directory, reason } => FetchError::Cache { repository, directory, reason },
+        source => FetchError::Objects { repository, source },
+    }
 }
 
 fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> FetchError {
@@ -263,13 +324,27 @@ fn unusable_cache(slot: &Slot, url: &RepoUrl, error: &dyn std::fmt::Display) -> 
     }
 }
 
+/// The file that is locked while a mirror on disk is changed.
+const LOCK: &str = "lock";
+
 /// Another plumb process may use the same cache (the CLI beside the engine).
 async fn lock_file(directory: &Path) -> std::io::Result<std::fs::File> {
-    let path = directory.join("lock");
+    let path = directory.join(LOCK);
     let locked = tokio::task::spawn_blocking(move || {
-        let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        file.lock()?;
-        Ok(file)
+        loop {
+            let is_file = std::fs::symlink_metadata(&path).map(|metadata| metadata.is_file());
+            if is_file.is_ok_and(|is_file| !is_file) {
+                disk::remove(&path);
+            }
+            let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+            file.lock()?;
+            // While this process waited, the file may have been removed. Then another process locks another file.
+            let (locked, present) = (file.metadata()?, std::fs::symlink_metadata(&path));
+            if present.is_ok_and(|present| present.ino() == locked.ino()) {
+                return Ok(file);
+            }
+            disk::make_private(path.parent().unwrap_or(&path))?;
+        }
     });
     locked.await.map_err(std::io::Error::other)?
 }

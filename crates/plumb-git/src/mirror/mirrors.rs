@@ -32,7 +32,7 @@ pub struct Mirrors {
     pub(super) growing: Mutex<HashMap<String, u64>>,
     pub(super) requests: Requests,
     /// A lock that shows other processes that private files below the root are in use.
-    _in_use: Option<std::fs::File>,
+    pub(super) in_use: Mutex<Option<std::fs::File>>,
     /// Signatures that were checked, by keyring and object.
     pub(crate) checked: Mutex<HashMap<(PathBuf, String), Signature>>,
     /// Held while a keyring is created.
@@ -57,7 +57,7 @@ impl Mirrors {
         disk::make_private(&root)?;
         let root = root.canonicalize()?;
         Ok(Self {
-            _in_use: disk::enter(&root).ok(),
+            in_use: Mutex::new(disk::enter(&root).ok()),
             root,
             options,
             slots: Mutex::default(),
@@ -100,11 +100,14 @@ impl Mirrors {
         result
     }
 
-    /// The last good state, without a request. `None` if there is none, or if these credentials never worked
-    /// for it.
+    /// The last good state, without a request. `None` if there is none, if it is damaged, or if these credentials never
+    /// worked for it.
     pub fn last_good(&self, url: &RepoUrl, access: &RepoAccess) -> Option<Mirror> {
         self.check_local(url).ok()?;
         let slot = self.slot(url);
+        if slot.is_damaged() {
+            return None;
+        }
         let current = slot.current()?;
         current.state.is_proven(access).then(|| self.mirror(&slot, url, &current))
     }
@@ -117,18 +120,32 @@ impl Mirrors {
         access: &RepoAccess,
         spec: &RevisionSpec,
     ) -> Result<(Mirror, CommitId), ResolveOrFetchError> {
+        self.resolve_since(url, access, spec, Instant::now()).await
+    }
+
+    /// Resolves a revision like [`resolve`](Self::resolve). If there was a request after `since`, its result, also an
+    /// error, is used: callers with the same reason to resolve share one request.
+    pub async fn resolve_since(
+        &self,
+        url: &RepoUrl,
+        access: &RepoAccess,
+        spec: &RevisionSpec,
+        since: Instant,
+    ) -> Result<(Mirror, CommitId), ResolveOrFetchError> {
         let slot = self.slot(url);
         let revision = spec.revision.trim();
         let others = spec.other_refs();
+        let mut since = since;
         for name in &others {
-            slot.ask(name);
+            if slot.ask(name) {
+                since = Instant::now();
+            }
         }
         let is_hash = revision.parse::<CommitId>().is_ok();
         let of_submodule = is_hash && spec.hashes == HashRule::OfSubmodule;
-        if of_submodule {
-            slot.ask(revision);
+        if of_submodule && slot.ask(revision) {
+            since = Instant::now();
         }
-        let since = Instant::now();
         let last_good = self.last_good(url, access);
         let may_be_new = last_good.is_some() && (is_hash || !others.is_empty());
         let mirror = match last_good {
@@ -139,7 +156,8 @@ impl Mirrors {
         if let Ok(commit) = found {
             return Ok((mirror, commit));
         }
-        let (mirror, found) = if may_be_new {
+        // A fetch makes a damaged mirror again.
+        let (mirror, found) = if may_be_new || slot.is_damaged() {
             let mirror = self.fetch_since(url, access, since).await?.mirror;
             let found = self.find(&slot, &mirror, spec).await;
             (mirror, found)
@@ -190,7 +208,7 @@ impl Mirrors {
 
     /// Fetches the commit of a submodule, which no branch or tag contains. Callers that wait for the same one share one
     /// request.
-    async fn fetch_by_itself(
+    pub(super) async fn fetch_by_itself(
         &self,
         url: &RepoUrl,
         access: &RepoAccess,
@@ -209,13 +227,24 @@ impl Mirrors {
             result.clone().map(|fetched| fetched.mirror)
         } else {
             let asked_at = Instant::now();
-            let result = self.fetch_commit(&slot, url, access, revision).await;
+            let mut result = self.fetch_commit(&slot, url, access, revision).await;
+            if result.is_err() && slot.is_damaged() {
+                result = match self.refresh(&slot, url, access).await {
+                    Ok(_) => self.fetch_commit(&slot, url, access, revision).await,
+                    Err(error) => Err(error),
+                };
+            }
             *served = Some((asked_at, result.clone()));
             result.map(|fetched| fetched.mirror)
         };
         drop(served);
         slot.leave_lane(&name, lane);
         result
+    }
+
+    /// True if an object or a file of the mirror could not be read. The next fetch makes it again.
+    pub fn is_damaged(&self, url: &RepoUrl) -> bool {
+        self.slot(url).is_damaged()
     }
 
     pub(super) fn asked(&self, repository: &RepoUrl, kind: &'static str, began: Instant, succeeded: bool) {
@@ -254,7 +283,7 @@ impl Mirrors {
     pub(super) fn mirror(&self, slot: &Slot, url: &RepoUrl, current: &Current) -> Mirror {
         Mirror {
             url: url.clone(),
-            repository: Arc::clone(&current.repository),
+            objects: Arc::clone(&current.objects),
             refs: Arc::clone(&current.refs),
             resolved: Arc::clone(&current.resolved),
             contained: Arc::clone(&slot.contained),

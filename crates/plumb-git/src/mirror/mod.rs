@@ -10,14 +10,17 @@ mod error;
 mod advertised;
 mod contained;
 mod readable;
+mod stamp;
 mod disk;
 mod slot;
 mod mirrors;
 mod run;
 mod space;
 mod fetch;
+mod ancestry;
 
-pub(crate) use disk::make_private;
+pub use ancestry::Relation;
+pub(crate) use disk::{make_private, remove};
 pub use error::{FetchError, ResolveOrFetchError};
 pub use mirrors::Mirrors;
 pub use options::{GitOptions, GitRequest, LocalAccess, RequestCounts, RequestObserver};

@@ -9,6 +9,7 @@ use plumb_core::app::CommitId;
 use plumb_core::source::SourceError;
 
 use super::contained::Contained;
+use crate::objects::{Objects, ReadError, note_damage};
 use crate::refs::{Found, RefTable, ResolveError, RevisionSpec};
 use crate::tree::SourceTree;
 use crate::url::RepoUrl;
@@ -17,7 +18,7 @@ use crate::url::RepoUrl;
 #[derive(Clone)]
 pub struct Mirror {
     pub(super) url: RepoUrl,
-    pub(super) repository: Arc<gix::ThreadSafeRepository>,
+    pub(super) objects: Arc<Objects>,
     pub(super) refs: Arc<RefTable>,
     pub(super) resolved: Arc<Resolved>,
     pub(super) contained: Arc<Contained>,
@@ -99,15 +100,15 @@ impl Mirror {
         if let Some(known) = self.resolved.get(spec) {
             return Ok(LookedUp::Commit(known));
         }
-        let local = self.repository.to_thread_local();
+        let local = self.view(spec)?;
         let commit = match self.refs.resolve(spec, &self.url.to_string())? {
             Found::OnRefs(commit) => {
-                self.check_commit(&local, spec, &commit)?;
+                self.check_commit(&local, spec, &commit).inspect_err(|error| self.note_missing(error))?;
                 self.contained.note(None, &commit);
                 commit
             }
             Found::OnOther(commit) => {
-                self.check_commit(&local, spec, &commit)?;
+                self.check_commit(&local, spec, &commit).inspect_err(|error| self.note_missing(error))?;
                 self.contained.note(Some(spec.revision.trim()), &commit);
                 commit
             }
@@ -135,7 +136,10 @@ impl Mirror {
         let not_found = || self.not_found(spec);
         let prefix = gix::hash::Prefix::from_hex(prefix).map_err(|_| not_found())?;
         let mut found = std::collections::HashSet::new();
-        local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| not_found())?;
+        local.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| {
+            note_damage(&self.damaged);
+            not_found()
+        })?;
         let ids = found.iter().filter_map(|id| id.to_string().parse::<CommitId>().ok());
         let (commits, others): (Vec<_>, Vec<_>) =
             ids.partition(|id| self.check_commit(local, spec, id).is_ok());
@@ -160,7 +164,25 @@ impl Mirror {
                 revision: spec.revision.trim().to_owned(),
                 repository: self.url.to_string(),
             }),
-            Ok(None) | Err(_) => Err(self.not_found(spec)),
+            Ok(None) => Err(self.not_found(spec)),
+            Err(_) => {
+                note_damage(&self.damaged);
+                Err(self.not_found(spec))
+            }
+        }
+    }
+
+    fn view(&self, spec: &RevisionSpec) -> Result<gix::Repository, ResolveError> {
+        self.objects.view().map_err(|_| {
+            note_damage(&self.damaged);
+            self.not_found(spec)
+        })
+    }
+
+    /// A commit that a branch or tag names and that is not there was there: the mirror is damaged.
+    fn note_missing(&self, error: &ResolveError) {
+        if matches!(error, ResolveError::NotFound { .. }) {
+            note_damage(&self.damaged);
         }
     }
 
@@ -174,41 +196,69 @@ impl Mirror {
 
     /// The files of a commit.
     pub fn tree(&self, commit: &CommitId) -> Result<SourceTree, SourceError> {
-        SourceTree::open(
-            Arc::clone(&self.repository),
-            commit.clone(),
-            self.max_blob,
-            Arc::clone(&self.damaged),
-        )
+        SourceTree::open(Arc::clone(&self.objects), commit.clone(), self.max_blob, Arc::clone(&self.damaged))
     }
 
     /// The annotated tag of this commit that a revision names, if it names one.
     pub(crate) fn annotated_tag(&self, spec: &RevisionSpec, commit: &CommitId) -> Option<AnnotatedTag> {
         let name = self.refs.tag_of(spec, &self.url.to_string())?;
-        let local = self.repository.to_thread_local();
-        let id = local.find_reference(name.as_str()).ok()?.target().try_id()?.to_owned();
-        let tag = local.find_object(id).ok()?.try_into_tag().ok()?;
-        let own_name = tag.decode().ok()?.name.to_string();
-        // The tag may have moved since the revision was resolved.
-        let object = local.find_object(id).ok()?;
-        let peeled = object.peel_to_kind(gix::objs::Kind::Commit).ok()?.id.to_string();
+        let hash = self.refs.tag_objects.get(&name)?.clone();
+        let read = self.noting_damage(|view| self.peel_tag(view, &hash));
+        // Without its object the tag has no name, and is not trusted.
+        let (own_name, peeled) = read.unwrap_or_else(|| (String::new(), commit.to_string()));
         let name = name.trim_start_matches("refs/tags/").to_owned();
-        (peeled == commit.as_str()).then(|| AnnotatedTag { name, own_name, hash: id.to_string() })
+        // The tag may have moved since the revision was resolved.
+        (peeled == commit.as_str()).then_some(AnnotatedTag { name, own_name, hash })
+    }
+
+    /// The name in a tag object, and the commit that it leads to.
+    fn peel_tag(&self, view: &gix::Repository, hash: &str) -> Result<(String, String), ReadError> {
+        let (mut id, mut name) = (object_id(hash)?, None);
+        loop {
+            let object = self.objects.read(view, id)?;
+            if object.kind != gix::objs::Kind::Tag {
+                return Ok((name.unwrap_or_default(), id.to_string()));
+            }
+            let tag = object.try_into_tag()?;
+            let tag = tag.decode()?;
+            name.get_or_insert_with(|| tag.name.to_string());
+            id = tag.target();
+        }
+    }
+
+    /// True if the mirror has this commit, on a branch or not.
+    pub(super) fn has_commit(&self, commit: &CommitId) -> bool {
+        let found = self.noting_damage(|view| Ok(view.try_find_header(object_id(commit.as_str())?)?));
+        found.flatten().is_some_and(|header| header.kind() == gix::objs::Kind::Commit)
+    }
+
+    /// Set when something of the mirror cannot be read.
+    pub(crate) fn damaged(&self) -> &Arc<AtomicBool> {
+        &self.damaged
     }
 
     /// The parents and the message of a commit.
     pub(crate) fn history(&self, commit: &str) -> Option<(Vec<String>, String)> {
-        let local = self.repository.to_thread_local();
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).ok()?;
-        let commit = local.find_commit(id).ok()?;
-        let parents = commit.parent_ids().map(|id| id.to_string()).collect();
-        Some((parents, commit.message_raw().ok()?.to_string()))
+        self.noting_damage(|view| {
+            let commit = self.objects.read(view, object_id(commit)?)?.try_into_commit()?;
+            let parents = commit.parent_ids().map(|id| id.to_string()).collect();
+            Ok((parents, commit.message_raw()?.to_string()))
+        })
+    }
+
+    fn noting_damage<T>(&self, read: impl FnOnce(&gix::Repository) -> Result<T, ReadError>) -> Option<T> {
+        let read = self.objects.view().and_then(|view| read(&view));
+        read.inspect_err(|_| note_damage(&self.damaged)).ok()
     }
 
     /// Full names of all branches and tags with their commits.
     pub fn refs(&self) -> &std::collections::BTreeMap<String, String> {
         &self.refs.refs
     }
+}
+
+fn object_id(hash: &str) -> Result<gix::ObjectId, ReadError> {
+    Ok(gix::ObjectId::from_hex(hash.as_bytes()).map_err(gix::Error::from_error)?)
 }
 
 /// A tag that is an object of its own.

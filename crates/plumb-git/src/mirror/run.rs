@@ -1,5 +1,6 @@
 //! Runs git and gpg for the mirrors, with private files and settings that no repository can change.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,11 +22,7 @@ impl Mirrors {
         object: &str,
         keyring: &Path,
     ) -> Result<String, CommandError> {
-        let io = |error: std::io::Error| CommandError::Io {
-            command: command.to_owned(),
-            reason: error.to_string(),
-        };
-        let home = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
+        let home = self.scratch()?;
         let mut environment = Environment::default();
         environment.set("GNUPGHOME", &keyring.display().to_string());
         self.isolate(&mut environment);
@@ -39,6 +36,11 @@ impl Mirrors {
             secrets: Vec::new(),
         };
         let finished = git.finish(repository, &[command, "--raw", "--", object]).await?;
+        // Without a signature, or with a bad one, git exits with 1.
+        if !matches!(finished.code, Some(0 | 1)) {
+            let message = String::from_utf8_lossy(&finished.errors).trim().replace('\n', "; ");
+            return Err(CommandError::Failed { command: command.to_owned(), code: finished.code, message });
+        }
         Ok(String::from_utf8_lossy(&finished.errors).into_owned())
     }
 
@@ -66,6 +68,32 @@ impl Mirrors {
         for (key, value) in CONFIG {
             environment.config(key, value);
         }
+    }
+
+    /// A private directory for one command. The cache directory is made again if it was removed.
+    fn scratch(&self) -> Result<tempfile::TempDir, CommandError> {
+        self.stay_in_root().map_err(|error| self.unusable(&error))?;
+        let made = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root);
+        made.map_err(|error| self.unusable(&error))
+    }
+
+    fn unusable(&self, error: &std::io::Error) -> CommandError {
+        CommandError::Cache { directory: self.root.display().to_string(), reason: error.to_string() }
+    }
+
+    /// Makes the cache directory again if it was removed or replaced, and marks it as in use.
+    pub(super) fn stay_in_root(&self) -> std::io::Result<()> {
+        let mut in_use = self.in_use.lock();
+        let number = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let held = in_use.as_ref().and_then(|file| file.metadata().ok()).map(number);
+        let present = std::fs::metadata(&self.root).ok().map(number);
+        if present.is_some() && held == present {
+            return Ok(());
+        }
+        disk::make_private(&self.root)?;
+        *in_use = disk::enter(&self.root).ok();
+        self.sizes.lock().clear();
+        Ok(())
     }
 
     /// Runs git in a mirror without a server.
@@ -97,11 +125,8 @@ impl Mirrors {
         directory: &Path,
         arguments: &[S],
     ) -> Result<Vec<u8>, CommandError> {
-        let io = |error: std::io::Error| CommandError::Io {
-            command: "setup".to_owned(),
-            reason: error.to_string(),
-        };
-        let scratch = tempfile::Builder::new().prefix(disk::SCRATCH).tempdir_in(&self.root).map_err(io)?;
+        let io = |error: std::io::Error| self.unusable(&error);
+        let scratch = self.scratch()?;
         let home = scratch.path().join("home");
         std::fs::create_dir(&home).map_err(io)?;
         let mut environment = access.environment(url, scratch.path()).map_err(io)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -20,6 +20,9 @@ const KEPT: Duration = Duration::from_hours(1);
 const MOST_ASKED: usize = 1000;
 /// How long a repository that does not fit the limits is not fetched again, unless its refs change.
 const REFUSED: Duration = Duration::from_mins(10);
+
+/// How long a mirror that was just made is not made again because of objects that cannot be read.
+const AS_GOOD_AS_NEW: Duration = Duration::from_mins(1);
 
 /// One repository.
 pub(super) struct Slot {
@@ -39,6 +42,8 @@ pub(super) struct Slot {
     refused: Mutex<Option<(Instant, String, FetchError)>>,
     /// When it was last used.
     used: Mutex<Instant>,
+    /// When this process last made it, other than by fetching what is new.
+    made: Mutex<Option<Instant>>,
 }
 
 /// Callers that share fetches.
@@ -68,6 +73,7 @@ impl Slot {
             asked: Mutex::default(),
             refused: Mutex::default(),
             used: Mutex::new(Instant::now()),
+            made: Mutex::default(),
         }
     }
 
@@ -93,9 +99,44 @@ impl Slot {
             *current = disk::load(&self.directory).map(Arc::new);
             let held =
                 current.iter().flat_map(|current| current.state.others.iter().chain(&current.state.commits));
-            held.for_each(|name| self.ask(name));
+            for name in held {
+                self.ask(name);
+            }
         }
         current.clone()
+    }
+
+    /// True if something of the mirror could not be read and it must be made again. A mirror that was made a moment ago and
+    /// that no one else wrote to is as good as it gets: what cannot be read is like this on the server.
+    pub(super) fn is_damaged(&self) -> bool {
+        let was_made_lately = self.made.lock().is_some_and(|made| made.elapsed() < AS_GOOD_AS_NEW);
+        let is_intact = || {
+            let current = self.current.lock().clone();
+            current.is_some_and(|current| disk::is_intact(&self.directory, &current.state))
+        };
+        self.damaged.load(Ordering::Relaxed) && !(was_made_lately && is_intact())
+    }
+
+    /// Notes that the mirror was made again.
+    pub(super) fn note_made(&self) {
+        *self.made.lock() = Some(Instant::now());
+        self.damaged.store(false, Ordering::Relaxed);
+    }
+
+    /// The state that readers see, and whether the files on disk are those that plumb left there. If another process has
+    /// fetched since, readers see its state from now on. The caller holds the disk.
+    pub(super) fn checked(&self) -> (Option<Arc<Current>>, bool) {
+        let Some(current) = self.current() else { return (None, false) };
+        if disk::is_intact(&self.directory, &current.state) {
+            return (Some(current), true);
+        }
+        match disk::load(&self.directory).map(Arc::new) {
+            Some(newer) => {
+                *self.current.lock() = Some(Arc::clone(&newer));
+                (Some(newer), true)
+            }
+            None => (Some(current), false),
+        }
     }
 
     /// When it was last used.
@@ -103,14 +144,16 @@ impl Slot {
         *self.used.lock()
     }
 
-    /// Notes that a requester asks for a ref or commit besides branches and tags.
-    pub(super) fn ask(&self, name: &str) {
+    /// Notes that a requester asks for a ref or commit besides branches and tags. Returns whether it is new: requests before
+    /// this one did not ask the server for it.
+    pub(super) fn ask(&self, name: &str) -> bool {
         let mut asked = self.asked.lock();
-        asked.insert(name.to_owned(), Instant::now());
+        let is_new = asked.insert(name.to_owned(), Instant::now()).is_none();
         if asked.len() > MOST_ASKED {
             let oldest = asked.iter().min_by_key(|(_, at)| **at).map(|(name, _)| name.clone());
             oldest.and_then(|name| asked.remove(&name));
         }
+        is_new
     }
 
     /// What requesters asked for lately.

@@ -155,7 +155,7 @@ impl Mirrors {
         if let Some(slot) = &slot {
             forget(slot);
         }
-        let _ = std::fs::remove_dir_all(&directory);
+        disk::remove(&directory);
     }
 
     /// Removes the mirror that the caller holds.
@@ -163,7 +163,7 @@ impl Mirrors {
         self.sizes.lock().remove(&name_of(slot));
         forget(slot);
         disk::sweep(&slot.directory, &[]);
-        let _ = std::fs::remove_file(slot.directory.join("state.json"));
+        disk::remove(&slot.directory.join("state.json"));
     }
 }
 
@@ -192,7 +192,7 @@ fn is_in_use(slot: &Slot) -> bool {
         }
     }
     let current = slot.current.lock();
-    current.as_ref().is_some_and(|current| Arc::strong_count(&current.repository) > 1)
+    current.as_ref().is_some_and(|current| Arc::strong_count(&current.objects) > 1)
 }
 
 fn forget(slot: &Slot) {

@@ -7,7 +7,11 @@ mod attacks;
 #[cfg(test)]
 mod credentials;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod fetching;
+#[cfg(test)]
+mod histories;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -18,3 +22,5 @@ mod names;
 mod repository;
 #[cfg(test)]
 mod signatures;
+#[cfg(test)]
+mod working_copy;

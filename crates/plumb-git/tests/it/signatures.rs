@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use plumb_git::{RevisionSpec, Signature, SignaturePolicy};
+use plumb_git::{RevisionSpec, Signature, SignaturePolicy, SyncedRevision};
 
+use crate::damage::{DAMAGES, files};
 use crate::repository::{Repository, anonymous, run};
 
 /// Keys of people who sign.
@@ -120,7 +121,8 @@ async fn policies_ask_for_the_head_the_tag_or_all_of_the_history() {
         let (url, access, spec) = (repository.url(), anonymous(), RevisionSpec::new(revision));
         let (mirror, commit) = mirrors.resolve(&url, &access, &spec).await.unwrap();
         let policy = SignaturePolicy { keys: keys.iter().map(|id| (*id).clone()).collect(), whole_history };
-        let checked = mirrors.check_signatures(&mirror, &access, &spec, &commit, &policy, &keyring).await;
+        let synced = SyncedRevision { spec: &spec, commit: &commit, stands_for: &[] };
+        let checked = mirrors.check_signatures(&mirror, &access, &synced, &policy, &keyring).await;
         checked.map_err(|error| error.to_string()).err().unwrap_or_default()
     };
     let main = run(&repository.path(), &["rev-parse", "light"]);
@@ -164,4 +166,95 @@ async fn a_replaced_commit_is_checked_as_it_is() {
     let keyring = mirrors.keyring(&BTreeMap::from([(one, key)])).await.unwrap();
     let checked = mirrors.verify(&mirror, &anonymous(), &unsigned.parse().unwrap(), &keyring).await.unwrap();
     assert_eq!(checked, Signature::None);
+}
+
+/// A sync names the commit that a revision was resolved to. If the revision is a signed tag, the tag is what was signed.
+#[tokio::test]
+async fn a_commit_may_stand_for_a_signed_tag() {
+    let (one, other) = ("one@example.com", "other@example.com");
+    let Some(signers) = Signers::new(&[one, other]) else { return };
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let old = repository.commit("unsigned and old");
+    signers.git(&repository, &["tag", "-s", "-u", one, "-m", "old", "v0.9.0"]);
+    repository.write("a", "2");
+    let tagged = repository.commit("unsigned");
+    signers.git(&repository, &["tag", "-s", "-u", one, "-m", "one", "v1.0.0"]);
+    signers.git(&repository, &["tag", "-s", "-u", other, "-m", "by another", "by-another"]);
+    repository.git(&["tag", "--annotate", "-m", "unsigned", "unsigned"]);
+    repository.git(&["tag", "light"]);
+    repository.git(&["update-ref", "refs/tags/v1.1.0", "refs/tags/v1.0.0"]);
+    let signed = signers.commit(&repository, one, "signed");
+    repository.git(&["tag", "--annotate", "-m", "unsigned", "on-signed"]);
+
+    let mirrors = repository.mirrors();
+    let (ones_id, ones_key) = signers.key(one);
+    let (others_id, others_key) = signers.key(other);
+    let keys = BTreeMap::from([(ones_id.clone(), ones_key), (others_id, others_key)]);
+    let keyring = mirrors.keyring(&keys).await.unwrap();
+    let check = async |commit: &str, stands_for: &[&str], whole_history: bool| {
+        let (url, access, spec) = (repository.url(), anonymous(), RevisionSpec::new(commit));
+        let (mirror, commit) = mirrors.resolve(&url, &access, &spec).await.unwrap();
+        let policy = SignaturePolicy { keys: vec![ones_id.clone()], whole_history };
+        let stands_for: Vec<RevisionSpec> = stands_for.iter().map(|text| RevisionSpec::new(*text)).collect();
+        let synced = SyncedRevision { spec: &spec, commit: &commit, stands_for: &stands_for };
+        let checked = mirrors.check_signatures(&mirror, &access, &synced, &policy, &keyring).await;
+        checked.map_err(|error| error.to_string()).err().unwrap_or_default()
+    };
+    for revision in ["v1.0.0", "refs/tags/v1.0.0", "1.0.x"] {
+        assert_eq!(check(&tagged, &[revision], false).await, "", "{revision}");
+    }
+    assert_eq!(check(&tagged, &["main", "v1.0.0"], false).await, "");
+    // A signed commit needs no tag.
+    assert_eq!(check(&signed, &["on-signed"], false).await, "");
+    for (commit, stands_for, expected) in [
+        (&tagged, "main", "is not signed"),
+        (&tagged, "", "is not signed"),
+        (&tagged, "light", "is not signed"),
+        (&tagged, "unsigned", "tag unsigned"),
+        (&tagged, "by-another", "which the project does not name"),
+        // The tag of another commit signs nothing here.
+        (&tagged, "v0.9.0", "is not signed"),
+        (&old, "v1.0.0", "is not signed"),
+        // A signed tag under another name.
+        (&tagged, "v1.1.0", "under the name \"v1.0.0\""),
+        (&tagged, "v1.*", "under the name \"v1.0.0\""),
+    ] {
+        let said = check(commit, &[stands_for], false).await;
+        assert!(said.contains(expected), "{stands_for}: {said}");
+    }
+    let said = check(&tagged, &["v1.0.0"], true).await;
+    assert!(said.contains("is not signed"), "the whole history must be signed: {said}");
+}
+
+/// A keyring is a cache of the keys in the settings.
+#[tokio::test]
+async fn every_file_of_a_keyring_may_be_damaged() {
+    let Some(signers) = Signers::new(&["one@example.com"]) else { return };
+    let repository = Repository::new();
+    repository.write("a", "1");
+    let (id, key) = signers.key("one@example.com");
+    let keys = BTreeMap::from([(id, key)]);
+    let mirrors = repository.mirrors();
+    let home = mirrors.keyring(&keys).await.unwrap().home;
+    let n_files = files(&home).len();
+    for (how, damage) in DAMAGES {
+        for index in 0..n_files {
+            let Some(file) = files(&home).into_iter().nth(index) else { break };
+            let what = format!("{} {how}", file.display());
+            damage(&file);
+            // A signature that was checked is remembered, so each is a new one.
+            let commit = signers.commit(&repository, "one@example.com", &what).parse().unwrap();
+            let mirror = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap().mirror;
+            let keyring = mirrors.keyring(&keys).await.unwrap();
+            let checked = mirrors.verify(&mirror, &anonymous(), &commit, &keyring).await;
+            assert!(matches!(checked, Ok(Signature::Good { .. })), "{what}: {checked:?}");
+        }
+    }
+    std::fs::remove_dir_all(repository.cache()).unwrap();
+    let commit = signers.commit(&repository, "one@example.com", "after").parse().unwrap();
+    let mirror = mirrors.fetch(&repository.url(), &anonymous()).await.unwrap().mirror;
+    let keyring = mirrors.keyring(&keys).await.unwrap();
+    let checked = mirrors.verify(&mirror, &anonymous(), &commit, &keyring).await;
+    assert!(matches!(checked, Ok(Signature::Good { .. })), "{checked:?}");
 }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::archive::{self, ArchiveError};
 use super::repository::ChartRepository;
+use crate::cache_files::{is_file, make_directory, persist};
 use crate::hash::hex;
 use crate::limits::Limits;
 use crate::memory_files::MemoryFiles;
@@ -33,6 +34,9 @@ impl ArchiveStore {
     /// gives.
     pub(super) fn read(&self, name: &ArchiveName, digest: &str) -> Option<MemoryFiles> {
         let path = self.path(name);
+        if !is_file(&path) {
+            return None;
+        }
         let mut file = std::fs::File::open(&path).ok()?;
         let mut line = vec![0; first_line(name, &"0".repeat(64)).len()];
         file.read_exact(&mut line).ok()?;
@@ -59,11 +63,12 @@ impl ArchiveStore {
 
     /// Stores an archive that has this digest. An error only costs another download later.
     pub(super) fn store(&self, name: &ArchiveName, mut archive: impl Read, digest: &str) {
-        if let Ok(mut file) = tempfile::NamedTempFile::new_in(&self.directory)
+        if make_directory(&self.directory).is_ok()
+            && let Ok(mut file) = tempfile::NamedTempFile::new_in(&self.directory)
             && file.write_all(first_line(name, digest).as_bytes()).is_ok()
             && std::io::copy(&mut archive, &mut file).is_ok()
         {
-            let _ = file.persist(self.path(name));
+            let _ = persist(file, &self.path(name));
         }
         self.make_room();
     }

@@ -120,7 +120,10 @@ pub enum ChartError {
         reason: String,
     },
     /// The cache directory is not usable.
-    #[error("cannot store chart `{name}`: {reason}")]
+    #[error(
+        "cannot store chart `{name}` in the cache directory: {reason}; check its free space and owner, and that it is \
+         not mounted read-only"
+    )]
     Cache {
         /// Name of the chart.
         name: String,

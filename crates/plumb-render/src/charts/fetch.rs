@@ -14,6 +14,7 @@ use super::http::{FetchedFile, Request, RequestCredentials, is_same_origin};
 use super::index_store::IndexStore;
 use super::query::ChartQuery;
 use super::repository::ChartRepository;
+use crate::cache_files::make_directory;
 use crate::limits::Limits;
 use crate::memory_files::MemoryFiles;
 use crate::scratch_cleanup;
@@ -52,7 +53,7 @@ impl Charts {
     /// Uses a directory for archives and creates it if needed. Everything in it may be deleted at any time.
     pub fn new(directory: impl Into<PathBuf>, limits: Limits) -> std::io::Result<Self> {
         let directory = directory.into();
-        std::fs::create_dir_all(&directory)?;
+        make_directory(&directory)?;
         let directory = directory.canonicalize()?;
         // Earlier versions of plumb ran Helm here. What a killed process left may hold credentials.
         drop(scratch_cleanup::enter(&directory));

@@ -15,6 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::advice;
 use super::error::ChartError;
 use super::repository::{ChartRepository, ClientCertificate};
+use crate::cache_files::make_directory;
 use crate::hash::hex;
 
 /// Longest time for one request with its body.
@@ -144,6 +145,7 @@ impl Request<'_> {
             name: self.what.to_owned(),
             reason: error.to_string(),
         };
+        make_directory(directory).map_err(disk)?;
         let file = tempfile::tempfile_in(directory).map_err(disk)?;
         let mut writer = tokio::fs::File::from_std(file.try_clone().map_err(disk)?);
         let (mut hasher, mut n_bytes) = (Sha256::new(), 0);

@@ -49,11 +49,8 @@ impl HelmPlan {
             network: false,
             limits,
         };
-        let output = context.sandbox.run(&run).map_err(|source| RenderError::Tool {
-            tool: "helm template",
-            path: self.chart.clone(),
-            source,
-        })?;
+        let output = context.run(("helm template", &self.chart), &run, |_| false)?;
+        (context.before_reading)(output.len());
         let origins = Origins::read(&output, &self.chart, request.index);
         parse::tool_output(&output, "helm template", limits, |line| origins.at(line))
     }

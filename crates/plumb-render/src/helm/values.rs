@@ -37,7 +37,8 @@ pub(super) fn value_files(
         if is_pattern(&file) && !exists {
             let matched = search(source.as_ref(), &file)?;
             if matched.is_empty() && !options.ignore_missing_value_files {
-                return Err(failed(not_found()));
+                let reason = format!("values file glob {written:?} matched no files");
+                return Err(RenderError::Option { option: "helm.valueFiles", reason });
             }
             for found in matched {
                 if !named.contains(&found) && !files.contains(&found) {

@@ -96,11 +96,7 @@ impl JsonnetPlan {
             network: false,
             limits,
         };
-        let output = context.sandbox.run(&run).map_err(|source| RenderError::Tool {
-            tool: "jsonnet",
-            path: first.clone(),
-            source,
-        })?;
+        let output = context.run(("jsonnet", &first), &run, |_| false)?;
         let values: Vec<Value> = parse::json(&output, first.as_str(), limits)?;
         Ok(values.into_iter().zip(files).map(|(value, file)| manifests(value, file, request.index)).collect())
     }

@@ -60,11 +60,8 @@ impl KustomizePlan {
                 network: self.network,
                 limits,
             };
-            context.sandbox.run(&run).map_err(|source| RenderError::Tool {
-                tool,
-                path: self.overlay.clone(),
-                source,
-            })
+            // Edits change the kustomization.
+            context.run((tool, &self.overlay), &run, |file| file.parent() == Some(&overlay))
         };
         for edit in &self.edits {
             let arguments =
@@ -79,6 +76,7 @@ impl KustomizePlan {
             arguments.extend(self.helm_flags.iter().map(OsString::from));
         }
         let output = run(&repository, arguments, "kustomize build")?;
+        (context.before_reading)(output.len());
         let mut manifests = parse::tool_output(&output, "kustomize build", limits, |_| None)?;
         let documents = Documents::read(&self.hints, request.files.as_ref(), limits);
         for manifest in &mut manifests {

@@ -11,6 +11,7 @@ pub(crate) fn any_bytes(bytes: &[u8]) {
     let token = answers::token(bytes);
     assert!(token.is_none_or(|token| token.bytes().all(|byte| byte.is_ascii_graphic())));
     let _ = answers::n_tags(bytes);
+    assert!(answers::archive_files(bytes).unwrap_or(0) <= 1000);
     if let Ok(header) = std::str::from_utf8(bytes) {
         answers::headers(header);
     }

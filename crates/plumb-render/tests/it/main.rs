@@ -7,6 +7,8 @@ mod certificates;
 #[cfg(test)]
 mod charts;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod hostile_servers;

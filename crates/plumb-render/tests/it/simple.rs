@@ -1,4 +1,5 @@
 use plumb_core::app::{DirectoryOptions, HelmOptions, KustomizeOptions, SourceTool};
+use plumb_core::desired::RenderedManifest;
 use plumb_render::{Freshness, SourceType};
 
 use crate::workbench::{Workbench, has, names, tools};
@@ -28,6 +29,7 @@ fn a_plain_directory_gives_its_documents_with_their_places() {
         ("app/sub/c.yaml", CONFIG_MAP),
         ("app/skipped.yaml", &format!("# +argocd:skip-file-rendering\n{CONFIG_MAP}")),
         ("app/template.yaml", "{{ if }}\n  - x: [\n"),
+        ("app/values.yaml", "replicas: 3\n"),
     ]);
     let rendered = workbench.render("app", None).unwrap();
     assert_eq!(rendered.source_type, SourceType::Directory);
@@ -38,7 +40,11 @@ fn a_plain_directory_gives_its_documents_with_their_places() {
         .filter_map(|manifest| manifest.origin.as_ref())
         .map(|origin| format!("{}:{}", origin.file, origin.line))
         .collect();
-    assert_eq!(places, ["app/a.yaml:1", "app/a.yaml:8", "app/b.json:1"]);
+    let (template, values) = ("app/template.yaml:0", "app/values.yaml:0");
+    assert_eq!(places, ["app/a.yaml:1", "app/a.yaml:8", "app/b.json:1", template, values]);
+    let passed_over: Vec<bool> = rendered.manifests.iter().map(RenderedManifest::is_passed_over).collect();
+    assert_eq!(passed_over, [false, false, false, true, true]);
+    assert_eq!(workbench.render("app", None).unwrap().manifests, rendered.manifests, "from the cache");
 
     let recurse = DirectoryOptions { recurse: true, ..DirectoryOptions::default() };
     let rendered = workbench.render("app", Some(SourceTool::Directory(recurse))).unwrap();

@@ -120,6 +120,7 @@ pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
     rendered
         .manifests
         .iter()
+        .filter(|manifest| !manifest.is_passed_over())
         .map(|manifest| {
             format!("{}/{}", text(&manifest.value["kind"]), text(&manifest.value["metadata"]["name"]))
         })

@@ -23,7 +23,7 @@ fn value_files_outside() {
     for (file, word) in [
         ("../../secret.yaml", "outside the repository"),
         ("/../secret.yaml", "outside the repository"),
-        ("/etc/passwd", "does not exist in the repository"),
+        ("/etc/passwd", "no such file or directory"),
         ("file:///etc/passwd", "not supported"),
         ("https://example.com/values.yaml", "not supported"),
         ("secrets://values.yaml", "not supported"),
@@ -60,7 +60,7 @@ fn file_parameters_outside() {
         })
     };
     fails(&workbench, "chart", Some(parameter("../../secret.yaml")), &["helm.fileParameters", "outside"]);
-    fails(&workbench, "chart", Some(parameter("/etc/passwd")), &["helm.fileParameters", "does not exist"]);
+    fails(&workbench, "chart", Some(parameter("/etc/passwd")), &["helm.fileParameters", "no such file"]);
 }
 
 #[test]

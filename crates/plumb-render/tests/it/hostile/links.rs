@@ -55,7 +55,7 @@ fn link_to_a_directory_outside() {
 fn the_app_path_is_a_link_outside() {
     let workbench = workbench(&[]);
     workbench.link("app", "../outside");
-    fails(&workbench, "app", None, &["app path `app`", "outside the repository"]);
+    fails(&workbench, "app", None, &["app: app path", "outside the repository"]);
 }
 
 #[test]

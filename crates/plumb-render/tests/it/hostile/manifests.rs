@@ -48,7 +48,8 @@ fn pointers_of_git_lfs() {
 fn bytes_that_are_no_text() {
     let workbench = workbench(&[]);
     std::fs::create_dir(workbench.root().join("app")).unwrap();
-    std::fs::write(workbench.root().join("app/a.yaml"), b"kind: \xff\xfe\x00\n").unwrap();
+    let text = b"apiVersion: v1\nkind: \xff\xfe\x00\nmetadata: {name: x}\n";
+    std::fs::write(workbench.root().join("app/a.yaml"), text).unwrap();
     fails(&workbench, "app", None, &["app/a.yaml"]);
 }
 

@@ -9,8 +9,8 @@ fn app_paths_outside() {
         fails(&workbench, path, None, &["app path"]);
     }
     fails(&workbench, "", None, &["has no path"]);
-    fails(&workbench, "app/a.yaml", None, &["is not a directory"]);
-    fails(&workbench, "App", None, &["app path `App`", "does not exist"]);
+    fails(&workbench, "app/a.yaml", None, &["does not exist as a directory"]);
+    fails(&workbench, "App", None, &["App: app path does not exist"]);
 }
 
 #[test]
