@@ -124,6 +124,33 @@ pub fn answer(
     Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
+/// How many probes in a row a witness may leave unanswered. A probe has a second.
+const SILENT_PROBES: u32 = 2;
+
+/// Whether the witness of a leader has fallen silent, as a process that stands by sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    has_answered: bool,
+    unanswered: u32,
+}
+
+impl Silence {
+    /// This, after another probe.
+    #[must_use]
+    pub fn after(self, is_answered: bool) -> Self {
+        if is_answered {
+            return Self { has_answered: true, unanswered: 0 };
+        }
+        Self { unanswered: self.unanswered.saturating_add(1), ..self }
+    }
+
+    /// True if the registration should be removed, because each write of others waits for the silent witness. A witness that
+    /// never answered this process may still answer the API server.
+    pub fn is_over_the_limit(self) -> bool {
+        self.has_answered && self.unanswered >= SILENT_PROBES
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +250,21 @@ mod tests {
     fn soup_is_an_error() {
         for soup in ["", "{}", "[]", "{\"request\":3}", "\u{0}"] {
             assert!(answer(soup.as_bytes(), Timestamp::UNIX_EPOCH, |_, _| false).is_err(), "{soup:?}");
+        }
+    }
+
+    #[test]
+    fn a_witness_that_answered_once_and_not_for_two_probes_is_silent() {
+        for (probes, is_silent) in [
+            (&[][..], false),
+            (&[false, false, false], false),
+            (&[true, false], false),
+            (&[true, false, false], true),
+            (&[true, false, true, false], false),
+            (&[false, true, false, false, false], true),
+        ] {
+            let silence = probes.iter().fold(Silence::default(), |silence, probe| silence.after(*probe));
+            assert_eq!(silence.is_over_the_limit(), is_silent, "{probes:?}");
         }
     }
 }

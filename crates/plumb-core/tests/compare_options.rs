@@ -6,7 +6,7 @@
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, DriftClass, DryRun, Evidence, Facts, Mutator, Outcome, Previous, Question, Verdict,
+    Answers, DriftClass, DryRun, Evidence, Extraneous, Facts, Mutator, Outcome, Previous, Question, Verdict,
     VerdictStatus, judge,
 };
 use plumb_core::ignore::IgnoreRules;
@@ -62,20 +62,33 @@ fn settled(outcome: Outcome) -> Verdict {
 #[test]
 fn an_extra_object_that_may_be_there_is_out_of_sync_and_its_app_is_not() {
     let annotation = "argocd.argoproj.io/compare-options";
-    let annotated = json!({annotation: "IgnoreExtraneous"});
-    // Only an annotation that stems from Git counts.
-    for (annotations, writer, counts) in [
-        (json!({}), "argocd-controller", true),
-        (annotated.clone(), "argocd-controller", false),
-        (annotated, "kubectl-annotate", true),
-    ] {
-        let mut live = map(json!({"a": "1"}), annotations).into_value();
-        live["metadata"]["managedFields"] = json!([{
-            "manager": writer, "operation": "Apply",
-            "fieldsV1": {"f:metadata": {"f:annotations": {format!("f:{annotation}"): {}}}},
-        }]);
-        let verdict = settled(look(None, &Manifest::new(live).unwrap(), "", None));
-        assert_eq!((verdict.status, verdict.counts_for_app), (VerdictStatus::OutOfSync, counts), "{writer}");
+    let mut live = map(json!({"a": "1"}), json!({annotation: "IgnoreExtraneous"})).into_value();
+    live["metadata"]["managedFields"] = json!([{
+        "manager": "argocd-controller", "operation": "Apply",
+        "fieldsV1": {"f:metadata": {"f:annotations": {format!("f:{annotation}"): {}}}},
+    }]);
+    let live = Manifest::new(live).unwrap();
+    let key = live.key().unwrap();
+    let (schemas, rules) = (SchemaSet::default(), IgnoreRules::default());
+    // What the live object says about itself does not count.
+    for is_ignored in [false, true] {
+        let verdict = settled(judge(&Evidence {
+            key: &key,
+            desired: None,
+            live: Some(&live),
+            schemas: &schemas,
+            rules: &rules,
+            options: CompareOptions::default(),
+            facts: Facts {
+                app: "app",
+                extraneous: Extraneous { is_ignored, ..Extraneous::default() },
+                ..Facts::default()
+            },
+            answers: Answers::default(),
+            now: "2026-02-01T00:00:00Z".parse().unwrap(),
+        }));
+        assert_eq!(verdict.status, VerdictStatus::OutOfSync);
+        assert_eq!(verdict.counts_for_app, !is_ignored);
     }
 }
 

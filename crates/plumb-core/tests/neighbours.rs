@@ -5,8 +5,8 @@
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions, Origin};
 use plumb_core::drift::{
-    Answers, Claim, DriftClass, Evidence, Facts, Finding, LiveOwner, Outcome, Previous, Verdict,
-    VerdictStatus, judge,
+    Answers, Claim, DriftClass, Evidence, Extraneous, Facts, Finding, LiveOwner, NotCompared, Outcome,
+    Previous, Verdict, VerdictStatus, judge,
 };
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::{Manifest, ObjectKey};
@@ -71,6 +71,22 @@ fn an_orphan_names_what_still_uses_it() {
     let orphan = only(&nobodys, DriftClass::Orphan);
     assert!(!orphan.evidence.iter().any(|line| line.contains("used by")), "{:?}", orphan.evidence);
     assert!(orphan.fix.text.starts_with("preview with `plumb app sync shop --prune --dry-run`"));
+}
+
+#[test]
+fn the_namespace_that_options_ask_for_is_no_orphan() {
+    let live = map("1", &json!({}));
+    let facts = Facts {
+        app: "shop",
+        owner: LiveOwner::ThisApp,
+        extraneous: Extraneous { is_asked_for: true, ..Extraneous::default() },
+        ..Facts::default()
+    };
+    let verdict = judged(None, &live, facts.clone());
+    assert_eq!(verdict.status, VerdictStatus::NotCompared(NotCompared::AskedFor));
+    assert!(!verdict.requires_pruning && !verdict.counts_for_app && verdict.findings.is_empty());
+    // Git has it: it is compared.
+    assert_eq!(judged(Some(&live), &live, facts).status, VerdictStatus::Synced);
 }
 
 #[test]

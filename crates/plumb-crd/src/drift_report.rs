@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use plumb_core::app::{AppId, Pause};
 use plumb_core::drift::{DriftClass, Finding, Fix, FixKind};
+use plumb_core::fields::{Exemption, Exemptions};
 use plumb_core::object::{FieldPath, ObjectKey};
 use serde_json::{Value, json};
 
@@ -27,6 +28,25 @@ wire! {
         "health" health: Vec<UnhealthyObject>,
         /// The app, or objects of it, that a user paused.
         "pauses" pauses: Vec<DriftPause>,
+        /// Objects that Git exempted. plumb reads this after a restart: once Git no longer has an object, the annotations of
+        /// the live object prove nothing. Absent until plumb has compared the app.
+        "exempt" exempt: Option<Vec<ExemptObject>>,
+    }
+
+    /// An object that Git exempted by an annotation.
+    pub struct ExemptObject {
+        /// API group.
+        "group" group: String,
+        /// Kind.
+        "kind" kind: String = required,
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Name.
+        "name" name: String = required,
+        /// True if the object does not make the app `OutOfSync` when Git no longer has it.
+        "ignoreExtraneous" ignore_extraneous: bool,
+        /// True if its health does not count for the app's.
+        "ignoreHealth" ignore_health: bool,
     }
 
     /// An unhealthy object.
@@ -124,6 +144,8 @@ wire! {
 const MOST_FINDINGS: usize = 500;
 /// Most bytes of findings in one report; the API server accepts little more than a megabyte.
 const MOST_BYTES: usize = 500_000;
+/// Most exempt objects in one report.
+const MOST_EXEMPT: usize = 1000;
 
 impl DriftReport {
     /// `apiVersion` of a report.
@@ -162,6 +184,7 @@ impl DriftReport {
             findings: bounded(sorted.into_iter().map(DriftFinding::of)),
             health: Vec::new(),
             pauses: Vec::new(),
+            exempt: None,
         }
     }
 
@@ -184,6 +207,30 @@ impl DriftReport {
             until: pause.until,
         });
         Self { pauses: pauses.collect(), ..self }
+    }
+
+    /// The same report with the exempt objects. Beyond [`MOST_EXEMPT`] they are left out, and count after a restart.
+    #[must_use]
+    pub fn with_exemptions(self, exemptions: &Exemptions) -> Self {
+        let exempt = exemptions.objects().take(MOST_EXEMPT).map(|(key, exemption)| ExemptObject {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: key.namespace_or_empty().to_owned(),
+            name: key.name.clone(),
+            ignore_extraneous: exemption.ignore_extraneous,
+            ignore_health: exemption.ignore_health,
+        });
+        Self { exempt: Some(exempt.collect()), ..self }
+    }
+
+    /// The exempt objects, as far as the report tells.
+    pub fn exemptions(&self) -> Exemptions {
+        let Some(exempt) = &self.exempt else { return Exemptions::default() };
+        Exemptions::recorded(exempt.iter().map(|object| {
+            let key = object_key(&object.group, &object.kind, &object.namespace, &object.name);
+            let (ignore_extraneous, ignore_health) = (object.ignore_extraneous, object.ignore_health);
+            (key, Exemption { ignore_extraneous, ignore_health })
+        }))
     }
 
     /// Reads a report.
@@ -214,12 +261,40 @@ impl DriftReport {
 
     /// The content without time and revision.
     pub fn content(&self) -> Value {
-        json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write()])
+        let exempt = self.exempt.write();
+        json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write(), exempt])
+    }
+
+    /// The content without the values of findings that count for nothing: which objects and fields they are about.
+    pub fn findings_content(&self) -> Value {
+        let finding = |finding: &DriftFinding| {
+            if finding.counts {
+                return finding.write();
+            }
+            let DriftFinding { group, kind, namespace, name, class, fields, actor, .. } = finding;
+            json!([group, kind, namespace, name, class, fields, actor])
+        };
+        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+        json!([findings, self.health.write(), self.pauses.write(), self.exempt.write()])
+    }
+
+    /// The content without time, revision and the findings that count for nothing.
+    pub fn counting_content(&self) -> Value {
+        let counting: Vec<Value> =
+            self.findings.iter().filter(|finding| finding.counts).map(Wire::write).collect();
+        json!([counting, self.health.write(), self.pauses.write(), self.exempt.write()])
     }
 }
 
 impl UnhealthyObject {
     /// The key of the object.
+    pub fn key(&self) -> ObjectKey {
+        object_key(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+}
+
+impl DriftPause {
+    /// The key of the object; for an app, of its Application.
     pub fn key(&self) -> ObjectKey {
         object_key(&self.group, &self.kind, &self.namespace, &self.name)
     }
@@ -297,33 +372,8 @@ fn bounded(findings: impl Iterator<Item = DriftFinding>) -> Vec<DriftFinding> {
 }
 
 fn worst(findings: &[&Finding]) -> String {
-    let finding = findings.iter().max_by_key(|finding| (finding.counts, severity(finding.class)));
+    let finding = findings.iter().max_by_key(|finding| (finding.counts, finding.class.severity()));
     finding.map(|finding| finding.class.name().to_owned()).unwrap_or_default()
-}
-
-/// Severity for users: first what no sync can resolve, then edits by others, then what the next sync resolves, then what
-/// needs no action.
-fn severity(class: DriftClass) -> u8 {
-    match class {
-        DriftClass::Blocked => 17,
-        DriftClass::TugOfWar => 16,
-        DriftClass::Unexplained => 15,
-        DriftClass::SharedResource => 14,
-        DriftClass::RejectedField => 13,
-        DriftClass::LiveEdit => 12,
-        DriftClass::StaleOwnership => 11,
-        DriftClass::Orphan => 10,
-        DriftClass::Unadopted => 9,
-        DriftClass::Behind => 8,
-        DriftClass::UnclaimedAddition => 7,
-        DriftClass::UnstableRender => 6,
-        DriftClass::AdmissionMutated => 5,
-        DriftClass::ControllerOwned => 4,
-        DriftClass::HookResidue => 3,
-        DriftClass::PhantomDefault => 2,
-        DriftClass::EquivalentValue => 1,
-        DriftClass::SchemaDefault => 0,
-    }
 }
 
 fn fix_name(kind: FixKind) -> &'static str {
@@ -423,6 +473,21 @@ mod tests {
         assert_eq!(worst(&[behind(), blocked(), addition()]), "Blocked");
         assert_eq!(worst(&[addition(), behind()]), "Behind");
         assert_eq!(worst(&[addition()]), "UnclaimedAddition");
+    }
+
+    #[test]
+    fn exempt_objects_come_back_from_a_report() {
+        let exemption = Exemption { ignore_extraneous: true, ignore_health: false };
+        let key = ObjectKey::new("", "ConfigMap", Some("prod".to_owned()), "old");
+        for exemptions in [Exemptions::recorded([(key, exemption)]), Exemptions::recorded([])] {
+            let written = report(&[]).with_exemptions(&exemptions).to_json();
+            assert_eq!(DriftReport::from_json(&written).unwrap().exemptions(), exemptions);
+        }
+        // A report of an earlier version says nothing about them.
+        assert_eq!(
+            DriftReport::from_json(&report(&[]).to_json()).unwrap().exemptions(),
+            Exemptions::default()
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::sync::RwLock;
 use crate::{Matrix, add, noted};
 
 /// The writer that changes fields: a user, whose edits always count.
-const SOMEBODY: &str = "kubectl-edit";
+pub(crate) const SOMEBODY: &str = "kubectl-edit";
 
 impl Matrix<'_> {
     /// One field, changed and removed by another writer.
@@ -45,12 +45,12 @@ impl Matrix<'_> {
             (false, true) => add(&self.counts.without_effect),
             (true, _) => {}
         }
-        // Removing a list item moves the items after it. Removing a value that equals its default has no effect.
+        // Removing a list item moves the items after it. Removing a value that equals its default has no effect. An empty
+        // list that is merged item by item asks for nothing.
         let patch = change::remove(leaf);
         let says_nothing = !kind.is_built_in()
-            && FieldPath::from(leaf.to_vec()).find(object).is_some_and(|value| {
-                *value == json!(false) || *value == json!(0) || *value == json!("") || *value == json!([])
-            });
+            && FieldPath::from(leaf.to_vec()).find(object) == Some(&json!([]))
+            && is_merged(kind, leaf);
         if matches!(leaf.last(), Some(Segment::Index(_))) || says_nothing {
             return Ok(problems);
         }

@@ -1,12 +1,13 @@
 //! Every kind that the API server serves, and a dozen forms of custom resources, each with few and with many fields.
 //! After an apply it is in sync and no finding counts. Each field of Git that another writer changes counts, and no other
-//! field does. Each field that is changed or removed in Git counts if an apply would change it.
+//! field does; a field that Git leaves to the API server counts for nothing. Each field that is changed or removed in Git counts if an apply would change it.
 //!
 //! The default is a sample; `PLUMB_MATRIX=full` takes every field of several large objects of each kind, and
 //! `PLUMB_MATRIX_KIND` only the kinds whose names contain it.
 
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
 
+mod additions;
 mod commits;
 mod edits;
 
@@ -54,6 +55,7 @@ struct Counts {
     without_effect: AtomicUsize,
     adopted: AtomicUsize,
     committed: AtomicUsize,
+    added: AtomicUsize,
 }
 
 fn add(count: &AtomicUsize) {
@@ -118,6 +120,7 @@ impl Matrix<'_> {
             without_effect,
             adopted,
             committed,
+            added,
         } = &self.counts;
         println!(
             "{kinds:?} kinds, {objects:?} objects in sync: {settled_at_once:?} judgements at once, {asked:?} with a dry-run"
@@ -126,6 +129,7 @@ impl Matrix<'_> {
             "{changed:?} fields changed, {removed:?} taken out: {exact:?} named exactly, {asked_on_change:?} judged with a dry-run"
         );
         println!("{committed:?} fields changed or dropped in Git");
+        println!("{added:?} fields set that Git leaves to the API server");
         println!("{adopted:?} objects that somebody else created, adopted with Strict=true");
         println!(
             "left out: {refused:?} changes that the server refused, {without_effect:?} that had no effect"
@@ -210,6 +214,8 @@ impl Matrix<'_> {
         for found in found {
             problems.extend(found?);
         }
+        let tried = Tried { kind, wanted: &wanted, live: &now, own: &own, turn: &turn };
+        problems.extend(self.added(tried, what).await?);
         Ok(problems)
     }
 }

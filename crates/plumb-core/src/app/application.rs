@@ -1,5 +1,7 @@
 //! The Application after validation.
 
+use crate::object::ObjectKey;
+
 use super::{AppId, CompareOptions, Destination, IgnoreRule, Pause, PausedObjects, Source, SyncPolicy};
 
 /// A validated Application. Invalid input was reported during conversion, so the rest of plumb does not
@@ -36,4 +38,14 @@ pub struct App {
     pub paused_objects: PausedObjects,
     /// `metadata.annotations`, for the features that read their own key.
     pub annotations: std::collections::BTreeMap<String, String>,
+}
+
+impl App {
+    /// The destination namespace, if the app's options ask for it: `CreateNamespace=true`, or `managedNamespaceMetadata`.
+    pub fn asked_namespace(&self) -> Option<ObjectKey> {
+        let policy = &self.sync_policy;
+        let is_asked_for = policy.has("CreateNamespace=true") || policy.managed_namespace.is_some();
+        let name = self.destination.namespace.as_deref().filter(|_| is_asked_for)?;
+        Some(ObjectKey::of_namespace(name))
+    }
 }

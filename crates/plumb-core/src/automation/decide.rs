@@ -29,6 +29,8 @@ pub struct Situation<'a> {
     pub irrelevant_change: bool,
     /// The last operation, if there was one.
     pub last: Option<&'a LastOperation>,
+    /// Did a kind of the app change since the last operation failed, so that another attempt may succeed?
+    pub kinds_changed: bool,
     /// Earlier heals.
     pub ledger: &'a HealLedger,
     /// Limits of self-heal.
@@ -138,6 +140,8 @@ pub enum StartKind {
     SelfHeal,
     /// Another app no longer renders an object.
     TakeOver,
+    /// The last sync of this revision failed, and a kind of the app changed since.
+    ChangedKind,
     /// The last sync of this revision left an object out that nothing holds any longer.
     CatchUp,
 }
@@ -185,6 +189,12 @@ fn start(situation: &Situation<'_>, automation: Automation, heals: &Heals) -> De
     let start = match attempted(situation) {
         None => SyncStart {
             kind: StartKind::NewRevision,
+            prune: automation.prune,
+            selected: None,
+            heal_attempts: 0,
+        },
+        Some(last) if last.phase != OperationPhase::Succeeded && situation.kinds_changed => SyncStart {
+            kind: StartKind::ChangedKind,
             prune: automation.prune,
             selected: None,
             heal_attempts: 0,

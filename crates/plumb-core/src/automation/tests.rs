@@ -88,6 +88,7 @@ fn decided_with(words: &str, ledger: &HealLedger, now: Timestamp) -> String {
             revisions: &revisions,
             irrelevant_change: has("irrelevant"),
             last: last.as_ref(),
+            kinds_changed: has("kinds"),
             ledger,
             limits: HealLimits::default(),
         },
@@ -129,6 +130,8 @@ fn a_revision_is_tried_once() {
     assert_eq!(decided("red older=Failed"), "NewRevision all prune=false attempt=0");
     assert_eq!(decided("red older=Succeeded"), "NewRevision all prune=false attempt=0");
     assert_eq!(decided("red heal last=Failed"), "refuse: Failed last sync attempt to new: it broke");
+    assert_eq!(decided("red heal last=Failed kinds"), "ChangedKind all prune=false attempt=0");
+    assert_eq!(decided("red heal last=Succeeded kinds"), decided("red heal last=Succeeded"));
     assert_eq!(decided("red last=Error"), "refuse: Failed last sync attempt to new: it broke");
     assert_eq!(decided("red last=Succeeded"), "NoSelfHeal");
     assert_eq!(decided("red irrelevant older=Succeeded"), "NoSelfHeal");

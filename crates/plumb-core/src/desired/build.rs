@@ -20,6 +20,18 @@ pub struct RenderedManifest {
     pub origin: Option<Origin>,
 }
 
+impl RenderedManifest {
+    /// Stands for a file that was passed over because it is no manifest: nothing, at no line of the file.
+    pub fn passed_over(source: usize, file: String) -> Self {
+        Self { value: Value::Null, origin: Some(Origin { source, file, line: 0, verbatim: false }) }
+    }
+
+    /// True if it stands for a file that was passed over.
+    pub fn is_passed_over(&self) -> bool {
+        self.value.is_null() && self.origin.as_ref().is_some_and(|origin| origin.line == 0)
+    }
+}
+
 /// What the desired set depends on besides the manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct DesiredContext<'context> {
@@ -69,7 +81,13 @@ fn manifests(
     problems: &mut Vec<DesiredProblem>,
 ) -> Vec<(Manifest, Option<Origin>)> {
     let mut found = Vec::with_capacity(rendered.len());
-    for RenderedManifest { value, mut origin } in rendered {
+    for rendered in rendered {
+        let is_passed_over = rendered.is_passed_over();
+        let RenderedManifest { value, mut origin } = rendered;
+        if let Some(origin) = origin.take_if(|_| is_passed_over) {
+            problems.push(DesiredProblem::PassedOver { file: origin.file });
+            continue;
+        }
         // A stack, not recursion: lists may be nested as deep as the input likes.
         let mut waiting = vec![value];
         while let Some(value) = waiting.pop() {
@@ -164,7 +182,8 @@ fn report(entry: &Candidate, problems: &mut Vec<DesiredProblem>) {
         }
     }
     let Some(key) = &entry.key else {
-        if !entry.options.is_hook || entry.manifest.generate_name().is_none() {
+        // A sync names its hooks.
+        if !entry.options.is_hook {
             problems.push(DesiredProblem::NameMissing {
                 kind: entry.kind.kind.clone(),
                 origin: entry.origin.clone(),
@@ -211,12 +230,38 @@ fn last_of_each(entries: Vec<Candidate>) -> Vec<Candidate> {
 fn insert(entry: Candidate, set: &mut DesiredSet) {
     let Candidate { key, manifest, options, origin, .. } = entry;
     if options.is_hook {
-        if key.is_some() || manifest.generate_name().is_some() {
-            let namespace = manifest.namespace().map(str::to_owned);
-            let phases = HookPhase::of(&manifest);
-            set.hooks.push(DesiredHook { manifest, namespace, phases, options, origin });
-        }
+        let namespace = manifest.namespace().map(str::to_owned);
+        let phases = HookPhase::of(&manifest);
+        let hook = DesiredHook { manifest, namespace, phases, options, origin };
+        let hook = if key.is_some() { hook } else { with_own_prefix(hook, &set.hooks) };
+        set.hooks.push(hook);
     } else if let Some(key) = key {
         set.objects.insert(key.clone(), DesiredObject { key, manifest, options, origin });
     }
+}
+
+/// A sync makes the name of a hook from its `generateName` and its phase. Two that have both in common would be one object:
+/// the later one is numbered.
+fn with_own_prefix(hook: DesiredHook, others: &[DesiredHook]) -> DesiredHook {
+    let prefix = hook.manifest.generate_name().unwrap_or_default().to_owned();
+    let is_taken = |prefix: &str| {
+        others.iter().any(|other| {
+            other.manifest.name().is_none()
+                && other.manifest.gvk().group_kind() == hook.manifest.gvk().group_kind()
+                && other.namespace == hook.namespace
+                && other.manifest.generate_name().unwrap_or_default() == prefix
+                && other.phases.iter().any(|phase| hook.phases.contains(phase))
+        })
+    };
+    let numbered = (2..).map(|number: usize| format!("{prefix}{number}-"));
+    let Some(own) = std::iter::once(prefix.clone()).chain(numbered).find(|prefix| !is_taken(prefix)) else {
+        return hook;
+    };
+    if own == prefix {
+        return hook;
+    }
+    let manifest = hook.manifest.clone().edit_metadata(|metadata| {
+        metadata.insert("generateName".to_owned(), Value::String(own));
+    });
+    DesiredHook { manifest, ..hook }
 }

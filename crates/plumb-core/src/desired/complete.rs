@@ -36,6 +36,11 @@ impl Incomplete {
         self.set.problems.iter().filter(|problem| problem.loses_an_object())
     }
 
+    /// A message for each of them.
+    pub fn messages(&self) -> Vec<String> {
+        self.problems().map(|problem| Lost(problem).to_string()).collect()
+    }
+
     /// Is a missing namespace the only problem? Then the spec is at fault and not the manifests.
     pub fn lacks_only_namespaces(&self) -> bool {
         self.problems().all(|problem| matches!(problem, DesiredProblem::NamespaceMissing { .. }))
@@ -46,31 +51,33 @@ impl std::error::Error for Incomplete {}
 
 impl fmt::Display for Incomplete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems().enumerate() {
-            if index > 0 {
-                f.write_str("; ")?;
-            }
-            write_lost(problem, f)?;
-        }
-        Ok(())
+        f.write_str(&self.messages().join("; "))
     }
 }
 
-fn write_lost(problem: &DesiredProblem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let place = |origin: &Option<Origin>| {
-        origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
-    };
-    match problem {
-        DesiredProblem::NameMissing { kind, origin } => write!(f, "a {kind}{} has no name", place(origin)),
-        DesiredProblem::NotAnObject { reason, origin } => {
-            write!(f, "a document{} is not an object: {reason}", place(origin))
+/// A problem that lost an object.
+struct Lost<'a>(&'a DesiredProblem);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |origin: &Option<Origin>| {
+            origin.as_ref().map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
+        };
+        match self.0 {
+            DesiredProblem::NameMissing { kind, origin } => {
+                write!(f, "a {kind}{} has no name", place(origin))
+            }
+            DesiredProblem::NotAnObject { reason, origin } => {
+                write!(f, "a document{} is not an object: {reason}", place(origin))
+            }
+            // Argo CD's wording.
+            DesiredProblem::NamespaceMissing { key } => write!(f, "Namespace for {key} is missing."),
+            // These lose no object.
+            DesiredProblem::Repeated { .. }
+            | DesiredProblem::Excluded { .. }
+            | DesiredProblem::PassedOver { .. }
+            | DesiredProblem::NotText { .. } => Ok(()),
         }
-        // Argo CD's wording.
-        DesiredProblem::NamespaceMissing { key } => write!(f, "Namespace for {key} is missing."),
-        // These lose no object.
-        DesiredProblem::Repeated { .. }
-        | DesiredProblem::Excluded { .. }
-        | DesiredProblem::NotText { .. } => Ok(()),
     }
 }
 
@@ -99,7 +106,8 @@ mod tests {
         };
         // The message, and whether only namespaces are missing.
         check(&[], None);
-        check(&[&repeated, &excluded, &not_text], None);
+        let passed_over = DesiredProblem::PassedOver { file: "values.yaml".to_owned() };
+        check(&[&repeated, &excluded, &passed_over, &not_text], None);
         check(&[&nameless], Some(("a Secret at a.yaml:3 has no name", false)));
         let not_a_map = "a document is not an object: a Kubernetes object is a map, this is a string";
         check(&[&text], Some((not_a_map, false)));

@@ -16,6 +16,7 @@ pub use build::{DesiredContext, RenderedManifest, build};
 pub use complete::{Complete, Incomplete};
 pub use denied::DeniedObjects;
 pub use filter::{KindFilter, KindRule};
+pub(crate) use options::SYNC_OPTIONS;
 pub use options::{DeletePolicy, HookPhase, ObjectOptions, Propagation, PruneOption, Wave};
 pub use problem::DesiredProblem;
 pub use scope::{Scope, Scopes};

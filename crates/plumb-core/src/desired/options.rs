@@ -8,7 +8,8 @@ use crate::object::Manifest;
 const HOOK: &str = "argocd.argoproj.io/hook";
 const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
 const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
-const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+/// What an object asks of a sync.
+pub(crate) const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 const HELM_HOOK: &str = "helm.sh/hook";
 const HELM_HOOK_WEIGHT: &str = "helm.sh/hook-weight";
 const HELM_HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";

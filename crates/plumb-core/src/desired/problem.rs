@@ -26,7 +26,7 @@ pub enum DesiredProblem {
         /// Which object.
         key: ObjectKey,
     },
-    /// A manifest without name; only hooks may leave it to the server.
+    /// A manifest without name; only hooks may leave it to the sync.
     NameMissing {
         /// Kind of the manifest.
         kind: String,
@@ -39,6 +39,11 @@ pub enum DesiredProblem {
         reason: NotAnObject,
         /// Its place in the source.
         origin: Option<Origin>,
+    },
+    /// A YAML file in a directory of manifests that is no manifest. It says nothing about objects.
+    PassedOver {
+        /// Its path in the repository.
+        file: String,
     },
     /// A label or annotation that is not text, such as an unquoted `5` or `true`: the server refuses the object.
     NotText {
@@ -56,7 +61,10 @@ impl DesiredProblem {
     pub fn loses_an_object(&self) -> bool {
         match self {
             Self::NameMissing { .. } | Self::NotAnObject { .. } | Self::NamespaceMissing { .. } => true,
-            Self::Repeated { .. } | Self::Excluded { .. } | Self::NotText { .. } => false,
+            Self::Repeated { .. }
+            | Self::Excluded { .. }
+            | Self::PassedOver { .. }
+            | Self::NotText { .. } => false,
         }
     }
 }

@@ -85,6 +85,13 @@ impl Scopes {
         self.0.is_empty()
     }
 
+    /// The same, and what the CRDs among these manifests announce.
+    #[must_use]
+    pub fn with_crds<'manifest>(mut self, manifests: impl Iterator<Item = &'manifest Manifest>) -> Self {
+        self.0.extend(manifests.filter_map(announced));
+        self
+    }
+
     /// What the CRDs among these manifests announce.
     pub(super) fn of_crds<'manifest>(manifests: impl Iterator<Item = &'manifest Manifest>) -> Self {
         manifests.filter_map(announced).collect()

@@ -134,6 +134,17 @@ fn a_crd_of_the_set_announces_the_scope_of_its_kind_but_the_cluster_knows_better
 }
 
 #[test]
+fn a_file_that_was_passed_over_loses_no_object() {
+    let settings = Settings::default();
+    let map = RenderedManifest { value: object("v1", "ConfigMap", "a"), origin: Some(at(1)) };
+    let unrelated = RenderedManifest::passed_over(0, "app/values.yaml".to_owned());
+    let set = build(vec![unrelated, map], &settings.context());
+    assert_eq!(names(&set), ["ConfigMap prod/a"]);
+    assert_eq!(set.problems, [DesiredProblem::PassedOver { file: "app/values.yaml".to_owned() }]);
+    assert!(set.is_whole());
+}
+
+#[test]
 fn lists_are_taken_apart() {
     let set = build_all(vec![
         json!({"apiVersion": "v1", "kind": "List", "items": [
@@ -298,11 +309,25 @@ fn hooks_are_set_apart_in_the_order_of_the_source() {
         "generateName": "a-", "annotations": {"argocd.argoproj.io/hook": "PostSync"}}});
     let nameless = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
         "annotations": {"argocd.argoproj.io/hook": "PostSync"}}});
-    let set = build_all(vec![named, generated.clone(), generated, nameless]);
-    assert_eq!(names(&set), ["hook z [PreSync]", "hook a- [PostSync]", "hook a- [PostSync]"]);
+    let mut earlier = generated.clone();
+    earlier["metadata"]["annotations"]["argocd.argoproj.io/hook"] = json!("PreSync");
+    let hooks = vec![named, generated.clone(), generated, earlier, nameless.clone(), nameless];
+    let set = build_all(hooks);
+    assert_eq!(
+        names(&set),
+        [
+            "hook z [PreSync]",
+            "hook a- [PostSync]",
+            // Otherwise a sync would give both the same name.
+            "hook a-2- [PostSync]",
+            "hook a- [PreSync]",
+            "hook  [PostSync]",
+            "hook 2- [PostSync]",
+        ]
+    );
     assert_eq!(set.hooks[0].namespace.as_deref(), Some("prod"));
     assert_eq!(set.hooks[1].manifest.annotation(TRACKING_ANNOTATION), Some("web:batch/Job:prod/"));
-    assert_eq!(set.problems, [DesiredProblem::NameMissing { kind: "Job".to_owned(), origin: Some(at(4)) }]);
+    assert_eq!(set.problems, []);
 }
 
 #[test]

@@ -89,6 +89,31 @@ impl DriftClass {
             Self::Unexplained => "Unexplained",
         }
     }
+
+    /// Severity for users, the highest first: what no sync can resolve, then edits by others, then what the next sync
+    /// resolves, then what needs no action.
+    pub fn severity(self) -> u8 {
+        match self {
+            Self::Blocked => 17,
+            Self::TugOfWar => 16,
+            Self::Unexplained => 15,
+            Self::SharedResource => 14,
+            Self::RejectedField => 13,
+            Self::LiveEdit => 12,
+            Self::StaleOwnership => 11,
+            Self::Orphan => 10,
+            Self::Unadopted => 9,
+            Self::Behind => 8,
+            Self::UnclaimedAddition => 7,
+            Self::UnstableRender => 6,
+            Self::AdmissionMutated => 5,
+            Self::ControllerOwned => 4,
+            Self::HookResidue => 3,
+            Self::PhantomDefault => 2,
+            Self::EquivalentValue => 1,
+            Self::SchemaDefault => 0,
+        }
+    }
 }
 
 impl fmt::Display for DriftClass {

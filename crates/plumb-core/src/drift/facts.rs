@@ -5,6 +5,17 @@ use jiff::{SignedDuration, Timestamp};
 use super::{ApiFailure, Finding};
 use crate::object::{FieldPath, Manifest, ObjectKey};
 
+/// What is known of a live object that Git does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Extraneous {
+    /// Does the app's status list the object as one that Git had?
+    pub was_in_git: bool,
+    /// Is it the destination namespace that the app's options ask for?
+    pub is_asked_for: bool,
+    /// Did Git say that the object does not make the app `OutOfSync` when Git no longer has it?
+    pub is_ignored: bool,
+}
+
 /// What the engine knows without asking. `Default` is "nothing special", with `owner: ThisApp`.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
@@ -18,8 +29,8 @@ pub struct Facts<'a> {
     pub attempt: Attempt<'a>,
     /// Does the app's sync policy prune?
     pub prune: bool,
-    /// Does the app's status list the object as one that Git had? Only for an object that is no longer in Git.
-    pub was_in_git: bool,
+    /// What is known of an object that is no longer in Git.
+    pub extraneous: Extraneous,
     /// Other apps that render this object.
     pub claims: &'a [Claim<'a>],
     /// Autoscalers whose target is this object.

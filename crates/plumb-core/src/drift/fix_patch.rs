@@ -50,8 +50,12 @@ fn ignore_rule(key: &ObjectKey, group: &[Explained]) -> Option<String> {
     if pointers.iter().any(|pointer| pointer.is_empty() || pointer == "/metadata/name") {
         return None;
     }
-    let rule = json!({"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(),
+    let mut rule = json!({"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(),
         "name": key.name, "jsonPointers": pointers});
+    // Argo CD drops an empty group or namespace, and the Application itself would differ from Git.
+    if let Some(rule) = rule.as_object_mut() {
+        rule.retain(|_, value| value != "");
+    }
     bounded(format!("# in the Application's spec\nignoreDifferences:\n- {rule}\n"))
 }
 

@@ -25,7 +25,8 @@ pub use api_failure::{ApiFailure, FailureCause};
 pub use class::DriftClass;
 pub use evidence::Evidence;
 pub use facts::{
-    Attempt, Autoscaler, Claim, Facts, FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Previous,
+    Attempt, Autoscaler, Claim, Extraneous, Facts, FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator,
+    Previous,
 };
 pub use finding::{Finding, Fix, FixKind};
 pub use judge::judge;

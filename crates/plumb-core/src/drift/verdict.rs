@@ -67,6 +67,8 @@ pub enum NotCompared {
     Skip,
     /// Another app renders it and takes it over; it no longer belongs to this app.
     HandedOver,
+    /// It is the destination namespace, and the app's options ask for it: like the one that a sync makes, it is in no list.
+    AskedFor,
     /// Neither Git nor the cluster has it.
     Absent,
 }

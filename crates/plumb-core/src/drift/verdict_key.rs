@@ -80,7 +80,7 @@ fn hash_facts(facts: &Facts<'_>, hasher: &mut DefaultHasher) {
         previous,
         attempt,
         prune,
-        was_in_git,
+        extraneous,
         claims,
         autoscalers,
         users,
@@ -111,7 +111,7 @@ fn hash_facts(facts: &Facts<'_>, hasher: &mut DefaultHasher) {
         Attempt::Refused(failure) => (2_u8, &failure.message).hash(hasher),
         Attempt::Failed => 3_u8.hash(hasher),
     }
-    (prune, render_may_vary, was_in_git).hash(hasher);
+    (prune, render_may_vary, extraneous).hash(hasher);
     for claim in *claims {
         (claim.app, claim.manifest.map(content)).hash(hasher);
     }

@@ -38,6 +38,11 @@ impl ObjectKey {
         KeyParts { group: group.into(), kind: kind.into(), namespace, name: name.into() }.into()
     }
 
+    /// The key of a Namespace.
+    pub fn of_namespace(name: &str) -> Self {
+        Self::new("", "Namespace", None, name)
+    }
+
     /// The key of the same name in another namespace.
     #[must_use]
     pub fn with_namespace(&self, namespace: Option<String>) -> Self {

@@ -19,6 +19,17 @@ pub fn approves(approved_at: Option<Timestamp>, started_at: Timestamp) -> bool {
     approved_at.is_some_and(|approved| approved.as_second() + 1 >= started_at.as_second())
 }
 
+/// The approval as it counts for an operation that began at one time and has another as its start. After several operations
+/// within a second, the start of the last one lies in the future, and an approval after its beginning is older than its start.
+pub fn approval_of(
+    approved_at: Option<Timestamp>,
+    began_at: Timestamp,
+    started_at: Timestamp,
+) -> Option<Timestamp> {
+    let approved = approved_at?;
+    Some(if approves(approved_at, began_at.min(started_at)) { approved.max(started_at) } else { approved })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +41,22 @@ mod tests {
         assert!(approves("2026-11-18T12:00:00Z") && approves("2026-11-18T12:00:01Z"));
         assert!(approves("2026-11-18T11:59:59Z"), "the operation may have started in that second");
         assert!(!approves("2026-11-18T11:59:58Z"));
+    }
+
+    #[test]
+    fn an_approval_counts_for_an_operation_whose_start_lies_in_the_future() {
+        let at = |second: u32| format!("2026-11-18T12:00:{second:02}Z").parse::<Timestamp>().expect("a time");
+        for (approved, began, started, counts) in [
+            (10, 10, 13, true),
+            (12, 10, 13, true),
+            (8, 10, 13, false),
+            (8, 10, 10, false),
+            (11, 10, 10, true),
+        ] {
+            let counted = approval_of(Some(at(approved)), at(began), at(started));
+            assert_eq!(approves(counted, at(started)), counts, "{approved} {began} {started}");
+        }
+        assert_eq!(approval_of(None, at(1), at(1)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much an automated sync may delete without asking.
 
-use super::ConfirmReason;
+use super::{ConfirmReason, ReplacedHistory};
 use crate::object::ObjectKey;
 
 /// An automated sync that would delete more than this waits for confirmation.
@@ -34,6 +34,14 @@ impl PruneBudget {
                     n_prunes.saturating_mul(100) > n_objects.saturating_mul(usize::from(share_percent));
                 (too_many && too_large).then_some(ConfirmReason::Budget { n_prunes, n_objects })
             }
+            Self::Off => None,
+        }
+    }
+
+    /// Why deleting anything must wait, if the history of the repository was replaced.
+    pub fn asks_about(self, replaced: Option<&ReplacedHistory>) -> Option<ConfirmReason> {
+        match self {
+            Self::Limited { .. } => replaced.cloned().map(ConfirmReason::History),
             Self::Off => None,
         }
     }

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-
 use super::approval::approves;
+use super::destination::{is_asked_for, namespace_step};
 use super::order::{Placed, arrange, defined_kind, stage_of};
 use super::{
     Action, ConfirmReason, Hook, HowToApply, LiveFacts, ObjectFacts, Owner, Payload, Plan, PlanInput,
     PruneGuard, Refusal, RefusedObject, Skip, Stage, Step, StepId, SyncPhase, WaitsFor, Why,
 };
-use crate::desired::{DesiredHook, DesiredObject, HookPhase, PruneOption, Wave};
-use crate::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
+use crate::desired::{DesiredHook, DesiredObject, HookPhase, PruneOption};
+use crate::object::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::tracking::Provenance;
 
 /// Makes the plan, or says why there is none. The same input gives the same plan.
@@ -25,8 +24,9 @@ pub fn build(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
     if input.request.runs_hooks() {
         steps.extend(input.desired.hooks.iter().flat_map(|hook| hook_steps(input, hook)));
     }
-    steps.extend(namespace_step(input));
-    steps.extend(prune_steps(input));
+    let namespace = namespace_step(input);
+    steps.extend(prune_steps(input, namespace.as_ref()));
+    steps.extend(namespace);
     refuse_invalid(input, &steps)?;
     let steps = mark_untriable(input, steps);
 
@@ -204,61 +204,16 @@ fn sync_phase(phase: HookPhase) -> Option<SyncPhase> {
     }
 }
 
-/// `CreateNamespace=true`: unless Git has the namespace itself, as an object or as a hook.
-fn namespace_step(input: &PlanInput<'_>) -> Option<Placed> {
-    let name = input.namespace.name.as_deref()?;
-    if !input.request.options.create_namespace {
-        return None;
-    }
-    let key = ObjectKey::new("", "Namespace", None, name);
-    let is_hook = input.desired.hooks.iter().any(|hook| {
-        hook.manifest.kind() == "Namespace"
-            && hook.manifest.group().is_empty()
-            && hook.manifest.name() == Some(name)
-    });
-    if input.desired.objects.contains_key(&key) || is_hook {
-        return None;
-    }
-    let why = match (input.namespace.exists, &input.namespace.managed) {
-        (false, _) => Why::NamespaceMissing,
-        (true, Some(_)) => Why::NamespaceMetadata,
-        (true, None) => return None,
-    };
-    let mut metadata = Map::new();
-    metadata.insert("name".to_owned(), Value::String(name.to_owned()));
-    if let Some(managed) = &input.namespace.managed {
-        for (field, entries) in [("labels", &managed.labels), ("annotations", &managed.annotations)] {
-            if !entries.is_empty() {
-                metadata.insert(field.to_owned(), json!(entries));
-            }
-        }
-    }
-    let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
-    let manifest = Manifest::new(manifest).ok()?;
-    Some(Placed {
-        wave: Wave(0),
-        step: Step {
-            id: StepId { phase: SyncPhase::PreSync, key },
-            version: "v1".to_owned(),
-            action: Action::CreateNamespace { manifest: Payload(Arc::new(manifest)) },
-            stage: Stage::Foundations,
-            can_be_tried: true,
-            why,
-            waits_for: WaitsFor::Health,
-        },
-        defines: None,
-        last: false,
-    })
-}
-
 /// A step for every object of the app that Git does not have: deleted, or kept with a reason.
-fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
+/// `namespace` is the step that makes the destination namespace, if there is one: what it writes is not deleted.
+fn prune_steps(input: &PlanInput<'_>, namespace: Option<&Placed>) -> Vec<Placed> {
     let hooks: BTreeSet<ObjectKey> = input.desired.hooks.iter().filter_map(DesiredHook::key).collect();
     let extra: Vec<(&ObjectKey, &ObjectFacts, &LiveFacts)> = input
         .facts
         .iter()
         .filter(|(key, _)| !input.desired.objects.contains_key(*key) && !hooks.contains(*key))
         .filter(|(key, _)| input.request.selects(key))
+        .filter(|(key, _)| namespace.is_none_or(|written| written.step.id.key != **key))
         .filter_map(|(key, facts)| Some((key, facts, facts.live.as_ref()?)))
         .filter(|(_, _, live)| live.owner == Owner::ThisApp && !live.options.is_hook)
         .collect();
@@ -280,8 +235,10 @@ fn prune_steps(input: &PlanInput<'_>) -> Vec<Placed> {
             // A prune that waits for confirmation does not delay the rest.
             let held = skip.is_none()
                 && (unproven(input, live).is_some()
+                    || live.of_others.is_some()
                     || input.request.automated
                         && (over_budget.is_some()
+                            || input.budget.asks_about(input.replaced_history).is_some()
                             || facts.listed_by.is_some()
                             || input.budget.protects(key, live.holds_data.as_deref()).is_some()));
             let last = input.request.options.prune_last || live.options.prune_last || held;
@@ -318,6 +275,12 @@ fn why_not_prune(
     if let Some(app) = &facts.also_rendered_by {
         return Some(Skip::HandedOver { app: app.clone() });
     }
+    if is_asked_for(input, key) {
+        return Some(Skip::AskedFor);
+    }
+    if let Some(why) = live.never_deleted {
+        return Some(Skip::NeverDeleted { why });
+    }
     if live.options.prune.unwrap_or(input.request.options.prune) == PruneOption::Never {
         return Some(Skip::PruneForbidden);
     }
@@ -350,8 +313,10 @@ fn prune(
         PruneOption::Allowed | PruneOption::Never => {}
     }
     reasons.extend(unproven(input, live).map(ConfirmReason::NotProven));
+    reasons.extend(live.of_others.clone().map(|what| ConfirmReason::OfOthers { what }));
     if input.request.automated {
         reasons.extend(over_budget.cloned());
+        reasons.extend(input.budget.asks_about(input.replaced_history));
         reasons.extend(input.budget.protects(key, live.holds_data.as_deref()));
         reasons.extend(facts.listed_by.clone().map(|app| ConfirmReason::ListedBy { app }));
     }
@@ -464,13 +429,26 @@ fn why_invalid(input: &PlanInput<'_>, step: &Step, defined: &BTreeSet<&GroupKind
     if object_skips || input.request.options.skip_dry_run_on_missing {
         return None;
     }
-    Some(format!(
-        "The Kubernetes API could not find {}/{} for requested resource {}/{}. Make sure the \"{}\" CRD is \
-         installed on the destination cluster.",
-        gvk.group,
-        gvk.kind,
-        key.namespace_or_empty(),
-        key.name,
-        gvk.kind
-    ))
+    Some(not_served(&gvk, key, (input.served_versions)(&key.group_kind())))
+}
+
+/// In Argo CD's words.
+fn not_served(gvk: &GroupVersionKind, key: &ObjectKey, served: Option<(GroupKind, Vec<String>)>) -> String {
+    let object = format!("{}/{}", key.namespace_or_empty(), key.name);
+    let GroupVersionKind { group, version, kind } = gvk;
+    let Some((other, versions)) = served.filter(|(_, versions)| !versions.is_empty()) else {
+        return format!(
+            "The Kubernetes API could not find {group}/{kind} for requested resource {object}. Make sure the \
+             \"{kind}\" CRD is installed on the destination cluster."
+        );
+    };
+    let (word, verb) = if versions.len() == 1 { ("Version", "is") } else { ("Versions", "are") };
+    let versions: Vec<String> = versions.iter().map(|version| format!("\"{version}\"")).collect();
+    format!(
+        "The Kubernetes API could not find version \"{version}\" of {group}/{kind} for requested resource \
+         {object}. {word} {} of {}/{} {verb} installed on the destination cluster.",
+        versions.join(", "),
+        other.group,
+        other.kind
+    )
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{DeletionProof, NoProof, OperationMark, PruneBudget, SyncRequest};
+use super::{DeletionProof, NoProof, OperationMark, PruneBudget, ReplacedHistory, SyncRequest};
 use crate::app::ManagedNamespace;
 use crate::desired::{DesiredSet, ObjectOptions};
-use crate::object::{GroupVersionKind, Manifest, ObjectKey};
+use crate::object::{GroupKind, GroupVersionKind, Manifest, ObjectKey};
 use crate::tracking::Provenance;
+
+/// The group in which a kind of this name is served, and the versions.
+pub type ServedVersions<'a> = dyn Fn(&GroupKind) -> Option<(GroupKind, Vec<String>)> + 'a;
 
 /// Everything a plan depends on. Nothing else is read while planning.
 #[derive(Clone, Copy)]
@@ -28,12 +31,16 @@ pub struct PlanInput<'a> {
     pub namespace: &'a NamespaceFacts,
     /// How much an automated sync may delete without confirmation.
     pub budget: PruneBudget,
+    /// A repository whose history was replaced since the last sync, if there is one.
+    pub replaced_history: Option<&'a ReplacedHistory>,
     /// Which operation this is.
     pub mark: &'a OperationMark,
     /// When a user last approved deletions (`argocd.argoproj.io/deletion-approved`).
     pub approved_at: Option<Timestamp>,
     /// Does the API server serve this kind in this version?
     pub is_served: &'a dyn Fn(&GroupVersionKind) -> bool,
+    /// The versions in which the API server serves this kind, or a kind of this name in another group.
+    pub served_versions: &'a ServedVersions<'a>,
     /// Why the project does not permit this object, if so.
     pub denied: &'a dyn Fn(&ObjectKey) -> Option<String>,
 }
@@ -68,6 +75,10 @@ pub struct LiveFacts {
     /// Data that would be lost with it, in words: bound volumes in a namespace, instances of a CRD …
     /// Volumes and claims are known by their kind and need no entry.
     pub holds_data: Option<String>,
+    /// What other apps have in it and would lose, in words ([`others_lose_with`](super::others_lose_with)).
+    pub of_others: Option<String>,
+    /// Why no app ever deletes it, if so ([`never_deleted`](super::never_deleted)).
+    pub never_deleted: Option<&'static str>,
 }
 
 /// Whose a live object is.
@@ -93,6 +104,9 @@ pub struct NamespaceFacts {
     pub name: Option<String>,
     /// Does it exist and is it not being deleted? A namespace that is being deleted is created again.
     pub exists: bool,
+    /// Do the options of the app's spec ask for it ([`App::asked_namespace`](crate::app::App::asked_namespace))? An operation
+    /// may leave them out, and the app still needs the namespace.
+    pub is_asked_for: bool,
     /// `managedNamespaceMetadata`.
     pub managed: Option<ManagedNamespace>,
 }

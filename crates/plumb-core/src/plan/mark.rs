@@ -47,7 +47,7 @@ impl OperationMark {
             })
     }
 
-    /// A hook's own name, or the one that Argo CD would make from its `generateName`.
+    /// A hook's own name, or the one that Argo CD would make from its `generateName`, which may be missing.
     pub(crate) fn name_of(&self, hook: &Manifest, phase: &str) -> String {
         if let Some(name) = hook.name() {
             return name.to_owned();
@@ -58,6 +58,7 @@ impl OperationMark {
         } else {
             self.revision.clone()
         };
+        let short = short.to_lowercase();
         format!("{prefix}{short}-{phase}-{}", self.started_at.as_second())
     }
 }

@@ -8,6 +8,8 @@ mod approval;
 mod build;
 mod budget;
 mod data;
+mod destination;
+mod history;
 mod input;
 mod mark;
 mod order;
@@ -22,11 +24,15 @@ mod tombstone_limits;
 pub(crate) mod tests;
 
 pub use crate::health::HOOK_FINALIZER;
-pub use approval::{approval, approves};
+pub use approval::{approval, approval_of, approves};
 pub use budget::PruneBudget;
 pub use build::build;
-pub use data::data_lost_with;
-pub use input::{LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject};
+pub use data::{data_lost_with, never_deleted, others_lose_with};
+pub use destination::lacks_metadata;
+pub use history::{CommitPair, ReplacedHistory, SourceAtSync, commit_pairs};
+pub use input::{
+    LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject, ServedVersions,
+};
 pub(crate) use mark::named;
 pub use mark::{OPERATION_ANNOTATION, OperationMark};
 pub use order::{Stage, kind_rank};

@@ -81,6 +81,8 @@ pub struct AppOptions {
     pub replace: bool,
     /// Not `ClientSideApplyMigration=false`.
     pub migrate: bool,
+    /// `ServerSideApply=true`. Every apply is server-side; with it, results say so.
+    pub server_side_apply: bool,
     /// `ApplyOutOfSyncOnly=true`.
     pub out_of_sync_only: bool,
     /// `CreateNamespace=true`.
@@ -122,6 +124,7 @@ impl AppOptions {
             skip_dry_run_on_missing: has("SkipDryRunOnMissingResource=true"),
             replace: has("Replace=true"),
             migrate: !has("ClientSideApplyMigration=false"),
+            server_side_apply: has("ServerSideApply=true"),
             out_of_sync_only: has("ApplyOutOfSyncOnly=true"),
             create_namespace: has("CreateNamespace=true"),
             fail_on_shared: has("FailOnSharedResource=true"),

@@ -271,6 +271,13 @@ pub enum ConfirmReason {
         /// Which, in words.
         what: String,
     },
+    /// The history of the repository was replaced since the last sync.
+    History(super::ReplacedHistory),
+    /// Other apps have objects in it.
+    OfOthers {
+        /// Which, in words.
+        what: String,
+    },
     /// The status of another app lists it, and that app cannot be rendered: it may need the object.
     ListedBy {
         /// The other app.
@@ -287,6 +294,8 @@ impl fmt::Display for ConfirmReason {
             }
             Self::NotProven(why) => write!(f, "{why}"),
             Self::HoldsData { what } => write!(f, "it holds data ({what})"),
+            Self::History(replaced) => write!(f, "{replaced}"),
+            Self::OfOthers { what } => write!(f, "other apps would lose what is in it ({what})"),
             Self::ListedBy { app } => {
                 write!(f, "the status of app {app} lists it, and that app cannot be rendered")
             }
@@ -312,6 +321,14 @@ pub enum Skip {
         /// The other app.
         app: String,
     },
+    /// It is the destination namespace, and an option of the app asks for it (`CreateNamespace=true` or
+    /// `managedNamespaceMetadata`).
+    AskedFor,
+    /// No app ever deletes it.
+    NeverDeleted {
+        /// Why, in words.
+        why: &'static str,
+    },
     /// Another app owns it and renders it: it is not taken away.
     OwnedBy {
         /// The other app.
@@ -335,6 +352,10 @@ impl fmt::Display for Skip {
             Self::HandedOver { app } => {
                 write!(f, "ignored (no prune): app {app} renders it and takes ownership")
             }
+            Self::AskedFor => {
+                f.write_str("ignored (no prune): the app's options ask for its destination namespace")
+            }
+            Self::NeverDeleted { why } => write!(f, "ignored (no prune): {why}"),
             Self::OwnedBy { app } => write!(f, "not applied: app {app} owns it and renders it too"),
             Self::Paused { why } => write!(f, "not applied: paused {why}"),
         }

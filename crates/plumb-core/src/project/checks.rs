@@ -13,7 +13,7 @@ use super::{
     OrphanRules, ProjectProblem, ProjectRules, Refusal, SignatureRule, SyncTrigger, SyncWindow,
     TargetCluster, WindowDecision, WindowSubject, shown_repo_url,
 };
-use crate::app::App;
+use crate::app::{App, Source};
 use crate::glob::Glob;
 use crate::object::{GroupKind, ObjectKey};
 
@@ -42,7 +42,7 @@ impl Project {
         let mut problems = Vec::new();
         let project = Self {
             name: rules.name.clone(),
-            sources: Sources::compile(&rules.source_repos, &mut problems),
+            sources: Sources::compile(&rules.source_repos, &rules.scoped_repositories, &mut problems),
             destinations: Destinations::compile(rules, &mut problems),
             kinds: KindLists::compile(rules, &mut problems),
             source_namespaces: compile_list(
@@ -143,6 +143,27 @@ impl Project {
         cluster: &TargetCluster<'_>,
         control_plane_namespace: &str,
     ) -> Vec<String> {
+        self.refusals(app, cluster, control_plane_namespace, &app.sources)
+    }
+
+    /// What speaks against deleting the objects of an app in this project; empty if nothing does. A deletion needs no source,
+    /// so an app whose repository is not permitted any more can be deleted.
+    pub fn check_deletion(
+        &self,
+        app: &App,
+        cluster: &TargetCluster<'_>,
+        control_plane_namespace: &str,
+    ) -> Vec<String> {
+        self.refusals(app, cluster, control_plane_namespace, &[])
+    }
+
+    fn refusals(
+        &self,
+        app: &App,
+        cluster: &TargetCluster<'_>,
+        control_plane_namespace: &str,
+        sources: &[Source],
+    ) -> Vec<String> {
         let mut refusals = Vec::new();
         let project = &self.name;
         if !self.permits_app_namespace(&app.id.namespace, control_plane_namespace) {
@@ -151,7 +172,7 @@ impl Project {
                 app.id.name, app.id.namespace
             ));
         }
-        refusals.extend(app.sources.iter().filter_map(|source| self.refuses_source(&source.repo_url)));
+        refusals.extend(sources.iter().filter_map(|source| self.refuses_source(&source.repo_url)));
         let namespace = app.destination.namespace.as_deref().unwrap_or_default();
         if !self.permits_destination(cluster, namespace) {
             refusals.push(format!(

@@ -9,6 +9,8 @@ use crate::text::{BLANK, is_secret_name};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     allowed: Vec<SourcePattern>,
+    /// Registered for this project alone, without users.
+    scoped: Vec<String>,
     denied: Vec<Glob>,
     /// A pattern that forbids could not be read, so everything is forbidden.
     closed: bool,
@@ -21,11 +23,20 @@ struct SourcePattern {
     glob: Glob,
     /// The pattern speaks about users.
     names_user: bool,
+    /// The pattern speaks about encoded slashes.
+    names_encoded: bool,
 }
 
 impl Sources {
-    pub(super) fn compile(patterns: &[String], problems: &mut Vec<ProjectProblem>) -> Self {
-        let mut sources = Self::default();
+    /// `scoped` are the addresses of repositories that are registered for this project alone. One that cannot be taken apart
+    /// permits nothing.
+    pub(super) fn compile(
+        patterns: &[String],
+        scoped: &[String],
+        problems: &mut Vec<ProjectProblem>,
+    ) -> Self {
+        let scoped = scoped.iter().filter_map(|url| Some(RepoAddress::parse(url).ok()?.without_user()));
+        let mut sources = Self { scoped: scoped.collect(), ..Self::default() };
         for (index, pattern) in patterns.iter().enumerate() {
             let (denies, text) =
                 pattern.strip_prefix('!').map_or((false, pattern.as_str()), |rest| (true, rest));
@@ -36,7 +47,8 @@ impl Sources {
             match Glob::url(&normal) {
                 Ok(glob) if denies => sources.denied.push(glob),
                 Ok(glob) => {
-                    sources.allowed.push(SourcePattern { glob, names_user: normal.contains('@') });
+                    let (names_user, names_encoded) = (normal.contains('@'), normal.contains("%2f"));
+                    sources.allowed.push(SourcePattern { glob, names_user, names_encoded });
                 }
                 Err(error) => {
                     sources.closed |= denies;
@@ -61,14 +73,19 @@ impl Sources {
         let Ok(address) = RepoAddress::parse(repo_url) else { return false };
         let (normal, without_user) = (address.normal(), address.without_user());
         let place = address.place();
+        let with_slashes = address.with_slashes();
         let is_allowed = self.allowed.iter().any(|pattern| {
-            // `*` in `https://host*` must not take a host for a user.
-            pattern.glob.matches(&normal) && (pattern.names_user || pattern.glob.matches(&without_user))
+            // `*` in `https://host*` must not take a host for a user, and in `https://host/*` not two steps for one.
+            let both_readings = |url: &String| pattern.names_encoded || pattern.glob.matches(url);
+            pattern.glob.matches(&normal)
+                && (pattern.names_user || pattern.glob.matches(&without_user))
+                && with_slashes.as_ref().is_none_or(both_readings)
         });
         // Another spelling does not make it another repository: a forbidden one stays forbidden.
         let is_denied =
             |glob: &Glob| [&normal, &without_user, &place].into_iter().any(|form| glob.matches(form));
-        !self.closed && is_allowed && !self.denied.iter().any(is_denied)
+        let is_permitted = is_allowed || self.scoped.contains(&without_user);
+        !self.closed && is_permitted && !self.denied.iter().any(is_denied)
     }
 }
 
@@ -219,7 +236,7 @@ mod tests {
     fn permits(patterns: &[&str], url: &str) -> bool {
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
         let mut problems = Vec::new();
-        let permitted = Sources::compile(&patterns, &mut problems).permit(url);
+        let permitted = Sources::compile(&patterns, &[], &mut problems).permit(url);
         assert_eq!(problems, [], "{patterns:?}");
         permitted
     }
@@ -238,6 +255,12 @@ mod tests {
             ("https://a.corp.example**", "https://a.corp.example@evil.example/x"),
             ("git@host*/org/*", "git@host@evil.example:org/x"),
             ("https://h/*", "https://h/team-a%2fx"),
+            ("https://h/team-a/*/x", "https://h/team-a/b%2fc/x"),
+            ("https://h/a%2f*", "https://h/a%2fb/c"),
+            ("https://h/a%2fb", "https://h/a/b"),
+            ("https://h/a/b", "https://h/a%2fb"),
+            ("https://h/a%2f*", "https://h/a%2f..%2fb"),
+            ("https://h/a%2f*", "https://h/a%252f..%252fb"),
             ("http://10.0.0.1/**", "http://0xa.0.0.1/x"),
         ] {
             assert!(!permits(&[pattern], url), "{pattern} on {url:?}");
@@ -261,8 +284,42 @@ mod tests {
             ("{https,http}://h/x", "https://h/x"),
             ("registry.example.com:5000/*", "registry.example.com:5000/charts"),
             ("file:///srv/git/*", "file:///srv/git/a"),
+            ("*", "https://h/api/v4/projects/group%2Fproject/packages/helm/stable"),
+            ("https://h/**", "https://h/api/v4/projects/group%2Fproject/packages/helm/stable"),
+            (
+                "https://h/api/v4/projects/group%2Fproject/packages/helm/*",
+                "https://h/api/v4/projects/group%2fproject/packages/helm/stable",
+            ),
+            ("https://h/projects/group%2F*/helm", "https://h/projects/group%2Fproject/helm"),
         ] {
             assert!(permits(&[pattern], url), "{pattern} on {url}");
+        }
+    }
+
+    #[test]
+    fn a_repository_that_is_registered_for_the_project_is_permitted() {
+        let scoped =
+            ["https://h/team/app.git".to_owned(), "git@h:team/*".to_owned(), "not an address".to_owned()];
+        for (patterns, url, expected) in [
+            (&[][..], "https://h/team/app", true),
+            (&[], "https://H/Team/app.git", true),
+            (&[], "https://token@h/team/app", true),
+            (&[], "https://h/team/app/other", false),
+            (&[], "https://h/team", false),
+            (&[], "http://h/team/app", false),
+            (&[], "https://h:8443/team/app", false),
+            (&[], "https://evil/h/team/app", false),
+            // An address is not a pattern.
+            (&[], "git@h:team/b", false),
+            (&[], "not an address", false),
+            (&["https://other/*"], "https://h/team/app", true),
+            (&["*", "!https://h/team/*"], "https://h/team/app", false),
+            (&["!["], "https://h/team/app", false),
+        ] {
+            let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+            let sources = Sources::compile(&patterns, &scoped, &mut Vec::new());
+            assert_eq!(sources.permit(url), expected, "{patterns:?} {url}");
+            assert!(!sources.permit_everything(), "{patterns:?}");
         }
     }
 
@@ -272,6 +329,8 @@ mod tests {
             ("!https://h/secret/*", "https://h/secret/a/"),
             ("!https://h/secret/*", "https://h//secret/a"),
             ("!https://h/secret/*", "https://h/s%65cret/a"),
+            ("!https://h/secret/*", "https://h/secret%2Fa"),
+            ("!https://h/secret%2F*", "https://h/secret%2fa"),
             ("!https://h/secret/*", "https://u:p@h:443/secret/a"),
             ("!https://h/secret/*", "https://h./secret/a.git/"),
             ("!git@h:secret/*", "git+ssh://git@h/secret/a"),

@@ -12,6 +12,9 @@ pub struct ProjectRules {
     pub name: String,
     /// URL globs; `!` forbids.
     pub source_repos: Vec<String>,
+    /// Addresses of repositories that are registered for this project alone. They are permitted unless a pattern forbids
+    /// them.
+    pub scoped_repositories: Vec<String>,
     /// Clusters and namespaces; `!` forbids.
     pub destinations: Vec<DestinationPattern>,
     /// Only clusters that are registered for this project.
@@ -32,7 +35,7 @@ pub struct ProjectRules {
     pub sync_windows: Vec<WindowRule>,
     /// The service account for syncs; the first match applies.
     pub service_accounts: Vec<ServiceAccountRule>,
-    /// What commits must prove; the first rule that matches a repository counts.
+    /// What commits must prove; exactly one rule may match a repository.
     pub signatures: Vec<SignatureRule>,
     /// True if a sync may bring its own manifests, though the project restricts repositories.
     pub local_manifests: bool,

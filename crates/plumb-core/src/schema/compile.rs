@@ -1,12 +1,14 @@
 //! From an `OpenAPI` v3 document to an arena of nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::known_defaults::Fills;
 use super::node::{ListType, Node, NodeId, NodeShape, Scalar};
+use super::wire::{Additional, Contents, Definition, DefinitionHead};
 use crate::object::GroupVersionKind;
 
 /// How deep a schema may nest inline. Real ones stay under 40; recursion through `$ref` does not count.
@@ -28,6 +30,7 @@ pub(super) struct DocumentKind {
     pub(super) root: NodeId,
     pub(super) has_status: bool,
     pub(super) fingerprint: u64,
+    pub(super) text_hash: u64,
     /// One of its fields is a password.
     pub(super) has_password: bool,
 }
@@ -51,180 +54,139 @@ impl Document {
         u32::try_from(at).ok().map(NodeId)
     }
 
-    /// Compiles what the document's kinds can reach. What is not understood becomes "anything".
-    pub(super) fn compile(document: &Value) -> Self {
-        let empty = Map::new();
-        let schemas = document.pointer("/components/schemas").and_then(Value::as_object).unwrap_or(&empty);
-        let with_status = kinds_with_status(document);
-        let mut compiler = Compiler { schemas, nodes: vec![Node::default()], named: BTreeMap::new() };
+    /// Compiles what the document's kinds can reach: all kinds of Kubernetes itself, and custom resources if they are
+    /// `wanted`. What is not understood becomes "anything".
+    pub(super) fn compile(json: &[u8], wanted: impl Fn(&GroupVersionKind) -> bool) -> Self {
+        let contents: Contents<'_> = serde_json::from_slice(json).unwrap_or_default();
+        let (about, with_status) = (contents.about(), contents.kinds_with_status());
+        let definitions = contents.into_definitions();
+        let mut compiler = Compiler {
+            definitions: &definitions,
+            nodes: vec![Node::default()],
+            named: BTreeMap::new(),
+            by_hash: HashMap::new(),
+        };
         let mut kinds = BTreeMap::new();
-        for (name, schema) in schemas {
-            let gvks = group_version_kinds(schema);
-            // Option types (`DeleteOptions`) belong to every group; they are not objects themselves.
-            if gvks.len() != 1 || !has_metadata(schema) {
+        for (name, definition) in &definitions {
+            let built_in = name.starts_with("io.k8s.");
+            let Some(gvk) = DefinitionHead::kind(definition).filter(|gvk| built_in || wanted(gvk)) else {
                 continue;
-            }
-            for gvk in gvks {
-                let built_in = name.starts_with("io.k8s.");
-                let root = compiler.named(name, built_in);
-                let has_status = with_status.contains(&gvk);
-                let (fingerprint, has_password) = compiler.fingerprint(root, has_status);
-                kinds.insert(gvk, DocumentKind { root, has_status, fingerprint, has_password });
-            }
+            };
+            let root = compiler.named(name, built_in);
+            let has_status = with_status.contains(&gvk);
+            let (fingerprint, has_password) = compiler.fingerprint(root, has_status);
+            let mut hasher = DefaultHasher::new();
+            definition.get().hash(&mut hasher);
+            let text_hash = hasher.finish();
+            kinds.insert(gvk, DocumentKind { root, has_status, fingerprint, text_hash, has_password });
         }
-        Self { nodes: compiler.nodes, kinds, about: about(document) }
+        let mut nodes = compiler.nodes;
+        nodes.shrink_to_fit();
+        Self { nodes, kinds, about }
     }
 }
 
-/// `apps/v1` of `/apis/apps/v1/…`, `v1` of `/api/v1/…`.
-fn about(document: &Value) -> Option<String> {
-    document.get("paths")?.as_object()?.keys().find_map(|path| {
-        let mut parts = path.split('/').skip(1);
-        match (parts.next()?, parts.next()?, parts.next()?) {
-            ("api", version, _) => Some(version.to_owned()),
-            ("apis", group, version) => Some(format!("{group}/{version}")),
-            _ => None,
-        }
-    })
-}
-
-fn has_metadata(schema: &Value) -> bool {
-    let Some(properties) = schema.get("properties") else { return true };
-    // Lists have `metadata` too, but of another type; they are never compared.
-    properties.get("metadata").is_some() && !is_list_of_objects(properties)
-}
-
-fn is_list_of_objects(properties: &Value) -> bool {
-    properties
-        .pointer("/metadata/allOf/0/$ref")
-        .or_else(|| properties.pointer("/metadata/$ref"))
-        .and_then(Value::as_str)
-        .is_some_and(|reference| reference.ends_with(".ListMeta"))
-}
-
-fn group_version_kinds(schema: &Value) -> Vec<GroupVersionKind> {
-    let entries = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
-    entries.into_iter().flatten().filter_map(group_version_kind).collect()
-}
-
-fn group_version_kind(entry: &Value) -> Option<GroupVersionKind> {
-    let text = |field: &str| entry.get(field).and_then(Value::as_str);
-    Some(GroupVersionKind {
-        group: text("group").unwrap_or_default().to_owned(),
-        version: text("version")?.to_owned(),
-        kind: text("kind")?.to_owned(),
-    })
-}
-
-/// Kinds whose `status` is a subresource: the server ignores it in ordinary writes.
-fn kinds_with_status(document: &Value) -> BTreeSet<GroupVersionKind> {
-    let paths = document.get("paths").and_then(Value::as_object);
-    paths
-        .into_iter()
-        .flatten()
-        .filter(|(path, _)| path.ends_with("/status"))
-        .filter_map(|(_, operations)| {
-            operations
-                .as_object()?
-                .values()
-                .find_map(|operation| group_version_kind(operation.get("x-kubernetes-group-version-kind")?))
-        })
-        .collect()
-}
-
 struct Compiler<'a> {
-    schemas: &'a Map<String, Value>,
+    definitions: &'a BTreeMap<String, &'a RawValue>,
     nodes: Vec<Node>,
     named: BTreeMap<&'a str, NodeId>,
+    /// Nodes without a name, by their hash. Custom resources repeat the same types in many places.
+    by_hash: HashMap<u64, NodeId>,
 }
 
-impl<'a> Compiler<'a> {
+impl Compiler<'_> {
     /// The node of a definition. Its place is taken before it is compiled, so that recursive types end.
     fn named(&mut self, name: &str, built_in: bool) -> NodeId {
-        let Some((name, schema)) = self.schemas.get_key_value(name) else { return NodeId(0) };
+        let Some((name, definition)) = self.definitions.get_key_value(name) else { return NodeId(0) };
         if let Some(id) = self.named.get(name.as_str()) {
             return *id;
         }
-        let id = self.reserve();
+        let id = self.add(Node::default());
         self.named.insert(name, id);
-        let mut node = self.compile(schema, built_in, 0);
+        let definition: Definition<'_> = serde_json::from_str(definition.get()).unwrap_or_default();
+        let mut node = self.compile(&definition, built_in, 0);
         node.type_name = Some(name.as_str().into());
         node.fills = Fills::of_type(name);
         if let Some(scalar) = well_known(name) {
             node.shape = NodeShape::Scalar(scalar);
         }
-        self.put(id, node);
-        id
-    }
-
-    fn reserve(&mut self) -> NodeId {
-        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or_default());
-        self.nodes.push(Node::default());
-        id
-    }
-
-    fn put(&mut self, id: NodeId, node: Node) {
         if let Some(place) = self.nodes.get_mut(id.0 as usize) {
             *place = node;
         }
-    }
-
-    /// The node of an inline schema or reference.
-    fn place(&mut self, schema: &'a Value, built_in: bool, depth: usize) -> NodeId {
-        if let Some(name) = bare_reference(schema) {
-            return self.named(name, built_in);
-        }
-        let id = self.reserve();
-        let node = self.compile(schema, built_in, depth);
-        self.put(id, node);
         id
     }
 
-    fn compile(&mut self, schema: &'a Value, built_in: bool, depth: usize) -> Node {
+    fn add(&mut self, node: Node) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or_default());
+        self.nodes.push(node);
+        id
+    }
+
+    /// The node of an inline schema or reference.
+    fn place(&mut self, schema: &Definition<'_>, built_in: bool, depth: usize) -> NodeId {
+        if let Some(name) = schema.bare_reference() {
+            return self.named(name, built_in);
+        }
+        let node = self.compile(schema, built_in, depth);
+        if node.type_name.is_some() {
+            return self.add(node);
+        }
+        let hash = node.hash_of_unnamed();
+        let known = self.by_hash.get(&hash).copied();
+        let is_same = |id: &NodeId| self.nodes.get(id.0 as usize).is_some_and(|other| other.is_same(&node));
+        if let Some(id) = known.filter(is_same) {
+            return id;
+        }
+        let id = self.add(node);
+        self.by_hash.insert(hash, id);
+        id
+    }
+
+    fn compile(&mut self, schema: &Definition<'_>, built_in: bool, depth: usize) -> Node {
         if depth > MAX_DEPTH {
             return Node::default();
         }
         let default = default_of(schema, built_in);
-        if let Some(name) = reference(schema) {
+        if let Some(name) = schema.reference() {
             let target = self.named(name, built_in);
             // A recursive type would copy a node that is still empty; such fields then accept anything.
             let mut node = self.nodes.get(target.0 as usize).cloned().unwrap_or_default();
             node.default = default.or(node.default);
             return node;
         }
-        let embedded = flag(schema, "x-kubernetes-embedded-resource");
         let shape = if let Some(scalar) = scalar_of(schema, built_in) {
             NodeShape::Scalar(scalar)
-        } else if schema.get("type").and_then(Value::as_str) == Some("array") {
-            let items = schema.get("items").map_or(NodeId(0), |items| self.place(items, built_in, depth + 1));
+        } else if schema.is_type("array") {
+            let items = schema.items.as_ref();
+            let items = items.map_or(NodeId(0), |items| self.place(items, built_in, depth + 1));
             NodeShape::List { items, list_type: list_type(schema) }
         } else {
             self.map_shape(schema, built_in, depth)
         };
-        let password = schema.get("format").and_then(Value::as_str) == Some("password");
-        Node { shape, default, type_name: None, fills: Fills::NONE, embedded, password }
+        let password = schema.format.as_deref() == Some("password");
+        Node { shape, default, type_name: None, fills: Fills::NONE, embedded: schema.embedded, password }
     }
 
-    fn map_shape(&mut self, schema: &'a Value, built_in: bool, depth: usize) -> NodeShape {
-        let open = flag(schema, "x-kubernetes-preserve-unknown-fields");
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let additional = schema.get("additionalProperties");
-        let values = additional
-            .filter(|additional| additional.is_object())
-            .map(|additional| self.place(additional, built_in, depth + 1));
-        let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-        if properties.is_none() && values.is_none() && (open || !is_object || built_in) {
+    fn map_shape(&mut self, schema: &Definition<'_>, built_in: bool, depth: usize) -> NodeShape {
+        let open = schema.preserves_unknown;
+        let values = match &schema.additional {
+            Additional::Schema(values) => Some(self.place(values, built_in, depth + 1)),
+            Additional::Nothing | Additional::Allowed => None,
+        };
+        let is_object = schema.is_type("object");
+        if schema.properties.is_none() && values.is_none() && (open || !is_object || built_in) {
             // Built-in free-form objects (`RawExtension`, `FieldsV1`) say only `type: object`.
             return NodeShape::Any;
         }
-        let mut fields: Vec<(Box<str>, NodeId)> = Vec::new();
-        for (name, property) in properties.into_iter().flatten() {
-            let id = self.place(property, built_in, depth + 1);
-            fields.push((name.as_str().into(), id));
-        }
+        let properties = schema.properties.iter().flat_map(|properties| &properties.0);
+        let place = |(name, property): &(Box<str>, Definition<'_>)| {
+            (name.clone(), self.place(property, built_in, depth + 1))
+        };
+        let mut fields: Vec<(Box<str>, NodeId)> = properties.map(place).collect();
         fields.sort();
-        let open = open || additional == Some(&Value::Bool(true));
-        let atomic = schema.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic");
+        fields.shrink_to_fit();
+        let open = open || matches!(schema.additional, Additional::Allowed);
+        let atomic = schema.map_type.as_deref() == Some("atomic");
         NodeShape::Map { fields, values, open, atomic }
     }
 
@@ -233,16 +195,20 @@ impl<'a> Compiler<'a> {
     fn fingerprint(&self, root: NodeId, has_status: bool) -> (u64, bool) {
         let mut hasher = DefaultHasher::new();
         has_status.hash(&mut hasher);
-        let mut seen = BTreeSet::new();
+        let mut seen = HashMap::new();
         self.fingerprint_node(root, &mut seen, &mut hasher);
         let is_password = |id: &NodeId| self.nodes.get(id.0 as usize).is_some_and(|node| node.password);
-        (hasher.finish(), seen.iter().any(is_password))
+        (hasher.finish(), seen.keys().any(is_password))
     }
 
-    fn fingerprint_node(&self, id: NodeId, seen: &mut BTreeSet<NodeId>, hasher: &mut DefaultHasher) {
-        if !seen.insert(id) {
+    /// A node that is used in several places counts once, and each further time as "the same as that one".
+    fn fingerprint_node(&self, id: NodeId, seen: &mut HashMap<NodeId, usize>, hasher: &mut DefaultHasher) {
+        let position = seen.len();
+        if let Some(known) = seen.get(&id) {
+            (4_u8, known).hash(hasher);
             return;
         }
+        seen.insert(id, position);
         let Some(node) = self.nodes.get(id.0 as usize) else { return };
         node.default.as_ref().map(Value::to_string).hash(hasher);
         (node.embedded, node.password).hash(hasher);
@@ -267,31 +233,10 @@ impl<'a> Compiler<'a> {
     }
 }
 
-const REFERENCE_PREFIX: &str = "#/components/schemas/";
-
-/// A schema that is a reference and nothing else.
-fn bare_reference(schema: &Value) -> Option<&str> {
-    schema.get("default").is_none().then(|| reference(schema)).flatten()
-}
-
-/// `$ref`, also as the single entry of `allOf` (where the server adds a description or default).
-fn reference(schema: &Value) -> Option<&str> {
-    let direct = schema.get("$ref");
-    let wrapped = || match schema.get("allOf")?.as_array()?.as_slice() {
-        [one] => one.get("$ref"),
-        _ => None,
-    };
-    direct.or_else(wrapped)?.as_str()?.strip_prefix(REFERENCE_PREFIX)
-}
-
-fn flag(schema: &Value, name: &str) -> bool {
-    schema.get(name).and_then(Value::as_bool).unwrap_or_default()
-}
-
 /// In built-in kinds `default: 0`, `""` and `{}` are the zero value of a Go field, not something that the
 /// server fills in.
-fn default_of(schema: &Value, built_in: bool) -> Option<Value> {
-    let default = schema.get("default")?;
+fn default_of(schema: &Definition<'_>, built_in: bool) -> Option<Value> {
+    let default = schema.default.as_ref()?;
     let is_zero = match default {
         Value::Null => true,
         Value::Bool(value) => !value,
@@ -314,22 +259,19 @@ fn well_known(name: &str) -> Option<Scalar> {
     }
 }
 
-fn scalar_of(schema: &Value, built_in: bool) -> Option<Scalar> {
-    let format = schema.get("format").and_then(Value::as_str);
-    if flag(schema, "x-kubernetes-int-or-string") || format == Some("int-or-string") {
-        let pattern = schema.get("pattern").and_then(Value::as_str);
+fn scalar_of(schema: &Definition<'_>, built_in: bool) -> Option<Scalar> {
+    let (format, pattern) = (schema.format.as_deref(), schema.pattern.as_deref());
+    if schema.int_or_string || format == Some("int-or-string") {
         return Some(if pattern.is_some_and(is_quantity_pattern) {
             Scalar::QuantityText
         } else {
             Scalar::IntOrString
         });
     }
-    match (schema.get("type").and_then(Value::as_str)?, format) {
+    match (schema.of_type.as_deref()?, format) {
         ("string", Some("date-time")) => Some(Scalar::DateTime),
         ("string", Some("byte")) if built_in => Some(Scalar::Bytes),
-        ("string", _) if schema.get("pattern").and_then(Value::as_str).is_some_and(is_quantity_pattern) => {
-            Some(Scalar::QuantityText)
-        }
+        ("string", _) if pattern.is_some_and(is_quantity_pattern) => Some(Scalar::QuantityText),
         ("string", _) => Some(Scalar::String),
         ("integer", _) => Some(Scalar::Integer),
         ("number", _) => Some(Scalar::Number),
@@ -344,22 +286,17 @@ fn is_quantity_pattern(pattern: &str) -> bool {
 }
 
 /// As the server reads it: `x-kubernetes-list-type`, or else the merge key of the older extension.
-fn list_type(schema: &Value) -> ListType {
-    let text = |name: &str| schema.get(name).and_then(Value::as_str);
-    match text("x-kubernetes-list-type") {
+fn list_type(schema: &Definition<'_>) -> ListType {
+    match schema.list_type.as_deref() {
         Some("set") => ListType::Set,
-        Some("map") => {
-            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
-            let keys: Vec<String> =
-                keys.into_iter().flatten().filter_map(|key| Some(key.as_str()?.to_owned())).collect();
-            if keys.is_empty() { ListType::Atomic } else { ListType::Map(keys) }
-        }
+        Some("map") if schema.list_map_keys.is_empty() => ListType::Atomic,
+        Some("map") => ListType::Map(schema.list_map_keys.clone()),
         Some(_) => ListType::Atomic,
         None => {
-            let merges = text("x-kubernetes-patch-strategy")
-                .is_some_and(|strategy| strategy.split(',').any(|part| part == "merge"));
-            match (merges, text("x-kubernetes-patch-merge-key")) {
-                (true, Some(key)) => ListType::Map(vec![key.to_owned()]),
+            let strategy = schema.patch_strategy.as_deref();
+            let merges = strategy.is_some_and(|strategy| strategy.split(',').any(|part| part == "merge"));
+            match (merges, &schema.patch_merge_key) {
+                (true, Some(key)) => ListType::Map(vec![key.clone().into_owned()]),
                 (true, None) => ListType::Set,
                 (false, _) => ListType::Atomic,
             }

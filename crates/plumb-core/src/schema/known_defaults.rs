@@ -42,6 +42,12 @@ impl Fills {
     }
 }
 
+/// Does the API server choose the value of a field of this name, in some built-in type? Such a value belongs to one
+/// object in one cluster.
+pub fn is_allocated_field(name: &str) -> bool {
+    TABLE.iter().any(|(_, field, fill)| *field == name && matches!(fill, Allocated))
+}
+
 impl Fill {
     fn is_it(&self, value: &Value, siblings: &Map<String, Value>) -> Option<ServerFill> {
         let is_default = match self {

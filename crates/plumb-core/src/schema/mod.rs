@@ -3,7 +3,9 @@
 //! server newer than plumb works too. A kind without schema is walked as the server itself would walk it:
 //! maps field by field, lists as a whole.
 
+mod wire;
 mod compile;
+mod from_files;
 mod known_defaults;
 mod known_types;
 mod node;
@@ -13,7 +15,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use known_defaults::ServerFill;
+pub use known_defaults::{ServerFill, is_allocated_field};
 pub use known_types::KnownType;
 pub use node::{Field, ListType, Scalar, Schema, Shape};
 pub use sensitive::SensitiveField;

@@ -1,6 +1,7 @@
 //! One place in a schema.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
@@ -27,8 +28,26 @@ pub(super) struct Node {
     pub(super) password: bool,
 }
 
+impl Node {
+    /// For a node without a name: equal nodes have equal hashes.
+    pub(super) fn hash_of_unnamed(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.shape, &self.default, self.embedded, self.password).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Do two nodes without a name say the same?
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.type_name.is_none()
+            && other.type_name.is_none()
+            && (self.embedded, self.password) == (other.embedded, other.password)
+            && self.shape == other.shape
+            && self.default == other.default
+    }
+}
+
 /// What a value at this place looks like, as stored.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum NodeShape {
     /// No schema: anything.
     #[default]

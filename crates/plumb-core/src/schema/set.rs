@@ -31,6 +31,8 @@ pub struct KindSchema<'a> {
     pub has_status_subresource: bool,
     /// Changes whenever anything changes that a comparison of this kind can see.
     pub fingerprint: u64,
+    /// Changes with every word of the published schema, also with the rules by which the API server refuses objects.
+    pub text_hash: u64,
     kind: &'a GroupVersionKind,
     set: &'a SchemaSet,
 }
@@ -55,8 +57,15 @@ impl SchemaSet {
 
     /// A copy in which this document replaces the one of the same group version.
     #[must_use]
-    pub fn with_document(mut self, document: &Value) -> Self {
-        let document = Arc::new(Document::compile(document));
+    pub fn with_document(self, document: &Value) -> Self {
+        self.with_openapi(document.to_string().as_bytes(), |_| true)
+    }
+
+    /// The same with the document's JSON. Of custom resources it takes only the kinds that are `wanted`: a cluster
+    /// has hundreds of them with large schemas, and most clusters use few.
+    #[must_use]
+    pub fn with_openapi(mut self, json: &[u8], wanted: impl Fn(&GroupVersionKind) -> bool) -> Self {
+        let document = Arc::new(Document::compile(json, wanted));
         let versions: BTreeSet<String> = match &document.about {
             Some(about) => BTreeSet::from([about.clone()]),
             None => document.kinds.keys().map(GroupVersionKind::api_version).collect(),
@@ -131,6 +140,7 @@ impl SchemaSet {
             root: Schema { document, id: kind.root },
             has_status_subresource: kind.has_status,
             fingerprint: kind.fingerprint ^ self.known_fingerprint(gvk),
+            text_hash: kind.text_hash,
             kind: gvk,
             set: self,
         })

@@ -70,14 +70,57 @@ fn a_new_default_changes_the_fingerprint_of_that_kind_only() {
         set.kind(&GroupVersionKind::from_api_version("x.io/v1", kind)).unwrap().fingerprint
     };
     let (old, new) = (document(None), document(Some("Auto")));
+    let text_hash = |document: &serde_json::Value, kind: &str| {
+        let set = SchemaSet::default().with_document(document);
+        set.kind(&GroupVersionKind::from_api_version("x.io/v1", kind)).unwrap().text_hash
+    };
+    assert_ne!(text_hash(&old, "A"), text_hash(&new, "A"));
+    assert_eq!(text_hash(&old, "B"), text_hash(&new, "B"));
     assert_ne!(fingerprint(&old, "A"), fingerprint(&new, "A"));
     assert_eq!(fingerprint(&old, "B"), fingerprint(&new, "B"));
+}
+
+/// Equal parts of a schema are stored once. A part that changes changes the fingerprint, wherever it is.
+#[test]
+fn a_change_in_one_of_several_equal_parts_shows() {
+    let part = |default: Option<&str>| json!({"type": "object", "properties": {"mode": {"type": "string", "default": default.unwrap_or("a")}}});
+    let fingerprint = |parts: [Option<&str>; 3]| {
+        let [a, b, c] = parts.map(part);
+        let document = json!({"components": {"schemas": {"io.x.v1.A": {"type": "object",
+            "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "A"}],
+            "properties": {"metadata": {"type": "object"}, "a": a, "b": b, "c": c}}}}});
+        let set = SchemaSet::from_openapi([&document]);
+        set.kind(&GroupVersionKind::from_api_version("x.io/v1", "A")).unwrap().fingerprint
+    };
+    let (same, other) = (None, Some("b"));
+    let all = [[same, same, same], [same, other, other], [same, same, other], [other, same, same]];
+    let all: std::collections::BTreeSet<u64> = all.into_iter().map(fingerprint).collect();
+    assert_eq!(all.len(), 4);
+}
+
+/// Of custom resources only wanted kinds are compiled; of Kubernetes' own group versions all.
+#[test]
+fn custom_resources_are_compiled_when_they_are_wanted() {
+    let kind = |kind: &str| {
+        json!({"type": "object", "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": kind}],
+            "properties": {"metadata": {"type": "object"}}})
+    };
+    let document = json!({"paths": {"/apis/x.io/v1/as": {}}, "components": {"schemas": {
+        "io.x.v1.A": kind("A"), "io.x.v1.B": kind("B"), "io.k8s.api.x.v1.C": kind("C")}}});
+    let text = document.to_string();
+    let set = SchemaSet::default().with_openapi(text.as_bytes(), |kind| kind.kind == "B");
+    let has = |kind: &str| set.kind(&GroupVersionKind::from_api_version("x.io/v1", kind)).is_some();
+    assert_eq!(["A", "B", "C"].map(has), [false, true, true]);
+    assert!(set.knows("x.io/v1"));
 }
 
 #[test]
 fn hostile_documents_compile() {
     for document in [
         json!(null),
+        json!({"paths": {"/apis/a/v1/status": [1], "/apis/a/v1/b/status": {"get": 1, "parameters": []}}}),
+        json!({"components": {"schemas": {"a": 1, "b": {"x-kubernetes-group-version-kind": [{"version": "v1", "kind": "A"}],
+            "properties": {"metadata": {"$ref": 7}, "x": {"type": ["string"]}, "y": {"additionalProperties": [1]}}}}}}),
         json!({"components": {"schemas": {"a": {"$ref": "#/components/schemas/a"}}}}),
         json!({"components": {"schemas": {"a": {
             "x-kubernetes-group-version-kind": [{"version": "v1", "kind": "A"}],

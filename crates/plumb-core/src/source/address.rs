@@ -45,8 +45,12 @@ pub enum BadAddress {
     /// Some clients drop such characters or read them as separators.
     #[error("it contains white space, control characters, `\\`, `?` or `#`")]
     Characters,
-    /// A slash, backslash or control character as `%2f`: a server decodes it, a project would not.
-    #[error("it contains an encoded slash, backslash or control character")]
+    /// A backslash or control character as `%5c`, or a slash that is encoded twice, beside another slash, or where clients
+    /// decode it: a server decodes it, a project would not.
+    #[error(
+        "it contains an encoded backslash or control character, or an encoded slash that is not inside a step of the path \
+         of an http address"
+    )]
     Encoded,
     /// `.` or `..` as a step of the path, also encoded. Clients resolve such steps.
     #[error("it contains `.` or `..` as a step of its path")]
@@ -74,7 +78,7 @@ impl RepoAddress {
         }
         let (form, rest) = split_scheme(text)?;
         if matches!(form, AddressForm::File | AddressForm::Path) {
-            check_path(rest)?;
+            check_path(form, rest)?;
             return Ok(Self {
                 form,
                 user: String::new(),
@@ -95,7 +99,7 @@ impl RepoAddress {
         let (authority, path) = rest.split_at(end.unwrap_or(rest.len()));
         // The colon of `user@host:path` separates like a slash.
         let path = path.strip_prefix(':').map_or_else(|| path.to_owned(), |path| format!("/{path}"));
-        check_path(&path)?;
+        check_path(form, &path)?;
         let (host, port) = split_port(authority)?;
         let port = port.filter(|port| *port != form.usual_port());
         Ok(Self { form, user: user.to_owned(), host: normal_host(host)?, port, path })
@@ -144,6 +148,13 @@ impl RepoAddress {
         let user = if self.has_user() { String::new() } else { self.user.to_lowercase() };
         let at = if user.is_empty() { "" } else { "@" };
         format!("{}{user}{at}{}/{path}", self.form.shown_scheme(), self.authority())
+    }
+
+    /// The form for comparisons without the user of http, and with encoded slashes decoded; `None` if there are none. Some
+    /// servers take `group%2Fproject` for one step (GitLab), others for two.
+    pub(crate) fn with_slashes(&self) -> Option<String> {
+        let written = self.without_user();
+        written.contains("%2f").then(|| written.replace("%2f", "/"))
     }
 
     /// The form for comparisons without the user of http.
@@ -279,23 +290,34 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), BadAddress> {
     }
 }
 
-fn check_path(path: &str) -> Result<(), BadAddress> {
-    let lower = path.to_ascii_lowercase();
-    let encoded =
-        |first: usize| lower.get(first + 1..first + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-    let is_bad = |byte: u8| byte < 0x20 || matches!(byte, b'/' | b'\\' | 0x7f);
+fn check_path(form: AddressForm, path: &str) -> Result<(), BadAddress> {
     // Servers behind proxies decode twice.
-    let mut decoded = lower.clone();
-    for _ in 0..3 {
+    let mut decoded = path.to_ascii_lowercase();
+    for n_decoded in 0..3 {
         if has_dot_step(&decoded) {
             return Err(BadAddress::DotSegments);
         }
+        // git decodes the paths of other protocols itself.
+        let may_have_slash = n_decoded == 0 && matches!(form, AddressForm::Http | AddressForm::Https);
+        if has_encoded_separator(&decoded, may_have_slash) {
+            return Err(BadAddress::Encoded);
+        }
         decoded = percent_decoded(&decoded);
     }
-    if lower.match_indices('%').any(|(index, _)| encoded(index).is_some_and(is_bad)) {
-        return Err(BadAddress::Encoded);
-    }
     Ok(())
+}
+
+/// True if a backslash or control character is encoded, or a slash, unless it may be and is inside a step.
+fn has_encoded_separator(path: &str, may_have_slash: bool) -> bool {
+    let is_bad = |byte: u8| byte < 0x20 || matches!(byte, b'\\' | 0x7f) || (byte == b'/' && !may_have_slash);
+    let encoded =
+        |first: usize| path.get(first + 1..first + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+    if path.match_indices('%').any(|(index, _)| encoded(index).is_some_and(is_bad)) {
+        return true;
+    }
+    let is_at_an_end =
+        |step: &str| step.starts_with("%2f") || step.ends_with("%2f") || step.contains("%2f%2f");
+    path.split('/').any(is_at_an_end)
 }
 
 fn has_dot_step(path: &str) -> bool {
@@ -346,6 +368,12 @@ mod tests {
             ("file:///srv/git/a?b.git", "", 0, "file:///srv/git/a?b"),
             ("/srv/git/a", "", 0, "/srv/git/a"),
             (
+                "https://host/api/v4/projects/Group%2FProject/packages/helm/stable",
+                "host",
+                443,
+                "https://host/api/v4/projects/group%2fproject/packages/helm/stable",
+            ),
+            (
                 " https://dev.azure.com/org/_git/my%20repo ",
                 "dev.azure.com",
                 443,
@@ -383,7 +411,6 @@ mod tests {
             ("https://h/a%2f..%2fb", BadAddress::DotSegments),
             ("git@h:../a", BadAddress::DotSegments),
             ("/srv/../etc", BadAddress::DotSegments),
-            ("https://h/a%2fb", BadAddress::Encoded),
             ("https://h/a%5Cb", BadAddress::Encoded),
             ("https://h/a%0ab", BadAddress::Encoded),
             ("ftp://h/a", BadAddress::Scheme),
@@ -413,12 +440,44 @@ mod tests {
     }
 
     #[test]
+    fn encoded_separators_are_refused_where_they_have_two_readings() {
+        for (text, expected) in [
+            ("https://h/a%252fb", BadAddress::Encoded),
+            ("https://h/a%25252fb", BadAddress::Encoded),
+            ("https://h/%2fa", BadAddress::Encoded),
+            ("https://h/a%2f", BadAddress::Encoded),
+            ("https://h/a%2f/b", BadAddress::Encoded),
+            ("https://h/a/%2Fb", BadAddress::Encoded),
+            ("https://h/a%2f%2Fb", BadAddress::Encoded),
+            ("https://h/a%2fb%00", BadAddress::Encoded),
+            ("https://h/a%2500b", BadAddress::Encoded),
+            ("https://h/a%255cb", BadAddress::Encoded),
+            ("https://h/group%2f%2e%2e%2fother", BadAddress::DotSegments),
+            ("https://h/group%2f..%2fother", BadAddress::DotSegments),
+            ("https://h/group/..%2fother", BadAddress::DotSegments),
+            ("https://h/group%2f.%2fother", BadAddress::DotSegments),
+            ("https://h/group%252f%252e%252e", BadAddress::Encoded),
+            ("ssh://git@h/a%2fb", BadAddress::Encoded),
+            ("git@h:a%2fb", BadAddress::Encoded),
+            ("git://h/a%2fb", BadAddress::Encoded),
+            ("oci://h/a%2fb", BadAddress::Encoded),
+            ("h/a%2fb", BadAddress::Encoded),
+            ("file:///a%2fb", BadAddress::Encoded),
+            ("/srv/a%2fb", BadAddress::Encoded),
+            ("https://h%2fevil/a", BadAddress::Host),
+        ] {
+            assert_eq!(RepoAddress::parse(text), Err(expected), "{text:?}");
+        }
+    }
+
+    #[test]
     fn spellings_of_one_place() {
         for (text, place) in [
             ("https://x@h//secret//a.git/", "https://h/secret/a"),
             ("https://h/s%65cret/a", "https://h/secret/a"),
             ("git+ssh://git@h/secret/a", "git@h/secret/a"),
             ("h:secret/a", "h/secret/a"),
+            ("https://h/secret%2Fa", "https://h/secret/a"),
         ] {
             assert_eq!(RepoAddress::parse(text).unwrap().place(), place, "{text}");
         }

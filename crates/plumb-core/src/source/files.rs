@@ -36,7 +36,7 @@ pub enum EntryKind {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Nothing is there.
-    #[error("`{path}` does not exist in the repository")]
+    #[error("{path}: no such file or directory in the repository")]
     NotFound {
         /// What was looked for.
         path: RepoPath,

@@ -2,6 +2,7 @@
 
 mod objects;
 mod operation;
+mod report_pace;
 mod roll_up;
 mod rollback;
 mod settling;
@@ -11,6 +12,7 @@ mod tests;
 
 pub use objects::ComparedObjects;
 pub use operation::{After, OperationRecord};
+pub use report_pace::{ReportDigest, ReportDue, WrittenReport, report_due};
 pub use roll_up::{AppStatus, ObjectStatus, RollUp, SyncCode, roll_up};
 pub use rollback::{RollbackRefused, rollback_target};
 pub use settling::{settles_soon, settling_time};

@@ -7,13 +7,10 @@ use super::{ObjectStatus, SyncCode};
 use crate::app::AppId;
 use crate::desired::{DeniedObjects, DesiredObject, DesiredSet, ObjectOptions, PruneOption};
 use crate::drift::{NotCompared, Verdict, VerdictStatus};
-use crate::fields::annotation_of_git;
+use crate::fields::Exemptions;
 use crate::health::{Health, HealthStatus, Role};
 use crate::object::{Manifest, ObjectKey};
 use crate::tracking::{Provenance, RecordedObjects};
-
-/// An object's health does not count for the app's.
-const IGNORE_HEALTH: &str = "argocd.argoproj.io/ignore-healthcheck";
 
 /// What a comparison found, object by object.
 #[derive(Clone, Copy)]
@@ -36,6 +33,8 @@ pub struct ComparedObjects<'a> {
     pub unreadable: &'a [(ObjectKey, String)],
     /// The objects that the app is known to have had in Git.
     pub recorded: &'a RecordedObjects,
+    /// What Git said about the objects, also about those that it no longer has.
+    pub exemptions: &'a Exemptions,
     /// What Git asks and the project does not permit. These objects have no verdict.
     pub denied: &'a DeniedObjects,
 }
@@ -44,8 +43,11 @@ impl ComparedObjects<'_> {
     /// One entry per object: compared ones, then hooks, then unreadable ones, then those that the project does not permit.
     pub fn statuses(&self) -> Vec<ObjectStatus> {
         let compared = self.verdicts.values().filter(|verdict| {
-            let is_handed_over = verdict.status == VerdictStatus::NotCompared(NotCompared::HandedOver);
-            !is_handed_over && !self.hooks.contains(&verdict.key)
+            let is_left_out = matches!(
+                verdict.status,
+                VerdictStatus::NotCompared(NotCompared::HandedOver | NotCompared::AskedFor)
+            );
+            !is_left_out && !self.hooks.contains(&verdict.key)
         });
         let compared = compared.map(|verdict| self.compared(verdict));
         let hooks = self.hooks.iter().map(|key| self.hook(key));
@@ -93,7 +95,7 @@ impl ComparedObjects<'_> {
                 || (wanted.is_none() && live.is_some_and(|live| !self.is_proven(key, live))),
             role: if wanted.is_some_and(|wanted| wanted.options.skip) {
                 Role::Exempt
-            } else if ignores_health(wanted, live) || self.is_app_itself(key) {
+            } else if self.exemptions.of(key).ignore_health || self.is_app_itself(key) {
                 Role::Bystander
             } else {
                 Role::Counts
@@ -155,24 +157,15 @@ impl ComparedObjects<'_> {
     }
 }
 
-/// Git decides whose health does not count: an annotation that another client wrote on the live object must not hide that
-/// the object is degraded.
-fn ignores_health(wanted: Option<&DesiredObject>, live: Option<&Manifest>) -> bool {
-    let annotation = match wanted {
-        Some(wanted) => wanted.manifest.annotation(IGNORE_HEALTH),
-        None => live.and_then(|live| annotation_of_git(live, IGNORE_HEALTH)),
-    };
-    annotation == Some("true")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::IGNORE_HEALTH;
     use crate::object::KeyParts;
     use crate::plan::tests::fixture::Fixture;
 
     /// What was found, in lines of the plan's fixture. `both` is in sync, the rest is not, `live` requires pruning, and
-    /// a live `hook=…` is a hook. Further words: a health status, `denied`, `handed-over`, `unreadable` (instead of a
+    /// a live `hook=…` is a hook. Further words: a health status, `denied`, `handed-over`, `asked-for`, `unreadable` (instead of a
     /// verdict), `group=…` (another API group). A `denied` object has no verdict either. Only the live object has `live-api=…`, `live-wave=…` and
     /// `ignore-healthcheck=…`. The app is `prod/shop`, and `confirms_deletions` is its sync option.
     fn statuses(facts: &str, confirms_deletions: bool) -> Vec<ObjectStatus> {
@@ -216,6 +209,7 @@ mod tests {
             let status = match words[0] {
                 _ if is_hook => VerdictStatus::NotCompared(NotCompared::Hook),
                 _ if has("hook=Skip") => VerdictStatus::NotCompared(NotCompared::Skip),
+                _ if has("asked-for") => VerdictStatus::NotCompared(NotCompared::AskedFor),
                 _ if has("handed-over") => VerdictStatus::NotCompared(NotCompared::HandedOver),
                 "both" => VerdictStatus::Synced,
                 _ => VerdictStatus::OutOfSync,
@@ -239,6 +233,7 @@ mod tests {
             hooks: &hooks,
             unreadable: &unreadable,
             recorded: &recorded,
+            exemptions: &Exemptions::default().next(&fixture.desired, &live, true),
             denied: &denied.into_iter().collect(),
         };
         compared.statuses()
@@ -305,6 +300,8 @@ mod tests {
             ("drift ConfigMap web unrecorded writer=kubectl", "v1 OutOfSync - 0 Counts red"),
             // Another app lists it.
             ("live ConfigMap web handed-over", ""),
+            // The options of the app ask for it: what is not listed is not recorded, and stays when the app is deleted.
+            ("live Namespace web asked-for", ""),
             // A hook has one entry, though it has a verdict too.
             ("live Job web hook=PreSync wave=2 Degraded", "v1 - Degraded 2 Exempt hook prune"),
             ("live Job web hook=PreSync options=Prune=confirm", "v1 - - 0 Exempt hook prune"),

@@ -262,9 +262,12 @@ fn status_of(skip: &Skip, step: &Step) -> Option<ResultCode> {
     match skip {
         Skip::AlreadyTerminating => Some(ResultCode::Pruned),
         Skip::Collected => Some(ResultCode::Synced),
-        Skip::PruneNotRequested | Skip::PruneForbidden | Skip::PruneUnproven(_) | Skip::HandedOver { .. } => {
-            Some(ResultCode::PruneSkipped)
-        }
+        Skip::PruneNotRequested
+        | Skip::PruneForbidden
+        | Skip::PruneUnproven(_)
+        | Skip::HandedOver { .. }
+        | Skip::AskedFor
+        | Skip::NeverDeleted { .. } => Some(ResultCode::PruneSkipped),
         Skip::Paused { .. } if step.stage == Stage::Prunes => Some(ResultCode::PruneSkipped),
         Skip::OwnedBy { .. } | Skip::Paused { .. } => None,
     }

@@ -67,7 +67,7 @@ pub struct StepOutcome {
 /// A command that was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Success {
-    /// What happened, as kubectl says it: `deployment.apps/web serverside-applied`.
+    /// What happened, as kubectl says it: `deployment.apps/web created`.
     pub message: String,
     /// Images of the object's pods, for the result.
     pub images: Vec<String>,

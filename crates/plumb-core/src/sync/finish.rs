@@ -137,7 +137,7 @@ impl Turn<'_, '_> {
                     step,
                     Some(ResultCode::Synced),
                     OperationPhase::Failed,
-                    "terminated".to_owned(),
+                    "Terminated".to_owned(),
                 );
                 self.delete_finished(step);
             }

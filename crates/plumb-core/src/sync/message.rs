@@ -153,6 +153,17 @@ pub(super) fn failure(state: &SyncState) -> String {
     if reasons.is_empty() { lead.to_owned() } else { format!("{lead}, reason: {}", reasons.join(", ")) }
 }
 
+/// What happened to an object that was applied, as Argo CD says it. It applies client-side unless `ServerSideApply=true` asks
+/// otherwise, and scripts match the words of both.
+pub fn applied_word(asks_server_side: bool, is_new: bool, is_changed: bool) -> &'static str {
+    match (asks_server_side, is_new, is_changed) {
+        (true, _, _) => "serverside-applied",
+        (false, true, _) => "created",
+        (false, false, true) => "configured",
+        (false, false, false) => "unchanged",
+    }
+}
+
 /// `deployment.apps/web`, as kubectl names an object in its answers.
 pub(super) fn kubectl_name(key: &ObjectKey) -> String {
     let kind = key.kind.to_lowercase();
@@ -160,5 +171,23 @@ pub(super) fn kubectl_name(key: &ObjectKey) -> String {
         format!("{kind}/{}", key.name)
     } else {
         format!("{kind}.{}/{}", key.group, key.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_apply_is_called_server_side_only_if_that_was_asked_for() {
+        for (asks_server_side, is_new, is_changed, expected) in [
+            (false, true, true, "created"),
+            (false, false, true, "configured"),
+            (false, false, false, "unchanged"),
+            (true, true, true, "serverside-applied"),
+            (true, false, false, "serverside-applied"),
+        ] {
+            assert_eq!(applied_word(asks_server_side, is_new, is_changed), expected);
+        }
     }
 }

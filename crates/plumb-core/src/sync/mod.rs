@@ -10,6 +10,7 @@ mod command;
 pub mod deletion;
 mod dry_run;
 mod finish;
+mod kinds;
 mod message;
 mod next;
 mod observed;
@@ -17,15 +18,21 @@ mod operation;
 mod recording;
 mod result;
 mod settle;
+mod siblings;
+mod slow_writes;
 mod state;
 
 #[cfg(test)]
 mod tests;
 
 pub use command::{Command, StepOutcome, Success, Verb};
+pub use kinds::{KindChange, PlannedKinds, ServedAs};
+pub use message::applied_word;
 pub use next::{Transition, next};
 pub use observed::{Observation, Observed, ObservedObject, Trouble};
 pub use operation::{AfterFailure, Try, after_failure, retry_policy};
 pub use recording::{must_be_recorded, newer_revision};
 pub use result::{OperationPhase, ResourceResult, ResultCode};
+pub use siblings::{PruneDecision, SiblingEnd, SiblingFacts, may_prune};
+pub use slow_writes::{SLOW_WRITE, slow_writes};
 pub use state::{SyncLimits, SyncState};

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::desired::Wave;
 use crate::health::HealthStatus;
+use crate::object::images;
 use crate::plan::{Action, Plan, Step, SyncPhase, WaitsFor};
 
 impl SyncState {
@@ -131,7 +132,12 @@ impl SyncState {
         phase: OperationPhase,
         text: String,
     ) {
-        self.results.set(ResourceResult::of(step, status, phase, text));
+        let known = self.results.get(&step.id).map(|known| known.images.clone());
+        // After a restart only the plan knows the images of a hook that runs.
+        let planned = || step.hook().map(|hook| images(&hook.manifest.0)).unwrap_or_default();
+        let mut result = ResourceResult::of(step, status, phase, text);
+        result.images = known.filter(|images| !images.is_empty()).unwrap_or_else(planned);
+        self.results.set(result);
     }
 }
 

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, check, config, thing};
+use crate::scene::{Scene, check, config, said, thing};
 
 /// Names that an attacker would choose, with and without a subresource.
 const NAMES: [&str; 9] = [
@@ -312,43 +312,6 @@ fn a_write_under_our_own_name_is_no_generated_value() {
 }
 
 #[test]
-fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
-    let dropped = |git: Value, live: Value, writer: Option<&str>| {
-        let mut scene = thing(git.clone(), live)
-            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-            .server_makes(json!({"spec": git}));
-        if let Some(writer) = writer {
-            scene.live["metadata"] =
-                json!({"annotations": {"plumb.dev/last-writer": format!("2026-01-01T00:00:02Z {writer}")}});
-        }
-        let verdict = scene.verdict();
-        let counts = verdict.findings.iter().any(|finding| finding.counts);
-        (counts, format!("{:?}", verdict.findings))
-    };
-    let zeros = || json!({"enabled": false, "other": false, "note": "", "workers": 3});
-    let none = || json!({"workers": 3});
-    let one = || json!({"other": false, "note": "", "workers": 3});
-    for (live, writer, counts) in [
-        // The types of the operator drop all of them.
-        (none(), Some("knob-operator"), false),
-        (none(), None, false),
-        // A user removes what Git sets.
-        (none(), Some("kubectl-edit"), true),
-        (none(), Some("someone"), true),
-        // One value of several is no write of a typed client, under any name.
-        (one(), Some("knob-operator"), true),
-        (one(), None, true),
-    ] {
-        let (found, findings) = dropped(zeros(), live.clone(), writer);
-        assert_eq!(found, counts, "{live} by {writer:?}: {findings}");
-    }
-    // In a type of Kubernetes that is embedded, absent is not `false`.
-    let (found, findings) =
-        dropped(json!({"allowPrivilegeEscalation": false}), json!({}), Some("knob-operator"));
-    assert!(found, "{findings}");
-}
-
-#[test]
 fn the_user_that_the_api_server_knows_is_shown_and_decides() {
     // Additions of the control plane are excused under `Strict`, but not if a person signed as the control plane.
     let scene = |user: &str| {
@@ -424,4 +387,119 @@ fn a_list_of_many_replaced_items_is_judged_in_one_pass() {
         .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
         .by("kubectl-edit Update 2", json!({"f:spec": {"f:ports": fields}}));
     assert!(scene.verdict().findings.iter().any(|finding| finding.counts));
+}
+
+/// The fields that count in a verdict.
+fn counted(scene: &Scene) -> Vec<String> {
+    let verdict = scene.verdict();
+    let counted = verdict.findings.iter().filter(|finding| finding.counts);
+    counted.flat_map(|finding| finding.fields.iter().map(ToString::to_string)).collect()
+}
+
+#[test]
+fn a_removed_field_counts_although_managed_fields_still_name_it() {
+    // A client removes a field, and then writes `managedFields` in which plumb's entry names it as before.
+    let git = json!({"data": {"level": "info", "audit": "on"}});
+    let all = json!({"f:data": {"f:level": {}, "f:audit": {}}});
+    let scene = || {
+        Scene::new("v1 ConfigMap", git.clone(), json!({"data": {"level": "info"}}))
+            .by("argocd-controller Apply 1", all.clone())
+    };
+    assert_eq!(counted(&scene().server_makes(git.clone())), ["/data/audit"]);
+    assert_eq!(counted(&scene()), ["/data/audit"], "the API server did not answer");
+    assert_eq!(counted(&scene().after_restart().server_makes(git.clone())), ["/data/audit"]);
+    // What the API server itself drops does not count.
+    let dropped = scene().server_makes(json!({"data": {"level": "info"}}));
+    check(dropped, expect!["RejectedField /data/audit"]);
+}
+
+#[test]
+fn a_field_removed_from_a_list_by_an_apply_under_our_name_counts() {
+    let of = |rule: Value| json!({"spec": {"podSelector": {}, "ingress": [rule]}});
+    let git = of(json!({"from": [{"podSelector": {"matchLabels": {"app": "a"}}, "note": "x"}]}));
+    let scene = Scene::new("networking.k8s.io/v1 NetworkPolicy", git.clone(), of(json!({})))
+        .by("argocd-controller Apply 2", json!({"f:spec": {"f:podSelector": {}, "f:ingress": {}}}))
+        .server_makes(git);
+    assert_eq!(counted(&scene), ["/spec/ingress/0/from"]);
+}
+
+#[test]
+fn a_zero_value_that_is_not_the_same_as_none_counts_although_managed_fields_name_it() {
+    let account = |live: Value, owned: Value| {
+        let git = json!({"automountServiceAccountToken": false});
+        Scene::new("v1 ServiceAccount", git.clone(), live)
+            .by("argocd-controller Apply 1", owned)
+            .server_makes(git)
+    };
+    let owned = json!({"f:automountServiceAccountToken": {}});
+    assert_eq!(counted(&account(json!({}), owned)), ["/automountServiceAccountToken"]);
+    // The API server drops this one, and its absence means the same: no dry-run is needed.
+    let of = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
+    let network = Scene::new("apps/v1 Deployment", of(json!({"hostNetwork": false})), of(json!({}))).by(
+        "argocd-controller Apply 1",
+        json!({"f:spec": {"f:template": {"f:spec": {"f:hostNetwork": {}}}}}),
+    );
+    assert_eq!(counted(&network), Vec::<String>::new());
+    // A custom resource keeps its zero values.
+    let git = json!({"allowPrivilegeEscalation": false});
+    let custom = thing(git.clone(), json!({}))
+        .by("argocd-controller Apply 1", json!({"f:spec": {"f:allowPrivilegeEscalation": {}}}))
+        .server_makes(json!({"spec": git}));
+    assert_eq!(counted(&custom), ["/spec/allowPrivilegeEscalation"]);
+}
+
+#[test]
+fn an_addition_by_an_apply_under_our_name_counts() {
+    let git = json!({"data": {"level": "info"}});
+    let scene = || {
+        Scene::new("v1 ConfigMap", git.clone(), json!({"data": {"level": "info", "admin": "mallory"}}))
+            .by("argocd-controller Apply 2", json!({"f:data": {"f:level": {}, "f:admin": {}}}))
+    };
+    assert_eq!(counted(&scene().server_makes(git.clone())), ["/data/admin"]);
+    assert_eq!(counted(&scene()), ["/data/admin"]);
+    assert_eq!(counted(&scene().strict().server_makes(git.clone())), ["/data/admin"]);
+    let said = said(&scene().server_makes(git.clone()));
+    assert!(said.contains("under the name of plumb's field manager"), "{said}");
+    // The API server fills it in: it is no edit.
+    let filled = scene().server_makes(json!({"data": {"level": "info", "admin": "mallory"}}));
+    assert_eq!(counted(&filled), Vec::<String>::new());
+}
+
+#[test]
+fn a_value_beside_a_generated_one_is_not_excused_under_our_name() {
+    let steps = |image: &str, token: &str| json!({"spec": {"steps": [{"name": "a", "image": image, "token": token}]}});
+    let scene = Scene::new("example.io/v1 Thing", steps("good:1", "t2"), steps("evil:1", "t1"))
+        .by("argocd-controller Apply 2", json!({"f:spec": {"f:steps": {}}}))
+        .rendered_again(steps("good:1", "t3"))
+        .server_makes(steps("good:1", "t2"));
+    assert_eq!(counted(&scene), ["/spec/steps/0/image"]);
+    let verdict = scene.verdict();
+    let kept: Vec<String> = verdict.advice.keep_live.iter().map(ToString::to_string).collect();
+    assert!(!kept.iter().any(|kept| "/spec/steps/0/image".starts_with(kept)), "{kept:?}");
+}
+
+#[test]
+fn a_reference_beside_those_of_git_gives_nobody_a_right() {
+    for field in
+        ["users", "serviceAccounts", "groups", "adminRefs", "allowedNamespaces", "plugins", "middlewareHosts"]
+    {
+        let mut theirs = json!({"f:spec": {}});
+        theirs["f:spec"][format!("f:{field}")] = json!({});
+        let scene =
+            thing(json!({field: [{"name": "a"}]}), json!({field: [{"name": "a"}, {"name": "mallory"}]}))
+                .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+                .by("parcel-operator Update 2", theirs);
+        assert_eq!(counted(&scene), [format!("/spec/{field}/1")]);
+    }
+}
+
+#[test]
+fn a_tag_that_looks_like_a_quantity_is_not_reprinted() {
+    for (field, git, live) in [("tag", "5k", "5000"), ("version", "1h", "60m"), ("image", "2M", "2000000")] {
+        let owned = json!({"f:spec": {format!("f:{field}"): {}}});
+        let scene = thing(json!({field: git}), json!({field: live}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("parcel-operator Update 2", owned);
+        assert_eq!(counted(&scene), [format!("/spec/{field}")]);
+    }
 }

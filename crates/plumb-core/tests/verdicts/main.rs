@@ -10,3 +10,4 @@ mod refusals;
 mod rendering;
 mod scene;
 mod server;
+mod zero_values;

@@ -330,7 +330,7 @@ fn schemas() -> SchemaSet {
             "args": {"type": "array", "items": text},
             "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
                 "items": {"type": "object", "properties": {"name": text, "port": {"type": "integer"}}}},
-            "steps": {"type": "array", "items": {"type": "object", "properties": {"name": text}}},
+            "steps": {"type": "array", "items": {"type": "object", "properties": {"name": text, "on": {"type": "boolean"}}}},
             "target": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
                 "name": text, "options": {"type": "object", "properties": {"deep": texts}}}}}}});
     let spec = |name: &str| json!({"spec": {"$ref": format!("#/components/schemas/{name}")}});

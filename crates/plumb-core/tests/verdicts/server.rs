@@ -150,7 +150,8 @@ fn a_field_in_managed_fields_and_not_in_the_object_was_dropped_on_write() {
         spec(json!({"serviceAccountName": "b"})),
     )
     .by("argocd-controller Apply 1", json!({}))
-    .by("kubectl-edit Update 2", json!({"f:spec": {"f:template": {"f:spec": {"f:nodeName": {}}}}}));
+    .by("kubectl-edit Update 2", json!({"f:spec": {"f:template": {"f:spec": {"f:nodeName": {}}}}}))
+    .server_makes(spec(json!({"serviceAccountName": "b"})));
     check(
         scene,
         expect![[r"
@@ -245,8 +246,9 @@ fn an_entry_of_another_value_proves_nothing() {
         scene().after_restart().server_makes(on.clone()),
         expect!["! Behind /spec/template/spec/hostNetwork"],
     );
-    // A field that was applied like this and is missing was dropped; no dry-run is needed.
-    check(scene(), expect!["RejectedField /spec/template/spec/hostNetwork"]);
+    // A field that was applied like this and is missing was dropped, or a client removed it and kept the entry.
+    check(scene().server_makes(nothing.clone()), expect!["RejectedField /spec/template/spec/hostNetwork"]);
+    check(scene().server_makes(on.clone()), expect!["! LiveEdit /spec/template/spec/hostNetwork"]);
 }
 
 #[test]
@@ -278,4 +280,44 @@ fn an_entry_of_another_writer_does_not_prove_an_edit() {
     };
     check(scene().server_makes(service("None")), expect!["PhantomDefault /spec/sessionAffinity"]);
     check(scene().server_makes(service("")), expect!["! LiveEdit /spec/sessionAffinity by kubectl-edit"]);
+}
+
+/// `""` and 0 are no value where the API server fills in a default: what another writer sets there is an addition, as it
+/// is where Git leaves the field out.
+#[test]
+fn a_value_beside_an_empty_one_is_an_addition() {
+    let service = |kind: &str| json!({"spec": {"sessionAffinity": kind}});
+    let edited = |git: Value| {
+        Scene::new("v1 Service", git, service("ClientIP"))
+            .by("argocd-controller Apply 1", json!({"f:spec": {}}))
+            .by("kubectl-patch Update 2", json!({"f:spec": {"f:sessionAffinity": {}}}))
+            .server_makes(service("None"))
+    };
+    let addition = "UnclaimedAddition /spec/sessionAffinity by kubectl-patch";
+    for git in [service(""), json!({"spec": {}}), json!({"spec": {"sessionAffinity": null}})] {
+        check(edited(git.clone()), expect![[r"UnclaimedAddition /spec/sessionAffinity by kubectl-patch"]]);
+        let strict = edited(git).strict().verdict();
+        assert!(strict.findings.iter().any(|finding| finding.counts), "{addition}: {strict:?}");
+    }
+    // A sync of other fields leaves it alone.
+    let verdict = edited(service("")).verdict();
+    assert!(!verdict.advice.needed && verdict.advice.heal.is_empty(), "{:?}", verdict.advice);
+    assert_eq!(verdict.advice.leave_out.len(), 1, "{:?}", verdict.advice);
+    // A value that Git sets counts, be it the default or not.
+    check(edited(service("None")), expect![[r"! LiveEdit /spec/sessionAffinity by kubectl-patch"]]);
+    // So does an empty value that the API server keeps, or for which there is no default.
+    check(
+        edited(service("")).server_makes(service("")),
+        expect![[r"! LiveEdit /spec/sessionAffinity by kubectl-patch"]],
+    );
+    let pods = |account: &str| json!({"spec": {"template": {"spec": {"serviceAccount": account}}}});
+    let scene = Scene::new("apps/v1 Deployment", pods(""), pods("admin"))
+        .by("argocd-controller Apply 1", json!({"f:spec": {}}))
+        .by("kubectl-edit Update 2", json!({"f:spec": {"f:template": {"f:spec": {"f:serviceAccount": {}}}}}))
+        .server_makes(json!({"spec": {"template": {"spec": {}}}}));
+    check(scene, expect![[r"! LiveEdit /spec/template/spec/serviceAccount by kubectl-edit"]]);
+    // Without an answer of the API server nothing is excused.
+    let mut unanswered = edited(service(""));
+    unanswered.answer = Answer::Unavailable;
+    check(unanswered, expect![[r"! LiveEdit /spec/sessionAffinity by kubectl-patch"]]);
 }

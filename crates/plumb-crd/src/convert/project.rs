@@ -19,6 +19,8 @@ pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProbl
     let rules = ProjectRules {
         name: project.metadata.name.clone(),
         source_repos: spec.source_repos.clone(),
+        // These come from Secrets.
+        scoped_repositories: Vec::new(),
         destinations: spec
             .destinations
             .iter()
@@ -162,6 +164,42 @@ mod tests {
     fn project(spec: &Value) -> (ProjectRules, Vec<ProjectProblem>) {
         let object = json!({"metadata": {"name": "team", "namespace": "argocd"}, "spec": spec});
         to_project_rules(&AppProject::from_json(&object).expect("readable"))
+    }
+
+    #[test]
+    fn policies_about_signatures_are_read_as_in_argo_cd() {
+        let (rules, problems) = project(&json!({
+            "signatureKeys": [{"keyID": "OLD"}],
+            "sourceIntegrity": {"git": {"policies": [
+                {"repos": [{"url": "https://github.com/my-group/*"}, {"url": "!https://github.com/my-group/ignored.git"}],
+                 "gpg": {"mode": "strict", "keys": ["D56C4FCA57A46444"]}},
+                {"repos": [{"url": "https://github.com/open/*"}], "gpg": {"mode": "none", "keys": []}},
+                {"repos": [{"url": "https://github.com/odd/*"}], "gpg": {"mode": "Head", "keys": ["K"]}},
+            ]}},
+        }));
+        let (project, _) = Project::compile(&rules);
+        let rule = |url: &str| project.signatures(url).map(|rule| (rule.mode, rule.keys.clone()));
+        let strict = |key: &str| Some((SignatureMode::Strict, vec![key.to_owned()]));
+        for (url, expected) in [
+            ("https://github.com/my-group/app.git", strict("D56C4FCA57A46444")),
+            ("https://github.com/my-group/nested/app", strict("D56C4FCA57A46444")),
+            ("https://github.com/my-group/ignored", None),
+            ("https://github.com/open/app", None),
+            ("https://github.com/elsewhere/app", None),
+            // A mode that is not known is the strictest.
+            ("https://github.com/odd/app", strict("K")),
+        ] {
+            assert_eq!(rule(url), expected, "{url}");
+        }
+        let fields: Vec<&str> = problems.iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(fields, ["sourceIntegrity.git.policies[2].gpg.mode"]);
+        assert!(project.refuses_local_manifests().is_some());
+
+        let (rules, _) = self::project(&json!({"signatureKeys": [{"keyID": "OLD"}]}));
+        let (project, _) = Project::compile(&rules);
+        let rule =
+            project.signatures("https://any.example.com/app").map(|rule| (rule.mode, rule.keys.clone()));
+        assert_eq!(rule, Some((SignatureMode::Head, vec!["OLD".to_owned()])));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::application::{ApplicationSpec, ApplicationStatus, Operation};
 use crate::application_set::{ApplicationSetSpec, ApplicationSetStatus};
-use crate::drift_report::{DriftFinding, DriftPause, DriftSummary, UnhealthyObject};
+use crate::drift_report::{DriftFinding, DriftPause, DriftSummary, ExemptObject, UnhealthyObject};
 use crate::project::{AppProjectSpec, AppProjectStatus};
 use crate::wire::{Wire, described, object_schema};
 
@@ -119,6 +119,7 @@ fn drift_report() -> Value {
         ("findings", "Every explained difference.", Vec::<DriftFinding>::schema()),
         ("health", "Unhealthy objects, since when and why.", Vec::<UnhealthyObject>::schema()),
         ("pauses", "The app, or objects of it, that a user paused.", Vec::<DriftPause>::schema()),
+        ("exempt", "Objects that Git exempted by an annotation.", Vec::<ExemptObject>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])
 }

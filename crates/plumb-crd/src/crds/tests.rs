@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::crds;
+use crate::wire::Wire as _;
 
 /// Field lists of Argo CD's definitions (3.6), one field a line: path, type, `required`, restrictions. Types
 /// that occur many times are listed once and named in angle brackets elsewhere.
@@ -25,6 +26,17 @@ fn every_field_is_the_one_of_argo_cd() {
             expected.iter().filter(|line| !fields.iter().any(|field| field == *line)).collect();
         let extra: Vec<_> = fields.iter().filter(|field| !expected.contains(&field.as_str())).collect();
         assert!(missing.is_empty() && extra.is_empty(), "{kind}\nmissing: {missing:#?}\nextra: {extra:#?}");
+    }
+}
+
+/// The API server refuses a report with a field that its definition does not have.
+#[test]
+fn the_definition_has_every_field_of_a_report() {
+    let report = crate::DriftReport::schema();
+    let definition = schema("DriftReport");
+    for field in report["properties"].as_object().expect("fields").keys() {
+        let defined = &definition["properties"][field];
+        assert_eq!(defined["type"], report["properties"][field]["type"], "{field}");
     }
 }
 

@@ -76,7 +76,7 @@ impl ControllerSettings {
                 fixed: reader.set_seconds("controller.self.heal.timeout.seconds"),
             },
             sync_timeout: non_zero(reader.seconds("controller.sync.timeout.seconds", 0)),
-            persist_resource_health: reader.bool("controller.resource.health.persist", false),
+            persist_resource_health: reader.bool("controller.resource.health.persist", true),
             server_side_diff: reader.bool("controller.diff.server.side", false),
             application_namespaces: reader.globs("application.namespaces"),
             metrics_application_labels: csv(reader.text("controller.metrics.application.labels")),

@@ -47,7 +47,7 @@ fn defaults() {
     assert_eq!(controller.self_heal, SelfHealSettings::default());
     assert_eq!(controller.sync_timeout, None);
     assert_eq!((controller.max_directory_bytes, controller.git_timeout), (None, None));
-    assert!(controller.git_submodules && !controller.persist_resource_health);
+    assert!(controller.git_submodules && controller.persist_resource_health);
     assert!(controller.watches_namespace("argocd", "argocd"));
     assert!(!controller.watches_namespace("team-a", "argocd"));
 }
@@ -104,6 +104,19 @@ fn a_bare_off_in_yaml_still_means_none() {
     for text in ["off", "none", "false", "\"off\""] {
         let settings = config(&[("resource.compareoptions", &format!("ignoreResourceStatusField: {text}"))]);
         assert_eq!(settings.compare.ignore_status, StatusScope::None, "{text}");
+    }
+}
+
+#[test]
+fn the_health_of_objects_is_stored_unless_that_is_switched_off() {
+    for (value, is_stored, n_problems) in [("true", true, 0), ("false", false, 0), ("maybe", true, 1)] {
+        let parameters = data(&[("controller.resource.health.persist", value)]);
+        let (settings, problems) = Settings::read(&ConfigData::new(), &parameters);
+        assert_eq!(
+            (settings.controller.persist_resource_health, problems.len()),
+            (is_stored, n_problems),
+            "{value}"
+        );
     }
 }
 

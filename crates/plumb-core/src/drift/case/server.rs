@@ -1,10 +1,11 @@
 //! What the API server would make of an apply: the answer to the dry-run, and what `managedFields` prove without one.
 
 use super::Case;
-use super::field_paths::is_same_place;
+use super::field_paths::{is_same_place, last_field};
 use crate::compare::{Addition, Change, Comparison, Difference, Fill, compare, is_zero, twin};
 use crate::drift::{DryRun, Previous, Question};
 use crate::fields::Entry;
+use crate::schema::{Schema, ServerFill};
 
 /// What an apply would do to a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,23 @@ impl Case<'_> {
         }) == Prediction::Unchanged
     }
 
+    /// Would an apply replace Git's value by the default of the API server? Then Git's value reads as no value at all.
+    pub(in crate::drift) fn becomes_default(&self, difference: &Difference<'_>) -> bool {
+        let Some(DryRun::Object(object)) = self.evidence.answers.dry_run else { return false };
+        let find = || {
+            let root = self.kind.map(|kind| kind.root);
+            let place = twin(&difference.desired_path, self.desired.value(), object.value(), root)?;
+            let (map, name) = (place.parent()?, last_field(&place)?);
+            let fields = map.find(object.value())?.as_object()?;
+            let value = fields.get(name)?;
+            let schema = self.schema_of(&map)?;
+            let is_default = schema.known(name).and_then(Schema::default) == Some(value)
+                || schema.server_fill(name, value, fields) == Some(ServerFill::Default);
+            Some(is_default && Some(value) != difference.desired)
+        };
+        find().unwrap_or_default()
+    }
+
     fn prediction(&self, stays: impl FnOnce(&Comparison<'_>) -> bool) -> Prediction {
         match self.evidence.answers.dry_run {
             None => {
@@ -88,11 +106,12 @@ impl Case<'_> {
         }
     }
 
-    /// Do the `managedFields` prove that the API server dropped this field when it was written? A client that removes a
+    /// Do the `managedFields` suggest that the API server dropped this field when it was written? A client that removes a
     /// field removes it from every entry, and a client that changes a list that is replaced as a whole becomes its owner.
-    /// So a field that has an entry but is not in the object was dropped on write. The exception are fields that are
-    /// always in the object: a client that removes one writes null, and its entry names the field.
-    pub(in crate::drift) fn is_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
+    /// So a field that has an entry but is not in the object was dropped on write, unless a client wrote the entries
+    /// themselves. Fields that are always in the object are another exception: a client that removes one writes null, and
+    /// its entry names the field.
+    pub(in crate::drift) fn may_be_dropped_by_server(&self, difference: &Difference<'_>) -> bool {
         if difference.change != Change::Missing {
             return false;
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Case;
 use crate::compare::{Addition, Change, Difference, twin};
 use crate::drift::DriftClass;
-use crate::fields::{Entry, is_control_plane, is_controller_by_name, is_person};
+use crate::fields::{Entry, Operation, is_control_plane, is_controller_by_name, is_person};
 use crate::object::FieldPath;
 use crate::witness::Note;
 
@@ -111,6 +111,17 @@ impl<'a> Case<'a> {
             entries.any(|other| other.manager == entry.manager && other.subresource == Some("status"))
         };
         is_controller(entry) && (is_controller_by_name(entry.manager) || writes_status())
+    }
+
+    /// Does a controller write the object itself, not only its status? Without the witness that is the only trace of a
+    /// typed client that writes the object back. The time of its entry is that of the first such write.
+    pub(in crate::drift) fn is_reprinted_by_controller(&self) -> bool {
+        self.owners.entries().iter().any(|entry| {
+            !entry.is_ours()
+                && entry.operation == Operation::Update
+                && entry.subresource.is_none()
+                && is_controller_by_name(entry.manager)
+        })
     }
 
     /// The writer and time that an earlier finding gave for the same change, unless plumb has applied since.

@@ -55,7 +55,29 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
 /// Built-in kinds have no durations in strings, and declare their quantities. Custom resources embed parts of built-in
 /// kinds, with their free text.
 fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
-    const FREE: [&str; 7] = ["metadata", "labels", "annotations", "args", "command", "env", "nodeSelector"];
+    const FREE: [&str; 21] = [
+        "annotations",
+        "args",
+        "command",
+        "data",
+        "digest",
+        "env",
+        "hash",
+        "host",
+        "hosts",
+        "id",
+        "image",
+        "key",
+        "labels",
+        "metadata",
+        "name",
+        "nodeSelector",
+        "password",
+        "revision",
+        "tag",
+        "token",
+        "version",
+    ];
     let is_free = |segment: &Segment| match segment {
         Segment::Field(name) => FREE.iter().any(|free| name == free),
         Segment::Index(_) => false,

@@ -221,6 +221,19 @@ pub(in crate::drift) fn switched(case: &Case<'_>, failure: &ApiFailure) -> Optio
     (!choices.is_empty()).then_some(choices)
 }
 
+/// A field that plumb never applied, and that its own entry in `managedFields` names.
+pub(in crate::drift) fn under_our_name(addition: &Addition<'_>) -> Explained {
+    Explained::new(
+        DriftClass::LiveEdit,
+        addition.path.clone(),
+        true,
+        format!(
+            "{} was added by another client that applied under the name of plumb's field manager",
+            addition.path
+        ),
+    )
+}
+
 /// The item with the edited key: it has to go when Git's item comes back.
 pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
     let is_it =

@@ -7,7 +7,9 @@ use crate::drift::case::{Case, last_field, leaf_places, show};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::is_controller_by_name;
-use crate::object::FieldPath;
+use crate::object::{FieldPath, Segment};
+use crate::schema::{Schema, Shape};
+use crate::tracking::FIELD_MANAGER;
 
 /// Git writes null, which the API server drops.
 pub(in crate::drift) fn null(forgiven: &Forgiven<'_>) -> Explained {
@@ -31,11 +33,12 @@ pub(in crate::drift) fn no_items(forgiven: &Forgiven<'_>) -> Explained {
 
 /// Git writes a zero value or a default, and the cluster lacks the field.
 ///
-/// A missing field and `false` can differ (`automountServiceAccountToken`). So it takes a proof that the API server itself
-/// dropped the value: our apply still owns the field. A custom resource passes through the Go types of its operator, which
-/// drop zero values on every write: there it takes evidence that such a write dropped it, and not a user who removed a line.
+/// A missing field and `false` can differ (`automountServiceAccountToken`). Where they do not, it is enough that our apply
+/// still owns the field: the API server dropped the value. Elsewhere that is no proof, because a client can write
+/// `managedFields` too, and the dry-run decides. A custom resource passes through the Go types of its operator, which drop
+/// zero values on every write: there it takes evidence that such a write dropped it, and not a user who removed a line.
 pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explained> {
-    let dropped_by_server = case.is_ours(&forgiven.path);
+    let dropped_by_server = is_dropped_by_server(case, forgiven);
     let (actor, since) = if dropped_by_server { (None, None) } else { case.witnessed_writer() };
     if !dropped_by_server && (case.is_built_in() || !is_dropped_by_types(case, forgiven, actor.as_deref())) {
         return None;
@@ -57,6 +60,13 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
     Some(explained)
 }
 
+/// Does our apply still own the field that is missing? The API server stores custom resources as they are written, so
+/// there it drops nothing.
+fn is_dropped_by_server(case: &Case<'_>, forgiven: &Forgiven<'_>) -> bool {
+    let is_same = || forgiven.desired.is_none_or(|desired| is_same_as_absent(&forgiven.path, desired));
+    case.is_built_in() && case.is_ours(&forgiven.path) && is_same()
+}
+
 /// Did the Go types of an operator drop this value? They drop all values of that kind together, and none that has a
 /// pointer type. A value that equals the schema's default means the same when it is absent.
 fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&str>) -> bool {
@@ -64,16 +74,79 @@ fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<
     if !is_zero(desired) {
         return true;
     }
+    let name = last_field(&forgiven.path).unwrap_or_default();
     // The types of Argo CD leave out zero values, and absent means the same.
-    if case.desired.group() == "argoproj.io" {
+    let is_of_argo_cd = case.desired.group() == "argoproj.io"
+        && matches!(case.desired.kind(), "Application" | "ApplicationSet" | "AppProject");
+    if is_of_argo_cd && !ARGO_CD_POINTERS.contains(&name) {
         return true;
     }
-    let has_pointer_type = last_field(&forgiven.path).is_some_and(|name| POINTERS.contains(&name));
-    // The witness knows only the last writer of the object, who may have changed something else since.
-    let is_by_controller =
-        writer.is_none_or(is_controller_by_name) || case.was_found_dropped(&forgiven.desired_path);
-    !has_pointer_type && is_by_controller && !is_kept_elsewhere(case, desired)
+    let is_excused = is_by_controller(case, forgiven, writer) && !is_kept_elsewhere(case, desired);
+    is_excused && !POINTERS.contains(&name)
 }
+
+/// Is there evidence that a controller wrote the object back without this value, and not a user who removed a line?
+fn is_by_controller(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&str>) -> bool {
+    // A later write of the object by a controller does not make an edit undone.
+    if case.named_before(&forgiven.path).is_some() || case.named_before(&forgiven.desired_path).is_some() {
+        return false;
+    }
+    // `managedFields` name the writer of a list or map that is replaced as a whole, and of a null.
+    let place = forgiven.whole.as_ref().unwrap_or(&forgiven.path);
+    if let Some(entry) = case.other_writer(place).filter(|entry| case.is_after_ours(entry)) {
+        return is_controller_by_name(entry.manager);
+    }
+    // The witness knows only the last writer of the object, who may have changed something else since.
+    if case.was_found_dropped(&forgiven.desired_path) {
+        return true;
+    }
+    match writer {
+        // The witness does not note what plumb writes: it was another client under plumb's name.
+        Some(writer) => writer != FIELD_MANAGER && is_controller_by_name(writer),
+        None => case.is_reprinted_by_controller(),
+    }
+}
+
+/// Fields of Argo CD's own types for which absent is not `false` or zero.
+const ARGO_CD_POINTERS: [&str; 4] = ["enabled", "factor", "requeueAfterSeconds", "revisionHistoryLimit"];
+
+/// Does an absent field mean the same as this zero value, in all built-in kinds? A list has no pointer type. Of the other
+/// values, only these fields are known to have none.
+fn is_same_as_absent(path: &FieldPath, zero: &Value) -> bool {
+    let Some(name) = last_field(path) else { return false };
+    match zero {
+        Value::Null | Value::Array(_) => true,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => PLAIN.contains(&name),
+    }
+}
+
+/// Fields without a pointer type that charts often set to their zero value. Others cost a dry-run.
+const PLAIN: [&str; 24] = [
+    "annotations",
+    "clusterName",
+    "externalName",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostname",
+    "initialDelaySeconds",
+    "labels",
+    "limits",
+    "loadBalancerIP",
+    "minReadySeconds",
+    "nodeName",
+    "nodeSelector",
+    "paused",
+    "priorityClassName",
+    "publishNotReadyAddresses",
+    "readOnly",
+    "requests",
+    "stdin",
+    "subPath",
+    "subdomain",
+    "tty",
+    "workingDir",
+];
 
 /// Fields of Kubernetes' own types for which absent is not `false` or zero. Custom resources embed these types.
 const POINTERS: [&str; 14] = [
@@ -93,7 +166,8 @@ const POINTERS: [&str; 14] = [
     "suspend",
 ];
 
-/// Does the live object still have another zero value of Git of the same JSON type?
+/// Does the live object still have another zero value of Git of the same JSON type, where the types of an operator would
+/// drop it, too?
 fn is_kept_elsewhere(case: &Case<'_>, dropped: &Value) -> bool {
     let schema = case.kind.map(|kind| kind.root);
     let (desired, live) = (case.desired.value(), case.live.value());
@@ -103,10 +177,27 @@ fn is_kept_elsewhere(case: &Case<'_>, dropped: &Value) -> bool {
     content.into_iter().any(|(name, value)| {
         leaf_places(value, FieldPath::root().field(name.as_str())).iter().any(|place| {
             place.find(desired).is_some_and(is_same_type)
+                && is_dropped_with_others(place, schema)
                 && twin(place, desired, live, schema)
                     .is_some_and(|twin| twin.find(live).is_some_and(is_same_type))
         })
     })
+}
+
+/// Would the types of an operator drop a zero value at this place? A field with a default has a pointer type, since zero
+/// would otherwise not be told from absent. What the schema leaves open passes through as it is.
+fn is_dropped_with_others(place: &FieldPath, schema: Option<Schema<'_>>) -> bool {
+    let Some(mut schema) = schema else { return true };
+    for segment in place.segments() {
+        let below = match (segment, schema.shape()) {
+            (Segment::Field(name), _) => schema.known(name),
+            (Segment::Index(_), Shape::List { items, .. }) => Some(items),
+            (Segment::Index(_), _) => None,
+        };
+        let Some(below) = below else { return false };
+        schema = below;
+    }
+    schema.default().is_none() && !matches!(schema.shape(), Shape::Any)
 }
 
 /// The API server reads Git's empty value as "you choose", and the dry-run shows that it keeps its choice.

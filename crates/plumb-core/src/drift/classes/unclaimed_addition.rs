@@ -1,7 +1,7 @@
 //! Another writer added a field or item that Git does not set.
 
 use super::stale_ownership::all_that_left;
-use crate::compare::Addition;
+use crate::compare::{Addition, Difference};
 use crate::drift::case::{Case, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
@@ -21,6 +21,27 @@ pub(in crate::drift) fn addition(case: &Case<'_>, addition: &Addition<'_>, entry
         let whole = addition.whole.clone();
         explained.take_ownership_of =
             Some(whole.unwrap_or_else(|| all_that_left(case, &addition.path, entry)));
+    }
+    explained
+}
+
+/// Git leaves the value empty, which the API server reads as no value at all, and another writer set one.
+pub(in crate::drift) fn beside_empty(
+    case: &Case<'_>,
+    difference: &Difference<'_>,
+    entry: &Entry<'_>,
+) -> Explained {
+    let strict = case.is_strict();
+    let why = format!(
+        "`{}` set {}, which Git leaves empty; the API server reads that as no value and fills in its default: {}",
+        writer(entry),
+        difference.path,
+        case.values(difference)
+    );
+    let mut explained =
+        Explained::new(DriftClass::UnclaimedAddition, difference.path.clone(), strict, why).written_by(entry);
+    if !strict {
+        explained.leave_out = Some(difference.desired_path.clone());
     }
     explained
 }

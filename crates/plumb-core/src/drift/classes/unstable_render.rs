@@ -19,7 +19,9 @@ pub(in crate::drift) fn difference(
     if difference.whole.is_none() && matches!(difference.change, Change::Missing | Change::ItemMissing) {
         return random_key(case, difference);
     }
-    let whole = difference.whole.as_ref().filter(|_| !is_edited);
+    // Another client may have written under plumb's name: a value beside one that varies is not excused by it.
+    let is_value = difference.change == Change::Value;
+    let whole = difference.whole.as_ref().filter(|_| !is_edited && !is_value);
     let place = whole.unwrap_or(&difference.desired_path);
     let unstable = case.is_unstable(&difference.desired_path)? || case.is_unstable(place)?;
     unstable.then(|| {

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::secret::judge_hidden;
 use super::settle::{settle, settle_extra, settle_pair, settle_uncompared};
-use crate::app::CompareOptions;
 use crate::desired::DesiredObject;
 use crate::drift::case::Case;
 use crate::drift::classes::{
@@ -15,7 +14,6 @@ use crate::drift::rules::{
     UNTRACKED, explain, explain_manifest, named,
 };
 use crate::drift::{Attempt, DryRun, Evidence, LiveOwner, NotCompared, Outcome, Question};
-use crate::fields::annotation_of_git;
 use crate::normalize::is_secret;
 use crate::object::Manifest;
 
@@ -119,17 +117,18 @@ fn judge_extra(evidence: &Evidence<'_>, live: &Manifest) -> Outcome {
         }
     }
     // An object that Git had is no hook because of an annotation that came later.
-    if let Some(residue) = hook_residue::left_over(live).filter(|_| !evidence.facts.was_in_git) {
+    if let Some(residue) = hook_residue::left_over(live).filter(|_| !evidence.facts.extraneous.was_in_git) {
         return settle_uncompared(evidence, NotCompared::Hook, vec![residue.decided_by(FINISHED_HOOK.name)]);
     }
     if evidence.facts.claims.iter().any(|claim| claim.app != evidence.facts.app) {
         return settle_uncompared(evidence, NotCompared::HandedOver, Vec::new());
     }
+    if evidence.facts.extraneous.is_asked_for {
+        return settle_uncompared(evidence, NotCompared::AskedFor, Vec::new());
+    }
     if let Some(name) = evidence.facts.renamed {
         return settle(evidence, vec![unstable_render::renamed(name).decided_by(RANDOM_NAME.name)]);
     }
-    // The option must stem from Git: a user who may annotate the object must not hide it.
-    let own =
-        annotation_of_git(live, CompareOptions::ANNOTATION).map(CompareOptions::parse).unwrap_or_default();
-    settle_extra(evidence, own.ignore_extraneous, named(NOT_IN_GIT.name, orphan::explain(evidence, live)))
+    let is_ignored = evidence.facts.extraneous.is_ignored;
+    settle_extra(evidence, is_ignored, named(NOT_IN_GIT.name, orphan::explain(evidence, live)))
 }

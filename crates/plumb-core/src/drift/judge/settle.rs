@@ -80,6 +80,8 @@ fn advice(explained: &[Explained]) -> ApplyAdvice {
     let mut advice = ApplyAdvice::default();
     for explained in explained.iter().filter(|explained| explained.counts || explained.is_kept()) {
         match explained.class {
+            // One that does not count is left alone.
+            DriftClass::UnclaimedAddition if !explained.counts => {}
             DriftClass::LiveEdit
             | DriftClass::StaleOwnership
             | DriftClass::UnclaimedAddition

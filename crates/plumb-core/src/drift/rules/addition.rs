@@ -70,7 +70,7 @@ pub(super) const UNOWNED_RULES: &[AdditionRule] = &[
     Rule { name: "key-from-earlier-render", classes: &[UnstableRender], decide: key_from_earlier_render },
     Rule {
         name: "removed-from-git",
-        classes: &[SchemaDefault, AdmissionMutated, Behind, Unexplained],
+        classes: &[SchemaDefault, AdmissionMutated, Behind, LiveEdit, Unexplained],
         decide: removed_from_git,
     },
     Rule {
@@ -253,6 +253,9 @@ fn removed_from_git(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
             Ruling::Is(unowned(case, addition))
         }
         Prediction::Unavailable if addition.whole.is_some() => Ruling::Is(removed_from_list(case, addition)),
+        Prediction::Changed | Prediction::Unavailable if is_forged(case, addition) => {
+            Ruling::Is(live_edit::under_our_name(addition))
+        }
         Prediction::Changed | Prediction::Unavailable => Ruling::Is(behind::dropped(addition)),
     }
 }
@@ -290,7 +293,20 @@ fn filled_in_on_write(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
 fn may_be_removed_from_git(case: &Case<'_>, addition: &Addition<'_>) -> bool {
     stale_ownership::owner(case, addition).is_none()
         && case.is_ours(place_of(addition))
-        && !matches!(case.facts().previous, Previous::Same)
+        && (!matches!(case.facts().previous, Previous::Same) || is_forged(case, addition))
+}
+
+/// Does our entry name the field, although the last apply, which is what Git asks now, did not have it? Then another client
+/// applied under the name of plumb's field manager.
+fn is_forged(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    let Some(ours) = case.owners.ours() else { return false };
+    // In another version of the kind the field may have another name.
+    let is_of_version = ours.api_version.is_none_or(|version| version == case.live.api_version());
+    matches!(case.facts().previous, Previous::Same)
+        && addition.whole.is_none()
+        && addition.fill == Fill::None
+        && is_of_version
+        && ours.names(&addition.path, case.live.value())
 }
 
 /// Does our entry name the field, or one around it that Git does not have either (`behavior: {}`, which the API server

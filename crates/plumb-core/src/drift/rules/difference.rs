@@ -4,13 +4,13 @@ use super::rule::{Rule, Ruling, first_ruling};
 use crate::compare::{Change, Difference, is_zero};
 use crate::drift::DriftClass::{
     AdmissionMutated, Behind, ControllerOwned, EquivalentValue, LiveEdit, PhantomDefault, RejectedField,
-    TugOfWar, Unexplained, UnstableRender,
+    TugOfWar, UnclaimedAddition, Unexplained, UnstableRender,
 };
 use crate::drift::Previous;
 use crate::drift::case::{Case, Prediction};
 use crate::drift::classes::{
     admission_mutated, behind, controller_owned, equivalent_value, live_edit, phantom_default,
-    rejected_field, tug_of_war, unexplained, unstable_render,
+    rejected_field, tug_of_war, unclaimed_addition, unexplained, unstable_render,
 };
 use crate::drift::explained::Explained;
 
@@ -34,6 +34,11 @@ pub(super) const DIFFERENCE_RULES: &[DifferenceRule] = &[
         name: "edited-list-under-admission",
         classes: &[AdmissionMutated],
         decide: edited_list_under_admission,
+    },
+    Rule {
+        name: "set-beside-empty-value",
+        classes: &[UnclaimedAddition, TugOfWar],
+        decide: set_beside_empty_value,
     },
     Rule {
         name: "not-kept-on-write",
@@ -72,21 +77,13 @@ pub(super) fn rule_on_difference(case: &Case<'_>, difference: &Difference<'_>) -
     first_ruling(DIFFERENCE_RULES, |decide| decide(case, difference))
 }
 
-/// `managedFields` name the field, and the object does not have it: the API server or a policy dropped it on write.
+/// `managedFields` name the field, and the object does not have it: the API server or a policy may have dropped it on write.
+/// Only the dry-run proves it. A client that removes a field can put its name back into `managedFields`, and one that applies
+/// as `argocd-controller` owns what plumb owned.
 fn dropped_on_write(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
-    if !case.is_dropped_by_server(difference) {
+    if !case.may_be_dropped_by_server(difference) {
         return Ruling::Pass;
     }
-    if case.was_applied(difference) {
-        return match removal_by_admission(case, difference) {
-            Prediction::Asked => Ruling::Ask,
-            Prediction::Unchanged => Ruling::Is(dropped(case, difference)),
-            Prediction::Changed | Prediction::Refused | Prediction::Unavailable => {
-                Ruling::Is(rejected_field::dropped(case, difference))
-            }
-        };
-    }
-    // The entry may stem from another value: of `hostNetwork: false` only the name remains in `managedFields`.
     match case.predict(difference) {
         Prediction::Asked => Ruling::Ask,
         Prediction::Unchanged => Ruling::Is(dropped(case, difference)),
@@ -147,6 +144,27 @@ fn edited_list_under_admission(case: &Case<'_>, difference: &Difference<'_>) -> 
         Prediction::Asked => Ruling::Ask,
         Prediction::Unchanged => admission_mutated::difference(case, difference).into(),
         Prediction::Changed | Prediction::Refused | Prediction::Unavailable => Ruling::Pass,
+    }
+}
+
+/// Git sets `""` or 0 where the API server fills in a default (`sessionAffinity`): that reads as no value at all. A value
+/// that another writer sets there is an addition, as it would be if Git left the field out. Only the dry-run tells.
+fn set_beside_empty_value(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
+    let is_empty = difference.change == Change::Value
+        && difference.whole.is_none()
+        && difference.desired.is_some_and(|value| is_zero(value) && !value.is_boolean());
+    let Some(entry) = live_edit::editor(case, difference).filter(|_| is_empty && case.is_built_in()) else {
+        return Ruling::Pass;
+    };
+    match case.predict(difference) {
+        Prediction::Asked => Ruling::Ask,
+        Prediction::Changed if case.becomes_default(difference) => {
+            let addition = unclaimed_addition::beside_empty(case, difference, entry);
+            Ruling::Is(tug_of_war::escalate(case, addition))
+        }
+        Prediction::Changed | Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => {
+            Ruling::Pass
+        }
     }
 }
 

@@ -82,7 +82,10 @@ fn first_failure(containers: &[Value]) -> Read<Option<String>> {
         }
         let code = int(ended, "exitCode")?.unwrap_or(0);
         if code != 0 {
-            return Ok(Some(format!("container {} failed with exit code {code}", text(container, "name")?)));
+            return Ok(Some(format!(
+                "container {:?} failed with exit code {code}",
+                text(container, "name")?
+            )));
         }
     }
     Ok(None)

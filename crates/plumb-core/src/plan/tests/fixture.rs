@@ -3,18 +3,18 @@
 //! One line is one fact:
 //! ```text
 //! sync prune automated dry-run force no-hooks option=CreateNamespace=true only=ConfigMap/a
-//! namespace prod missing label=team:a
+//! namespace prod missing asked label=team:a
 //! git  Deployment web wave=1 options=Replace=true      Git has it, the cluster does not
 //! both ConfigMap conf                                  in sync
 //! drift ConfigMap conf wave=2                          both have it, and it differs
 //! live Service old wave=1                              tracked, and Git does not have it
 //! ```
 //! More facts about an object: `hook=PreSync`, `policy=HookSucceeded`, `owner=nobody`, `owner=other:shop` (that app
-//! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `listed=shop`, `paused`, `terminating`, `data=…`,
-//! `live-options=Replace=true` (only the live object asks for it), `unreleased` (held by the hook finalizer),
-//! `created=TIME`, `generate` (`generateName`), `ns=other`,
-//! `collected`, `defines=GROUP/KIND`, `cluster` (no namespace). Lines `unserved KIND`, `denied KIND`, `approved TIME`,
-//! `unproven` and `budget off` set the rest.
+//! renders it too), `owner=gone:shop` (it does not any more), `also=shop`, `listed=shop`, `paused`, `terminating`,
+//! `data=…`, `others=…`, `never-deleted`, `live-options=Replace=true` (only the live object asks for it), `unreleased`
+//! (held by the hook finalizer), `created=TIME`, `generate` (`generateName`), `ns=other`, `collected`,
+//! `defines=GROUP/KIND`, `image=…`, `cluster` (no namespace). Lines `unserved KIND`, `served KIND GROUP VERSION…`,
+//! `denied KIND`, `approved TIME`, `history gone`, `history replaced`, `unproven` and `budget off` set the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use serde_json::{Map, Value, json};
 use crate::app::{ManagedNamespace, SelectedObject, SyncOption, SyncStrategy};
 use crate::desired::{DesiredHook, DesiredObject, DesiredSet, HookPhase, ObjectOptions};
 use crate::live::LiveSet;
-use crate::object::{Manifest, ObjectKey};
+use crate::object::{GroupKind, Manifest, ObjectKey};
 use crate::plan::{
     AppOptions, DeletionProof, LiveFacts, NamespaceFacts, NoProof, ObjectFacts, OperationMark, Owner, Plan,
-    PlanInput, PruneBudget, Refusal, Row, SyncRequest, build, rows,
+    PlanInput, PruneBudget, Refusal, ReplacedHistory, Row, SyncRequest, build, rows,
 };
 use crate::tracking::Provenance;
 
@@ -56,8 +56,11 @@ pub(crate) struct Fixture {
     pub(crate) budget: PruneBudget,
     pub(crate) mark: OperationMark,
     pub(crate) approved_at: Option<Timestamp>,
+    pub(crate) replaced_history: Option<ReplacedHistory>,
     pub(crate) deletions: Result<DeletionProof, NoProof>,
     pub(crate) unserved: BTreeSet<String>,
+    /// By kind: the group and the versions that are served.
+    pub(crate) served: BTreeMap<String, (String, Vec<String>)>,
     pub(crate) denied: BTreeSet<String>,
 }
 
@@ -67,7 +70,11 @@ impl Fixture {
             desired: DesiredSet::default(),
             facts: BTreeMap::new(),
             request: SyncRequest::default(),
-            namespace: NamespaceFacts { name: Some("prod".to_owned()), exists: true, managed: None },
+            namespace: NamespaceFacts {
+                name: Some("prod".to_owned()),
+                exists: true,
+                ..NamespaceFacts::default()
+            },
             budget: PruneBudget::default(),
             mark: OperationMark {
                 started_at: time(STARTED),
@@ -75,8 +82,10 @@ impl Fixture {
                 revision: "0123456789abcdef".to_owned(),
             },
             approved_at: None,
+            replaced_history: None,
             deletions: Err(NoProof::LiveIncomplete),
             unserved: BTreeSet::new(),
+            served: BTreeMap::new(),
             denied: BTreeSet::new(),
         };
         let mut unproven = false;
@@ -87,8 +96,21 @@ impl Fixture {
                 "sync" => fixture.request = request(rest),
                 "namespace" => fixture.namespace = namespace(rest),
                 "unserved" => fixture.unserved.extend(rest.iter().map(|kind| (*kind).to_owned())),
+                "served" => {
+                    let [kind, group, versions @ ..] = rest else { panic!("served KIND GROUP VERSION…") };
+                    let versions = versions.iter().map(|version| (*version).to_owned()).collect();
+                    fixture.served.insert((*kind).to_owned(), ((*group).to_owned(), versions));
+                }
                 "denied" => fixture.denied.extend(rest.iter().map(|kind| (*kind).to_owned())),
                 "approved" => fixture.approved_at = rest.first().map(|at| time(at)),
+                "history" => {
+                    fixture.replaced_history = Some(ReplacedHistory {
+                        repository: "https://h/repo".to_owned(),
+                        last: "1".repeat(40),
+                        present: "2".repeat(40),
+                        is_gone: rest == ["gone"],
+                    });
+                }
                 "unproven" => unproven = true,
                 "budget" => fixture.budget = PruneBudget::Off,
                 "git" | "both" | "drift" | "live" => fixture.add(first, rest),
@@ -147,6 +169,8 @@ impl Fixture {
                 Some(other) => panic!("no such provenance: {other}"),
             },
             holds_data: value("data").map(str::to_owned),
+            of_others: value("others").map(str::to_owned),
+            never_deleted: has("never-deleted").then_some("plumb itself runs in the namespace"),
         });
         let facts = ObjectFacts {
             live,
@@ -170,7 +194,12 @@ impl Fixture {
             budget: self.budget,
             mark: &self.mark,
             approved_at: self.approved_at,
+            replaced_history: self.replaced_history.as_ref(),
             is_served: &|gvk| !self.unserved.contains(&gvk.kind),
+            served_versions: &|kind| {
+                let (group, versions) = self.served.get(&kind.kind)?;
+                Some((GroupKind::new(group.clone(), kind.kind.clone()), versions.clone()))
+            },
             denied: &|key| {
                 self.denied.contains(&key.kind).then(|| format!("{} is not permitted in project p", key.kind))
             },
@@ -241,6 +270,7 @@ fn namespace(words: &[&str]) -> NamespaceFacts {
     NamespaceFacts {
         name: words.first().map(|name| (*name).to_owned()),
         exists: !words.contains(&"missing"),
+        is_asked_for: words.contains(&"asked"),
         managed: (!labels.is_empty()).then(|| ManagedNamespace { labels, annotations: BTreeMap::new() }),
     }
 }
@@ -300,7 +330,10 @@ fn manifest(words: &[&str]) -> Manifest {
     }
     let spec = match value(words, "defines").and_then(|defined| defined.split_once('/')) {
         Some((group, kind)) => json!({"group": group, "names": {"kind": kind}}),
-        None => json!({}),
+        None => match value(words, "image") {
+            Some(image) => json!({"containers": [{"name": "main", "image": image}]}),
+            None => json!({}),
+        },
     };
     Manifest::new(json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}))
         .expect("an object")

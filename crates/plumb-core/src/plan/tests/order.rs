@@ -126,6 +126,21 @@ fn a_short_revision_is_whole_in_a_generated_name() {
 }
 
 #[test]
+fn a_hook_without_any_name_is_named_after_the_operation() {
+    let mut fixture = Fixture::parse("git Job run- generate hook=PreSync,PostSync");
+    fixture.mark.revision = "1.2-RC1".to_owned();
+    let hook = fixture.desired.hooks.first_mut().expect("a hook");
+    hook.manifest = hook.manifest.clone().edit_metadata(|metadata| {
+        metadata.remove("generateName");
+    });
+    expect![[r#"
+        PreSync 0: run hook batch/Job prod/1.2-rc1-presync-1794744000 (hook, deleted BeforeHookCreation) -> completion
+        PostSync 0: run hook batch/Job prod/1.2-rc1-postsync-1794744000 (hook, deleted BeforeHookCreation) -> completion
+    "#]]
+    .assert_eq(&fixture.print());
+}
+
+#[test]
 fn prunes_mirror_their_waves() {
     check(
         "
@@ -225,7 +240,9 @@ fn the_namespace_is_made_when_asked_for() {
         Action::CreateNamespace { manifest } => Some(manifest.0.value().clone()),
         _ => None,
     });
-    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"team": "a"}}});
+    let annotations = json!({"argocd.argoproj.io/sync-options": "ServerSideApply=true"});
+    let metadata = json!({"name": "prod", "labels": {"team": "a"}, "annotations": annotations});
+    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
     assert_eq!(manifest, Some(wanted));
 }
 

@@ -37,6 +37,55 @@ fn an_object_removed_from_git_is_pruned_only_if_requested_and_allowed() {
     );
 }
 
+/// The namespace left Git, and an option of the app or of the operation still asks for it: deleting it would delete all that
+/// is in it, and the next sync would make it again, empty.
+#[test]
+fn the_destination_namespace_is_not_pruned_while_an_option_asks_for_it() {
+    let kept = "skip Namespace prod (removed from Git, ignored (no prune): the app's options ask for its destination namespace)";
+    let written = "apply Namespace prod (namespace metadata)";
+    let pruned = "prune Namespace prod (removed from Git)";
+    for (sync, namespace, expected) in [
+        ("sync prune option=CreateNamespace=true", "namespace prod", kept),
+        ("sync prune automated option=CreateNamespace=true", "namespace prod asked", kept),
+        // The operation does not repeat the options of the spec.
+        ("sync prune", "namespace prod asked", kept),
+        ("sync prune", "namespace prod label=team:a", kept),
+        // It is written in this sync.
+        ("sync prune option=CreateNamespace=true", "namespace prod asked label=team:a", written),
+        (
+            "sync prune option=CreateNamespace=true option=PruneLast=true",
+            "namespace prod asked label=team:a",
+            written,
+        ),
+        // No option asks for it, or for this one.
+        ("sync prune", "namespace prod", pruned),
+        ("sync prune option=CreateNamespace=true", "namespace other asked label=team:a", pruned),
+    ] {
+        let plan =
+            Fixture::parse(&format!("{sync}\n{namespace}\nlive Namespace prod\nboth ConfigMap a")).print();
+        let rows: Vec<&str> = plan.lines().filter(|row| row.contains("Namespace prod")).collect();
+        assert!(rows.len() == 1 && rows[0].contains(expected), "{sync}, {namespace}: {plan}");
+    }
+}
+
+#[test]
+fn a_namespace_with_objects_of_other_apps_goes_only_if_a_user_confirms_it() {
+    let facts = "
+        live Namespace team others=3_objects_of_shop
+        live Namespace argocd never-deleted
+        both ConfigMap a";
+    for sync in ["sync prune", "sync prune automated", "budget off\nsync prune"] {
+        check(
+            &format!("{sync} {facts}"),
+            &expect![[r#"
+                Sync 0: skip Namespace argocd (removed from Git, ignored (no prune): plumb itself runs in the namespace) -> -
+                Sync 0: keep ConfigMap prod/a (in sync) -> health
+                Sync 1: prune Namespace team (removed from Git, waits for confirmation: other apps would lose what is in it (3_objects_of_shop)) -> -
+            "#]],
+        );
+    }
+}
+
 #[test]
 fn a_user_decides_about_an_object_in_the_status_of_an_app_that_cannot_be_rendered() {
     let facts = |sync: &str| format!("{sync}\nboth ConfigMap other\nlive ConfigMap shared listed=shop");
@@ -237,4 +286,38 @@ fn fail_on_shared_resource_refuses_the_whole_sync() {
               Sync ConfigMap prod/theirs: ConfigMap prod/theirs is part of application shop too
         "#]],
     );
+}
+
+#[test]
+fn a_prune_after_the_history_was_replaced_asks_whatever_the_count() {
+    let facts = "live ConfigMap old\nboth ConfigMap a\nboth ConfigMap b\nboth ConfigMap c";
+    for (request, history, expected) in [
+        ("sync prune automated", "", "(removed from Git) ->"),
+        (
+            "sync prune automated",
+            "history gone",
+            "waits for confirmation: commit 1111111, which was synced last, is gone from https://h/repo",
+        ),
+        (
+            "sync prune automated",
+            "history replaced",
+            "waits for confirmation: commit 2222222 of https://h/repo has no ancestor in common with 1111111",
+        ),
+        ("sync prune automated", "history gone\napproved 2026-11-15T12:00:00Z", "confirmed: commit 1111111"),
+        ("sync prune automated", "history gone\nbudget off", "(removed from Git) ->"),
+        // A user who asks for a prune has seen the list.
+        ("sync prune", "history gone", "(removed from Git) ->"),
+    ] {
+        let plan = Fixture::parse(&format!("{request}\n{facts}\n{history}")).print();
+        assert!(plan.contains(expected), "{request} {history}: {plan}");
+    }
+}
+
+#[test]
+fn a_replaced_history_holds_prunes_alone() {
+    let plan =
+        Fixture::parse("sync prune automated\nlive ConfigMap old\ngit ConfigMap new\nhistory gone").print();
+    let waiting: Vec<&str> = plan.lines().filter(|line| line.contains("waits for confirmation")).collect();
+    assert_eq!(waiting.len(), 1, "{plan}");
+    assert!(plan.lines().next().is_some_and(|line| line.contains("ConfigMap prod/new")), "{plan}");
 }

@@ -90,6 +90,15 @@ fn one_invalid_object_stops_everything() {
               Sync example.com/Widget prod/w: The Kubernetes API could not find example.com/Widget for requested resource prod/w. Make sure the "Widget" CRD is installed on the destination cluster.
         "#]],
     );
+    for (served, expected) in [
+        ("example.com v2", "Version \"v2\" of example.com/Widget is installed"),
+        ("example.com v2 v1beta1", "Versions \"v2\", \"v1beta1\" of example.com/Widget are installed"),
+        ("wrong.group v1", "Version \"v1\" of wrong.group/Widget is installed"),
+    ] {
+        let plan = Fixture::parse(&format!("{facts}\nserved Widget {served}")).print();
+        let start = "could not find version \"v1\" of example.com/Widget for requested resource prod/w. ";
+        assert!(plan.contains(&format!("{start}{expected} on the destination cluster")), "{served}: {plan}");
+    }
     for lenient in [
         "sync option=SkipDryRunOnMissingResource=true",
         "git CustomResourceDefinition widgets.example.com defines=example.com/Widget",

@@ -22,7 +22,7 @@ pub(super) fn cascade(
     let mut left: Vec<(&ObjectKey, &LiveFacts)> = Vec::new();
     for (key, facts) in deletion.objects {
         let Some(live) = &facts.live else { continue };
-        if live.owner != Owner::ThisApp || is_deletion_hook(live) {
+        if live.owner != Owner::ThisApp {
             continue;
         }
         match why_kept(deletion, key, facts, live) {
@@ -45,16 +45,20 @@ pub(super) fn cascade(
         return step;
     };
     let approved = approves(deletion.approved_at, deletion.mark.started_at);
-    let unconfirmed = left.iter().find(|(_, live)| deletion_option(deletion, live) == PruneOption::Confirm);
-    if let (Some((key, _)), false) = (unconfirmed, approved) {
+    let asks = |live: &LiveFacts| {
+        deletion_option(deletion, live) == PruneOption::Confirm || live.of_others.is_some()
+    };
+    let unconfirmed = left.iter().find(|(_, live)| asks(live));
+    if let (Some((key, live)), false) = (unconfirmed, approved) {
+        let why = live.of_others.as_ref().map(|what| format!("other apps would lose what is in it ({what})"));
         step.message = format!("waiting for deletion confirmation of {key}");
-        step.unconfirmed = Some((*key).clone());
+        step.unconfirmed = Some(((*key).clone(), why));
         return step;
     }
     for (key, live) in left.iter().filter(|(_, live)| live.options.wave == highest) {
         let uid = live.manifest.uid().map(str::to_owned);
         // The object of a hook comes from Git, and our own finalizer must not keep it.
-        if is_held_as_hook(live) {
+        if is_held_as_hook(live) || is_deletion_hook(live) {
             step.commands.push(DeletionCommand::DeleteHook { key: (*key).clone(), uid });
             continue;
         }
@@ -73,7 +77,8 @@ fn is_held_as_hook(live: &LiveFacts) -> bool {
     finalizers.into_iter().flatten().any(|finalizer| finalizer == HOOK_FINALIZER)
 }
 
-/// Hooks of the deletion have their own steps; all other hooks go with the app's objects.
+/// `PreDelete` hooks are through when the objects are deleted, and go with them. An object of a `PostDelete` hook is from
+/// the deletion of an earlier app of this name, and would count as one that has run.
 fn is_deletion_hook(live: &LiveFacts) -> bool {
     live.options.is_hook
         && HookPhase::of(&live.manifest).iter().any(|phase| match phase {
@@ -93,6 +98,12 @@ fn why_kept(
     }
     if key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition" {
         return Some("CRDs are never deleted with an app".to_owned());
+    }
+    if let Some(why) = live.never_deleted {
+        return Some(why.to_owned());
+    }
+    if deletion.asked_namespace == Some(key) {
+        return Some("a sync made it because the app's options ask for it".to_owned());
     }
     // The record of the app decides: an object that Git had may never have been written, if it was there and the same.
     if live.provenance == Provenance::NotRecorded {

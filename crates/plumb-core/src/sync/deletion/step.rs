@@ -30,6 +30,8 @@ pub struct Deletion<'a> {
     pub options: &'a AppOptions,
     /// The Application itself: an app of apps may contain itself.
     pub itself: &'a ObjectKey,
+    /// The destination namespace, if the app's options ask for it and Git does not have it as a manifest.
+    pub asked_namespace: Option<&'a ObjectKey>,
     /// When a user last approved deletions.
     pub approved_at: Option<Timestamp>,
     /// Is the destination cluster known? If not, nothing in it can be deleted, and the app is removed.
@@ -52,8 +54,8 @@ pub struct DeletionStep {
     pub earlier_error: Option<String>,
     /// Hooks that have failed now, and how.
     pub failed_hooks: Vec<(ObjectKey, String)>,
-    /// An object whose deletion a user has to confirm first.
-    pub unconfirmed: Option<ObjectKey>,
+    /// An object whose deletion a user has to confirm first, and why if it is more than an option.
+    pub unconfirmed: Option<(ObjectKey, Option<String>)>,
     /// Objects that stay, each with its reason.
     pub kept: Vec<(ObjectKey, String)>,
 }

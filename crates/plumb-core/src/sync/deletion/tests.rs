@@ -27,6 +27,7 @@ struct Story {
     is_destination_known: bool,
     live_complete: bool,
     approved_at: Option<Timestamp>,
+    asked_namespace: Option<ObjectKey>,
     out: String,
 }
 
@@ -50,6 +51,7 @@ impl Story {
             is_destination_known: true,
             live_complete: true,
             approved_at: None,
+            asked_namespace: None,
             out: String::new(),
         }
     }
@@ -68,6 +70,7 @@ impl Story {
                 failed_before: &self.failed_before,
                 options: &self.options,
                 itself: &itself,
+                asked_namespace: self.asked_namespace.as_ref(),
                 approved_at: self.approved_at,
                 is_destination_known: self.is_destination_known,
             });
@@ -97,6 +100,7 @@ impl Story {
             .collect();
         lines.extend(step.kept.iter().map(|(key, why)| format!("keep {key}: {why}")));
         lines.extend(step.drop_finalizers.iter().map(|finalizer| format!("drop {finalizer}")));
+        lines.extend(step.unconfirmed.iter().filter_map(|(_, why)| why.clone()));
         lines.extend((!step.message.is_empty()).then(|| step.message.clone()));
         lines.extend(step.error.iter().map(|error| format!("error: {error}")));
         lines.extend(step.earlier_error.iter().map(|error| format!("error, from before: {error}")));
@@ -201,18 +205,54 @@ fn some_objects_stay() {
     story.check(&expect![[r#"
         delete argoproj.io/Application prod/child Foreground
         delete batch/Job prod/hook Foreground
+        delete hook batch/Job prod/last
         keep ConfigMap prod/guarded: Delete=false
         keep ConfigMap prod/kept: helm.sh/resource-policy: keep
         keep ConfigMap prod/moved: app shop renders it and takes ownership
         keep apiextensions.k8s.io/CustomResourceDefinition widgets.example.com: CRDs are never deleted with an app
         keep argoproj.io/Application prod/itself: it is the app itself
-        deleting wave 0, 2 objects left
+        deleting wave 0, 3 objects left
         -
         keep ConfigMap prod/guarded: Delete=false
         keep ConfigMap prod/kept: helm.sh/resource-policy: keep
         keep ConfigMap prod/moved: app shop renders it and takes ownership
         keep apiextensions.k8s.io/CustomResourceDefinition widgets.example.com: CRDs are never deleted with an app
         keep argoproj.io/Application prod/itself: it is the app itself
+        drop resources-finalizer.argocd.argoproj.io
+        -
+        -
+    "#]]);
+}
+
+#[test]
+fn a_namespace_that_options_ask_for_stays_and_one_that_others_use_asks_first() {
+    let mut story = Story::new(
+        &[CASCADE],
+        "
+        live Namespace prod
+        live Namespace argocd never-deleted
+        live Namespace team others=2_objects_of_shop
+        live Namespace own
+        ",
+    );
+    story.asked_namespace = Some(ObjectKey::of_namespace("prod"));
+    story.run();
+    story.approved_at = Some(time(STARTED));
+    story.run();
+    story.check(&expect![[r#"
+        keep Namespace argocd: plumb itself runs in the namespace
+        keep Namespace prod: a sync made it because the app's options ask for it
+        other apps would lose what is in it (2_objects_of_shop)
+        waiting for deletion confirmation of Namespace team
+        -
+        delete Namespace own Foreground
+        delete Namespace team Foreground
+        keep Namespace argocd: plumb itself runs in the namespace
+        keep Namespace prod: a sync made it because the app's options ask for it
+        deleting wave 0, 2 objects left
+        -
+        keep Namespace argocd: plumb itself runs in the namespace
+        keep Namespace prod: a sync made it because the app's options ask for it
         drop resources-finalizer.argocd.argoproj.io
         -
         -
@@ -269,6 +309,22 @@ fn a_deletion_hook_that_was_collected_is_not_run_again() {
         -
         -
     "#]]);
+}
+
+/// Whatever its policy says: the default one only speaks of the next run, and there is none.
+#[test]
+fn a_pre_delete_hook_goes_with_the_objects_of_the_app() {
+    for (policy, finalizers) in [("", vec![CASCADE]), ("policy=HookFailed", vec![CASCADE_BACKGROUND])] {
+        let mut story = Story::new(&finalizers, &format!("live Job bye hook=PreDelete {policy}"));
+        story.run();
+        assert!(story.out.starts_with("delete hook batch/Job prod/bye\n"), "{policy}: {}", story.out);
+        assert!(story.finalizers.is_empty(), "{policy}: {}", story.out);
+    }
+    // The objects stay, and so does the hook's: as in Argo CD, its policy decides.
+    let mut story = Story::new(&[PRE_DELETE, PRE_DELETE_CLEANUP], "git Job bye hook=PreDelete");
+    story.set_health(&key("Job", "bye"), HealthStatus::Healthy);
+    story.run();
+    assert!(story.out.contains("keep batch/Job prod/bye: its delete policy does not apply"), "{}", story.out);
 }
 
 #[test]

@@ -31,6 +31,18 @@ fn stopping_deletes_running_hooks_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_hook_keeps_its_images_however_it_ends() {
+    for events in ["run\nterminate\nrun", "run\ncrash\nterminate\nrun", "run\nlost\nJob/pre Degraded\nrun"] {
+        let mut world = World::new("git Job pre hook=PreSync image=busybox:1\ngit ConfigMap conf");
+        play(&mut world, events);
+        let hook = world.results().iter().find(|result| result.is_hook).expect("a result");
+        assert_eq!(hook.images, ["busybox:1"], "{events}");
+        assert_eq!(hook.phase, OperationPhase::Failed, "{events}");
+        assert_eq!(hook.message == "Terminated", events.contains("terminate"), "{events}: {}", hook.message);
+    }
+}
+
+#[test]
 fn a_timeout_stops_the_sync() {
     let mut world = World::new("git Deployment web\ngit ConfigMap after wave=1");
     world.limits.timeout = Some(std::time::Duration::from_mins(1));

@@ -161,6 +161,8 @@ impl World {
                 owner,
                 provenance: was.map(|live| live.provenance).unwrap_or_default(),
                 holds_data: was.and_then(|live| live.holds_data.clone()),
+                of_others: was.and_then(|live| live.of_others.clone()),
+                never_deleted: was.and_then(|live| live.never_deleted),
             };
             let known = before.cloned().unwrap_or_default();
             let paused = object.paused.then(|| PAUSED.to_owned());

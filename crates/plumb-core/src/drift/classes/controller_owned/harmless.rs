@@ -152,7 +152,7 @@ fn is_list_to_add_to(case: &Case<'_>, list: &FieldPath) -> bool {
     // The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or
     // end in `k8s.io`.
     let is_of_kubernetes = case.is_built_in() || !group.contains('.') || group.ends_with("k8s.io");
-    is_list_of_references(case, list) || (!is_of_kubernetes && !has_segment(list, &GUARDED))
+    is_list_of_references(case, list) || (!is_of_kubernetes && !is_guarded(list))
 }
 
 /// Is this item a reference by name, as that of a pull secret? An item of another shape may add a right, a host or a step.
@@ -192,42 +192,68 @@ fn is_order_meaningful(list: &FieldPath) -> bool {
     has_segment(list, &FIRST_MATCHES)
 }
 
-/// Names of fields, in any custom resource, that say what runs, who may do what, and what is let through.
-const GUARDED: [&str; 29] = [
-    "acls",
-    "args",
-    "capabilities",
+/// Parts of the names of fields, in any custom resource, that say what runs, who may do what, and what is let through.
+const GUARDED: [&str; 40] = [
+    "access",
+    "account",
+    "acl",
+    "admin",
+    "allow",
+    "approv",
+    "arg",
+    "auth",
+    "capabilit",
+    "client",
     "command",
-    "containers",
-    "destinations",
+    "container",
+    "destination",
     "egress",
-    "ephemeralContainers",
     "env",
-    "envFrom",
+    "exec",
     "from",
-    "hosts",
+    "grant",
+    "group",
+    "hook",
+    "host",
     "http",
-    "imagePullPolicy",
+    "image",
     "ingress",
-    "initContainers",
-    "paths",
-    "permissions",
-    "podTemplate",
-    "policies",
-    "roles",
-    "routes",
-    "rules",
-    "selector",
-    "sourceRepos",
-    "subjects",
-    "template",
-    "volumes",
-    "webhooks",
+    "issuer",
+    "member",
+    "owner",
+    "path",
+    "permission",
+    "plugin",
+    "polic",
+    "principal",
+    "role",
+    "route",
+    "rule",
+    "select",
+    "sourcerepo",
+    "subject",
+    "trust",
+    "user",
 ];
+
+/// The same for whole names: as a part of a longer name they say nothing.
+const GUARDED_NAMES: [&str; 9] =
+    ["scripts", "steps", "tasks", "template", "podtemplate", "to", "volumes", "deny", "keys"];
+
+/// Does a step of the path say what runs, who may do what, or what is let through?
+fn is_guarded(path: &FieldPath) -> bool {
+    path.segments().iter().any(|segment| match segment {
+        Segment::Field(name) => {
+            let name = name.to_ascii_lowercase();
+            GUARDED.iter().any(|part| name.contains(part)) || GUARDED_NAMES.contains(&name.as_str())
+        }
+        Segment::Index(_) => false,
+    })
+}
 
 fn has_segment(path: &FieldPath, names: &[&str]) -> bool {
     path.segments().iter().any(|segment| match segment {
-        Segment::Field(name) => names.iter().any(|guarded| name == guarded),
+        Segment::Field(name) => names.iter().any(|other| name == other),
         Segment::Index(_) => false,
     })
 }
