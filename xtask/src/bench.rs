@@ -22,6 +22,12 @@ pub(crate) struct Args {
     /// Measure install and heal beside this many hostile apps, and nothing else.
     #[arg(long)]
     hostile: Option<usize>,
+    /// Measure memory with charts and CRDs of all sizes, and nothing else.
+    #[arg(long)]
+    real_mix: bool,
+    /// With `--real-mix`: number of CRDs that no app uses.
+    #[arg(long, default_value_t = 200)]
+    unused_crds: usize,
     /// Program to run instead of this repository's plumb.
     #[arg(long)]
     plumb: Option<PathBuf>,
@@ -51,6 +57,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .arg(kubeconfig.with_file_name("logs").join("audit.log"))
         .args(["--pid", &running.id().to_string(), "--apps", &args.apps.to_string()])
         .args(["--heals", &args.heals.to_string()])
+        .args(args.real_mix.then(|| format!("--unused-crds={}", args.unused_crds)))
+        .args(args.real_mix.then_some("--real-mix"))
         .args(args.hostile.map(|n_hostile| format!("--hostile={n_hostile}")))
         .status()
         .context("cannot run the bench")?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use plumb_core::app::{App, AppId, ClusterRef};
@@ -10,11 +10,11 @@ use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::project::Project;
 use plumb_crd::Application;
 use plumb_kube::{ApiError, Impersonation, WriteError};
-use tokio::sync::Notify;
 
 use crate::apps::claims::Claims;
-use crate::apps::context::{AppContext, Unavailable};
+use crate::apps::context::{AppContext, Purpose, Unavailable};
 use crate::apps::deleting_projects::DeletingProjects;
+use crate::apps::large_apps::LargeApps;
 use crate::apps::registry::Registry;
 use crate::apps::requests::{application_gvk, application_patch};
 use crate::apps::shown_text::ShownText;
@@ -22,6 +22,7 @@ use crate::apps::snapshot::{AppSnapshot, AppSummary};
 use crate::cluster::clusters::{ClusterState, Clusters};
 use crate::cluster::destination::Cluster;
 use crate::cluster::run_slots::RunSlots;
+use crate::cluster::waiting_apps::WaitingApps;
 use crate::cluster::witness::ImpersonatedUsers;
 use crate::compare::ignored_updates::IgnoredUpdates;
 use crate::compare::orphans::Orphans;
@@ -39,6 +40,8 @@ use crate::sources::gather::Sources;
 use crate::sources::slow_servers::Answered;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
+use crate::state::restart::Restart;
+use crate::state::retries::{Retries, Subject};
 use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// Everything that runs share.
@@ -56,6 +59,8 @@ pub(crate) struct Engine {
     pub(crate) records: AppRecords,
     pub(crate) queue: Queue,
     pub(crate) sources: Arc<Sources>,
+    /// Whose turn it is among large apps.
+    pub(crate) large_apps: LargeApps,
     pub(crate) config: ConfigStore,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) metrics: Arc<Metrics>,
@@ -63,18 +68,17 @@ pub(crate) struct Engine {
     pub(crate) ignored_updates: IgnoredUpdates,
     pub(crate) outbox: Outbox,
     pub(crate) deleting_projects: DeletingProjects,
-    /// Signals a change that only a restart of the engine takes in.
-    pub(crate) restart: Notify,
+    pub(crate) restart: Restart,
     pub(crate) bursts: BurstDetector,
     pub(crate) tombstones: TombstoneLedger,
+    pub(crate) retries: Retries,
+    /// Apps whose report waits until the kind of reports is served.
+    pub(crate) without_report: WaitingApps,
     /// Pushes that wait for the leader.
     pub(crate) pushes: Arc<PushBox>,
     /// The users as whom syncs write.
     pub(crate) impersonated: Arc<ImpersonatedUsers>,
 }
-
-/// When an app runs again after the API server failed.
-const RETRY_DELAY: Duration = Duration::from_secs(3);
 
 impl Engine {
     /// Cleans texts of others before they are written to the cluster.
@@ -84,6 +88,11 @@ impl Engine {
 
     /// The project, cluster and settings of an app, or why it has none.
     pub(crate) fn context(&self, app: &App) -> Result<AppContext, Unavailable> {
+        self.context_for(app, Purpose::Reconcile)
+    }
+
+    /// The project, cluster and settings of an app for this purpose, or why it has none.
+    pub(crate) fn context_for(&self, app: &App, purpose: Purpose) -> Result<AppContext, Unavailable> {
         let settings = self.config.settings();
         let destination = &app.destination.cluster;
         let cluster = match self.clusters.reach(&app.id, destination, settings.in_cluster_enabled) {
@@ -94,9 +103,9 @@ impl Engine {
             ClusterState::Unknown(why) => return Err(Unavailable::ClusterUnknown(why)),
             ClusterState::Unclear(why) => return Err(Unavailable::ClusterUnclear(why)),
         };
-        let context = AppContext::of(app, &self.config, &self.options.namespace, cluster, |settings| {
-            self.records.rules(app, settings)
-        });
+        let namespace = &self.options.namespace;
+        let rules = |settings: &Settings| self.records.rules(app, settings);
+        let context = AppContext::of(app, purpose, &self.config, namespace, cluster, rules);
         let mut context = context.map_err(Unavailable::Refused)?;
         context.impersonation = impersonation(app, &context.project, &context.cluster, &context.settings);
         if let Ok(Some(impersonation)) = &context.impersonation {
@@ -171,8 +180,8 @@ impl Engine {
         let (queue, app) = (self.queue.clone(), app.clone());
         tokio::spawn(async move {
             // The next run finds out how it ended.
-            let _ = answered.await;
-            queue.push(app, Trigger { gave_way: true, ..trigger });
+            answered.wait().await;
+            queue.push(app, trigger);
         });
     }
 
@@ -242,17 +251,24 @@ impl Engine {
         self.request_runs(cluster.waiting_for_lists.take(), Trigger::live(TriggerReason::Listed));
     }
 
-    /// Requests another run of an app after the API server failed.
-    pub(crate) fn retry_later(&self, app: &AppId) {
-        self.queue.push_after(app.clone(), Trigger::live(TriggerReason::Retry), RETRY_DELAY);
+    /// Requests another run of an app after the API server failed, unless one is requested already. If the fault is to be
+    /// logged, it returns how many times it occurred since it was last logged.
+    pub(crate) fn retry_later(&self, app: &AppId, subject: Subject) -> Option<u64> {
+        let fault = self.retries.failed(app, subject, Instant::now());
+        if let Some(wait) = fault.wait {
+            self.queue.push_after(app.clone(), Trigger::live(TriggerReason::Retry), wait);
+        }
+        fault.told
     }
 
     /// Drops everything that is known about an Application that is gone.
     pub(crate) fn forget(&self, app: &AppId) {
         self.request_runs(self.claims.remove(app), Trigger::live(TriggerReason::Claim));
-        self.records.remove(app);
+        self.request_runs(self.records.remove(app), Trigger::live(TriggerReason::Move));
         self.metrics.forget(app);
+        self.retries.forget(app);
         self.orphans.forget(app);
+        self.large_apps.forget(app);
         let instance = app.instance_name(&self.options.namespace);
         for cluster in self.clusters.connected() {
             cluster.store.forget(&instance);

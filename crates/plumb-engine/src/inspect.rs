@@ -13,19 +13,20 @@ use jiff::Timestamp;
 use plumb_core::app::{App, AppId, ClusterRef};
 use plumb_core::desired::{Complete, DeniedObjects, DesiredSet};
 use plumb_core::drift::Verdict;
+use plumb_core::fields::Exemptions;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::source::AddressPolicy;
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
-use plumb_crd::{Application, to_app, to_operation};
+use plumb_crd::{Application, DriftReport, to_app, to_operation};
 use plumb_git::{GitOptions, LocalAccess};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
 use plumb_render::{ClusterFacts, Freshness, LocalFiles, RenderRequest, Renderer, RendererConfig, Tools};
 use serde_json::Value;
 
 use crate::apps::claims::Claims;
-use crate::apps::context::{AppContext, CompiledRules};
+use crate::apps::context::{AppContext, CompiledRules, Purpose};
 use crate::apps::requests::application_gvk;
 use crate::cluster::destination::{Cluster, live_options};
 use crate::cluster::run_slots::RunSlots;
@@ -34,14 +35,16 @@ use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::{Compared, Comparison};
 use crate::compare::state::JudgeState;
 use crate::config::load::{load_registry, load_settings};
+use crate::config::settings::Settings;
 use crate::config::store::ConfigStore;
 use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::Metrics;
 use crate::queue::{Queue, RefreshDepth};
 use crate::runtime::start_error::StartError;
 use crate::sources::error::SourceError;
-use crate::sources::gather::{FetchPolicy, Sources, app_facts, overrides};
+use crate::sources::gather::{FetchPolicy, OperationSources, Sources, app_facts, overrides};
 use crate::sources::gathered::Gathered;
+use crate::sources::parked::Parked;
 use crate::sources::slow_servers::Patience;
 use crate::sources::state::GitState;
 
@@ -171,8 +174,11 @@ impl Inspector {
             FetchPolicy { depth: RefreshDepth::GitNow, since: Instant::now(), patience: Patience::Endless };
         let (manifests, revisions) = match wanted {
             RenderAt::Tracked => {
-                let gathered = self.sources.gather(application, &app, &context, policy, None).await;
-                let gathered = gathered.map_err(|why| InspectError::Render(why.condition().1))?;
+                let gathered = self
+                    .sources
+                    .gather(application, &app, &context, policy, None, &mut Parked::default())
+                    .await;
+                let gathered = gathered.map_err(|why| InspectError::Render(why.message()))?;
                 return Ok(RenderedApp { gathered });
             }
             RenderAt::Revisions(revisions) => (Vec::new(), *revisions),
@@ -185,11 +191,13 @@ impl Inspector {
         let written = Operation { sync: Some(Box::new(sync)), ..Operation::default() };
         let asked = to_operation(&written)
             .map_err(|problems| InspectError::Spec(problems.iter().map(ToString::to_string).collect()))?;
+        let asked = OperationSources { operation: &asked, written: &written, revisions };
+        let patience = (policy.since, policy.patience);
         let gathered = self
             .sources
-            .gather_for_operation(application, &app, &context, (&asked, &written), revisions)
+            .gather_for_operation(application, &app, &context, asked, patience, &mut Parked::default())
             .await;
-        Ok(RenderedApp { gathered: gathered.map_err(|error| InspectError::Render(error.message()))? })
+        Ok(RenderedApp { gathered: gathered.map_err(|why| InspectError::Render(why.message()))? })
     }
 
     /// Judges what was rendered against what the cluster holds, as the engine would, except that nothing is known of
@@ -230,6 +238,7 @@ impl Inspector {
         let compared = Compared::new(gathered, live, schemas);
         let mut state = JudgeState::default();
         state.writes = last_writes(application, gathered);
+        state.exemptions = self.exemptions(&app.id).await;
         let compared = comparison.judge(compared, &GitState::default(), &mut state).await;
         let desired = &gathered.desired.get().objects;
         let judged = compared.verdicts.into_iter().map(|(key, verdict)| {
@@ -238,6 +247,14 @@ impl Inspector {
             (key, Judged { verdict, desired, live })
         });
         Ok(judged.collect())
+    }
+
+    /// The objects that Git exempted, as the app's report tells. Without a right to read the report, the live objects tell.
+    async fn exemptions(&self, app: &AppId) -> Exemptions {
+        let kind = GroupVersionKind::from_api_version(DriftReport::API_VERSION, DriftReport::KIND);
+        let report = self.home.client.get_at(&kind, Some(&app.namespace), &app.name).await.ok().flatten();
+        let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
+        report.map(|report| report.exemptions()).unwrap_or_default()
     }
 
     /// Why the project does not permit objects of the app, in words. These objects are not judged.
@@ -266,11 +283,11 @@ impl Inspector {
             let why = "its destination is not the control-plane cluster".to_owned();
             return Err(InspectError::Spec(vec![why]));
         }
+        let namespace = &self.options.namespace;
+        let rules = |settings: &Settings| Arc::new(CompiledRules::compile(&app, settings));
         let context =
-            AppContext::of(&app, &self.config, &self.options.namespace, Arc::clone(&self.home), |settings| {
-                Arc::new(CompiledRules::compile(&app, settings))
-            })
-            .map_err(InspectError::Spec)?;
+            AppContext::of(&app, Purpose::Reconcile, &self.config, namespace, Arc::clone(&self.home), rules)
+                .map_err(InspectError::Spec)?;
         Ok((app, context))
     }
 
@@ -347,7 +364,8 @@ impl Inspector {
         let output = tokio::task::spawn_blocking(move || renderer.render(&request, Freshness::Cached))
             .await
             .map_err(|source| SourceError::Aborted { what: "rendering", source })??;
-        Ok(output.manifests.into_iter().map(|manifest| manifest.value.to_string()).collect())
+        let manifests = output.manifests.into_iter().filter(|manifest| !manifest.is_passed_over());
+        Ok(manifests.map(|manifest| manifest.value.to_string()).collect())
     }
 }
 

@@ -29,6 +29,8 @@ pub use config::options::{Options, RunsIn, WitnessPlace};
 pub use events::event::EventFilter;
 pub use inspect::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
 pub use metrics::series::{Family, MetricKind, Sample};
+pub use plumb_heap::limit_arenas;
+pub use plumb_kube::FaultLog;
 pub use plumb_render::Tools;
 pub use pushes::push::{Push, short_name};
 pub use runtime::first_contact::wait_until_reachable;

@@ -1,6 +1,10 @@
 //! How often a repeated fault is logged.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
@@ -37,6 +41,33 @@ impl FaultLog {
     }
 }
 
+/// The fault logs of many subjects, such as apps.
+#[derive(Debug)]
+pub struct FaultLogs<K>(Mutex<HashMap<K, FaultLog>>);
+
+impl<K> Default for FaultLogs<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> FaultLogs<K> {
+    /// Notes a fault of this subject. If it is to be logged: how many times it occurred since it was last logged.
+    pub fn fault(&self, subject: K, now: Instant) -> Option<u64> {
+        self.0.lock().entry(subject).or_default().fault(now)
+    }
+
+    /// Notes a success. If there were faults before: how many.
+    pub fn over(&self, subject: &K) -> Option<u64> {
+        self.0.lock().remove(subject)?.over()
+    }
+
+    /// Forgets subjects that are gone.
+    pub fn forget(&self, is_gone: impl Fn(&K) -> bool) {
+        self.0.lock().retain(|subject, _| !is_gone(subject));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +83,17 @@ mod tests {
         assert!(told.len() < 20, "two hours: {told:?}");
         assert_eq!(log.over(), Some(2400));
         assert_eq!((log.over(), log.fault(start)), (None, Some(1)), "a later fault is logged at once");
+    }
+
+    #[test]
+    fn each_subject_is_logged_by_itself() {
+        let (logs, now) = (FaultLogs::default(), Instant::now());
+        assert_eq!(
+            (logs.fault("a", now), logs.fault("a", now), logs.fault("b", now)),
+            (Some(1), None, Some(1))
+        );
+        assert_eq!((logs.over(&"a"), logs.over(&"a")), (Some(2), None));
+        logs.forget(|subject| *subject == "b");
+        assert_eq!(logs.fault("b", now), Some(1));
     }
 }

@@ -48,6 +48,7 @@ mod live;
 mod lease;
 mod gate;
 mod witness;
+mod witness_probe;
 
 pub use backoff::Backoff;
 pub use catalog::{Catalog, Resource, ServedKind, ServedVersion, ServerVersion, Verbs};
@@ -55,7 +56,7 @@ pub use client::{ClusterClient, Impersonation};
 pub use connect::{Connection, ExecPlugins, RegisteredCluster};
 pub use discovery::SchemaDocument;
 pub use error::{ApiError, Cause, ConnectError, Reason, Retry, Status};
-pub use fault_log::FaultLog;
+pub use fault_log::{FaultLog, FaultLogs};
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
     DeletePermit, DeletionGround, Gate, OwnWrite, Ownership, PUSHES_CONFIG_MAP, ProjectAnswer, Refusal,
@@ -72,6 +73,7 @@ pub use request_log::{RequestObserver, RequestRecord};
 pub use table::{Table, TableRow};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{IsOwn, Witness, WitnessError, WitnessServer};
+pub use witness_probe::WitnessProbe;
 pub use write::{
     Applied, ApplyOptions, DeleteOptions, Deleted, FieldValidation, Patch, PatchOptions, Target,
 };

@@ -40,7 +40,7 @@ pub struct LogOptions {
 }
 
 const PAGE: &str = "200";
-const METADATA_ONLY: &str =
+pub(crate) const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// A log is read to be shown to a user.
 const LOG_LIMIT: u32 = 4 << 20;

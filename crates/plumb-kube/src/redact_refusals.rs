@@ -7,7 +7,7 @@
 use plumb_core::object::GroupVersionKind;
 use plumb_core::text::is_secret_name;
 
-use crate::error::{ApiError, Cause, Status};
+use crate::error::{ApiError, Cause, Reason, Status};
 
 /// Shown instead of what the API server says about a field that holds a secret.
 const HIDDEN_FIELD: &str =
@@ -19,11 +19,30 @@ pub(crate) fn without_values<T>(gvk: &GroupVersionKind, answer: Result<T, ApiErr
     let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
     answer.map_err(|error| match error {
         ApiError::Refused { request, status } => {
-            let status = if is_secret { cleaned(*status) } else { without_secret_fields(*status) };
+            let head = head(gvk, &status);
+            let message = status.message.clone();
+            let mut status = if is_secret { cleaned(*status) } else { without_secret_fields(*status) };
+            if status.message != message {
+                status.message.insert_str(0, &head);
+            }
             ApiError::Refused { request, status: Box::new(status) }
         }
         error => error,
     })
+}
+
+/// `Secret "a" is invalid: `, with which the API server's own validation begins. It has no values, and scripts look for it.
+/// Empty if the message begins otherwise, such as that of an admission webhook.
+fn head(gvk: &GroupVersionKind, status: &Status) -> String {
+    const END: &str = "\" is invalid: ";
+    let group = if gvk.group.is_empty() { String::new() } else { format!(".{}", gvk.group) };
+    let start = format!("{}{group} \"", gvk.kind);
+    let name = status.message.strip_prefix(&start).and_then(|rest| rest.split_once(END));
+    let is_name = |name: &str| name.chars().all(|sign| sign.is_ascii_alphanumeric() || "-._:".contains(sign));
+    match name {
+        Some((name, _)) if status.reason == Reason::Invalid && is_name(name) => format!("{start}{name}{END}"),
+        Some(_) | None => String::new(),
+    }
 }
 
 /// A refusal of any other object: what it quotes of a field such as `spec.adminPassword` is left out.
@@ -147,6 +166,27 @@ mod tests {
             assert!(!secret.contains("canary"), "{secret}");
             assert!(shown("ConfigMap", code, message, &causes).contains("canary"));
         }
+    }
+
+    #[test]
+    fn the_head_of_a_validation_error_stays() {
+        let cause = |message: &'static str| [("FieldValueInvalid", "data[b]", message)];
+        let valid = "Secret \"a\" is invalid: data[b]: Invalid value: \"canary\"";
+        let said = shown("Secret", 422, valid, &cause("Invalid value: \"canary\""));
+        assert!(
+            said.contains("Secret \"a\" is invalid: data[b]: the API server's message is hidden"),
+            "{said}"
+        );
+        // Only the API server's own validation names the kind and a valid name, and nothing else.
+        for other in [
+            "Secret \"can ary\" is invalid: data[b]: x",
+            "admission webhook \"w\" denied the request: Secret \"canary\" is invalid: x",
+            "Database \"canary\" is invalid: x",
+        ] {
+            let said = shown("Secret", 422, other, &cause("Invalid value: \"canary\""));
+            assert!(!said.contains("canary") && !said.contains("is invalid"), "{other}: {said}");
+        }
+        assert!(!shown("Secret", 400, valid, &[]).contains("is invalid"), "another reason");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::limit::Sort;
+use crate::limit::{Place, Sort};
 
 /// One request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,18 @@ impl<'a> RequestRecord<'a> {
             dry_run: query.contains("dryRun=All"),
             took,
         }
+    }
+
+    /// Where a request goes, if it can be told from others that it is slow. A list may be long, and discovery is of no
+    /// namespace.
+    pub(crate) fn place(method: &Method, path: &str) -> Option<Place> {
+        let place = RequestPath::of(path);
+        let is_read = method == Method::GET;
+        if place.resource.is_empty() || (is_read && !place.is_named) {
+            return None;
+        }
+        let (resource, namespace) = (place.resource.to_owned(), place.namespace.to_owned());
+        Some(Place { is_write: !is_read, resource, namespace })
     }
 
     /// Requests of the same sort are about the same work. `None` if the work is not known, as for a list.

@@ -54,7 +54,7 @@ impl GitRepo {
 
     /// Removes the files, commits, and returns the commit's id.
     pub fn remove(&self, files: &[&str]) -> Result<String> {
-        let mut args = vec!["rm", "--quiet", "-r", "--"];
+        let mut args = vec!["rm", "--quiet", "--force", "-r", "--"];
         args.extend(files);
         self.git(&args)?;
         self.commit_all("remove")

@@ -31,12 +31,16 @@ mod record;
 #[cfg(feature = "client")]
 mod shared;
 #[cfg(feature = "client")]
+mod private;
+#[cfg(feature = "client")]
 mod namespace;
 #[cfg(feature = "client")]
 pub mod proxy;
 
 #[cfg(feature = "client")]
 pub use namespace::TestNamespace;
+#[cfg(feature = "client")]
+pub use private::PrivateCluster;
 #[cfg(feature = "client")]
 pub use record::Recording;
 #[cfg(feature = "client")]

@@ -31,6 +31,11 @@ pub struct SharedCluster {
 }
 
 impl SharedCluster {
+    /// A cluster that another part of this crate runs.
+    pub(crate) fn at(kubeconfig: PathBuf) -> Self {
+        Self { kubeconfig, _own: None }
+    }
+
     /// For a user who may do everything.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

@@ -5,14 +5,14 @@
 
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plumb_core::peers::{Peer, PeerShare, PeerShares};
-use plumb_engine::Handle;
+use plumb_engine::{FaultLog, Handle};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -119,6 +119,7 @@ async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<
     let shares = PeerShares::new(MOST_CONNECTIONS, MOST_OF_ONE);
     let webhooks = Arc::new(Webhooks::default());
     let mut connections = JoinSet::new();
+    let mut faults = FaultLog::default();
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -145,7 +146,9 @@ async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<
                 ));
             }
             Err(error) => {
-                warn!(%error, "cannot accept a connection");
+                if let Some(times) = faults.fault(Instant::now()) {
+                    warn!(%error, times, "cannot accept a connection; trying again");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -40,7 +40,9 @@ enum Command {
     Install(commands::install::Args),
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
+    Doctor(Box<commands::doctor::Args>),
     Drift(commands::drift::Args),
+    Fix(Box<commands::fix::Args>),
     Render(Box<commands::render::Args>),
     #[command(visible_alias = "project")]
     Proj(Box<commands::proj::Args>),
@@ -112,7 +114,9 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
+        Command::Doctor(args) => commands::doctor::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
+        Command::Fix(args) => commands::fix::run(context, &args).await,
         Command::Render(args) => commands::render::run(context, &args).await,
         Command::Proj(args) => commands::proj::run(context, &args).await,
         Command::Cluster(args) => commands::cluster::run(context, &args).await,

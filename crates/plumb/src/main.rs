@@ -18,6 +18,7 @@ mod connect;
 mod select;
 mod follow;
 mod render_here;
+mod local;
 mod bootstrap;
 mod listen;
 mod unsupported;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == config::TOOL_LAUNCHER) {
         return ExitCode::from(plumb_render::tool_launcher(words));
     }
+    plumb_engine::limit_arenas();
     let outcome = cli::start();
     let code = match outcome {
         Ok(code) => code,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_crd::Application;
 use plumb_engine::{InspectOptions, Inspector, RenderAt, RenderedApp, Tools};
+use plumb_render::{Renderer, RendererConfig};
 
 use crate::config;
 use crate::context::Context;
@@ -57,17 +58,34 @@ impl RevisionOverride {
 }
 
 impl RenderArgs {
+    fn cache(&self) -> PathBuf {
+        self.cache_dir.clone().unwrap_or_else(config::default_cache_dir)
+    }
+
+    fn tools(&self) -> Tools {
+        Tools {
+            helm: config::find_program(self.helm.clone()),
+            kustomize: config::find_program(self.kustomize.clone()),
+            jsonnet: config::jsonnet_command(),
+            launcher: config::launcher_command(),
+        }
+    }
+
+    /// Prepares the renderers, without a cluster.
+    pub(crate) fn renderer(&self) -> Result<Renderer, CommandError> {
+        let mut config = RendererConfig::new(self.cache().join("render"));
+        config.tools = self.tools();
+        Renderer::new(config).map_err(|error| {
+            CommandError::because(format!("use the cache {}", self.cache().display()), error)
+        })
+    }
+
     /// Connects and prepares the renderers.
     pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
         let options = InspectOptions {
             namespace: context.namespace().to_owned(),
-            cache_dir: self.cache_dir.clone().unwrap_or_else(config::default_cache_dir),
-            tools: Tools {
-                helm: config::find_program(self.helm.clone()),
-                kustomize: config::find_program(self.kustomize.clone()),
-                jsonnet: config::jsonnet_command(),
-                launcher: config::launcher_command(),
-            },
+            cache_dir: self.cache(),
+            tools: self.tools(),
         };
         Inspector::open(context.connect().await?, options)
             .await
@@ -123,7 +141,7 @@ fn revisions(
 }
 
 /// The root of a checkout, and the directory in it.
-fn checkout(directory: &Path, root: Option<&Path>) -> Result<(PathBuf, String), CommandError> {
+pub(crate) fn checkout(directory: &Path, root: Option<&Path>) -> Result<(PathBuf, String), CommandError> {
     let real = |path: &Path| {
         path.canonicalize().map_err(|error| CommandError::because(format!("open {}", path.display()), error))
     };

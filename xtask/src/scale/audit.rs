@@ -36,7 +36,8 @@ impl Audit {
         Ok(std::fs::metadata(&self.0).with_context(|| format!("cannot read {}", self.0.display()))?.len())
     }
 
-    /// plumb's requests that ended since, without watches and lease renewals.
+    /// plumb's requests that ended since, without watches, lease renewals and the samples by which plumb detects that etcd
+    /// was restored.
     pub(super) fn since(&self, position: u64) -> Result<Vec<Event>> {
         let fail = || format!("cannot read {}", self.0.display());
         let mut file = File::open(&self.0).with_context(fail)?;
@@ -49,14 +50,17 @@ impl Audit {
             let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let resource = text("/objectRef/resource");
             let is_plumb = text("/userAgent").starts_with("plumb/");
-            if !is_plumb || text("/verb") == "watch" || resource == "leases" {
+            let uri = text("/requestURI");
+            let is_sample = text("/verb") == "list"
+                && (uri.contains("fieldSelector=metadata.name") || uri.ends_with("limit=1"));
+            if !is_plumb || text("/verb") == "watch" || resource == "leases" || is_sample {
                 continue;
             }
-            let what = if resource.is_empty() { text("/requestURI") } else { resource };
+            let what = if resource.is_empty() { uri } else { resource };
             events.push(Event {
                 verb: text("/verb").to_owned(),
                 what: what.split('?').next().unwrap_or_default().to_owned(),
-                dry_run: text("/requestURI").contains("dryRun=All"),
+                dry_run: uri.contains("dryRun=All"),
             });
         }
         Ok(events)

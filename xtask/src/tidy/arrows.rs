@@ -12,6 +12,8 @@ use super::violation::Violation;
 const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-core", &[]),
     ("plumb-crd", &["plumb-core"]),
+    ("plumb-gotemplate", &["plumb-core"]),
+    ("plumb-appset", &["plumb-core", "plumb-crd", "plumb-gotemplate"]),
     ("plumb-git", &["plumb-core"]),
     ("plumb-render", &["plumb-core"]),
     ("plumb-kube", &["plumb-core"]),

@@ -9,7 +9,7 @@ use plumb_core::sync::ResultCode;
 use plumb_core::writes::{AttemptRecord, AttemptResult, FinishedJob, is_job};
 
 use super::AppRun;
-use crate::apps::previous_report::PreviousReport;
+use crate::apps::previous_report::{FoundReport, PreviousReport};
 use crate::compare::state::JudgeState;
 use crate::sources::gathered::Gathered;
 
@@ -40,13 +40,15 @@ pub(super) fn last_operation(run: &AppRun<'_>, gathered: &Gathered, judge: &mut 
     }
 }
 
-/// Restores the findings of the last report: they say since when each difference exists. Done once after a start.
+/// Restores the findings of the last report: they say since when each difference exists. Restores which objects Git
+/// exempted, too. Done once after a start.
 pub(super) fn findings(run: &AppRun<'_>, judge: &mut JudgeState) {
     if std::mem::replace(&mut judge.restored.findings, true) {
         return;
     }
     let mut earlier: BTreeMap<ObjectKey, Vec<Finding>> = BTreeMap::new();
     let found = run.engine.records.report(run.id(), PreviousReport::found);
+    judge.exemptions = found.as_ref().map(FoundReport::exemptions).unwrap_or_default();
     for finding in found.map(|found| found.findings()).unwrap_or_default() {
         earlier.entry(finding.key.clone()).or_default().push(finding);
     }

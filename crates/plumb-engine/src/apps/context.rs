@@ -28,6 +28,15 @@ pub(crate) struct AppContext {
     pub(crate) impersonation: Result<Option<Impersonation>, String>,
 }
 
+/// What an app's context is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To compare and sync it.
+    Reconcile,
+    /// To delete it. That needs no source.
+    Delete,
+}
+
 /// Why an app cannot be reconciled now.
 pub(crate) enum Unavailable {
     /// Its cluster is being connected. The app runs again afterwards.
@@ -48,6 +57,7 @@ impl AppContext {
     /// The context of an app on this cluster, or all reasons why its project refuses it.
     pub(crate) fn of(
         app: &App,
+        purpose: Purpose,
         config: &ConfigStore,
         namespace: &str,
         cluster: Arc<Cluster>,
@@ -63,7 +73,10 @@ impl AppContext {
                 }
             }]
         })?;
-        let refusals = project.check_app(app, &cluster.target(), namespace);
+        let refusals = match purpose {
+            Purpose::Reconcile => project.check_app(app, &cluster.target(), namespace),
+            Purpose::Delete => project.check_deletion(app, &cluster.target(), namespace),
+        };
         if !refusals.is_empty() {
             return Err(refusals);
         }

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use plumb_core::app::ClusterRef;
+use plumb_crd::written_sources;
 
 use super::snapshot::AppSummary;
 
@@ -23,15 +24,15 @@ impl TrackedRevision {
         Self { hash: revision_hash(cluster, repository, revision), commit: commit.into() }
     }
 
-    /// True if both are of one revision, at whatever commits.
-    pub(crate) fn is_same_revision(&self, other: &Self) -> bool {
-        self.hash == other.hash
-    }
-
     #[cfg(test)]
     pub(crate) fn what(&self) -> u64 {
         self.hash
     }
+}
+
+/// True if an app that follows `follows` shares a revision with `own`.
+pub(crate) fn shares(own: &[TrackedRevision], follows: &[u64]) -> bool {
+    own.iter().any(|own| follows.contains(&own.hash))
 }
 
 /// True if an app that follows `follows` shares a revision with `own` and was last gathered at another commit
@@ -50,9 +51,11 @@ pub(crate) fn follows(
         return None;
     }
     let cluster = cluster(&app.destination.cluster)?;
-    let spec = &application.spec;
-    let sources = spec.source.as_deref().into_iter().chain(&spec.sources);
-    Some(sources.map(|source| revision_hash(&cluster, &source.repo_url, &source.target_revision)).collect())
+    // The same list that is gathered: one revision more would never be reached.
+    let sources = written_sources(&application.spec);
+    let hashes =
+        sources.iter().map(|source| revision_hash(&cluster, &source.repo_url, &source.target_revision));
+    Some(hashes.collect())
 }
 
 fn revision_hash(cluster: &str, repository: &str, revision: &str) -> u64 {

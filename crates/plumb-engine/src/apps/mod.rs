@@ -6,6 +6,7 @@ pub(crate) mod conditions;
 pub(crate) mod context;
 pub(crate) mod deleting_projects;
 pub(crate) mod followed_commits;
+pub(crate) mod large_apps;
 pub(crate) mod previous_report;
 pub(crate) mod registry;
 pub(crate) mod requests;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumb_core::drift::Finding;
+use plumb_core::fields::Exemptions;
 use plumb_core::object::Manifest;
 use plumb_crd::{DriftFinding, DriftReport, UnhealthyObject};
 use plumb_kube::PackedJson;
@@ -50,6 +51,11 @@ impl FoundReport {
     /// The report; `None` if this version of plumb cannot read it.
     pub(crate) fn read(&self) -> Option<DriftReport> {
         DriftReport::from_json(&self.0.read::<Value>()?).ok()
+    }
+
+    /// The objects that Git exempted, as far as they were reported.
+    pub(crate) fn exemptions(&self) -> Exemptions {
+        self.read().map(|report| report.exemptions()).unwrap_or_default()
     }
 
     /// The unhealthy objects that were reported.

@@ -177,8 +177,8 @@ impl Clusters {
     fn reach_home(&self, registration: Option<&Registration>, enabled: bool) -> ClusterState {
         if !enabled {
             return ClusterState::Unclear(format!(
-                "the cluster {} is disabled by the setting cluster.inClusterEnabled",
-                ClusterRef::IN_CLUSTER_NAME
+                "cluster \"{}\" is disabled by the setting cluster.inClusterEnabled",
+                ClusterRef::IN_CLUSTER_SERVER
             ));
         }
         match registration {
@@ -249,6 +249,16 @@ impl Clusters {
             let _ = self.orders.send(Order::Stop(running.id));
             state.running.remove(&server);
         }
+    }
+
+    /// Disconnects a cluster whose data went back in time. The next run that uses it connects it again and reads everything
+    /// anew. Returns the apps that use it.
+    pub(crate) fn start_over(&self, id: StartId) -> BTreeSet<AppId> {
+        let mut state = self.lock();
+        let found = state.running.iter().find(|(_, running)| running.id == id);
+        let Some(server) = found.map(|(server, _)| Arc::clone(server)) else { return BTreeSet::new() };
+        let _ = self.orders.send(Order::Stop(id));
+        state.running.remove(&server).map(|running| running.users).unwrap_or_default()
     }
 
     /// Notes the condition of a cluster. Returns the apps that use it, or none if nothing changed.

@@ -15,7 +15,7 @@ use plumb_kube::{Catalog, ClusterClient, Gate, LiveOptions, LiveStore, Marks};
 use crate::cluster::registration::Registration;
 use crate::cluster::run_slots::RunSlots;
 use crate::cluster::schemas::Schemas;
-use crate::cluster::waiting_for_lists::WaitingForLists;
+use crate::cluster::waiting_apps::WaitingApps;
 use crate::config::store::ConfigStore;
 use crate::metrics::counters::Metrics;
 
@@ -33,7 +33,7 @@ pub(crate) struct Cluster {
     pub(crate) gate: Gate,
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) run_slots: RunSlots,
-    pub(crate) waiting_for_lists: WaitingForLists,
+    pub(crate) waiting_for_lists: WaitingApps,
     /// Computed once for each state of the catalog.
     derived: Arc<Mutex<Option<Derived>>>,
 }
@@ -59,7 +59,7 @@ impl Cluster {
             store,
             gate,
             run_slots,
-            waiting_for_lists: WaitingForLists::default(),
+            waiting_for_lists: WaitingApps::default(),
             derived: Arc::default(),
         }
     }

@@ -7,5 +7,5 @@ pub(crate) mod mutators;
 pub(crate) mod registration;
 pub(crate) mod run_slots;
 pub(crate) mod schemas;
-pub(crate) mod waiting_for_lists;
+pub(crate) mod waiting_apps;
 pub(crate) mod witness;

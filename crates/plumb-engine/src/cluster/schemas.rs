@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use plumb_core::object::GroupKind;
+use plumb_core::object::GroupVersionKind;
 use plumb_core::schema::SchemaSet;
 use plumb_kube::{ApiError, ClusterClient};
 use tokio::sync::Mutex;
@@ -19,8 +19,17 @@ pub(crate) struct Schemas {
 #[derive(Default)]
 struct SchemaCache {
     set: Arc<SchemaSet>,
-    /// Group version → hash of the document that was read; empty if the API server has none.
-    hashes: BTreeMap<String, String>,
+    /// What was read of each group version.
+    documents: BTreeMap<String, ReadDocument>,
+}
+
+/// What was read of the schemas of one group version.
+#[derive(Default)]
+struct ReadDocument {
+    /// Hash of the document that was read; empty if the API server has none.
+    hash: String,
+    /// The kinds that were asked for. Of custom resources the set has only these.
+    kinds: BTreeSet<String>,
 }
 
 impl Schemas {
@@ -28,21 +37,20 @@ impl Schemas {
         Self { client, cache: Mutex::new(SchemaCache::default()) }
     }
 
-    /// The schemas of these group versions. Fields of these kinds have the types that the settings name, and are hidden if
-    /// the settings say so.
+    /// The schemas of these kinds. Their fields have the types that the settings name, and are hidden if the settings say
+    /// so.
     pub(crate) async fn typed(
         &self,
-        mut api_versions: BTreeSet<String>,
-        kinds: BTreeSet<GroupKind>,
+        mut kinds: BTreeSet<GroupVersionKind>,
         settings: &Settings,
     ) -> Result<Arc<SchemaSet>, ApiError> {
-        let has_types = kinds.iter().any(|kind| settings.knows_types_of(kind));
-        let has_secrets = kinds.iter().any(|kind| settings.hides_fields_of(kind));
+        let has_types = kinds.iter().any(|kind| settings.knows_types_of(&kind.group_kind()));
+        let has_secrets = kinds.iter().any(|kind| settings.hides_fields_of(&kind.group_kind()));
         if has_types {
             // The schemas of these types are in `v1`.
-            api_versions.insert("v1".to_owned());
+            kinds.insert(GroupVersionKind::from_api_version("v1", "Pod"));
         }
-        let schemas = self.with(&api_versions).await?;
+        let schemas = self.with(kinds).await?;
         if !has_types && !has_secrets {
             return Ok(schemas);
         }
@@ -56,26 +64,36 @@ impl Schemas {
         Ok(Arc::new(schemas))
     }
 
-    /// The schemas of at least these group versions (`apps/v1`), as the API server publishes them now.
-    /// Unchanged ones are not fetched again.
-    pub(crate) async fn with(&self, api_versions: &BTreeSet<String>) -> Result<Arc<SchemaSet>, ApiError> {
+    /// The schemas of at least these kinds, as the API server publishes them now. Documents are read one at a time, and
+    /// unchanged ones only for a kind that was not asked for before: a document takes much memory while it is read.
+    pub(crate) async fn with(&self, kinds: BTreeSet<GroupVersionKind>) -> Result<Arc<SchemaSet>, ApiError> {
+        let mut by_version: BTreeMap<String, Vec<GroupVersionKind>> = BTreeMap::new();
+        for kind in kinds {
+            by_version.entry(kind.api_version()).or_default().push(kind);
+        }
         let mut cache = self.cache.lock().await;
         let catalog = self.client.catalog();
-        for api_version in api_versions {
-            let published = catalog.schemas.get(api_version).cloned().unwrap_or_default();
-            if cache.hashes.get(api_version) == Some(&published) {
+        for (api_version, kinds) in by_version {
+            let published = catalog.schemas.get(&api_version).cloned().unwrap_or_default();
+            let known = cache.documents.get(&api_version).filter(|known| known.hash == published);
+            let is_read =
+                |kind: &GroupVersionKind| known.is_some_and(|known| known.kinds.contains(&kind.kind));
+            if known.is_some() && kinds.iter().all(|kind| is_read(kind) || cache.set.kind(kind).is_some()) {
                 continue;
             }
-            let document = self.client.fetch_schema(api_version).await?;
+            let before = cache.documents.get(&api_version);
+            let mut asked = before.map(|before| before.kinds.clone()).unwrap_or_default();
+            asked.extend(kinds.into_iter().map(|kind| kind.kind));
+            let document = self.client.fetch_schema(&api_version).await?;
             let hash = document.as_ref().map(|document| document.hash.clone()).unwrap_or_default();
-            let parsed = document.and_then(|document| serde_json::from_slice(&document.json).ok());
-            let set = SchemaSet::clone(&cache.set);
-            cache.set = Arc::new(match parsed {
-                Some(document) => set.with_document(&document),
-                None => set.without(api_version),
-            });
+            let mut set = SchemaSet::clone(&cache.set).without(&api_version);
+            if let Some(document) = document {
+                set = set.with_openapi(&document.json, |kind| asked.contains(&kind.kind));
+            }
+            cache.set = Arc::new(set);
             // The document may be newer than the catalog, so its own hash is stored.
-            cache.hashes.insert(api_version.clone(), if hash.is_empty() { published } else { hash });
+            let hash = if hash.is_empty() { published } else { hash };
+            cache.documents.insert(api_version, ReadDocument { hash, kinds: asked });
         }
         Ok(Arc::clone(&cache.set))
     }

@@ -6,24 +6,44 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use plumb_core::error_chain::error_chain;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::tracking::FIELD_MANAGER;
 use plumb_kube::{
     ApplyOptions, Fence, FieldValidation, Gate, IsOwn, OwnWrite, Target, Witness, WitnessError, WitnessServer,
 };
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::cluster::destination::Cluster;
 use crate::config::options::WitnessPlace;
 
 /// A running witness and its registration.
 pub(crate) struct Registered {
+    place: RegisteredPlace,
     target: Target,
-    uid: String,
+    /// The uid of the registration. Another process may remove it, and then it is made again.
+    uid: Mutex<String>,
     _server: WitnessServer,
+}
+
+/// What a registration says.
+struct RegisteredPlace {
+    namespace: String,
+    url: String,
+    ca_bundle: String,
+    own_user: Option<String>,
+}
+
+/// How often the leader looks whether its witness is registered. That takes no request.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The registration of the witness of an installation.
+pub(crate) fn registration_key(namespace: &str) -> ObjectKey {
+    let name = plumb_crd::witness::name(namespace);
+    ObjectKey::new("admissionregistration.k8s.io", "MutatingWebhookConfiguration", None, name)
 }
 
 /// The users as whom plumb writes, besides its own. Their writes with plumb's field manager are plumb's.
@@ -77,11 +97,12 @@ pub(crate) async fn start(
             return None;
         }
     };
-    match register(cluster, namespace, &url, &ca_bundle, own_user.as_deref()).await {
+    let place = RegisteredPlace { namespace: namespace.to_owned(), url, ca_bundle, own_user };
+    match register(cluster, &place).await {
         Ok((target, uid)) => {
             // The path of the address is a secret.
             info!(name = target.name, host, "witness registered");
-            Some(Registered { target, uid, _server: server })
+            Some(Registered { place, target, uid: Mutex::new(uid), _server: server })
         }
         Err(problem) => {
             warn!(problem, "cannot register the witness: findings cannot name who removed a field");
@@ -106,17 +127,13 @@ fn serve(
     Ok((witness.serve(is_own)?, url, ca_bundle))
 }
 
-async fn register(
-    cluster: &Cluster,
-    namespace: &str,
-    url: &str,
-    ca_bundle: &str,
-    own_user: Option<&str>,
-) -> Result<(Target, String), String> {
+async fn register(cluster: &Cluster, place: &RegisteredPlace) -> Result<(Target, String), String> {
+    let RegisteredPlace { namespace, url, ca_bundle, own_user } = place;
     let owner = ObjectKey::new("", "Namespace", None, namespace);
     let owner = cluster.client.get(&owner).await.map_err(|error| error.to_string())?;
     let owner = owner.as_ref().and_then(Manifest::uid).ok_or("the namespace does not exist")?;
-    let registration = plumb_crd::witness::registration(namespace, owner, url, ca_bundle, own_user);
+    let registration =
+        plumb_crd::witness::registration(namespace, owner, url, ca_bundle, own_user.as_deref());
     let manifest = Manifest::new(registration).map_err(|error| error.to_string())?;
     let target = Target::of(&manifest).ok_or("the registration has no name")?;
     let options = ApplyOptions {
@@ -132,13 +149,34 @@ async fn register(
 }
 
 impl Registered {
+    /// Registers the witness again when its registration is gone: a process that stands by removes that of a leader that does
+    /// not answer for a moment. Never ends.
+    pub(crate) async fn keep(self: Arc<Self>, cluster: Arc<Cluster>) {
+        let key = registration_key(&self.place.namespace);
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let store = &cluster.store;
+            if !store.is_listed(&key.group_kind()) || store.get_kept(&key).is_some() {
+                continue;
+            }
+            match register(&cluster, &self.place).await {
+                Ok((target, uid)) => {
+                    *self.uid.lock() = uid;
+                    info!(name = target.name, "the registration of the witness was gone: registered again");
+                }
+                Err(problem) => debug!(problem, "cannot register the witness again"),
+            }
+        }
+    }
+
     /// Stops the witness and deletes its registration. Without the lease the registration stays: another leader may have
     /// written its own under this name, and the API server ignores a witness that it cannot reach.
-    pub(crate) async fn end(self, gate: &Gate, fence: &Fence) {
+    pub(crate) async fn end(&self, gate: &Gate, fence: &Fence) {
         if fence.check().is_err() {
             return;
         }
-        let delete = OwnWrite::Delete { target: self.target, uid: self.uid };
+        let uid = self.uid.lock().clone();
+        let delete = OwnWrite::Delete { target: self.target.clone(), uid };
         if let Err(error) = gate.write_own(&delete).await {
             warn!(%error, "cannot unregister the witness; the API server ignores an unreachable witness");
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plumb_core::desired::{Complete, DesiredObject, DesiredSet, ObjectOptions};
-use plumb_core::drift::{Autoscaler, LiveOwner};
+use plumb_core::drift::{Autoscaler, Extraneous, LiveOwner};
 use plumb_core::fields::has_other_writers;
 use plumb_core::health::{Health, HealthStatus};
 use plumb_core::object::{Fingerprint, GroupKind, Manifest, ObjectKey};
@@ -103,7 +103,7 @@ impl Comparison<'_> {
                 &self.cluster.store,
             ),
             users: Vec::new(),
-            was_in_git: true,
+            extraneous: Extraneous { was_in_git: true, ..Extraneous::default() },
             heals: judge.heals(key, judge.writes.asked(key, fingerprint, rendering)),
             finished: judge.writes.finished_run(key, fingerprint),
             earlier: judge.findings_of(key),
@@ -119,7 +119,8 @@ impl Comparison<'_> {
         inputs: &mut BTreeMap<ObjectKey, JudgeInput>,
     ) {
         let desired = &self.gathered.desired.get().objects;
-        let Compared { live, owners, hooks, health, left_to_others, .. } = compared;
+        let asked_namespace = self.app.asked_namespace();
+        let Compared { live, owners, hooks, health, left_to_others, exemptions, .. } = compared;
         for (key, live) in live.objects.iter().filter(|(key, _)| self.permits(key)) {
             let is_ours = || tracked_by(live, self.instance, self.tracking) == TrackedBy::Ours;
             if desired.contains_key(key) || !is_ours() {
@@ -147,7 +148,11 @@ impl Comparison<'_> {
                 users: referrers.filter(|user| self.permits(user)).collect(),
                 earlier: judge.findings_of(key),
                 live: Some(Arc::clone(live)),
-                was_in_git,
+                extraneous: Extraneous {
+                    was_in_git,
+                    is_asked_for: asked_namespace.as_ref() == Some(key),
+                    is_ignored: exemptions.of(key).ignore_extraneous,
+                },
                 ..JudgeInput::default()
             };
             inputs.insert(key.clone(), input);

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
-    Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Facts, FailureCause, Finding, FinishedRun,
-    HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict, VerdictKey, judge,
-    renamed,
+    Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Extraneous, Facts, FailureCause, Finding,
+    FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict,
+    VerdictKey, judge, renamed,
 };
 use plumb_core::fields::has_other_writers;
 use plumb_core::ignore::IgnoreRules;
@@ -80,8 +80,8 @@ pub(super) struct JudgeInput {
     pub(super) mutators: Vec<Mutator>,
     pub(super) heals: Vec<HealRecord>,
     pub(super) finished: Option<FinishedRun>,
-    /// Does the app's status list it as an object that Git had?
-    pub(super) was_in_git: bool,
+    /// What is known of an object that is no longer in Git.
+    pub(super) extraneous: Extraneous,
     pub(super) earlier: Arc<[Finding]>,
 }
 
@@ -134,9 +134,10 @@ impl Judge<'_, '_> {
         let mut second_render: Option<SecondTime> = None;
         let renamed = self.renamed(inputs, &mut second_render).await;
         let mut foundations: BTreeMap<&ObjectKey, VerdictBasis> = BTreeMap::new();
+        let user = self.acting_user();
         for (key, input) in inputs {
             let verdict_key = self.with_evidence(key, input, renamed.get(key), None, VerdictKey::of);
-            let basis = VerdictBasis::new(&verdict_key, self.admission);
+            let basis = VerdictBasis::new(&verdict_key, self.admission, user.as_deref());
             if let Some(verdict) = kept.get(key, basis) {
                 verdicts.insert(key.clone(), verdict);
                 open.remove(key);
@@ -157,7 +158,7 @@ impl Judge<'_, '_> {
                             && input.heals.is_empty()
                             && let Some(basis) = foundations.remove(key)
                         {
-                            kept.keep(&verdict, basis, answers.is_some());
+                            kept.keep(&verdict, basis);
                         }
                         verdicts.insert(key.clone(), *verdict);
                     }
@@ -179,6 +180,14 @@ impl Judge<'_, '_> {
         }
         kept.retain(|key| inputs.contains_key(key));
         verdicts
+    }
+
+    /// Who asks the API server: an impersonated user, or plumb itself. Where the project names no account, nothing is asked.
+    fn acting_user(&self) -> Option<String> {
+        let Some(acting) = self.acting else { return Some("none".to_owned()) };
+        acting
+            .impersonated()
+            .map(|impersonation| format!("{} {}", impersonation.user, impersonation.groups.join(" ")))
     }
 
     /// Fetches the answers to questions of all objects, several at a time.
@@ -221,7 +230,7 @@ impl Judge<'_, '_> {
         let missing = keys(|input| input.desired.is_some() && input.live.is_none());
         let left_over = keys(|input| {
             // A stranger's object with this app's mark is no earlier name of one of Git's objects.
-            input.desired.is_none() && input.was_in_git && input.live.is_some()
+            input.desired.is_none() && input.extraneous.was_in_git && input.live.is_some()
         });
         let is_likely = missing.iter().any(|missing| {
             left_over
@@ -279,7 +288,7 @@ impl Judge<'_, '_> {
                 previous: input.last_apply.as_fact(),
                 attempt: input.last_attempt.as_fact(),
                 prune: self.prune,
-                was_in_git: input.was_in_git,
+                extraneous: input.extraneous,
                 claims: &claims,
                 autoscalers: &input.autoscalers,
                 users: &input.users,

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::desired::DeniedObjects;
 use plumb_core::drift::Verdict;
+use plumb_core::fields::Exemptions;
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::live::LiveSet;
-use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::plan::Owner;
 use plumb_core::project::Project;
 use plumb_core::schema::SchemaSet;
@@ -75,6 +76,8 @@ pub(crate) struct Compared {
     pub(crate) health: HealthResults,
     /// The objects that the app is known to have had in Git.
     pub(crate) recorded: RecordedObjects,
+    /// What Git said about the app's objects, also about those that it no longer has.
+    pub(crate) exemptions: Exemptions,
     /// Live hooks that the app tracks.
     pub(crate) hooks: BTreeSet<ObjectKey>,
     /// Other apps that render an object of this app, or own one that it renders.
@@ -109,6 +112,7 @@ impl Compared {
             owners: BTreeMap::new(),
             health: HealthResults::default(),
             recorded: RecordedObjects::default(),
+            exemptions: Exemptions::default(),
             hooks: BTreeSet::new(),
             shared: BTreeMap::new(),
             denied: DeniedObjects::default(),
@@ -162,11 +166,15 @@ impl Comparison<'_> {
     ) -> Compared {
         compared.denied =
             DeniedObjects::of(self.gathered.desired.get(), self.project, &self.cluster.target());
+        let (live, is_complete) = (&compared.live.objects, compared.live.complete);
+        state.exemptions = state.exemptions.next(self.gathered.desired.get(), live, is_complete);
+        compared.exemptions = state.exemptions.clone();
         let mutators = mutators::mutators(&self.cluster.store);
         let inputs = self.inputs(git, state, &mutators, &mut compared);
         self.rules.start_run();
         if self.ask_again {
-            state.verdicts.ask_again();
+            state.verdicts.clear();
+            state.reread.clear();
             self.rules.try_again();
         }
         let schemas = Arc::clone(&compared.schemas);
@@ -220,20 +228,14 @@ impl Comparison<'_> {
         let objects = desired.objects.values().map(|object| &object.manifest);
         let hooks = desired.hooks.iter().map(|hook| &hook.manifest);
         let manifests = objects.chain(hooks).chain(live.objects.values().map(AsRef::as_ref));
-        let versions: BTreeSet<String> =
-            manifests.map(|manifest| manifest.api_version().to_owned()).collect();
-        let kinds: BTreeSet<GroupKind> =
-            desired.objects.keys().chain(live.objects.keys()).map(ObjectKey::group_kind).collect();
-        self.cluster.schemas.typed(versions, kinds, self.settings).await
+        let kinds: BTreeSet<GroupVersionKind> = manifests.map(Manifest::gvk).collect();
+        self.cluster.schemas.typed(kinds, self.settings).await
     }
 
     /// The namespace that a sync creates (`CreateNamespace=true`) belongs to no app. It is observed so that the app runs when
     /// it is deleted.
     fn beside(&self, wanted: &[ObjectKey]) -> Vec<ObjectKey> {
-        let makes_it = self.app.sync_policy.has("CreateNamespace=true");
-        let name = self.app.destination.namespace.as_ref().filter(|_| makes_it);
-        let key = name.map(|name| ObjectKey::new("", "Namespace", None, name.clone()));
-        key.into_iter().filter(|key| !wanted.contains(key)).collect()
+        self.app.asked_namespace().into_iter().filter(|key| !wanted.contains(key)).collect()
     }
 
     fn health_check<'h>(&'h self, permits_namespace: &'h PermitsNamespace<'h>) -> HealthCheck<'h> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plumb_core::automation::HealLedger;
 use plumb_core::drift::{Finding, HealRecord};
+use plumb_core::fields::Exemptions;
 use plumb_core::object::{FieldPath, Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::writes::WriteHistory;
 
@@ -21,6 +22,8 @@ pub(crate) struct JudgeState {
     pub(super) verdicts: VerdictCache,
     /// The findings of the last comparison. Objects without findings are left out.
     pub(crate) findings: BTreeMap<ObjectKey, Arc<[Finding]>>,
+    /// What Git said about the app's objects, also about those that it no longer has.
+    pub(crate) exemptions: Exemptions,
     /// Fingerprints of the schemas that objects were last judged with.
     pub(super) schemas: HashMap<GroupVersionKind, u64>,
     /// Objects that were read again because their schema changed. A CRD that gains a default changes what the API

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use plumb_core::drift::{Verdict, VerdictKey};
+use plumb_core::drift::Verdict;
 use plumb_core::object::{Manifest, ObjectKey};
 
 /// The verdicts of one app's last run.
@@ -14,8 +14,6 @@ pub(super) struct VerdictCache(HashMap<ObjectKey, CachedVerdict>);
 #[derive(Debug)]
 struct CachedVerdict {
     basis: VerdictBasis,
-    /// True if it needed a dry run or a second render.
-    asked: bool,
     /// `None` for the plain verdict, which most objects have.
     verdict: Option<Box<Verdict>>,
 }
@@ -25,10 +23,11 @@ struct CachedVerdict {
 pub(super) struct VerdictBasis(u64);
 
 impl VerdictBasis {
-    /// `key` is the judge's input. `admission` identifies the admission configurations, which affect dry runs.
-    pub(super) fn new(key: &VerdictKey, admission: u64) -> Self {
+    /// `key` is the judge's input (`plumb_core::drift::VerdictKey`). `admission` identifies the admission configurations, and `user` is who asks: both affect
+    /// dry runs.
+    pub(super) fn new(key: &impl Hash, admission: u64, user: Option<&str>) -> Self {
         let mut hasher = DefaultHasher::new();
-        (key, admission).hash(&mut hasher);
+        (key, admission, user).hash(&mut hasher);
         Self(hasher.finish())
     }
 }
@@ -41,15 +40,15 @@ impl VerdictCache {
         Some(verdict.map_or_else(|| Verdict::plain(object.clone()), |verdict| Verdict::clone(verdict)))
     }
 
-    pub(super) fn keep(&mut self, verdict: &Verdict, basis: VerdictBasis, asked: bool) {
+    pub(super) fn keep(&mut self, verdict: &Verdict, basis: VerdictBasis) {
         let is_plain = *verdict == Verdict::plain(verdict.key.clone());
         let cached = (!is_plain).then(|| Box::new(verdict.clone()));
-        self.0.insert(verdict.key.clone(), CachedVerdict { basis, asked, verdict: cached });
+        self.0.insert(verdict.key.clone(), CachedVerdict { basis, verdict: cached });
     }
 
-    /// Drops the verdicts that needed a dry run or a second render: a hard refresh repeats these.
-    pub(super) fn ask_again(&mut self) {
-        self.0.retain(|_, cached| !cached.asked);
+    /// Drops all verdicts: a hard refresh takes nothing for granted.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// Releases unused capacity.
@@ -70,4 +69,28 @@ pub(super) fn admission(mutators: &[Arc<Manifest>]) -> u64 {
         (mutator.kind(), mutator.name(), mutator.resource_version()).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_holds_for_one_user_one_admission_and_one_state() {
+        let key = ObjectKey::new("", "ConfigMap", Some("a".to_owned()), "x");
+        let basis = VerdictBasis::new(&1, 7, Some("deployer"));
+        let mut cache = VerdictCache::default();
+        cache.keep(&Verdict::plain(key.clone()), basis);
+        assert!(cache.get(&key, basis).is_some());
+        for other in [
+            VerdictBasis::new(&1, 7, Some("auditor")),
+            VerdictBasis::new(&1, 7, None),
+            VerdictBasis::new(&1, 8, Some("deployer")),
+            VerdictBasis::new(&2, 7, Some("deployer")),
+        ] {
+            assert!(cache.get(&key, other).is_none(), "{other:?}");
+        }
+        cache.clear();
+        assert!(cache.get(&key, basis).is_none());
+    }
 }

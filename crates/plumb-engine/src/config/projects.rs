@@ -12,7 +12,14 @@ use tracing::warn;
 
 /// All projects.
 #[derive(Default)]
-pub(crate) struct Projects(BTreeMap<String, ProjectEntry>);
+pub(crate) struct Projects {
+    entries: BTreeMap<String, ProjectEntry>,
+    /// The repositories whose Secrets name a project, by that project.
+    scoped: ScopedRepositories,
+}
+
+/// The addresses of repositories that are registered for one project alone, by the name of the project.
+pub(super) type ScopedRepositories = BTreeMap<String, Vec<String>>;
 
 struct ProjectEntry {
     labels: BTreeMap<String, String>,
@@ -33,7 +40,7 @@ pub(crate) enum NoProject {
 
 impl Projects {
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Project>, NoProject> {
-        let entry = self.0.get(name).ok_or(NoProject::Missing)?;
+        let entry = self.entries.get(name).ok_or(NoProject::Missing)?;
         match (&entry.compiled, &entry.rules) {
             (Some(project), _) => Ok(Arc::clone(project)),
             (None, Err(reason)) => Err(NoProject::Unreadable(reason.clone())),
@@ -43,7 +50,7 @@ impl Projects {
 
     /// The labels of a project.
     pub(crate) fn labels(&self, name: &str) -> BTreeMap<String, String> {
-        self.0.get(name).map(|entry| entry.labels.clone()).unwrap_or_default()
+        self.entries.get(name).map(|entry| entry.labels.clone()).unwrap_or_default()
     }
 
     /// Notes a project. Returns the names of all projects whose rules may have changed.
@@ -60,19 +67,20 @@ impl Projects {
                 ProjectEntry { labels: BTreeMap::new(), rules: Err(error.to_string()), compiled: None }
             }
         };
-        self.0.insert(name.clone(), entry);
+        self.entries.insert(name.clone(), entry);
         self.compile_affected(&name, global)
     }
 
     /// Removes a deleted project. Returns the names of all projects whose rules may have changed.
     pub(crate) fn forget(&mut self, name: &str, global: &[GlobalProject]) -> BTreeSet<String> {
-        self.0.remove(name);
+        self.entries.remove(name);
         self.compile_affected(name, global)
     }
 
     /// Compiles all projects again, after a change of the settings.
-    pub(super) fn settle_all(&mut self, global: &[GlobalProject]) {
-        let names: Vec<String> = self.0.keys().cloned().collect();
+    pub(super) fn settle_all(&mut self, global: &[GlobalProject], scoped: ScopedRepositories) {
+        self.scoped = scoped;
+        let names: Vec<String> = self.entries.keys().cloned().collect();
         for name in names {
             self.compile(&name, global);
         }
@@ -85,7 +93,7 @@ impl Projects {
             let concerns = |entry: &ProjectEntry, other: &str| {
                 global.iter().any(|global| global.project == name && global.concerns(other, &entry.labels))
             };
-            let others = self.0.iter().filter(|(other, entry)| concerns(entry, other));
+            let others = self.entries.iter().filter(|(other, entry)| concerns(entry, other));
             affected.extend(others.map(|(other, _)| other.clone()).collect::<Vec<_>>());
         }
         for name in &affected {
@@ -95,17 +103,18 @@ impl Projects {
     }
 
     fn compile(&mut self, name: &str, global: &[GlobalProject]) {
-        let Some(entry) = self.0.get(name) else { return };
+        let Some(entry) = self.entries.get(name) else { return };
         let Ok(rules) = &entry.rules else { return };
         let mut rules = rules.clone();
         for global in global.iter().filter(|global| global.concerns(name, &entry.labels)) {
-            if let Some(Ok(added)) = self.0.get(&global.project).map(|entry| &entry.rules) {
+            if let Some(Ok(added)) = self.entries.get(&global.project).map(|entry| &entry.rules) {
                 rules = rules.with_global(added);
             }
         }
+        rules.scoped_repositories = self.scoped.get(name).cloned().unwrap_or_default();
         let (project, problems) = Project::compile(&rules);
         log_problems(name, &problems);
-        if let Some(entry) = self.0.get_mut(name) {
+        if let Some(entry) = self.entries.get_mut(name) {
             entry.compiled = Some(Arc::new(project));
         }
     }
@@ -155,9 +164,9 @@ mod tests {
         let affected = projects.note(&project("base", &json!({"tier": "prod"}), &base), &global);
         assert_eq!(affected.into_iter().collect::<Vec<_>>(), ["base", "team"]);
         assert!(permits(&projects, "team", "Namespace") && !permits(&projects, "other", "Namespace"));
-        projects.settle_all(&[]);
+        projects.settle_all(&[], ScopedRepositories::new());
         assert!(!permits(&projects, "team", "Namespace"), "the setting is gone");
-        projects.settle_all(&global);
+        projects.settle_all(&global, ScopedRepositories::new());
         projects.forget("base", &global);
         assert!(!permits(&projects, "team", "Namespace"), "the global project is gone");
     }
@@ -176,6 +185,31 @@ mod tests {
         let permits =
             |kind: &str| projects.get("team").unwrap().permits_kind(&GroupKind::new("", kind), "x", true);
         assert!(permits("Service") && !permits("ConfigMap"), "a list with entries counts");
+    }
+
+    #[test]
+    fn a_repository_of_a_project_is_permitted_for_that_project_alone() {
+        let mut projects = Projects::default();
+        let global = global();
+        for (name, labels) in [("team", json!({"tier": "prod"})), ("other", json!({})), ("base", json!({}))] {
+            projects.note(&project(name, &labels, &json!({})), &global);
+        }
+        let url = "https://host/team/app.git";
+        let permits = |projects: &Projects| -> Vec<&str> {
+            let names = ["team", "other", "base"].into_iter();
+            names.filter(|name| projects.get(name).unwrap().permits_source(url)).collect()
+        };
+        let scoped = |name: &str| ScopedRepositories::from([(name.to_owned(), vec![url.to_owned()])]);
+        assert!(permits(&projects).is_empty());
+        projects.settle_all(&global, scoped("team"));
+        assert_eq!(permits(&projects), ["team"]);
+        // A project that is read again keeps it, and a global project does not pass its own on.
+        projects.note(&project("team", &json!({"tier": "prod"}), &json!({"sourceRepos": []})), &global);
+        assert_eq!(permits(&projects), ["team"]);
+        projects.settle_all(&global, scoped("base"));
+        assert_eq!(permits(&projects), ["base"]);
+        projects.settle_all(&global, ScopedRepositories::new());
+        assert!(permits(&projects).is_empty());
     }
 
     #[test]

@@ -48,11 +48,13 @@ impl State {
                 warn!(place = setting.place, reason = setting.reason, "a setting has no effect");
             }
         }
-        let global_projects_changed = self.settings.global_projects != settings.global_projects;
+        let scoped = settings.scoped_repositories();
+        let projects_changed = self.settings.global_projects != settings.global_projects
+            || self.settings.scoped_repositories() != scoped;
         self.changes.send_replace(settings.generation);
         self.settings = Arc::new(settings);
-        if global_projects_changed {
-            self.projects.settle_all(&self.settings.global_projects);
+        if projects_changed {
+            self.projects.settle_all(&self.settings.global_projects, scoped);
         }
     }
 }

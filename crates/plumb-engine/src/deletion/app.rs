@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use plumb_core::app::App;
 use plumb_core::desired::{DesiredHook, ObjectOptions, Propagation, PruneOption};
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::object::{Manifest, ObjectKey};
@@ -31,13 +32,18 @@ use crate::sources::gathered::Gathered;
 use crate::sources::slow_servers::NotGathered;
 use crate::sources::state::GitState;
 use crate::state::app_state::{AppState, DeletionState};
+use crate::state::retries::Subject;
 use crate::status::write::write_deletion;
 use crate::sync::advance::approved_at;
-use crate::sync::executor::step::{Executor, StepContext, StepError};
+use crate::sync::executor::step::{Executor, StepContext, StepError, WritesUnderWay};
+use crate::sync::namespace_contents::{of_others, why_never};
 use crate::sync::observe::observations;
+use crate::sync::sibling_apps::claimed_by;
 
 /// When a deletion that is blocked is tried again, if no event comes before.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
+/// When it is asked again whether other apps still need a namespace.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
 /// When a deletion that has just done something goes on.
 const GO_ON: Duration = Duration::from_millis(50);
 
@@ -50,7 +56,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     }
     // client: Git, where a hook failed
     let gathered = gather_hooks(run, inputs, &mut state.git, &state.deletion).await;
-    let why_not = gathered.as_ref().err().map(|why| why.condition().1).unwrap_or_default();
+    let why_not = gathered.as_ref().err().map(NotGathered::message).unwrap_or_default();
     let hooks: Result<&[DesiredHook], &str> = match &gathered {
         Ok(gathered) => Ok(&gathered.desired.get().hooks),
         Err(_) => Err(&why_not),
@@ -60,9 +66,10 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     let mark = OperationMark { started_at, retry: 0, revision: revision.unwrap_or_default() };
     // client: the objects of the app and of its hooks
     let snapshot = context.cluster.store.snapshot(&context.instance, &[], &[]).await;
-    let objects = owned(run, inputs, &snapshot.live.objects);
     let hook_keys = deletion::hook_keys(hooks.unwrap_or_default(), &mark);
+    let objects = owned(run, inputs, &snapshot.live.objects, &hook_keys);
     let observations = observations(inputs, &state.health, &state.judge.writes, hook_keys.iter()).await;
+    let asked_namespace = asked_namespace(app, gathered.as_ref().ok());
     // pure: the next step
     let step = deletion::next(&Deletion {
         finalizers,
@@ -74,6 +81,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
         failed_before: &state.deletion.failed_hooks,
         options: &AppOptions::parse(&app.sync_policy.options),
         itself: &Application::key(&app.id),
+        asked_namespace: asked_namespace.as_ref(),
         approved_at: approved_at(application, run.now),
         is_destination_known: true,
     });
@@ -86,11 +94,7 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     if error.is_none() && !step.drop_finalizers.is_empty() {
         drop_finalizers(run, application, &step.drop_finalizers).await;
     }
-    let mut next_run = match (&error, step.commands.is_empty()) {
-        (Some(_), _) => Some(TRY_AGAIN),
-        (None, false) => Some(GO_ON),
-        (None, true) => None,
-    };
+    let mut next_run = next_run(&step, error.is_some());
     if !snapshot.live.complete {
         run.engine.run_when_listed(run.id(), &context.cluster);
         // What keeps a kind from being listed may show a moment later.
@@ -101,6 +105,24 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     }
     request_next(run, &mut state.deletion, next_run);
     write_deletion(run, application).await;
+}
+
+/// The destination namespace that the app's options ask for. Git may have it as a manifest: then it goes with the app's
+/// other objects.
+fn asked_namespace(app: &App, gathered: Option<&Arc<Gathered>>) -> Option<ObjectKey> {
+    let is_in_git =
+        |key: &ObjectKey| gathered.is_some_and(|gathered| gathered.desired.get().objects.contains_key(key));
+    app.asked_namespace().filter(|key| !is_in_git(key))
+}
+
+/// When the deletion goes on, if no event comes before.
+fn next_run(step: &DeletionStep, has_failed: bool) -> Option<Duration> {
+    match (has_failed, step.commands.is_empty()) {
+        (true, _) => Some(TRY_AGAIN),
+        (false, false) => Some(GO_ON),
+        // What other apps have in a namespace may be gone later, and no event says so.
+        (false, true) => step.unconfirmed.as_ref().and_then(|(_, why)| why.as_ref().map(|_| ASK_AGAIN)),
+    }
 }
 
 /// Requests the next run for the deletion. Events request runs as well, and must not each begin a series of their own.
@@ -127,10 +149,11 @@ fn add_conditions(run: &mut AppRun<'_>, inputs: AppInputs<'_>, step: &DeletionSt
     } else if let Some(earlier) = &step.earlier_error {
         run.conditions.add(ConditionType::DeletionError, earlier.clone());
     }
-    if let Some(key) = &step.unconfirmed {
+    if let Some((key, why)) = &step.unconfirmed {
         let name = &inputs.app.id.name;
+        let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
         let message = format!(
-            "waiting for confirmation that {key} may be deleted: `plumb app confirm-deletion {name}`"
+            "waiting for confirmation that {key} may be deleted{why}: `plumb app confirm-deletion {name}`"
         );
         run.conditions.add(ConditionType::DeletionError, message);
     }
@@ -145,14 +168,23 @@ async fn gather_hooks(
     deletion: &DeletionState,
 ) -> Result<Arc<Gathered>, NotGathered> {
     if run.policy.depth > RefreshDepth::Live && !deletion.failed_hooks.is_empty() {
-        let fixed = gather(run, inputs, git).await;
-        if fixed.is_ok() {
-            return fixed;
+        match gather(run, inputs, git).await {
+            Ok(fixed) => return Ok(fixed),
+            Err(NotGathered::Waiting(answered)) => {
+                run.engine.run_when_answered(answered, run.id(), run.trigger);
+            }
+            Err(NotGathered::Failed(_)) => {}
         }
     }
     let AppInputs { application, app, context } = inputs;
     let policy = FetchPolicy { depth: RefreshDepth::Live, ..run.policy };
-    run.engine.sources.gather(application, app, context, policy, git.load().as_ref()).await
+    let known = git.load();
+    let gathered =
+        run.engine.sources.gather(application, app, context, policy, known.as_ref(), &mut git.parked).await;
+    if let Err(NotGathered::Waiting(answered)) = &gathered {
+        run.engine.run_when_answered(answered.clone(), run.id(), run.trigger);
+    }
+    gathered
 }
 
 /// Every object that the app tracks and the project permits.
@@ -160,6 +192,7 @@ fn owned(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     live: &BTreeMap<ObjectKey, Arc<Manifest>>,
+    hook_keys: &[ObjectKey],
 ) -> BTreeMap<ObjectKey, ObjectFacts> {
     let context = inputs.context;
     let permits_claim = run.engine.permits_claim(&context.cluster);
@@ -171,7 +204,8 @@ fn owned(
     let recorded = inputs.recorded();
     // A hook is in no status as an object from Git: Git, or the result of an operation, must know it as one. Where an option
     // asks for a confirmation, the status does not tell the record of an object, and a user is asked in any case.
-    let hooks = known_hooks(run, inputs);
+    let mut hooks = known_hooks(run, inputs);
+    hooks.extend(hook_keys.iter().cloned());
     let app_confirms = inputs.app.sync_policy.has("Delete=confirm");
     let provenance = |key: &ObjectKey, live: &Manifest| {
         let options = ObjectOptions::parse(live);
@@ -190,6 +224,8 @@ fn owned(
             owner: Owner::ThisApp,
             provenance: provenance(key, live),
             holds_data: None,
+            of_others: of_others(run, inputs, key),
+            never_deleted: why_never(run, inputs, key),
         }),
         in_sync: false,
         paused: inputs.pause_of(key, live, run.now).map(|pause| pause.reason),
@@ -236,6 +272,7 @@ async fn carry_out(
             owner: Owner::ThisApp,
             advice: ApplyAdvice::default(),
             denied: run.engine.denies_now(app, context, key),
+            claimed_by: claimed_by(run, inputs, key),
             paused: None,
             held: None,
         }
@@ -252,11 +289,13 @@ async fn carry_out(
         schemas: &SchemaSet::default(),
         rules: &context.rules.rules,
         respect_ignore: false,
+        asks_server_side: false,
         allow_empty: true,
         revision: None,
         impersonation: context.impersonation.clone()?,
         step_context: &step_context,
         written: &WrittenVersions::default(),
+        under_way: &WritesUnderWay::default(),
     };
     let results = join_all(commands.iter().map(|command| carry_out_one(&executor, command))).await;
     let failed: Vec<String> =
@@ -304,8 +343,9 @@ pub(crate) async fn drop_finalizers(run: &mut AppRun<'_>, application: &Applicat
         }
         Err(error) if error.api().is_some_and(ApiError::is_not_found) => {}
         Err(error) => {
-            warn!(%error, "cannot remove the finalizers of the Application");
-            run.engine.retry_later(run.id());
+            if let Some(times) = run.engine.retry_later(run.id(), Subject::Finalizers) {
+                warn!(%error, times, "cannot remove the finalizers of the Application; trying again");
+            }
         }
     }
 }

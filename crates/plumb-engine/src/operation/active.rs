@@ -9,10 +9,19 @@ use plumb_core::app::{Initiator, Operation};
 use plumb_core::automation::SyncStart;
 use plumb_core::plan::{OperationMark, StepId, SyncPhase, SyncRequest};
 use plumb_core::status::OperationRecord;
-use plumb_core::sync::{OperationPhase, ResourceResult, ResultCode, SyncState};
+use plumb_core::sync::{OperationPhase, PlannedKinds, ResourceResult, ResultCode, SyncState};
 use plumb_crd::application as wire;
 
-use crate::sources::gathered::Gathered;
+use crate::sources::gathered::{Gathered, StoredGathered};
+use crate::sources::parked::Parked;
+
+/// A prune that waits for other apps to be gathered, since one of them may ask for the object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SiblingWait {
+    pub(crate) since: Instant,
+    /// When runs of the others were last requested.
+    pub(crate) asked_at: Instant,
+}
 
 /// An operation in progress.
 pub(crate) struct ActiveOperation {
@@ -22,16 +31,25 @@ pub(crate) struct ActiveOperation {
     pub(crate) asked: Operation,
     /// Phase, message, times and results.
     pub(crate) record: OperationRecord,
+    /// When it began. The start in its record is later if another operation began in the same second.
+    pub(crate) began_at: Timestamp,
     /// When a failed attempt is retried.
     pub(crate) retry_at: Option<Timestamp>,
-    /// What it syncs. Resolved once, so that a new commit during the operation changes nothing.
-    pub(crate) gathered: Option<Arc<Gathered>>,
+    /// What it syncs. Resolved once, so that a new commit during the operation changes nothing. Compressed: an operation
+    /// may wait for hours, and many may wait at the same time.
+    pub(crate) gathered: Option<Arc<StoredGathered>>,
     /// Set after a failed attempt whose retry resolves Git again: it syncs the current commit, not the requested one.
     pub(crate) follows_git: bool,
-    /// Since when its prunes have been waiting for runs of other apps of the repository.
-    pub(crate) waits_for_others: Option<Instant>,
+    /// When it first asked the sources that it syncs, in this attempt.
+    pub(crate) asked_at: Option<Instant>,
+    /// The request for these sources that a run has yielded to.
+    pub(crate) parked: Parked,
+    /// The wait of its prunes for other apps, in this attempt.
+    pub(crate) sibling_wait: Option<SiblingWait>,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
+    /// The kinds that the last attempt was planned with.
+    pub(crate) kinds: Option<PlannedKinds>,
     /// Progress of the sync; `None` before the plan was made.
     pub(crate) state: Option<SyncState>,
 }
@@ -49,11 +67,15 @@ impl ActiveOperation {
             wire,
             asked,
             record,
+            began_at: now,
             retry_at: None,
             gathered: None,
             follows_git: false,
-            waits_for_others: None,
+            asked_at: None,
+            parked: Parked::default(),
+            sibling_wait: None,
             pinned: Vec::new(),
+            kinds: None,
             state: None,
         }
     }
@@ -76,12 +98,16 @@ impl ActiveOperation {
         let mut active = Self {
             wire,
             asked,
+            began_at: record.started_at,
             record,
             retry_at: None,
             gathered: None,
             follows_git: false,
-            waits_for_others: None,
+            asked_at: None,
+            parked: Parked::default(),
+            sibling_wait: None,
             pinned,
+            kinds: None,
             state: None,
         };
         if state.finished_at.is_some() && active.resolves_anew() {
@@ -101,6 +127,8 @@ impl ActiveOperation {
         self.record = self.record.retried();
         self.retry_at = None;
         self.state = None;
+        self.asked_at = None;
+        self.sibling_wait = None;
         if self.resolves_anew() {
             self.follows_git = true;
             self.gathered = None;
@@ -113,6 +141,8 @@ impl ActiveOperation {
         self.pinned = self.revisions();
         self.gathered = None;
         self.state = None;
+        self.asked_at = None;
+        self.sibling_wait = None;
     }
 
     /// True if a user requested it.
@@ -139,6 +169,11 @@ impl ActiveOperation {
     pub(crate) fn mark(&self) -> OperationMark {
         let revision = self.revisions().first().cloned().unwrap_or_default();
         self.record.mark(revision)
+    }
+
+    /// What it syncs, decompressed.
+    pub(crate) fn load(&self) -> Option<Arc<Gathered>> {
+        self.gathered.as_ref().and_then(StoredGathered::load)
     }
 
     /// The revisions that it syncs to, one per source.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use plumb_core::automation::LastSync;
 use plumb_core::object::ObjectKey;
+use plumb_core::sync::PlannedKinds;
 
 use super::active::ActiveOperation;
 use super::ended::EndedOperation;
@@ -22,6 +23,8 @@ pub(crate) struct OperationSlot {
     pub(crate) ended: Option<EndedOperation>,
     /// The last one that was not a dry run.
     pub(crate) last_sync: LastSync,
+    /// The kinds with which the last one failed.
+    pub(crate) failed_with: Option<PlannedKinds>,
     /// When the last one that this process knows of started.
     pub(crate) last_start: Option<Timestamp>,
     /// What the one under way has written.

@@ -57,6 +57,8 @@ pub(crate) enum TriggerReason {
     Project,
     /// A user asked for a refresh.
     Refresh,
+    /// A change of the report that counts for nothing is written now.
+    Report,
     /// A failed step or write is tried again.
     Retry,
     /// The schema of one of the app's kinds changed.
@@ -102,6 +104,7 @@ impl TriggerReason {
             Self::Poll => "poll",
             Self::Project => "project",
             Self::Refresh => "refresh",
+            Self::Report => "report",
             Self::Retry => "retry",
             Self::Schema => "schema",
             Self::Settled => "settled",
@@ -125,14 +128,12 @@ pub(crate) struct Trigger {
     pub(crate) at: Instant,
     /// True if something changed. A poll and a time that has come are no changes.
     pub(crate) is_news: bool,
-    /// True if a run for this trigger has yielded to other apps, because servers took long. It does so once.
-    pub(crate) gave_way: bool,
 }
 
 impl Trigger {
     /// A trigger whose reason arises now.
     pub(crate) fn new(depth: RefreshDepth, reason: TriggerReason) -> Self {
-        Self { depth, reason, at: Instant::now(), is_news: true, gave_way: false }
+        Self { depth, reason, at: Instant::now(), is_news: true }
     }
 
     /// The cluster or something beside Git changed: compare with the commit that is known.
@@ -156,11 +157,6 @@ impl Trigger {
         // A trigger that does not ask Git makes no answer of Git outdated.
         let asks_git = |trigger: &Self| trigger.depth > RefreshDepth::Live;
         let at = [self, other].into_iter().filter(asks_git).map(|trigger| trigger.at).max();
-        Self {
-            at: at.unwrap_or(deeper.at),
-            is_news: self.is_news || other.is_news,
-            gave_way: self.gave_way && other.gave_way,
-            ..deeper
-        }
+        Self { at: at.unwrap_or(deeper.at), is_news: self.is_news || other.is_news, ..deeper }
     }
 }

@@ -13,11 +13,13 @@ use plumb_crd::application as wire;
 use plumb_kube::{ClusterClient, Selection};
 use tracing::debug;
 
+use super::app::RunEnd;
 use crate::app_run::compare::compare;
 use crate::app_run::{AppInputs, AppRun, reported_jobs};
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::Compared;
 use crate::compare::state::JudgeState;
+use crate::sources::slow_servers::{Answered, NotGathered};
 use crate::state::app_state::AppState;
 
 /// Restores what the last process synced, and compares again if that told anything. Tried once after a start.
@@ -27,24 +29,31 @@ pub(super) async fn after_restart(
     compared: Compared,
     dry_runs: DryRunPolicy,
     state: &mut AppState,
-) -> Compared {
-    let has_synced = restore_last_sync(run, inputs, &compared, state).await;
+) -> Result<Compared, RunEnd> {
+    let has_synced = match restore_last_sync(run, inputs, &compared, state).await {
+        Ok(has_synced) => has_synced,
+        Err(answered) => {
+            run.engine.run_when_answered(answered, run.id(), run.trigger);
+            return Err(RunEnd::WaitingForSources);
+        }
+    };
     let has_finished = restore_unseen_jobs(run, inputs, &compared, &mut state.judge).await;
     if !has_synced && !has_finished {
-        return compared;
+        return Ok(compared);
     }
     let gathered = compared.gathered.clone();
-    compare(run, inputs, &gathered, dry_runs, state).await.unwrap_or(compared)
+    Ok(compare(run, inputs, &gathered, dry_runs, state).await.unwrap_or(compared))
 }
 
 /// Restores what the last successful full sync applied, if an object differs, or a Job that ran is gone, and it is not known
-/// what was applied. Returns whether anything was restored.
+/// what was applied. Returns whether anything was restored. The error is a request to a server that takes long: what was
+/// applied decides what a sync does, so nothing may be synced before it is known.
 async fn restore_last_sync(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     compared: &Compared,
     state: &mut AppState,
-) -> bool {
+) -> Result<bool, Answered> {
     let AppInputs { application, app, context } = inputs;
     let matters = compared.verdicts.values().any(|verdict| {
         let key = &verdict.key;
@@ -53,19 +62,24 @@ async fn restore_last_sync(
             && (compared.live.objects.contains_key(key) || is_job(key))
     });
     if state.judge.restored.last_sync || !matters {
-        return false;
+        return Ok(false);
     }
     state.judge.restored.last_sync = true;
-    let Some(last) = application.status.history.last() else { return false };
+    let Some(last) = application.status.history.last() else { return Ok(false) };
     if !has_same_sources(last, &application.spec) {
-        return false;
+        return Ok(false);
     }
-    let sources = &run.engine.sources;
-    let then = match sources.gather_at(application, app, context, last.all_revisions()).await {
+    let (sources, revisions) = (&run.engine.sources, last.all_revisions());
+    let then = sources.gather_at(application, app, context, revisions, &mut state.git.restoring).await;
+    let then = match then {
         Ok(then) => then,
-        Err(error) => {
+        Err(NotGathered::Waiting(answered)) => {
+            state.judge.restored.last_sync = false;
+            return Err(answered);
+        }
+        Err(NotGathered::Failed(error)) => {
             debug!(error = error.message(), "cannot render the last synced commit again");
-            return false;
+            return Ok(false);
         }
     };
     state.git.restore_previous(&then);
@@ -75,7 +89,7 @@ async fn restore_last_sync(
         has_restored |= state.judge.writes.restore(key, record);
     }
     reported_jobs(&mut state.judge);
-    has_restored
+    Ok(has_restored)
 }
 
 /// Restores the Jobs that finished and were deleted by their TTL while plumb was down. The cluster's events tell; where they

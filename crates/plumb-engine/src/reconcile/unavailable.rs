@@ -1,14 +1,18 @@
 //! An app whose project or cluster is not available, or whose operation cannot go on.
 
+use plumb_core::app::App;
+use plumb_core::object::Manifest;
 use plumb_core::status::After;
-use plumb_core::sync::deletion::FINALIZERS;
+use plumb_core::sync::deletion::{FINALIZERS, POST_DELETE, PRE_DELETE};
 use plumb_core::sync::retry_policy;
+use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_crd::Application;
 use plumb_crd::application::ConditionType;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::app_run::AppRun;
 use crate::apps::context::Unavailable;
+use crate::cluster::clusters::ClusterState;
 use crate::deletion::app::drop_finalizers;
 use crate::operation::state::OperationSlot;
 use crate::queue::{Trigger, TriggerReason};
@@ -18,13 +22,21 @@ use crate::status::write::{write_deletion, write_ended};
 use crate::sync::advance::count_ended;
 use crate::sync::requested::current_operation;
 
+/// An app as the cluster holds it, and checked.
+#[derive(Clone, Copy)]
+pub(super) struct AppParts<'a> {
+    pub(super) application: &'a Application,
+    pub(super) app: &'a App,
+}
+
 /// Writes why the app cannot be reconciled, and leaves its objects as they are.
 pub(super) async fn without_context(
     run: &mut AppRun<'_>,
-    application: &Application,
+    parts: AppParts<'_>,
     why: Unavailable,
     state: &mut AppState,
 ) {
+    let AppParts { application, app } = parts;
     let deleting = application.is_terminating();
     match why {
         Unavailable::NotYet | Unavailable::LeftAlone => {}
@@ -34,9 +46,18 @@ pub(super) async fn without_context(
             run.conditions.add(ConditionType::DeletionError, why);
             write_deletion(run, application).await;
         }
+        Unavailable::Refused(_) if deleting && has_nothing_to_delete(run, parts).await => {
+            info!("the app has no objects in the cluster: it is deleted although its project refuses it");
+            drop_finalizers(run, application, &FINALIZERS).await;
+        }
         Unavailable::Refused(problems) if deleting => {
             for problem in problems {
-                run.conditions.add(ConditionType::DeletionError, problem);
+                let message = format!(
+                    "cannot delete the objects of the app: {problem}. Let the project {} permit it, or remove the \
+                     finalizers of the Application: then its objects stay in the cluster",
+                    app.project
+                );
+                run.conditions.add(ConditionType::DeletionError, message);
             }
             write_deletion(run, application).await;
         }
@@ -62,6 +83,29 @@ pub(super) async fn without_context(
             write_invalid(run, state).await;
         }
     }
+}
+
+/// True if the deletion of the app has nothing to do: no object of its cluster is tracked by it, and no hooks run. That needs
+/// no permission.
+async fn has_nothing_to_delete(run: &AppRun<'_>, parts: AppParts<'_>) -> bool {
+    let AppParts { application, app } = parts;
+    let (engine, hooks) = (run.engine, [PRE_DELETE, POST_DELETE]);
+    let finalizers = &application.metadata.finalizers;
+    if finalizers.iter().any(|finalizer| hooks.contains(&finalizer.as_str())) {
+        return false;
+    }
+    let settings = engine.config.settings();
+    let destination = &app.destination.cluster;
+    let reached = engine.clusters.reach(&app.id, destination, settings.in_cluster_enabled);
+    let ClusterState::Ready(cluster) = reached else { return false };
+    let instance = app.id.instance_name(&engine.options.namespace);
+    let snapshot = cluster.store.snapshot(&instance, &[], &[]).await;
+    if !snapshot.live.complete {
+        engine.run_when_listed(run.id(), &cluster);
+        return false;
+    }
+    let is_tracked = |live: &Manifest| tracked_by(live, &instance, &settings.tracking) == TrackedBy::Ours;
+    !snapshot.live.objects.values().any(|live| is_tracked(live))
 }
 
 /// Ends the deletion of an app whose cluster is not registered. Its objects stay where they are.

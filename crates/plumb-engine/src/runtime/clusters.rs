@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use plumb_kube::{ApiError, Backoff, ClusterClient, Connection, Gate, LiveStore};
+use plumb_kube::{ApiError, Backoff, ClusterClient, Connection, FaultLog, Gate, LiveStore};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::{info, warn};
@@ -17,6 +17,7 @@ use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::triggers::initial_lists::watch_lists;
 use crate::triggers::objects::watch_objects;
 use crate::triggers::schemas::watch_schemas;
+use crate::triggers::time_travel::watch_time;
 use plumb_core::error_chain::error_chain;
 
 /// How long to wait for the initial lists before apps are reconciled. Objects of kinds that are not listed by then are
@@ -91,17 +92,22 @@ async fn maintain(engine: Arc<Engine>, id: StartId, registration: Arc<Registrati
         watch_schemas(Arc::clone(&engine), Arc::clone(&cluster)),
         watch_lists(Arc::clone(&engine), Arc::clone(&cluster)),
         watch_connection(&engine, id, &cluster),
+        watch_time(Arc::clone(&engine), id, Arc::clone(&cluster)),
     );
 }
 
 /// Repeats discovery until the API server answers.
 async fn wait_until_reachable(engine: &Engine, id: StartId, client: &ClusterClient) {
     let mut backoff = Backoff::new(BACKOFF_FIRST, BACKOFF_MOST);
+    let mut faults = FaultLog::default();
     loop {
         match client.discover().await {
             Ok(_) => return,
             Err(error) => {
-                warn!(server = client.server(), error = error_chain(&error), "cannot reach the cluster");
+                if let Some(times) = faults.fault(Instant::now()) {
+                    let error = error_chain(&error);
+                    warn!(server = client.server(), error, times, "cannot reach the cluster; trying again");
+                }
                 set_condition(engine, id, Condition::Away(error_chain(&error)));
             }
         }

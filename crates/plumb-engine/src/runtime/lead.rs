@@ -9,7 +9,7 @@ use plumb_core::app::ClusterRef;
 use plumb_git::{GitLimits, GitOptions};
 use plumb_kube::{ClusterClient, Fence, Gate, LiveStore};
 use plumb_render::{RendererConfig, Tools};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
 
@@ -20,10 +20,12 @@ use super::start_error::StartError;
 use super::tasks::{self, Workers};
 use crate::apps::claims::Claims;
 use crate::apps::deleting_projects::DeletingProjects;
+use crate::apps::large_apps::LargeApps;
 use crate::apps::registry::Registry;
 use crate::cluster::clusters::{Clusters, Order};
 use crate::cluster::destination::{Cluster, live_options};
 use crate::cluster::run_slots::RunSlots;
+use crate::cluster::waiting_apps::WaitingApps;
 use crate::cluster::witness;
 use crate::compare::ignored_updates::IgnoredUpdates;
 use crate::compare::orphans::Orphans;
@@ -40,6 +42,8 @@ use crate::queue::Queue;
 use crate::sources::gather::Sources;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
+use crate::state::restart::Restart;
+use crate::state::retries::Retries;
 use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// How many apps run at the same time, unless the options or settings say otherwise.
@@ -87,7 +91,11 @@ pub(super) async fn lead(
         &engine.home,
         Arc::clone(&engine.impersonated),
     )
-    .await;
+    .await
+    .map(Arc::new);
+    if let Some(witness) = &witness {
+        tasks.spawn(Arc::clone(witness).keep(Arc::clone(&engine.home)));
+    }
     tasks.spawn(supervise(Arc::clone(&engine), orders));
     let mut workers = Workers::default();
     let started = async {
@@ -101,8 +109,8 @@ pub(super) async fn lead(
             Ok(LeadEnd::Stopped)
         }
         _ = fence.lost() => Ok(LeadEnd::Lost),
-        () = engine.restart.notified() => {
-            info!("restarting: tracking or RBAC settings changed, or a cluster refresh was requested");
+        reason = engine.restart.asked() => {
+            info!("restarting: {reason}");
             Ok(LeadEnd::Restart)
         }
         ended = started => {
@@ -114,12 +122,7 @@ pub(super) async fn lead(
     if !matches!(ended, Ok(LeadEnd::Lost)) {
         handle.enter(Stage::Stopping);
     }
-    engine.queue.close();
-    // A run under way ends by itself. Without the lease it could not do anything more.
-    if fence.check().is_ok() {
-        workers.end_within(RUNS_END_WITHIN).await;
-    }
-    workers.abort().await;
+    end_runs(&engine, fence, &mut workers).await;
     if let Some(witness) = witness {
         witness.end(&engine.home.gate, fence).await;
     }
@@ -128,6 +131,15 @@ pub(super) async fn lead(
     drop(engine);
     let _ = tokio::time::timeout(EVENTS_END_WITHIN, events).await;
     ended
+}
+
+/// Ends all runs. Those under way end by themselves. Without the lease they could not do anything more.
+async fn end_runs(engine: &Engine, fence: &Fence, workers: &mut Workers) {
+    engine.queue.close();
+    if fence.check().is_ok() {
+        workers.end_within(RUNS_END_WITHIN).await;
+    }
+    workers.abort().await;
 }
 
 /// Builds the engine. Settings are read first: they decide how objects are tracked.
@@ -143,7 +155,10 @@ async fn build(
     load_settings(client, &options.namespace, &config).await;
     let settings = config.settings();
     let n_workers = options.workers.or(settings.start.workers).unwrap_or(WORKERS);
-    let sources = Arc::new(sources(options, settings.start, n_workers, &metrics)?);
+    let queue = Queue::default();
+    let large_apps = LargeApps::new(queue.clone());
+    let sources = sources(options, settings.start, n_workers, &metrics)?;
+    let sources = Arc::new(sources.with_turns(large_apps.clone()));
     let store = LiveStore::start(client.clone(), live_options(&config, ClusterRef::IN_CLUSTER_SERVER));
     let gate = Gate::new(client.clone(), fence.clone(), Some(store.clone()));
     first_project::create(client, &gate, &options.namespace).await;
@@ -151,7 +166,6 @@ async fn build(
     let events = tokio::spawn(writer.run(gate.clone()));
     let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::new(n_workers)));
     let (clusters, orders) = Clusters::new(Arc::clone(&home), options.exec_plugins, fence.clone());
-    let queue = Queue::default();
     let engine = Arc::new(Engine {
         options: options.clone(),
         n_workers,
@@ -165,15 +179,18 @@ async fn build(
         diagnostics: Diagnostics::new(queue.clone()),
         queue,
         sources,
+        large_apps,
         config,
         metrics,
         orphans: Orphans::default(),
         ignored_updates: IgnoredUpdates::default(),
         outbox,
         deleting_projects: DeletingProjects::default(),
-        restart: Notify::new(),
+        restart: Restart::default(),
         bursts: BurstDetector::default(),
         tombstones: TombstoneLedger::default(),
+        retries: Retries::default(),
+        without_report: WaitingApps::default(),
         pushes: handle.pushes(),
         impersonated: Arc::default(),
     });

@@ -14,3 +14,5 @@ pub(crate) mod run;
 pub(crate) mod start_error;
 mod tasks;
 mod watchdog;
+mod witness_guard;
+mod worker;

@@ -3,6 +3,8 @@
 use std::pin::Pin;
 
 use plumb_core::app::ClusterRef;
+use plumb_core::object::GroupVersionKind;
+use plumb_crd::{AppProject, Application};
 use plumb_kube::{ClusterClient, Connection, Leadership, LeaseKeeper, LeaseOptions};
 use tracing::{error, info, warn};
 
@@ -12,6 +14,7 @@ use super::handle::{Handle, Stage};
 use super::lead::{LeadEnd, lead};
 use super::start_error::StartError;
 use super::watchdog::Watchdog;
+use super::witness_guard::guard_witness;
 use super::{lease_identity, other_controllers};
 use crate::cluster::destination::observe_requests;
 use crate::config::options::Options;
@@ -32,6 +35,7 @@ pub async fn run(
             return Ok(());
         }
     }
+    refuse_without_kinds(&client)?;
     refuse_beside_others(&client, &options).await?;
     // The lease has its own connection and thread: no work on apps delays a renewal.
     let lease = LeaseKeeper::start_on_thread(
@@ -66,6 +70,7 @@ async fn stand_and_lead(
         info!(identity = options.identity, "waiting for the lease");
         tokio::select! {
             () = wait_for_lease(lease) => {}
+            never = guard_witness(client, &options.namespace) => match never {},
             () = &mut *stop => {
                 info!("stopping");
                 return Ok(());
@@ -112,6 +117,16 @@ async fn wait_for_lease(lease: &LeaseKeeper) {
         () = lease.leading() => {}
         () = log => {}
     }
+}
+
+/// A process that starts without the definitions says so and ends. One that loses them later waits for them.
+fn refuse_without_kinds(client: &ClusterClient) -> Result<(), StartError> {
+    let catalog = client.catalog();
+    let is_served = |kind: &str| {
+        catalog.resource(&GroupVersionKind::from_api_version(Application::API_VERSION, kind)).is_some()
+    };
+    let has_all = [Application::KIND, AppProject::KIND].into_iter().all(is_served);
+    if has_all { Ok(()) } else { Err(StartError::Watch) }
 }
 
 /// Two controllers on the same Applications would undo each other's work.

@@ -2,18 +2,22 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tracing::{error, warn};
 
 use super::memory_trim::give_memory_back;
+use super::worker::serve;
 use crate::deletion::project::release_projects;
 use crate::engine::Engine;
+use crate::queue::Job;
 use crate::reconcile::reconcile;
+use crate::state::retries::Subject;
 use crate::sync::tombstones;
 use crate::triggers::applications::{load_reports, watch_applications};
 use crate::triggers::config_maps::watch_config_maps;
@@ -21,9 +25,11 @@ use crate::triggers::initial_lists::watch_lists;
 use crate::triggers::objects::watch_objects;
 use crate::triggers::poll::poll;
 use crate::triggers::projects::watch_projects;
+use crate::triggers::reports::watch_report_kind;
 use crate::triggers::schemas::watch_schemas;
 use crate::triggers::secrets::watch_secrets;
 use crate::triggers::sync_windows::watch_sync_windows;
+use crate::triggers::time_travel::watch_home_time;
 
 /// How long the watches may take for their first lists before apps run all the same.
 const FIRST_LISTS: Duration = Duration::from_secs(20);
@@ -71,6 +77,8 @@ pub(super) async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers
     tasks.spawn(watch_objects(Arc::clone(engine), Arc::clone(&engine.home), changes));
     tasks.spawn(watch_schemas(Arc::clone(engine), Arc::clone(&engine.home)));
     tasks.spawn(watch_lists(Arc::clone(engine), Arc::clone(&engine.home)));
+    tasks.spawn(watch_home_time(Arc::clone(engine)));
+    tasks.spawn(watch_report_kind(Arc::clone(engine)));
     tasks.spawn(watch_config_maps(Arc::clone(engine)));
     tasks.spawn(watch_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));
@@ -83,17 +91,26 @@ pub(super) async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers
     }
 }
 
-/// Runs one app after the other.
+/// Runs one app after the other, and others beside one that takes long.
 async fn work(engine: Arc<Engine>) {
-    while let Some(job) = engine.queue.next().await {
+    serve(|| engine.queue.next(), |job| run_app(Arc::clone(&engine), job)).await;
+}
+
+/// Runs one app. Boxed: a run holds a lot, and there are many workers.
+fn run_app(engine: Arc<Engine>, job: Job) -> BoxFuture<'static, ()> {
+    let run = async move {
         let _measured = engine.metrics.job(job.waited);
-        // Boxed: a run holds a lot, and there are many workers. A run that panics affects one app: the worker goes on.
+        // A run that panics affects one app: the worker goes on.
         let run = AssertUnwindSafe(Box::pin(reconcile(&engine, &job)));
-        if run.catch_unwind().await.is_err() {
-            error!(app = %job.app, "a defect of plumb aborted the run; the app runs again with the next event or poll");
+        if run.catch_unwind().await.is_err()
+            && let Some(times) = engine.retries.told(&job.app, Subject::Run, Instant::now())
+        {
+            let app = &job.app;
+            error!(%app, times, "a defect of plumb aborted the run; the app runs again with the next event or poll");
         }
         engine.bursts.note_run();
-    }
+    };
+    run.boxed()
 }
 
 /// Deletes tombstones that have been kept long enough, once a day.

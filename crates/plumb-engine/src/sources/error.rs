@@ -8,6 +8,9 @@ use plumb_crd::application::ConditionType;
 use plumb_git::{BadUrl, FetchError, ResolveOrFetchError, Retry, SignatureError, SubmoduleError};
 use plumb_render::{ChartError, RenderError};
 
+/// At most this many objects have a message of their own.
+const MOST_MESSAGES: usize = 10;
+
 /// Why the desired set of an app is not known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
@@ -50,11 +53,11 @@ pub(crate) enum SourceError {
     #[error("{0}")]
     References(String),
     /// What was rendered is not a list of Kubernetes objects.
-    #[error("{0}")]
-    Manifests(String),
+    #[error("{}", .0.join("; "))]
+    Manifests(Vec<String>),
     /// What was rendered does not fit the spec: an object has no namespace.
-    #[error("{0}")]
-    Spec(String),
+    #[error("{}", .0.join("; "))]
+    Spec(Vec<String>),
     /// The cache directory cannot be used.
     #[error("cannot use the cache directory")]
     Cache(#[from] std::io::Error),
@@ -84,6 +87,17 @@ impl SourceError {
             Self::Dependency { source, .. } => source.is_transient(),
             Self::NotAllowed(_) | Self::References(_) | Self::Manifests(_) | Self::Spec(_) => false,
             Self::Cache(_) | Self::Aborted { .. } => true,
+        }
+    }
+
+    /// True if an object of a mirror could not be read. The mirror is then made again.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Read(error) | Self::Submodule(SubmoduleError::Read(error)) => is_storage_error(error),
+            Self::Render(
+                RenderError::Read { source, .. } | RenderError::AppPath { source: Some(source), .. },
+            ) => is_storage_error(source),
+            _ => false,
         }
     }
 
@@ -117,8 +131,20 @@ impl SourceError {
 
     /// The message with all its causes, on one line.
     pub(crate) fn message(&self) -> String {
-        error_chain(self)
+        self.messages().join("; ")
     }
+
+    /// A message for each object that is wrong, or one with all its causes, each on one line.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let (Self::Manifests(messages) | Self::Spec(messages)) = self else { return vec![error_chain(self)] };
+        let more = messages.len().saturating_sub(MOST_MESSAGES);
+        let more = (more > 0).then(|| format!("{more} more objects are wrong in the same way"));
+        messages.iter().take(MOST_MESSAGES).cloned().chain(more).collect()
+    }
+}
+
+fn is_storage_error(error: &ReadError) -> bool {
+    matches!(error, ReadError::Storage { .. })
 }
 
 #[cfg(test)]
@@ -131,8 +157,8 @@ mod tests {
             |source: SourceError| SourceError::Dependency { name: "db".to_owned(), source: Box::new(source) };
         let denied = || SourceError::NotAllowed("repository x is not permitted in project 'team'".to_owned());
         for (error, is_transient, category) in [
-            (SourceError::Manifests("a ConfigMap has no name".to_owned()), false, "manifest"),
-            (SourceError::Spec("Namespace for x is missing.".to_owned()), false, "manifest"),
+            (SourceError::Manifests(vec!["a ConfigMap has no name".to_owned()]), false, "manifest"),
+            (SourceError::Spec(vec!["Namespace for x is missing.".to_owned()]), false, "manifest"),
             (SourceError::References("x".to_owned()), false, "option"),
             (denied(), false, "permission"),
             (dependency(denied()), false, "permission"),
@@ -141,6 +167,18 @@ mod tests {
         }
         let message = "chart dependency `db`: repository x is not permitted in project 'team'";
         assert_eq!(dependency(denied()).to_string(), message);
-        assert_eq!(SourceError::Spec(String::new()).condition(), ConditionType::InvalidSpecError);
+        assert_eq!(SourceError::Spec(Vec::new()).condition(), ConditionType::InvalidSpecError);
+    }
+
+    #[test]
+    fn each_object_that_is_wrong_has_its_message() {
+        let all =
+            |n: usize| SourceError::Spec((0..n).map(|n| format!("Namespace for x{n} is missing.")).collect());
+        assert_eq!(all(2).messages(), ["Namespace for x0 is missing.", "Namespace for x1 is missing."]);
+        assert_eq!(all(MOST_MESSAGES).messages().len(), MOST_MESSAGES);
+        let many = all(MOST_MESSAGES + 7).messages();
+        assert_eq!(many.len(), MOST_MESSAGES + 1);
+        assert_eq!(many.last().map(String::as_str), Some("7 more objects are wrong in the same way"));
+        assert_eq!(SourceError::References("x".to_owned()).messages(), ["x"]);
     }
 }

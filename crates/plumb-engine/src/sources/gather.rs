@@ -1,14 +1,15 @@
 //! From an app's sources to the desired set: resolve, read, render, build.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_core::app::{App, Operation};
+use plumb_core::app::{App, AppId, Operation};
 use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
-use plumb_core::project::shown_repo_url;
+use plumb_core::project::{normalize_repo_url, shown_repo_url};
 use plumb_core::source::{AddressPolicy, SourceFiles};
 use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
@@ -18,17 +19,20 @@ use plumb_render::{
     SourceType,
 };
 use tokio::sync::Semaphore;
+use tracing::info;
 
 use super::error::SourceError;
 use super::gathered::{Gathered, StoredGathered};
 use super::inputs::RenderInputs;
+use super::parked::{Asked, Earlier, Outcome, Parked};
 use super::path_filter;
 use super::resolve::{Access, Resolved};
-use super::slow_servers::{Answered, NotGathered, Patience, SlowServers};
+use super::slow_servers::{Answered, Asking, NotGathered, Patience, SlowServers};
 use crate::apps::context::AppContext;
+use crate::apps::large_apps::{LargeApps, Turn};
 use crate::config::settings::StartSettings;
 use crate::metrics::counters::Metrics;
-use crate::queue::{RefreshDepth, Trigger};
+use crate::queue::{Queue, RefreshDepth, Trigger};
 
 /// Templates may print the time in seconds, so two renderings within one second may be equal by chance.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
@@ -43,11 +47,19 @@ pub(crate) struct FetchPolicy {
 }
 
 impl FetchPolicy {
-    /// The policy for one trigger. A run yields to other apps once; after that it waits for the servers.
+    /// The policy for one trigger.
     pub(crate) fn of(trigger: &Trigger) -> Self {
-        let patience = if trigger.gave_way { Patience::Endless } else { Patience::Short };
-        Self { depth: trigger.depth, since: trigger.at, patience }
+        Self { depth: trigger.depth, since: trigger.at, patience: Patience::Short }
     }
+}
+
+/// What an operation syncs that does not sync the app's own sources.
+#[derive(Clone, Copy)]
+pub(crate) struct OperationSources<'o> {
+    pub(crate) operation: &'o Operation,
+    pub(crate) written: &'o wire::Operation,
+    /// Revisions in place of those of the sources.
+    pub(crate) revisions: &'o [String],
 }
 
 /// Repositories and renderers, for all apps.
@@ -58,7 +70,8 @@ pub(crate) struct Sources {
     /// Which servers may be connected to, without the exceptions of the settings.
     pub(super) addresses: AddressPolicy,
     /// Limits how many renderings run at the same time.
-    render_slots: Semaphore,
+    render_slots: Arc<Semaphore>,
+    large_apps: LargeApps,
     /// Servers that runs wait for.
     pub(super) slow_servers: SlowServers,
     cached: AtomicU64,
@@ -93,12 +106,20 @@ impl Sources {
             mirrors: Mirrors::new(directory.join("git"), git)?,
             charts: Charts::new(directory.join("charts"), renderer.container_limits())?,
             renderer: Arc::new(Renderer::new(renderer)?),
-            render_slots: Semaphore::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
+            render_slots: Arc::new(Semaphore::new(
+                settings.render_parallelism.unwrap_or(n_workers / 2).max(1),
+            )),
+            large_apps: LargeApps::new(Queue::default()),
             addresses,
             slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
             fresh: AtomicU64::default(),
         })
+    }
+
+    /// The same, where large apps take turns with runs.
+    pub(crate) fn with_turns(self, large_apps: LargeApps) -> Self {
+        Self { large_apps, ..self }
     }
 
     /// The number of renderings since the start.
@@ -117,34 +138,28 @@ impl Sources {
         context: &AppContext,
         policy: FetchPolicy,
         previous: Option<&Arc<Gathered>>,
+        parked: &mut Parked,
     ) -> Result<Arc<Gathered>, NotGathered> {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
         let previous = previous.filter(|previous| *previous.inputs == inputs);
         if let Some(previous) = previous.filter(|_| policy.depth == RefreshDepth::Live) {
+            parked.note_not_needed();
             return Ok(Arc::clone(previous));
         }
-        let resolved = self.resolve_or_give_way(context, &inputs, policy).await?;
-        if let Some(previous) = previous.filter(|_| policy.depth != RefreshDepth::Hard) {
-            if previous.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
-                return Ok(Arc::clone(previous));
-            }
-            if path_filter::is_unaffected(app, &previous.revisions, &resolved) {
-                return Ok(Arc::new(
-                    previous.at(resolved.iter().map(|source| source.revision.clone()).collect()),
-                ));
+        let FetchPolicy { depth, since, patience } = policy;
+        let asked = Asked { inputs, revisions: Vec::new(), depth, since };
+        let known = previous.map(|previous| previous.stored());
+        match (self.outcome(app, context, asked, known, patience, parked).await?, previous) {
+            (Outcome::Same, Some(previous)) => Ok(Arc::clone(previous)),
+            (Outcome::Moved(revisions), Some(previous)) => Ok(Arc::new(previous.at(revisions))),
+            (Outcome::Built(gathered), _) => Ok(Arc::new(*gathered)),
+            // Not expected: without a known set, one is built.
+            (Outcome::Same | Outcome::Moved(_), None) => {
+                Err(NotGathered::Failed(SourceError::Manifests(vec![
+                    "the known manifests were dropped".to_owned(),
+                ])))
             }
         }
-        // A hard refresh also shows whether the same commit still renders the same.
-        let freshness =
-            if policy.depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
-        if policy.patience == Patience::Endless || policy.depth < RefreshDepth::Git {
-            let built = self.build(app, context, inputs, resolved, freshness, policy.since).await;
-            return built.map(Arc::new).map_err(NotGathered::Failed);
-        }
-        let (this, app, context) = (Arc::clone(self), app.clone(), context.clone());
-        let build =
-            async move { this.build(&app, &context, inputs, resolved, freshness, policy.since).await };
-        self.slow_servers.wait_for(BTreeSet::new(), build).await.map(Arc::new)
     }
 
     /// True if gathering again would give what is stored. Renders nothing.
@@ -160,67 +175,143 @@ impl Sources {
         if *stored.inputs != inputs {
             return Ok(false);
         }
-        match self.resolve_or_give_way(context, &inputs, policy).await {
-            Ok(resolved) => Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision))),
-            Err(NotGathered::Failed(_)) => Ok(false),
-            Err(NotGathered::Waiting(answered)) => Err(answered),
+        let servers = servers(&inputs);
+        let (this, access) = (Arc::clone(self), Access::of(context));
+        let request = |asking: Asking| async move {
+            // Held to the end: nothing is rendered.
+            let _asking = asking;
+            this.resolve(&access, &inputs, &[], policy.depth, policy.since).await
+        };
+        match self.slow_servers.ask(servers, request).await {
+            Ok(Ok(resolved)) => {
+                Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision)))
+            }
+            Ok(Err(_)) => Ok(false),
+            Err(request) => Err(request.answered()),
         }
     }
 
     /// The desired state for an operation that does not sync the app's own sources: another revision, other
     /// sources, or manifests in the request.
     pub(crate) async fn gather_for_operation(
-        &self,
+        self: &Arc<Self>,
         application: &Application,
         app: &App,
         context: &AppContext,
-        (operation, written): (&Operation, &wire::Operation),
-        revisions: &[String],
-    ) -> Result<Arc<Gathered>, SourceError> {
+        asked: OperationSources<'_>,
+        (since, patience): (Instant, Patience),
+        parked: &mut Parked,
+    ) -> Result<Arc<Gathered>, NotGathered> {
+        let OperationSources { operation, written, revisions } = asked;
         let sources = operation.sources.as_ref().unwrap_or(&app.sources);
         let written =
             written_operation_sources(written).unwrap_or_else(|| written_sources(&application.spec));
         let mut inputs = RenderInputs::of(app, context, sources, written);
         inputs.asked.clone_from(&operation.revisions);
-        if let Some(texts) = &operation.manifests {
-            let mut all = sources.iter().chain(&app.sources);
-            let signed = all.find(|source| context.project.signatures(&source.repo_url).is_some());
-            if let Some(source) = signed {
-                return Err(SourceError::NotAllowed(format!(
-                    "cannot sync manifests of the request: the project requires signed commits of {}",
-                    shown_repo_url(&source.repo_url)
-                )));
-            }
-            let rendered = texts
-                .iter()
-                .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|error| {
-                    SourceError::Manifests(format!("cannot read a manifest of the operation: {error}"))
-                })?;
-            let desired = complete(desired_set(rendered, context, app))?;
-            return Ok(Arc::new(Gathered::new(inputs, revisions.to_vec(), Vec::new(), false, desired)));
+        if operation.manifests.is_some() {
+            let built = of_request(app, context, operation, inputs, revisions);
+            return built.map(Arc::new).map_err(NotGathered::Failed);
         }
-        let now = Instant::now();
-        let app_access = Access::of(context);
-        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::GitNow, now).await?;
-        let built = self.build(app, context, inputs, resolved, Freshness::Cached, now).await;
-        built.map(Arc::new)
+        let revisions = revisions.to_vec();
+        let asked = Asked { inputs, revisions, depth: RefreshDepth::GitNow, since };
+        self.built(app, context, asked, patience, parked).await.map(Arc::new)
     }
 
     /// The desired state from the app's sources at these commits.
     pub(crate) async fn gather_at(
-        &self,
+        self: &Arc<Self>,
         application: &Application,
         app: &App,
         context: &AppContext,
         revisions: &[String],
-    ) -> Result<Gathered, SourceError> {
+        parked: &mut Parked,
+    ) -> Result<Gathered, NotGathered> {
         let inputs = RenderInputs::of(app, context, &app.sources, written_sources(&application.spec));
-        let now = Instant::now();
-        let app_access = Access::of(context);
-        let resolved = self.resolve(&app_access, &inputs, revisions, RefreshDepth::Live, now).await?;
-        self.build(app, context, inputs, resolved, Freshness::Cached, now).await
+        let (revisions, since) = (revisions.to_vec(), Instant::now());
+        let asked = Asked { inputs, revisions, depth: RefreshDepth::Live, since };
+        self.built(app, context, asked, Patience::Short, parked).await
+    }
+
+    /// A set that is not compared with a known one.
+    async fn built(
+        self: &Arc<Self>,
+        app: &App,
+        context: &AppContext,
+        asked: Asked,
+        patience: Patience,
+        parked: &mut Parked,
+    ) -> Result<Gathered, NotGathered> {
+        match self.outcome(app, context, asked, None, patience, parked).await? {
+            Outcome::Built(gathered) => Ok(*gathered),
+            // Not expected: without a known set, one is built.
+            Outcome::Same | Outcome::Moved(_) => {
+                Err(NotGathered::Failed(SourceError::Manifests(vec!["there are no manifests".to_owned()])))
+            }
+        }
+    }
+
+    /// Asks the sources, or takes the result of an earlier request for the same.
+    async fn outcome(
+        self: &Arc<Self>,
+        app: &App,
+        context: &AppContext,
+        asked: Asked,
+        known: Option<Arc<StoredGathered>>,
+        patience: Patience,
+        parked: &mut Parked,
+    ) -> Result<Outcome, NotGathered> {
+        match parked.earlier(&asked).await {
+            Earlier::Running(answered) => return Err(NotGathered::Waiting(answered)),
+            Earlier::Ended(Err(error)) => return Err(NotGathered::Failed(error)),
+            Earlier::Ended(Ok(outcome)) if known.is_some() || outcome.is_whole() => return Ok(outcome),
+            // There is none, or the set that it was compared with is no longer known.
+            Earlier::None | Earlier::Ended(Ok(_)) => {}
+        }
+        let servers = servers(&asked.inputs);
+        let (this, app, context, request) = (Arc::clone(self), app.clone(), context.clone(), asked.clone());
+        let gather = |asking: Asking| async move {
+            let resolved = {
+                let _asking = asking;
+                let access = Access::of(&context);
+                this.resolve(&access, &request.inputs, &request.revisions, request.depth, request.since)
+                    .await?
+            };
+            this.compare_or_build(&app, &context, request, known, resolved).await
+        };
+        if patience == Patience::Endless {
+            return gather(Asking::by_a_command()).await.map_err(NotGathered::Failed);
+        }
+        match self.slow_servers.ask(servers, gather).await {
+            Ok(result) => {
+                parked.note_taken(&asked);
+                result.map_err(NotGathered::Failed)
+            }
+            Err(request) => Err(NotGathered::Waiting(parked.keep(asked, request))),
+        }
+    }
+
+    /// Renders what was resolved, unless the known set is of the same commits or the commits do not affect the app.
+    async fn compare_or_build(
+        &self,
+        app: &App,
+        context: &AppContext,
+        asked: Asked,
+        known: Option<Arc<StoredGathered>>,
+        resolved: Vec<Resolved>,
+    ) -> Result<Outcome, SourceError> {
+        let is_hard = asked.depth == RefreshDepth::Hard;
+        if let Some(known) = known.filter(|_| !is_hard) {
+            if known.revisions.iter().eq(resolved.iter().map(|source| &source.revision)) {
+                return Ok(Outcome::Same);
+            }
+            if path_filter::is_unaffected(app, &known.revisions, &resolved) {
+                return Ok(Outcome::Moved(resolved.into_iter().map(|source| source.revision).collect()));
+            }
+        }
+        // A hard refresh also shows whether the same commit still renders the same.
+        let freshness = if is_hard { Freshness::Renewed } else { Freshness::Cached };
+        let built = self.build(app, context, asked.inputs, resolved, freshness, asked.since).await?;
+        Ok(Outcome::Built(Box::new(built)))
     }
 
     /// Renders the same commits once more, in new processes, at another time and with another date: output
@@ -248,26 +339,67 @@ impl Sources {
         None
     }
 
-    /// Renders one source on a thread of its own.
-    async fn render(&self, request: RenderRequest, freshness: Freshness) -> Result<Rendered, SourceError> {
-        let renderer = Arc::clone(&self.renderer);
+    /// Renders one source on a thread of its own. If the result is large, it is read when the app's turn comes, which is
+    /// returned with it.
+    async fn render(
+        &self,
+        app: &AppId,
+        request: RenderRequest,
+        freshness: Freshness,
+    ) -> Result<(Rendered, Option<Turn>), SourceError> {
+        let (renderer, large_apps) = (Arc::clone(&self.renderer), self.large_apps.clone());
+        let app = app.clone();
         // The semaphore is never closed, so there is a permit in the end.
-        let _permit = self.render_slots.acquire().await.ok();
-        let output = tokio::task::spawn_blocking(move || renderer.render(&request, freshness)).await;
+        let permit = Arc::clone(&self.render_slots).acquire_owned().await.ok();
+        let render = move || {
+            let (permit, turn) = (Cell::new(permit), Cell::new(None));
+            let output = renderer.render_with(&request, freshness, &|n_bytes| {
+                // An app that waits for its turn needs no slot: its tool has run.
+                let taken = large_apps.wait_for_turn(&app, n_bytes, || drop(permit.take()));
+                let is_small = taken.is_none();
+                drop(turn.replace(taken));
+                is_small
+            });
+            output.map(|output| (output, turn.take()))
+        };
+        let output = tokio::task::spawn_blocking(render).await;
         Ok(output.map_err(|source| SourceError::Aborted { what: "rendering", source })??)
     }
 
+    /// Reads and renders what the sources resolved to. If an object of a mirror cannot be read, the mirror is made again
+    /// and the same commits are read once more.
     async fn build(
         &self,
         app: &App,
         context: &AppContext,
         inputs: RenderInputs,
-        resolved: Vec<Resolved>,
+        mut resolved: Vec<Resolved>,
         freshness: Freshness,
         since: Instant,
     ) -> Result<Gathered, SourceError> {
+        let revisions: Vec<String> = resolved.iter().map(|source| source.revision.clone()).collect();
+        let mut built = self.render_all(app, context, &inputs, &resolved, freshness, since).await;
+        if built.as_ref().is_err_and(SourceError::is_damage) {
+            let app_access = Access::of(context);
+            let now = Instant::now();
+            resolved = self.resolve(&app_access, &inputs, &revisions, RefreshDepth::Live, now).await?;
+            built = self.render_all(app, context, &inputs, &resolved, freshness, since).await;
+        }
+        let RenderedSources { types, may_vary, desired, turn } = built?;
+        Ok(Gathered::new(inputs, revisions, types, may_vary, desired).during(turn))
+    }
+
+    async fn render_all(
+        &self,
+        app: &App,
+        context: &AppContext,
+        inputs: &RenderInputs,
+        resolved: &[Resolved],
+        freshness: Freshness,
+        since: Instant,
+    ) -> Result<RenderedSources, SourceError> {
         let mut files = Vec::with_capacity(resolved.len());
-        for source in &resolved {
+        for source in resolved {
             files.push(self.files(context, source).await?);
         }
         let refs: BTreeMap<String, Arc<dyn SourceFiles>> = resolved
@@ -278,6 +410,7 @@ impl Sources {
         let mut manifests = Vec::new();
         let mut types = Vec::new();
         let mut may_vary = false;
+        let mut turn = None;
         for (index, (source, files)) in resolved.iter().zip(files).enumerate() {
             if source.is_reference() {
                 types.push(String::new());
@@ -299,17 +432,69 @@ impl Sources {
                 settings: Arc::clone(&context.settings.render),
             };
             request.chart_dependencies = self.dependencies(context, &request, freshness, since).await?;
-            let output = self.render(request, freshness).await?;
+            let (output, large) = self.render(&app.id, request, freshness).await?;
+            turn = turn.or(large);
             let count = if output.cached { &self.cached } else { &self.fresh };
             count.fetch_add(1, Ordering::Relaxed);
             may_vary |= output.source_type != SourceType::Directory;
             types.push(output.source_type.as_str().to_owned());
+            log_passed_over(app, &output);
             manifests.extend(output.manifests);
         }
         let desired = complete(desired_set(manifests, context, app))?;
-        let revisions = resolved.into_iter().map(|source| source.revision).collect();
-        Ok(Gathered::new(inputs, revisions, types, may_vary, desired))
+        Ok(RenderedSources { types, may_vary, desired, turn })
     }
+}
+
+/// What all sources of an app render to.
+struct RenderedSources {
+    /// `Helm`, `Kustomize` …, one per source.
+    types: Vec<String>,
+    /// True if rendering the same commits again may give other manifests.
+    may_vary: bool,
+    desired: Arc<Complete<DesiredSet>>,
+    /// The turn of a large app.
+    turn: Option<Turn>,
+}
+
+/// Says which files are no manifests, when they are first rendered.
+fn log_passed_over(app: &App, output: &Rendered) {
+    for manifest in output.manifests.iter().filter(|manifest| !output.cached && manifest.is_passed_over()) {
+        let file = manifest.origin.as_ref().map(|origin| origin.file.as_str()).unwrap_or_default();
+        info!(app = %app.id, file, "the file is no manifest and is passed over");
+    }
+}
+
+/// The servers of the sources.
+fn servers(inputs: &RenderInputs) -> BTreeSet<String> {
+    inputs.sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect()
+}
+
+/// The desired state from the manifests in the request of an operation.
+fn of_request(
+    app: &App,
+    context: &AppContext,
+    operation: &Operation,
+    inputs: RenderInputs,
+    revisions: &[String],
+) -> Result<Gathered, SourceError> {
+    let mut all = operation.sources.iter().flatten().chain(&app.sources);
+    let signed = all.find(|source| context.project.signatures(&source.repo_url).is_some());
+    if let Some(source) = signed {
+        return Err(SourceError::NotAllowed(format!(
+            "cannot sync manifests of the request: the project requires signed commits of {}",
+            shown_repo_url(&source.repo_url)
+        )));
+    }
+    let texts = operation.manifests.iter().flatten();
+    let rendered = texts
+        .map(|text| serde_json::from_str(text).map(|value| RenderedManifest { value, origin: None }))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| {
+            SourceError::Manifests(vec![format!("cannot read a manifest of the operation: {error}")])
+        })?;
+    let desired = complete(desired_set(rendered, context, app))?;
+    Ok(Gathered::new(inputs, revisions.to_vec(), Vec::new(), false, desired))
 }
 
 /// The app as renderers see it.
@@ -361,10 +546,10 @@ fn complete(desired: DesiredSet) -> Result<Arc<Complete<DesiredSet>>, SourceErro
         Ok(complete) => return Ok(Arc::new(complete)),
         Err(incomplete) => incomplete,
     };
-    let message = incomplete.to_string();
+    let messages = incomplete.messages();
     Err(if incomplete.lacks_only_namespaces() {
-        SourceError::Spec(message)
+        SourceError::Spec(messages)
     } else {
-        SourceError::Manifests(message)
+        SourceError::Manifests(messages)
     })
 }

@@ -5,18 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::desired::{Complete, DesiredSet, Scopes};
+use plumb_core::plan::SourceAtSync;
 use plumb_core::project::Project;
 use plumb_core::writes::Rendering;
 
 use super::inputs::RenderInputs;
 use crate::apps::compressed_set::CompressedSet;
 use crate::apps::followed_commits::TrackedRevision;
+use crate::apps::large_apps::Turn;
 
 /// The desired state of an app at one moment.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     stored: Arc<StoredGathered>,
     pub(crate) desired: Arc<Complete<DesiredSet>>,
+    /// The turn of a large app, for as long as its manifests are in memory.
+    turn: Option<Turn>,
 }
 
 /// The part that stays between two runs.
@@ -47,6 +51,19 @@ impl StoredGathered {
             .collect()
     }
 
+    /// The sources with the commits that they resolved to.
+    pub(crate) fn sources_at_sync(&self) -> Vec<SourceAtSync> {
+        let sources = self.inputs.sources.iter().zip(&self.revisions);
+        sources
+            .map(|((source, written), revision)| SourceAtSync {
+                repo_url: source.repo_url.clone(),
+                target_revision: written.target_revision.clone(),
+                is_chart: source.chart.is_some() || source.repo_url.starts_with("oci://"),
+                revision: revision.clone(),
+            })
+            .collect()
+    }
+
     /// True if the project still permits the sources, with the same signatures. If not, an operation that began under other
     /// rules resolves them again, and is refused where they are not permitted.
     pub(crate) fn is_permitted(&self, project: &Project) -> bool {
@@ -60,7 +77,7 @@ impl StoredGathered {
 
     /// Decompresses the set. `None` if it cannot be read back.
     pub(crate) fn load(self: &Arc<Self>) -> Option<Arc<Gathered>> {
-        Some(Arc::new(Gathered { stored: Arc::clone(self), desired: self.set.load()? }))
+        Some(Arc::new(Gathered { stored: Arc::clone(self), desired: self.set.load()?, turn: None }))
     }
 }
 
@@ -90,12 +107,22 @@ impl Gathered {
             set: Arc::new(CompressedSet::new(&desired)),
             rendered_at: Instant::now(),
         };
-        Self { stored: Arc::new(stored), desired }
+        Self { stored: Arc::new(stored), desired, turn: None }
+    }
+
+    /// The same with the turn in which it was rendered.
+    pub(super) fn during(self, turn: Option<Turn>) -> Self {
+        Self { turn: self.turn.or(turn), ..self }
     }
 
     /// True if every kind still has the scope that the objects were built with.
     pub(crate) fn fits(&self, scopes: &Scopes) -> bool {
         self.desired.get().fits(scopes, self.inputs.namespace.is_some())
+    }
+
+    /// True if both are the same rendering.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.stored, &other.stored)
     }
 
     /// The part that stays until the next run.
@@ -108,6 +135,6 @@ impl Gathered {
         let rendering = self.inputs.rendering(&revisions, self.may_vary);
         let stored =
             StoredGathered { revisions, rendering, is_filtered: true, ..StoredGathered::clone(&self.stored) };
-        Self { stored: Arc::new(stored), desired: Arc::clone(&self.desired) }
+        Self { stored: Arc::new(stored), desired: Arc::clone(&self.desired), turn: None }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod error;
 pub(crate) mod gather;
 pub(crate) mod gathered;
 mod inputs;
+pub(crate) mod parked;
 mod path_filter;
 mod resolve;
 pub(crate) mod slow_servers;

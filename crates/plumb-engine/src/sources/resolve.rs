@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_core::app::{CommitId, Source};
-use plumb_core::project::{Project, SignatureMode, normalize_repo_url, shown_repo_url};
+use plumb_core::plan::{CommitPair, ReplacedHistory};
+use plumb_core::project::{Project, SignatureMode, SignatureRule, normalize_repo_url, shown_repo_url};
 use plumb_core::source::{RepoAddress, SourceFiles};
 use plumb_crd::application::ApplicationSource;
-use plumb_git::{Mirror, RepoAccess, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, Transport};
+use plumb_git::{
+    Mirror, Relation, RepoAccess, RepoUrl, RevisionSpec, SignaturePolicy, SourceTree, SyncedRevision,
+    Transport,
+};
 use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFiles, RenderRequest};
 
 use super::error::SourceError;
@@ -68,6 +72,19 @@ impl Access {
         Self { project: Arc::clone(&context.project), settings: Arc::clone(&context.settings) }
     }
 
+    /// Fails if it is not known which rule about signatures counts for a repository.
+    fn check_rule(&self, rule: &SignatureRule, repo_url: &str) -> Result<(), SourceError> {
+        if rule.mode != SignatureMode::Conflict {
+            return Ok(());
+        }
+        Err(SourceError::NotAllowed(format!(
+            "several policies of sourceIntegrity in project '{}' match {}; except it from all but one with a pattern that \
+             begins with `!`",
+            self.project.name(),
+            shown_repo_url(repo_url)
+        )))
+    }
+
     /// Checks that the project permits a repository and that its credentials can be used. Every repository passes here
     /// before it is asked anything, whoever names it: the spec, an operation, a submodule, a chart.
     fn admit(&self, repo_url: &str) -> Result<(), SourceError> {
@@ -111,13 +128,13 @@ impl Sources {
             let pinned = pinned.get(index).filter(|revision| !revision.is_empty());
             let asked = inputs.asked.get(index).map(String::as_str);
             let spec = revision_spec(source, pinned, asked);
-            let (revision, content) = match chart_address(source) {
-                Some((url, name)) => {
-                    let requested = pinned.or(source.target_revision.as_ref());
-                    let version = requested.map_or("*", String::as_str);
-                    self.chart(app_access, source, (&url, &name, version), depth, since).await?
-                }
-                None => self.commit(app_access, source, &spec, depth, since).await?,
+            let (revision, content) = if let Some((url, name)) = chart_address(source) {
+                let requested = pinned.or(source.target_revision.as_ref());
+                let version = requested.map_or("*", String::as_str);
+                self.chart(app_access, source, (&url, &name, version), depth, since).await?
+            } else {
+                let stands_for = pinned.map_or_else(Vec::new, |_| stands_for(source, asked));
+                self.commit(app_access, source, (&spec, &stands_for), depth, since).await?
             };
             resolved.push(Resolved { source: source.clone(), written: written.clone(), revision, content });
         }
@@ -148,30 +165,68 @@ impl Sources {
         &self,
         app_access: &Access,
         source: &Source,
-        spec: &RevisionSpec,
+        specs: (&RevisionSpec, &[RevisionSpec]),
         depth: RefreshDepth,
         since: Instant,
     ) -> Result<(String, SourceContent), SourceError> {
         let url = RepoUrl::parse(&source.repo_url)?;
+        match self.commit_in_mirror(app_access, source, &url, specs, depth, since).await {
+            // The next fetch makes the mirror again.
+            Err(_) if self.mirrors.is_damaged(&url) => {
+                self.commit_in_mirror(app_access, source, &url, specs, depth, Instant::now()).await
+            }
+            result => result,
+        }
+    }
+
+    async fn commit_in_mirror(
+        &self,
+        app_access: &Access,
+        source: &Source,
+        url: &RepoUrl,
+        (spec, stands_for): (&RevisionSpec, &[RevisionSpec]),
+        depth: RefreshDepth,
+        since: Instant,
+    ) -> Result<(String, SourceContent), SourceError> {
         let policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
         let access = app_access.settings.access(&source.repo_url, app_access.project.name());
         let access = RepoAccess { policy, ..access };
         // A commit never changes, so only branches, tags and the like are fetched again.
         let is_commit = spec.revision.parse::<CommitId>().is_ok();
         if depth >= RefreshDepth::Git && !is_commit {
-            self.mirrors.fetch_since(&url, &access, since).await?;
+            self.mirrors.fetch_since(url, &access, since).await?;
         }
-        let (mirror, commit) = self.mirrors.resolve(&url, &access, spec).await?;
+        let (mirror, commit) = self.mirrors.resolve_since(url, &access, spec, since).await?;
         if let Some(rule) = app_access.project.signatures(&source.repo_url) {
+            app_access.check_rule(rule, &source.repo_url)?;
             let keys = Arc::clone(&app_access.settings.gpg_keys);
             let keyring = self.mirrors.keyring(&keys).await?;
             let policy = SignaturePolicy {
                 keys: rule.keys.clone(),
                 whole_history: rule.mode == SignatureMode::Strict,
             };
-            self.mirrors.check_signatures(&mirror, &access, spec, &commit, &policy, &keyring).await?;
+            let synced = SyncedRevision { spec, commit: &commit, stands_for };
+            self.mirrors.check_signatures(&mirror, &access, &synced, &policy, &keyring).await?;
         }
         Ok((commit.to_string(), SourceContent::Git { mirror, commit }))
+    }
+
+    /// The history of a repository, if the commit to sync shares none with the one that was synced last.
+    pub(crate) async fn replaced_history(
+        &self,
+        context: &AppContext,
+        pair: &CommitPair,
+    ) -> Result<Option<ReplacedHistory>, SourceError> {
+        let url = RepoUrl::parse(&pair.repo_url)?;
+        let policy = context.settings.addresses(&self.addresses, context.project.name());
+        let access = RepoAccess { policy, ..context.access(&pair.repo_url) };
+        let relation = self.mirrors.relation(&url, &access, &pair.last, &pair.present).await?;
+        Ok((relation != Relation::Related).then(|| ReplacedHistory {
+            repository: shown_repo_url(&pair.repo_url),
+            last: pair.last.to_string(),
+            present: pair.present.to_string(),
+            is_gone: relation == Relation::Gone,
+        }))
     }
 
     /// The files of a source, with submodules if they are enabled.
@@ -259,6 +314,13 @@ impl Sources {
 fn revision_spec(source: &Source, pinned: Option<&String>, asked: Option<&str>) -> RevisionSpec {
     let Some(pinned) = pinned else { return RevisionSpec::of(source) };
     RevisionSpec::new(pinned.clone()).or_on(source.target_revision.as_deref().into_iter().chain(asked))
+}
+
+/// The revisions that a pinned commit may stand for: that of the source, and that of the operation.
+fn stands_for(source: &Source, asked: Option<&str>) -> Vec<RevisionSpec> {
+    let of_source = RevisionSpec::of(source);
+    let asked = asked.map(|asked| RevisionSpec { revision: asked.to_owned(), ..of_source.clone() });
+    std::iter::once(of_source).chain(asked).collect()
 }
 
 /// A submodule may contain manifests too, so the project must permit its repository like that of a source.

@@ -1,80 +1,100 @@
 //! Servers that answer slowly and renderings that take long do not occupy workers. A run waits for them for a
-//! moment and then yields to other apps. It runs again when they have answered. It then gets the answer at once,
-//! since equal requests share one answer, and results of renderings are cached.
+//! moment and then yields to other apps. The request goes on by itself, and the app runs again when it has ended.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use plumb_core::project::normalize_repo_url;
 use plumb_crd::application::ConditionType;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::error::SourceError;
-use super::gather::{FetchPolicy, Sources};
-use super::inputs::RenderInputs;
-use super::resolve::{Access, Resolved};
-use crate::apps::context::AppContext;
-use crate::queue::RefreshDepth;
 
 /// How long a run waits for a server.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// How long a run waits for a server that other runs already wait for.
-const MAX_WAIT_IF_SLOW: Duration = Duration::from_millis(50);
+/// How long a run waits for a server that other runs already wait for, and for a request that it has yielded to before.
+pub(super) const MAX_WAIT_IF_SLOW: Duration = Duration::from_millis(50);
 
 /// How long a run waits for servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Until they answer.
+    /// Until they answer: a command of a user, which delays no app.
     Endless,
     /// For a moment: other apps need the worker.
     Short,
 }
 
-/// Ends when the servers have answered.
-pub(crate) type Answered = JoinHandle<()>;
+/// Tells when a request has ended. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered(watch::Receiver<()>);
+
+impl Answered {
+    /// Waits for the end of the request, however it ends.
+    pub(crate) async fn wait(mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+
+    /// True if the request has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+}
 
 /// Why nothing was gathered.
 #[derive(Debug)]
 pub(crate) enum NotGathered {
     /// Something is wrong with the sources or with what they render.
     Failed(SourceError),
-    /// Servers answer slowly, or rendering takes long. The handle ends with them.
+    /// Servers answer slowly, or rendering takes long.
     Waiting(Answered),
 }
 
 impl NotGathered {
-    /// The condition that reports it, and its message.
-    pub(crate) fn condition(&self) -> (ConditionType, String) {
+    /// The conditions that report it: the type, and a message for each of them.
+    pub(crate) fn conditions(&self) -> (ConditionType, Vec<String>) {
         match self {
-            Self::Failed(error) => (error.condition(), error.message()),
+            Self::Failed(error) => (error.condition(), error.messages()),
             Self::Waiting(_) => (
                 ConditionType::ComparisonError,
-                "the app's sources have not been fetched and rendered yet".to_owned(),
+                vec!["the app's sources have not been fetched and rendered yet".to_owned()],
             ),
         }
     }
+
+    /// All messages in one.
+    pub(crate) fn message(&self) -> String {
+        self.conditions().1.join("; ")
+    }
 }
 
-impl Sources {
-    /// Resolves the sources, unless a server answers slowly.
-    pub(super) async fn resolve_or_give_way(
-        self: &Arc<Self>,
-        context: &AppContext,
-        inputs: &RenderInputs,
-        policy: FetchPolicy,
-    ) -> Result<Vec<Resolved>, NotGathered> {
-        let FetchPolicy { depth, since, patience } = policy;
-        let app_access = Access::of(context);
-        if patience == Patience::Endless || depth < RefreshDepth::Git {
-            return self.resolve(&app_access, inputs, &[], depth, since).await.map_err(NotGathered::Failed);
-        }
-        let servers = inputs.sources.iter().map(|(source, _)| normalize_repo_url(&source.repo_url)).collect();
-        let this = Arc::clone(self);
-        let inputs = inputs.clone();
-        let request = async move { this.resolve(&app_access, &inputs, &[], depth, since).await };
-        self.slow_servers.wait_for(servers, request).await
+/// A request that goes on by itself, whether a run waits for it or not.
+#[derive(Debug)]
+pub(super) struct InFlight<T> {
+    task: JoinHandle<Result<T, SourceError>>,
+    ended: Answered,
+}
+
+impl<T: Send + 'static> InFlight<T> {
+    pub(super) fn start(request: impl Future<Output = Result<T, SourceError>> + Send + 'static) -> Self {
+        let (running, ended) = watch::channel(());
+        let task = tokio::spawn(async move {
+            // Dropped with the request, also if that panics.
+            let _running = running;
+            request.await
+        });
+        Self { task, ended: Answered(ended) }
+    }
+
+    /// Waits for the result for this long.
+    pub(super) async fn within(&mut self, patience: Duration) -> Option<Result<T, SourceError>> {
+        let ended = tokio::time::timeout(patience, &mut self.task).await.ok()?;
+        Some(ended.unwrap_or_else(|source| Err(SourceError::Aborted { what: "reading the sources", source })))
+    }
+
+    pub(super) fn answered(&self) -> Answered {
+        self.ended.clone()
     }
 }
 
@@ -88,31 +108,56 @@ struct Wait {
     servers: BTreeSet<String>,
 }
 
+/// Held by a request for as long as it asks servers. What it does after that, such as rendering, is not the fault of a
+/// server.
+pub(super) struct Asking(Arc<Mutex<Mark>>);
+
+enum Mark {
+    Asking,
+    /// A run has yielded to the request.
+    Slow {
+        _wait: Wait,
+    },
+    Answered,
+}
+
+impl Asking {
+    /// For a request that no run waits for.
+    pub(super) fn by_a_command() -> Self {
+        Self(Arc::new(Mutex::new(Mark::Asking)))
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        *self.0.lock() = Mark::Answered;
+    }
+}
+
 impl SlowServers {
-    /// Waits a moment for the answer. If it takes longer, a task of its own waits for it.
-    pub(super) async fn wait_for<T: Send + 'static>(
+    /// Starts a request to these servers and waits for it for a moment. The error is the request, which goes on.
+    pub(super) async fn ask<T, F>(
         &self,
         servers: BTreeSet<String>,
-        request: impl Future<Output = Result<T, SourceError>> + Send + 'static,
-    ) -> Result<T, NotGathered> {
+        request: impl FnOnce(Asking) -> F,
+    ) -> Result<Result<T, SourceError>, InFlight<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SourceError>> + Send + 'static,
+    {
         let is_slow =
             self.with(|slow_servers| servers.iter().any(|server| slow_servers.contains_key(server)));
-        let mut answer = tokio::spawn(request);
+        let mark = Arc::new(Mutex::new(Mark::Asking));
+        let mut request = InFlight::start(request(Asking(Arc::clone(&mark))));
         let patience = if is_slow { MAX_WAIT_IF_SLOW } else { MAX_WAIT };
-        match tokio::time::timeout(patience, &mut answer).await {
-            Ok(Ok(answer)) => answer.map_err(NotGathered::Failed),
-            Ok(Err(source)) => {
-                Err(NotGathered::Failed(SourceError::Aborted { what: "reading the sources", source }))
-            }
-            Err(_) => {
-                let wait = self.begin(servers);
-                Err(NotGathered::Waiting(tokio::spawn(async move {
-                    // The next run asks again and gets the result.
-                    let _ = answer.await;
-                    drop(wait);
-                })))
-            }
+        if let Some(result) = request.within(patience).await {
+            return Ok(result);
         }
+        let mut mark = mark.lock();
+        if matches!(*mark, Mark::Asking) {
+            *mark = Mark::Slow { _wait: self.begin(servers) };
+        }
+        Err(request)
     }
 
     fn begin(&self, servers: BTreeSet<String>) -> Wait {
@@ -154,29 +199,70 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
+    async fn asks(asking: Asking, seconds: u64) -> Result<u8, SourceError> {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        drop(asking);
+        Ok(7)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_run_yields_to_a_slow_server_and_the_next_run_sooner() {
         let slow_servers = SlowServers::default();
-        let slow = || async {
+        let started = Instant::now();
+        let first = slow_servers.ask(servers(&["a", "b"]), |asking| asks(asking, 60)).await;
+        let mut first = first.unwrap_err();
+        assert_eq!(started.elapsed(), MAX_WAIT);
+        let second = slow_servers.ask(servers(&["b"]), |asking| asks(asking, 60)).await.unwrap_err();
+        assert_eq!(started.elapsed(), MAX_WAIT + MAX_WAIT_IF_SLOW);
+        let quick = slow_servers.ask(servers(&["b"]), |asking| asks(asking, 0)).await;
+        assert!(matches!(quick, Ok(Ok(7))), "a quick answer is used: {quick:?}");
+        let other = |_: Asking| async { Err::<(), _>(SourceError::Manifests(vec!["no".to_owned()])) };
+        let other = slow_servers.ask(servers(&["c"]), other).await;
+        assert!(matches!(&other, Ok(Err(error)) if error.to_string() == "no"), "{other:?}");
+        assert!(!first.answered().is_over());
+        first.answered().wait().await;
+        assert!(started.elapsed() >= Duration::from_mins(1), "it ends with the answer");
+        assert!(first.answered().is_over());
+        assert!(matches!(first.within(Duration::ZERO).await, Some(Ok(7))), "the answer is kept");
+        second.answered().wait().await;
+        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()), "no request waits any more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_rendering_does_not_make_its_server_slow() {
+        let slow_servers = SlowServers::default();
+        let renders = |asking: Asking| async move {
+            drop(asking);
             tokio::time::sleep(Duration::from_mins(1)).await;
             Ok(7)
         };
-        let started = Instant::now();
-        let first = slow_servers.wait_for(servers(&["a", "b"]), slow()).await;
-        let Err(NotGathered::Waiting(first)) = first else { panic!("{first:?}") };
-        assert_eq!(started.elapsed(), MAX_WAIT);
-        let second = slow_servers.wait_for(servers(&["b"]), slow()).await;
-        let Err(NotGathered::Waiting(second)) = second else { panic!("{second:?}") };
-        assert_eq!(started.elapsed(), MAX_WAIT + MAX_WAIT_IF_SLOW);
-        let quick = slow_servers.wait_for(servers(&["b"]), async { Ok(7) }).await;
-        assert!(matches!(quick, Ok(7)), "a quick answer is used: {quick:?}");
-        let other = slow_servers
-            .wait_for(servers(&["c"]), async { Err::<(), _>(SourceError::Manifests("no".to_owned())) })
-            .await;
-        assert!(matches!(&other, Err(NotGathered::Failed(error)) if error.to_string() == "no"), "{other:?}");
-        first.await.unwrap();
-        assert!(started.elapsed() >= Duration::from_mins(1), "the task ends with the answer");
-        second.await.unwrap();
-        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()), "no request waits any more");
+        let slow = slow_servers.ask(servers(&["a"]), renders).await.unwrap_err();
+        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()));
+        let asks_then_renders = |asking: Asking| async move {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            drop(asking);
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            Ok(7)
+        };
+        let both = slow_servers.ask(servers(&["a"]), asks_then_renders).await.unwrap_err();
+        assert!(slow_servers.with(|slow_servers| slow_servers.contains_key("a")));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()), "the server has answered");
+        assert!(!slow.answered().is_over() && !both.answered().is_over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_panics_ends() {
+        let slow_servers = SlowServers::default();
+        let panics = |_: Asking| async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            panic!("a defect")
+        };
+        let request = slow_servers.ask::<(), _>(servers(&["a"]), panics).await;
+        let mut request = request.unwrap_err();
+        request.answered().wait().await;
+        let result = request.within(MAX_WAIT_IF_SLOW).await;
+        assert!(matches!(result, Some(Err(SourceError::Aborted { .. }))), "{result:?}");
+        assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()));
     }
 }

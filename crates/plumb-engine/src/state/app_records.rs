@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use plumb_core::app::{App, AppId};
 use plumb_core::drift::Finding;
+use plumb_core::sync::{SiblingEnd, SiblingFacts};
 
 use super::app_state::AppState;
 use crate::apps::context::CompiledRules;
-use crate::apps::followed_commits::{TrackedRevision, is_behind};
+use crate::apps::followed_commits::{TrackedRevision, is_behind, shares};
 use crate::apps::previous_report::PreviousReport;
 use crate::config::settings::Settings;
 
@@ -23,12 +25,31 @@ struct AppRecord {
     state: Arc<tokio::sync::Mutex<AppState>>,
     /// The revisions that the app tracks, with the commits that they resolved to.
     tracked: Vec<TrackedRevision>,
-    /// The revisions and commits for which another app waited in vain for this one.
-    not_gathered: Vec<TrackedRevision>,
+    /// When the last look at Git was asked for, and how it ended.
+    last_gather: Option<(Instant, SiblingEnd)>,
+    /// How often its sources changed before they were gathered.
+    restarts: u32,
+    /// True if a prune of another app waited for this one in vain, and it has failed ever since.
+    was_given_up: bool,
+    /// Apps whose prunes wait for this one.
+    waiting: BTreeSet<AppId>,
     finding_counts: BTreeMap<FindingKind, u64>,
     report: PreviousReport,
     /// Compiled once per spec and settings.
     rules: Option<Arc<CompiledRules>>,
+}
+
+impl AppRecord {
+    /// What another app that is at these commits has to know before it prunes, since this moment.
+    fn facts(&self, own: &[TrackedRevision], follows: &[u64], since: Instant) -> SiblingFacts {
+        let last = self.last_gather.as_ref().filter(|(asked_at, _)| *asked_at >= since);
+        SiblingFacts {
+            is_at_same_commits: !is_behind(own, &self.tracked, follows),
+            last: last.map(|(_, end)| end.clone()),
+            restarts: self.restarts,
+            was_given_up: self.was_given_up,
+        }
+    }
 }
 
 /// The records of all apps.
@@ -36,9 +57,9 @@ struct AppRecord {
 pub(crate) struct AppRecords(Mutex<HashMap<AppId, AppRecord>>);
 
 impl AppRecords {
-    /// The app is gone.
-    pub(crate) fn remove(&self, app: &AppId) {
-        self.0.lock().remove(app);
+    /// The app is gone. Returns the apps that waited for it.
+    pub(crate) fn remove(&self, app: &AppId) -> BTreeSet<AppId> {
+        self.0.lock().remove(app).map(|record| record.waiting).unwrap_or_default()
     }
 
     /// What runs of the app keep.
@@ -51,40 +72,53 @@ impl AppRecords {
         self.with(app, |record| record.tracked = tracked);
     }
 
-    /// Those of the others, each with what its spec tracks, that track what this app tracks and have not been gathered
-    /// since it moved.
-    pub(crate) fn behind(
+    /// Those of the others, each with what its spec tracks, that track what this app tracks, and what is known of each since
+    /// this moment. This app runs again when one of them that is not up to date has looked at Git, or is gone.
+    pub(crate) fn siblings(
         &self,
         app: &AppId,
         others: impl Iterator<Item = (AppId, Vec<u64>)>,
-    ) -> BTreeSet<AppId> {
+        since: Instant,
+    ) -> Vec<(AppId, SiblingFacts)> {
         // What the others track is worked out before the lock is taken.
         let others: Vec<(AppId, Vec<u64>)> = others.collect();
-        let records = self.0.lock();
-        let tracked = |app: &AppId| records.get(app).map(|record| &*record.tracked).unwrap_or_default();
-        let own = tracked(app);
-        others
-            .into_iter()
-            .filter(|(other, follows)| {
-                let given_up = records.get(other).map(|record| &*record.not_gathered).unwrap_or_default();
-                let open: Vec<TrackedRevision> =
-                    own.iter().filter(|revision| !given_up.contains(revision)).cloned().collect();
-                is_behind(&open, tracked(other), follows)
-            })
-            .map(|(other, _)| other)
-            .collect()
+        let mut records = self.0.lock();
+        let own = records.get(app).map(|record| record.tracked.clone()).unwrap_or_default();
+        let siblings = others.into_iter().filter(|(_, follows)| shares(&own, follows));
+        let facts = |(other, follows): (AppId, Vec<u64>)| {
+            let record = records.entry(other.clone()).or_default();
+            let facts = record.facts(&own, &follows, since);
+            if !facts.is_at_same_commits {
+                record.waiting.insert(app.clone());
+            }
+            (other, facts)
+        };
+        siblings.map(facts).collect()
     }
 
-    /// Notes that the others were not gathered in time at the commits that this app was gathered from. Until these
-    /// revisions move, no app waits for them again.
-    pub(crate) fn waited_in_vain(&self, app: &AppId, others: &BTreeSet<AppId>) {
-        let own = self.with(app, |record| record.tracked.clone());
-        for other in others {
-            self.with(other, |record| {
-                let moved = |known: &TrackedRevision| !own.iter().any(|own| own.is_same_revision(known));
-                record.not_gathered.retain(moved);
-                record.not_gathered.extend(own.iter().cloned());
-            });
+    /// Notes how a look at Git ended that was asked for at this moment. Returns the apps that wait for it.
+    pub(crate) fn gather_ended(&self, app: &AppId, asked_at: Instant, end: SiblingEnd) -> BTreeSet<AppId> {
+        self.with(app, |record| {
+            record.was_given_up &= matches!(end, SiblingEnd::Failing(_));
+            record.last_gather = Some((asked_at, end));
+            std::mem::take(&mut record.waiting)
+        })
+    }
+
+    /// Sets how often the sources of the app changed before they were gathered.
+    pub(crate) fn set_restarts(&self, app: &AppId, restarts: u32) {
+        self.with(app, |record| record.restarts = restarts);
+    }
+
+    /// The apps that wait for this one. They are told once.
+    pub(crate) fn take_waiting(&self, app: &AppId) -> BTreeSet<AppId> {
+        self.with(app, |record| std::mem::take(&mut record.waiting))
+    }
+
+    /// Notes that a prune waited for these apps in vain. While they go on failing, no prune waits for them as long.
+    pub(crate) fn give_up(&self, apps: &[AppId]) {
+        for app in apps {
+            self.with(app, |record| record.was_given_up = true);
         }
     }
 
@@ -136,9 +170,12 @@ impl AppRecords {
 mod tests {
     use super::*;
 
+    fn app(name: &str) -> AppId {
+        AppId { namespace: "argocd".into(), name: name.into() }
+    }
+
     #[test]
-    fn apps_that_track_the_same_at_an_older_commit_are_behind() {
-        let app = |name: &str| AppId { namespace: "argocd".into(), name: name.into() };
+    fn siblings_follow_the_same_revision_of_the_same_cluster() {
         let records = AppRecords::default();
         let set = |name: &str, cluster: &str, revision: &str, commit: &str| {
             let tracked = TrackedRevision::new(cluster, "r", revision, commit);
@@ -154,19 +191,41 @@ mod tests {
             set("late", "in", "main", "1"),
             (app("new"), vec![TrackedRevision::new("in", "r", "main", "").what()]),
         ];
-        let behind = |n: usize| records.behind(&own, others.iter().take(n).cloned());
-        assert_eq!(behind(3), BTreeSet::new());
-        assert_eq!(behind(5), BTreeSet::from([app("late"), app("new")]));
-        assert!(records.behind(&app("unknown"), others.iter().cloned()).is_empty());
+        let siblings = records.siblings(&own, others.iter().cloned(), Instant::now());
+        let found: Vec<(&str, bool)> =
+            siblings.iter().map(|(id, facts)| (id.name.as_str(), facts.is_at_same_commits)).collect();
+        assert_eq!(found, [("same", true), ("late", false), ("new", false)]);
+        assert!(records.siblings(&app("unknown"), others.iter().cloned(), Instant::now()).is_empty());
+        for (name, is_waited_for) in [("same", false), ("late", true), ("new", true), ("far", false)] {
+            assert_eq!(records.take_waiting(&app(name)).contains(&own), is_waited_for, "{name}");
+        }
+    }
 
-        // An app that is never gathered delays one prune of a commit.
-        records.waited_in_vain(&own, &BTreeSet::from([app("late")]));
-        assert_eq!(behind(5), BTreeSet::from([app("new")]));
-        let second = set("b", "in", "main", "2").0;
-        assert_eq!(records.behind(&second, others.iter().cloned()), BTreeSet::from([app("new")]));
-        set("a", "in", "main", "3");
-        assert!(behind(5).contains(&app("late")), "the next commit is waited for again");
-        records.waited_in_vain(&own, &BTreeSet::from([app("late")]));
-        assert_eq!(records.with(&app("late"), |record| record.not_gathered.len()), 1, "one commit is kept");
+    #[test]
+    fn only_a_look_at_git_after_the_prune_began_to_wait_counts() {
+        let records = AppRecords::default();
+        let own = TrackedRevision::new("in", "r", "main", "2");
+        let follows = vec![own.what()];
+        records.set_tracked(&app("a"), vec![own]);
+        let start = Instant::now();
+        let later = start + std::time::Duration::from_secs(1);
+        let facts = |since: Instant| {
+            let siblings = records.siblings(&app("a"), std::iter::once((app("b"), follows.clone())), since);
+            siblings.into_iter().next().unwrap().1
+        };
+        assert_eq!(facts(start).last, None);
+        let failing = || SiblingEnd::Failing("network".to_owned());
+        assert_eq!(records.gather_ended(&app("b"), start, failing()), BTreeSet::from([app("a")]));
+        assert_eq!((facts(start).last, facts(later).last), (Some(failing()), None));
+        records.give_up(&[app("b")]);
+        records.gather_ended(&app("b"), later, failing());
+        assert!(facts(later).was_given_up, "it fails on");
+        records.gather_ended(&app("b"), later, SiblingEnd::Gathered);
+        assert_eq!((facts(later).last, facts(later).was_given_up), (Some(SiblingEnd::Gathered), false));
+        assert_eq!(
+            records.remove(&app("b")),
+            BTreeSet::from([app("a")]),
+            "an app that is gone is not waited for"
+        );
     }
 }

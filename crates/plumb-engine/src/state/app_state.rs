@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use plumb_core::object::{Fingerprint, ObjectKey};
+use plumb_core::object::ObjectKey;
+use plumb_core::status::WrittenReport;
 
 use crate::compare::state::JudgeState;
 use crate::health::history::HealthState;
@@ -28,8 +29,10 @@ pub(crate) struct AppState {
 /// What was written about the app.
 #[derive(Default)]
 pub(crate) struct ReportState {
-    /// Digest of the last `DriftReport`.
-    pub(crate) digest: Option<Fingerprint>,
+    /// The last `DriftReport`.
+    pub(crate) written: Option<WrittenReport>,
+    /// When the next one is due. A run is requested for that time.
+    pub(crate) next_report: Option<Timestamp>,
     /// When the first pause of the app or its objects ends. A run is requested for that time.
     pub(crate) pause_ends: Option<Timestamp>,
 }
@@ -44,6 +47,18 @@ pub(crate) struct DeletionState {
 }
 
 impl AppState {
+    /// Forgets the live objects: their cluster shows another past than the one that was seen. What they were judged by, and
+    /// the versions of what was written, mean nothing there.
+    pub(crate) fn forget_cluster(&mut self) {
+        self.is_settled = false;
+        self.judge = JudgeState::default();
+        self.health = HealthState::default();
+        self.operation.written.lock().clear();
+        if let Some(active) = &mut self.operation.active {
+            active.plan_again();
+        }
+    }
+
     /// Returns the memory that a sync and its failures took.
     pub(crate) fn shrink(&mut self) {
         self.judge.shrink();

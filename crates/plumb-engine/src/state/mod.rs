@@ -3,4 +3,6 @@
 pub(crate) mod app_records;
 pub(crate) mod app_state;
 pub(crate) mod bursts;
+pub(crate) mod restart;
+pub(crate) mod retries;
 pub(crate) mod tombstone_ledger;

@@ -6,6 +6,7 @@ pub(crate) mod patch;
 pub(crate) mod pauses;
 mod report;
 pub(crate) mod roll_up;
+mod state_change;
 pub(crate) mod unknown;
 pub(crate) mod warnings;
 pub(crate) mod write;

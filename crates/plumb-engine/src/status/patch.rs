@@ -13,11 +13,13 @@ use plumb_kube::{ApiError, WriteError};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
+use super::state_change::StateChange;
 use crate::app_run::AppRun;
 use crate::apps::shown_text::ShownText;
 use crate::apps::snapshot::AppSnapshot;
 use crate::events::event::of_change;
 use crate::operation::active::keep_request_to_end;
+use crate::state::retries::Subject;
 
 /// What happens to the `operation` field.
 pub(super) enum OperationField {
@@ -47,6 +49,7 @@ pub(super) async fn send(
         let before = Arc::clone(&run.snapshot);
         match run.engine.patch_application(&run.snapshot.id, patch).await {
             Ok(written) => {
+                run.engine.retries.over(&run.snapshot.id, Subject::Status);
                 record_events(run, &before, &after);
                 if let Some((snapshot, trigger)) = run.engine.registry.note(&written) {
                     if let Some(trigger) = trigger.filter(|_| written.annotation(REFRESH).is_some()) {
@@ -59,7 +62,7 @@ pub(super) async fn send(
             Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
                 // Another writer changed the Application: read it again and apply the status on top.
                 if !reread(run).await {
-                    run.engine.retry_later(&run.snapshot.id);
+                    run.engine.retry_later(&run.snapshot.id, Subject::Status);
                     return false;
                 }
             }
@@ -71,13 +74,15 @@ pub(super) async fn send(
                 is_short = true;
             }
             Err(error) => {
-                log_failure(&run.snapshot.id, &error);
-                run.engine.retry_later(&run.snapshot.id);
+                if let Some(times) = run.engine.retry_later(&run.snapshot.id, Subject::Status) {
+                    log_failure(&run.snapshot.id, &error, times, "the status");
+                }
                 return false;
             }
         }
     }
-    run.engine.retry_later(&run.snapshot.id);
+    // Other writers were faster three times.
+    run.engine.retry_later(&run.snapshot.id, Subject::Status);
     false
 }
 
@@ -95,13 +100,13 @@ fn clean(shown: &ShownText, status: &mut wire::ApplicationStatus) {
 }
 
 /// An API server that cannot be reached, or a lost lease, is logged once for all apps, by the keeper of the lease.
-fn log_failure(app: &AppId, error: &WriteError) {
+pub(super) fn log_failure(app: &AppId, error: &WriteError, times: u64, what: &str) {
     let is_outage =
         matches!(error, WriteError::NotLeader(_)) || error.api().is_some_and(ApiError::is_unavailable);
     if is_outage {
-        debug!(%app, %error, "cannot write the status");
+        debug!(%app, %error, times, "cannot write {what}");
     } else {
-        warn!(%app, %error, "cannot write the status");
+        warn!(%app, %error, times, "cannot write {what}; trying again");
     }
 }
 
@@ -110,6 +115,9 @@ fn record_events(run: &AppRun<'_>, before: &AppSnapshot, after: &wire::Applicati
     let Ok(application) = &before.wire else { return };
     for event in of_change(&application.status, after) {
         run.engine.record_event(before, application, event);
+    }
+    if let Some(change) = StateChange::of(&application.status, after) {
+        change.log();
     }
 }
 

@@ -1,18 +1,23 @@
 //! The `DriftReport` of an app.
 
+use plumb_core::app::App;
 use plumb_core::drift::Finding;
 use plumb_core::object::{Fingerprint, Manifest};
+use plumb_core::status::{ReportDigest, ReportDue, WrittenReport, report_due};
 use plumb_crd::{Application, DriftReport, UnhealthyObject};
-use plumb_kube::{ApplyOptions, FieldValidation, OwnWrite};
+use plumb_kube::{ApiError, ApplyOptions, FieldValidation, OwnWrite};
 use serde_json::json;
-use tracing::debug;
+use tracing::warn;
 
+use super::patch::log_failure;
 use super::pauses::pauses;
 use super::write::StatusDraft;
 use crate::app_run::AppRun;
 use crate::apps::previous_report::PreviousReport;
 use crate::health::check::Unhealthy;
+use crate::queue::{Trigger, TriggerReason};
 use crate::state::app_state::ReportState;
+use crate::state::retries::Subject;
 use plumb_crd::wire::whole_seconds;
 
 /// A report names at most this many unhealthy objects.
@@ -27,37 +32,75 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let unhealthy = compared.health.unhealthy.iter().take(MOST_UNHEALTHY).map(to_wire);
     let unhealthy: Vec<UnhealthyObject> = unhealthy.collect();
     let pauses = pauses(run, draft.inputs, compared);
-    let is_empty = findings.is_empty() && unhealthy.is_empty() && pauses.is_empty();
+    let is_empty = findings.is_empty()
+        && unhealthy.is_empty()
+        && pauses.is_empty()
+        && compared.exemptions.objects().next().is_none();
     let mut report = DriftReport::of(&app.id, &revision, whole_seconds(run.now), findings)
         .with_health(unhealthy)
-        .with_pauses(pauses);
+        .with_pauses(pauses)
+        .with_exemptions(&compared.exemptions);
     let shown = run.engine.shown_text();
     report.texts().for_each(|text| shown.clean(text));
     let records = &run.engine.records;
-    if state.digest.is_none() {
+    if state.written.is_none() {
         // A report that an earlier process wrote is not written again.
-        let found = records.report(&app.id, PreviousReport::take);
-        state.digest = found.and_then(|found| found.read()).map(|written| digest(&written));
+        let found = records.report(&app.id, PreviousReport::take).and_then(|found| found.read());
+        state.written = found.map(|found| WrittenReport { digest: digest(&found), at: None });
     }
     let digest = digest(&report);
     let is_needed = || !is_empty || records.report(&app.id, |report| report.exists());
-    if state.digest == Some(digest) || (state.digest.is_none() && !is_needed()) {
-        return;
-    }
-    let Some(write) = apply(&report, app) else { return };
-    match run.engine.home.gate.write_own(&write).await {
-        Ok(_) => {
-            records.report(&app.id, PreviousReport::note_written);
-            state.digest = Some(digest);
+    // pure: now, later or never
+    let due = match &state.written {
+        Some(written) => report_due(written, &digest, run.now),
+        None if is_needed() => ReportDue::Now,
+        None => ReportDue::Never,
+    };
+    match due {
+        ReportDue::Never => {}
+        ReportDue::At(at) => {
+            if state.next_report.is_none_or(|next| next <= run.now) {
+                state.next_report = Some(at);
+                run.run_at(Trigger::live(TriggerReason::Report), at);
+            }
         }
-        Err(error) => {
-            debug!(%error, "cannot write the DriftReport");
-            run.engine.retry_later(&app.id);
+        ReportDue::Now => {
+            if send(run, app, &report).await {
+                records.report(&app.id, PreviousReport::note_written);
+                state.written = Some(WrittenReport { digest, at: Some(run.now) });
+            }
         }
     }
 }
 
-fn apply(report: &DriftReport, app: &plumb_core::app::App) -> Option<OwnWrite> {
+/// Writes the report. Where it fails, one more run is requested: for when its kind is served, or after a while.
+async fn send(run: &AppRun<'_>, app: &App, report: &DriftReport) -> bool {
+    let Some(write) = apply(report, app) else { return false };
+    let engine = run.engine;
+    match engine.home.gate.write_own(&write).await {
+        Ok(_) => {
+            engine.retries.over(&app.id, Subject::Report);
+            true
+        }
+        Err(error) if matches!(error.api(), Some(ApiError::UnknownKind { .. })) => {
+            if engine.without_report.add(&app.id) {
+                warn!(
+                    "the cluster does not serve the kind DriftReport: no reports are written; \
+                     `plumb run --install` installs its definition"
+                );
+            }
+            false
+        }
+        Err(error) => {
+            if let Some(times) = engine.retry_later(&app.id, Subject::Report) {
+                log_failure(&app.id, &error, times, "the DriftReport");
+            }
+            false
+        }
+    }
+}
+
+fn apply(report: &DriftReport, app: &App) -> Option<OwnWrite> {
     let mut object = report.to_json();
     object["metadata"] = json!({
         "name": app.id.name,
@@ -79,8 +122,12 @@ fn apply(report: &DriftReport, app: &plumb_core::app::App) -> Option<OwnWrite> {
 
 /// What a report says, without its time and revision. The report is written only when this changes: a commit that
 /// changes none of an app's findings costs no request.
-fn digest(report: &DriftReport) -> Fingerprint {
-    Fingerprint::of_value(&report.content())
+fn digest(report: &DriftReport) -> ReportDigest {
+    ReportDigest {
+        whole: Fingerprint::of_value(&report.content()),
+        findings: Fingerprint::of_value(&report.findings_content()),
+        counting: Fingerprint::of_value(&report.counting_content()),
+    }
 }
 
 fn to_wire(object: &Unhealthy) -> UnhealthyObject {

@@ -2,6 +2,7 @@
 
 use plumb_core::desired::{DesiredProblem, Origin};
 use plumb_core::drift::DriftClass;
+use plumb_core::object::ObjectKey;
 use plumb_crd::application::ConditionType;
 use tracing::debug;
 
@@ -33,8 +34,9 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         conditions.add(ConditionType::StuckWarning, format!("{} is {}", stuck.key, stuck.message));
     }
     for problem in &compared.gathered.desired.get().problems {
-        let (condition, message) = condition_of(problem);
-        conditions.add(condition, message);
+        if let Some((condition, message)) = condition_of(problem) {
+            conditions.add(condition, message);
+        }
     }
     for (key, error) in &compared.unreadable {
         // The condition says it; with an API server that cannot be reached there would be a line for every object.
@@ -75,17 +77,22 @@ fn add_left_to_others(conditions: &mut Conditions, compared: &Compared) {
     }
 }
 
-fn condition_of(problem: &DesiredProblem) -> (ConditionType, String) {
+/// The condition for a problem; `None` if it is none for the app.
+fn condition_of(problem: &DesiredProblem) -> Option<(ConditionType, String)> {
     use ConditionType::{
         ComparisonError, ExcludedResourceWarning, InvalidSpecError, RepeatedResourceWarning,
     };
-    match problem {
+    Some(match problem {
+        // As in Argo CD. The log and `plumb render` name the file.
+        DesiredProblem::PassedOver { .. } => return None,
         DesiredProblem::Repeated { key, count, .. } => (
             RepeatedResourceWarning,
-            format!("Resource {key} appeared {count} times among application resources."),
+            format!("Resource {} appeared {count} times among application resources.", slashed(key)),
         ),
         DesiredProblem::Excluded { key } => {
-            (ExcludedResourceWarning, format!("Resource {key} is excluded in the settings"))
+            let message =
+                format!("Resource {}/{} {} is excluded in the settings", key.group, key.kind, key.name);
+            (ExcludedResourceWarning, message)
         }
         DesiredProblem::NamespaceMissing { key } => {
             (InvalidSpecError, format!("Namespace for {key} is missing."))
@@ -101,7 +108,12 @@ fn condition_of(problem: &DesiredProblem) -> (ConditionType, String) {
             let place = place(origin.as_ref());
             (ComparisonError, format!("{object}{place}: {field} must be a string: put it in quotes"))
         }
-    }
+    })
+}
+
+/// `apps/Deployment/prod/web`, as Argo CD writes a key.
+fn slashed(key: &ObjectKey) -> String {
+    format!("{}/{}/{}/{}", key.group, key.kind, key.namespace_or_empty(), key.name)
 }
 
 /// Counts the objects in the app's namespace that no app tracks, if the project asks for it.
@@ -128,4 +140,24 @@ fn add_orphans(run: &mut AppRun<'_>, inputs: AppInputs<'_>) {
 /// ` at app/web.yaml:3`, if it is known.
 fn place(origin: Option<&Origin>) -> String {
     origin.map(|origin| format!(" at {}:{}", origin.file, origin.line)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_about_manifests_have_argo_cds_words() {
+        let key = ObjectKey::new("apps", "Deployment", Some("prod".to_owned()), "web");
+        let message = |problem: &DesiredProblem| condition_of(problem).map(|(_, message)| message);
+        assert_eq!(
+            message(&DesiredProblem::Excluded { key: key.clone() }).as_deref(),
+            Some("Resource apps/Deployment web is excluded in the settings")
+        );
+        assert_eq!(
+            message(&DesiredProblem::Repeated { key, count: 2, origins: Vec::new() }).as_deref(),
+            Some("Resource apps/Deployment/prod/web appeared 2 times among application resources.")
+        );
+        assert_eq!(message(&DesiredProblem::PassedOver { file: "values.yaml".to_owned() }), None);
+    }
 }

@@ -2,33 +2,39 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use plumb_core::object::ObjectKey;
-use plumb_core::plan::approval;
 use plumb_core::plan::{Plan, row_of};
+use plumb_core::plan::{approval, approval_of};
 use plumb_core::project::SyncTrigger;
 use plumb_core::status::After;
 use plumb_core::sync::{
-    self, Observation, Observed, StepOutcome, SyncLimits, SyncState, must_be_recorded, newer_revision,
-    retry_policy,
+    self, Observation, Observed, OperationPhase, StepOutcome, SyncLimits, SyncState, must_be_recorded,
+    newer_revision, retry_policy,
 };
 use plumb_crd::Application;
 use tracing::info;
 
 use super::carry_out::{Work, carry_out, repaired};
+use super::history::replaced_history;
+use super::kinds::{kinds_of, present_kinds};
 use super::observe::observations;
 use super::plan::plan;
-use super::sibling_apps::waits_for_others;
+use super::sibling_apps::waits_for_siblings;
 use crate::app_run::compare::compare;
 use crate::app_run::{AppInputs, AppRun};
+use crate::cluster::destination::Cluster;
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::Compared;
 use crate::operation::active::ActiveOperation;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
+use crate::sources::gather::OperationSources;
 use crate::sources::gathered::Gathered;
+use crate::sources::slow_servers::{Answered, NotGathered, Patience};
 use crate::state::app_state::AppState;
+use crate::state::retries::Subject;
 use crate::status::write::write_progress;
 
 /// How long a sync that prunes waits for kinds that appeared a moment ago to be listed.
@@ -43,10 +49,13 @@ pub(crate) async fn operate(
     state: &mut AppState,
 ) {
     let is_terminated = is_terminated(inputs.application, active);
-    if let Some(at) = active.retry_at
-        && !begin_retry(run, compared, active, at, is_terminated)
-    {
-        return;
+    let cluster = &inputs.context.cluster;
+    if let Some(at) = active.retry_at {
+        // A kind that changed is a reason not to wait any longer.
+        let at = if is_revived(cluster, active).await { run.now.min(at) } else { at };
+        if !begin_retry(run, compared, active, at, is_terminated) {
+            return;
+        }
     }
     if let Err(message) = &inputs.context.impersonation {
         return fail(run, active, message);
@@ -60,30 +69,64 @@ pub(crate) async fn operate(
             &own
         }
         Err(_) if is_terminated => return terminate(run, active),
-        Err(message) => return fail(run, active, &message),
+        Err(NotCompared::Failed(message)) => return fail(run, active, &message),
+        Err(NotCompared::Waiting(answered)) => {
+            let message = "waiting for the sources of the operation to be fetched and rendered";
+            message.clone_into(&mut active.record.message);
+            let trigger = Trigger::live(TriggerReason::Operation);
+            return run.engine.run_when_answered(answered, run.id(), trigger);
+        }
     };
-    if !is_terminated && waits_for_others(run, compared, active) {
+    if !is_terminated && waits_for_siblings(run, inputs, compared, active) {
         return;
     }
-    if active.state.is_none() {
-        match plan(run, inputs, compared, active) {
-            Ok(plan) => {
-                info!(steps = plan.steps().count(), retry = active.record.retries, "sync planned");
-                let recorded = active.record.results.clone();
-                active.state = Some(SyncState::resume(Arc::new(plan), limits(inputs), recorded));
-            }
-            Err(_) if is_terminated => return terminate(run, active),
-            Err(refusal) => {
-                let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
-                let (record, after) = active.record.refused(&refusal, &policy, run.now);
-                active.record = record;
-                return follow(run, active, &after);
-            }
-        }
+    if active.state.is_none() && !make_plan(run, inputs, compared, active, is_terminated).await {
+        return;
     }
     let newer = superseded_by(active, &current);
     advance(run, inputs, compared, active, newer.as_deref(), state).await;
     finish(compared, active, state);
+}
+
+/// Plans the attempt. Returns whether there is a plan; if not, the operation has ended or is tried again later.
+async fn make_plan(
+    run: &AppRun<'_>,
+    inputs: AppInputs<'_>,
+    compared: &Compared,
+    active: &mut ActiveOperation,
+    is_terminated: bool,
+) -> bool {
+    // client: the mirror, where something would be pruned
+    let replaced = replaced_history(run, inputs, compared, active).await;
+    active.kinds = Some(present_kinds(&inputs.context.cluster, kinds_of(&compared.gathered)).await);
+    let planned = match &replaced {
+        Ok(replaced) => plan(run, inputs, compared, active, replaced.as_ref()),
+        Err(message) => {
+            end_without_plan(run, active, message, is_terminated);
+            return false;
+        }
+    };
+    match planned {
+        Ok(plan) => {
+            info!(steps = plan.steps().count(), retry = active.record.retries, "sync planned");
+            let recorded = active.record.results.clone();
+            active.state = Some(SyncState::resume(Arc::new(plan), limits(inputs), recorded));
+            return true;
+        }
+        Err(_) if is_terminated => terminate(run, active),
+        Err(refusal) => {
+            let policy = retry_policy(Some(&active.asked.retry), active.is_automated());
+            let (record, after) = active.record.refused(&refusal, &policy, run.now);
+            active.record = record;
+            follow(run, active, &after);
+        }
+    }
+    false
+}
+
+/// Ends an operation that cannot be planned.
+fn end_without_plan(run: &AppRun<'_>, active: &mut ActiveOperation, message: &str, is_terminated: bool) {
+    if is_terminated { terminate(run, active) } else { fail(run, active, message) }
 }
 
 /// Begins the next attempt of an operation that failed, if its time has come. Returns whether the operation goes on now.
@@ -112,6 +155,22 @@ fn begin_retry(
     true
 }
 
+/// Why the objects cannot be judged against what an operation syncs.
+enum NotCompared {
+    Failed(String),
+    /// Servers or renderings take long.
+    Waiting(Answered),
+}
+
+impl From<NotGathered> for NotCompared {
+    fn from(why: NotGathered) -> Self {
+        match why {
+            NotGathered::Failed(error) => Self::Failed(error.message()),
+            NotGathered::Waiting(answered) => Self::Waiting(answered),
+        }
+    }
+}
+
 /// The objects judged against what this operation syncs. `None` if that is what the run has compared already.
 async fn compared_for(
     run: &AppRun<'_>,
@@ -119,23 +178,28 @@ async fn compared_for(
     compared: &Compared,
     active: &mut ActiveOperation,
     state: &mut AppState,
-) -> Result<Option<Compared>, String> {
+) -> Result<Option<Compared>, NotCompared> {
     let context = inputs.context;
     if let Some(why) = active.asked.manifests.as_ref().and_then(|_| context.project.refuses_local_manifests())
     {
-        return Err(why);
+        return Err(NotCompared::Failed(why));
     }
     // The project, the app's project or a kind's scope may have changed since the operation was planned.
-    let is_outdated = |gathered: &Arc<Gathered>| {
-        !gathered.is_permitted(&context.project) || !gathered.fits(&context.cluster.scopes())
+    let is_valid = |gathered: &Arc<Gathered>| {
+        gathered.is_permitted(&context.project) && gathered.fits(&context.cluster.scopes())
     };
-    if active.gathered.as_ref().is_some_and(is_outdated) {
+    let mut known = active.load().filter(is_valid);
+    if has_outdated_kinds(&context.cluster, active).await {
+        known = None;
+    }
+    if active.gathered.is_some() && known.is_none() {
         active.plan_again();
     }
-    if active.gathered.is_none() {
-        active.gathered = Some(gather_for(run, inputs, &compared.gathered, active).await?);
-    }
-    let Some(gathered) = active.gathered.clone() else { return Ok(None) };
+    let gathered = match known {
+        Some(gathered) => gathered,
+        None => gather_for(run, inputs, &compared.gathered, active).await?,
+    };
+    active.gathered = Some(gathered.stored());
     // An object of a kind that is not listed yet cannot be told from one that left Git.
     let store = &inputs.context.cluster.store;
     let lists_in_time = active.state.is_none()
@@ -143,11 +207,11 @@ async fn compared_for(
         && !compared.live.complete
         && store.unlisted().iter().all(|(_, trouble)| trouble.is_none())
         && store.is_complete_within(LISTED_WITHIN).await;
-    if Arc::ptr_eq(&gathered, &compared.gathered) && !lists_in_time {
+    if gathered.is_same(&compared.gathered) && !lists_in_time {
         return Ok(None);
     }
     let other = compare(run, inputs, &gathered, DryRunPolicy::Ask, state).await;
-    other.map(Some).map_err(|error| error.to_string())
+    other.map(Some).map_err(|error| NotCompared::Failed(error.to_string()))
 }
 
 /// What the operation syncs.
@@ -155,8 +219,8 @@ async fn gather_for(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     current: &Arc<Gathered>,
-    active: &ActiveOperation,
-) -> Result<Arc<Gathered>, String> {
+    active: &mut ActiveOperation,
+) -> Result<Arc<Gathered>, NotGathered> {
     let asked = &active.asked;
     let revisions = match (active.pinned.is_empty(), active.follows_git) {
         (false, _) => active.pinned.clone(),
@@ -170,10 +234,10 @@ async fn gather_for(
         return Ok(Arc::clone(current));
     }
     let AppInputs { application, app, context } = inputs;
-    let asked = (asked, &active.wire);
-    let gathered =
-        run.engine.sources.gather_for_operation(application, app, context, asked, &revisions).await;
-    gathered.map_err(|error| error.message())
+    let since = *active.asked_at.get_or_insert_with(Instant::now);
+    let asked = OperationSources { operation: asked, written: &active.wire, revisions: &revisions };
+    let (sources, patience) = (&run.engine.sources, (since, Patience::Short));
+    sources.gather_for_operation(application, app, context, asked, patience, &mut active.parked).await
 }
 
 /// Takes steps until the operation has ended or waits for something.
@@ -199,7 +263,7 @@ async fn advance(
         let observed = Observed {
             observations: &observations,
             outcomes: &outcomes,
-            approved_at: approved_at(application, now),
+            approved_at: approved_for(application, active, now),
             hold: hold.as_deref(),
             terminate,
             newer_revision: newer,
@@ -230,15 +294,48 @@ async fn advance(
         // client: the steps
         let work = Work { compared, active };
         outcomes = carry_out(run, inputs, &work, &transition.commands, state).await;
-        if !compared.gathered.fits(&inputs.context.cluster.scopes()) {
+        if is_outdated(&inputs.context.cluster, compared, active, &outcomes).await {
             return plan_again(run, active);
         }
         outcomes = repaired(run, inputs, &work, &transition.commands, outcomes, state).await;
     }
 }
 
-/// Plans the operation again in the next run: the scope of a kind changed, and what is left of the plan is about other objects
-/// than it was made for.
+/// True if what is left of the plan no longer holds: a kind has another scope, or a step failed and its kind changed.
+async fn is_outdated(
+    cluster: &Cluster,
+    compared: &Compared,
+    active: &ActiveOperation,
+    outcomes: &[StepOutcome],
+) -> bool {
+    let has_failed = || outcomes.iter().any(|outcome| outcome.result.is_err());
+    !compared.gathered.fits(&cluster.scopes()) || (has_failed() && has_outdated_kinds(cluster, active).await)
+}
+
+/// True if a kind changed since the plan was made, so that the plan no longer holds.
+async fn has_outdated_kinds(cluster: &Cluster, active: &ActiveOperation) -> bool {
+    let Some(planned) = active.kinds.as_ref().filter(|_| active.state.is_some()) else { return false };
+    let now = present_kinds(cluster, planned.kinds()).await;
+    let change = planned.outdated_by(&now);
+    if let Some((kind, change)) = change {
+        info!(%kind, change = change.text(), "a kind changed: the sync is planned again");
+    }
+    change.is_some()
+}
+
+/// True if a kind changed since the last attempt was planned, so that the next one may succeed.
+async fn is_revived(cluster: &Cluster, active: &ActiveOperation) -> bool {
+    let Some(planned) = &active.kinds else { return false };
+    let now = present_kinds(cluster, planned.kinds()).await;
+    let change = planned.revived_by(&now);
+    if let Some((kind, change)) = change {
+        info!(%kind, change = change.text(), "a kind changed: the sync is tried again now");
+    }
+    change.is_some()
+}
+
+/// Plans the operation again in the next run: a kind changed, and what is left of the plan is about other objects than it
+/// was made for.
 fn plan_again(run: &AppRun<'_>, active: &mut ActiveOperation) {
     active.plan_again();
     run.engine.queue.push(run.id().clone(), Trigger::live(TriggerReason::Schema));
@@ -311,6 +408,9 @@ fn follow(run: &AppRun<'_>, active: &mut ActiveOperation, after: &After) {
             run.run_at(Trigger::new(depth, TriggerReason::Retry), *at);
         }
         After::Ended => {
+            if active.record.phase == OperationPhase::Succeeded {
+                run.engine.retries.over(run.id(), Subject::Step);
+            }
             count_ended(run, active);
             info!(phase = %active.record.phase, message = %active.record.message, "sync ended");
         }
@@ -342,8 +442,17 @@ fn is_recorded(application: &Application, active: &ActiveOperation) -> bool {
 
 /// The revision that Git has now, if an automated operation syncs something older.
 fn superseded_by(active: &ActiveOperation, current: &Gathered) -> Option<String> {
-    let synced = active.gathered.as_ref().filter(|_| active.is_automated())?;
+    let synced = active.load().filter(|_| active.is_automated())?;
     newer_revision((&synced.revisions, synced.desired.get()), (&current.revisions, current.desired.get()))
+}
+
+/// When a user approved deletions of this operation.
+pub(super) fn approved_for(
+    application: &Application,
+    active: &ActiveOperation,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    approval_of(approved_at(application, now), active.began_at, active.record.started_at)
 }
 
 /// When a user approved deletions.

@@ -1,7 +1,5 @@
 //! Starts an operation that no user requested: auto-sync, self-heal, taking over an object.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use plumb_core::app::App;
 use plumb_core::automation::{
@@ -9,7 +7,7 @@ use plumb_core::automation::{
 };
 use plumb_core::plan::AppOptions;
 use plumb_core::status::{AppStatus, ObjectStatus};
-use plumb_core::sync::OperationPhase;
+use plumb_core::sync::{OperationPhase, PlannedKinds};
 use plumb_crd::application as wire;
 use plumb_crd::application::ConditionType;
 use plumb_crd::{Application, to_operation};
@@ -22,6 +20,7 @@ use crate::compare::state::JudgeState;
 use crate::operation::active::{self, ActiveOperation};
 use crate::operation::state::OperationSlot;
 use crate::queue::{Trigger, TriggerReason};
+use crate::status::roll_up::namespace_lacks_metadata;
 
 /// The operation that starts now, if one does.
 pub(crate) fn start_by_itself(
@@ -31,6 +30,7 @@ pub(crate) fn start_by_itself(
     status: &AppStatus,
     judge: &mut JudgeState,
     slot: &mut OperationSlot,
+    kinds: &PlannedKinds,
 ) -> Option<ActiveOperation> {
     let AppInputs { application, app, context } = inputs;
     let items = items(run, inputs, compared, status, judge);
@@ -46,11 +46,13 @@ pub(crate) fn start_by_itself(
         sources: &app.sources,
         revisions: &compared.gathered.revisions,
         irrelevant_change: changes_nothing(compared, judge)
+            && !namespace_lacks_metadata(inputs, compared)
             && last.as_ref().is_none_or(|last| {
                 // After a failure every newer commit is another attempt, unless the path filter excludes it.
                 last.phase == OperationPhase::Succeeded || compared.gathered.is_filtered
             }),
         last: last.as_ref(),
+        kinds_changed: slot.failed_with.as_ref().is_some_and(|failed| failed.revived_by(kinds).is_some()),
         ledger: &judge.ledger,
         limits: context.settings.heal_limits,
     };
@@ -93,7 +95,7 @@ fn begin_automated(
     let n_objects = start.selected.as_ref().map_or(0, Vec::len);
     info!(kind = ?start.kind, objects = n_objects, "automated sync starts");
     let mut active = begin(run, inputs.application, slot, wire, asked);
-    active.gathered = Some(Arc::clone(&compared.gathered));
+    active.gathered = Some(compared.gathered.stored());
     Some(active)
 }
 
@@ -107,7 +109,7 @@ fn record_heals(
 ) {
     let may_be_undone = match start.kind {
         StartKind::SelfHeal | StartKind::CatchUp => true,
-        StartKind::NewRevision | StartKind::TakeOver => false,
+        StartKind::NewRevision | StartKind::TakeOver | StartKind::ChangedKind => false,
     };
     if start.kind == StartKind::SelfHeal {
         run.engine.metrics.heals.increment([&*inputs.context.cluster.server]);

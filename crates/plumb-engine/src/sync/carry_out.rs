@@ -1,22 +1,31 @@
 //! Carries out the steps of an operation and records what was sent.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
 use plumb_core::drift::ApplyAdvice;
 use plumb_core::normalize::without_sensitive_values;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::Owner;
-use plumb_core::sync::{Command, StepOutcome, Verb};
+use plumb_core::sync::{Command, StepOutcome, Success, Verb};
 use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_core::writes::AttemptResult;
+use plumb_kube::ApiError;
 use tracing::warn;
 
-use super::executor::step::{Executor, StepContext, StepError};
+use super::executor::step::{Executor, StepContext, StepError, WritesUnderWay};
 use super::observe::live_of;
+use super::sibling_apps::claimed_by;
+use super::slow_writes::tell_of_slow_writes;
 use crate::app_run::compare::compare;
 use crate::app_run::{AppInputs, AppRun};
+use crate::cluster::destination::Cluster;
 use crate::compare::judge::{DryRunPolicy, failure};
 use crate::compare::run::Compared;
 use crate::operation::active::ActiveOperation;
 use crate::state::app_state::AppState;
+use crate::state::retries::Subject;
 
 /// An operation and the comparison that it works on.
 pub(super) struct Work<'w> {
@@ -35,6 +44,7 @@ pub(super) async fn carry_out(
     let AppInputs { app, context, .. } = inputs;
     let Work { compared, active } = work;
     let live = live_of(&context.cluster.store, commands.iter().map(|command| &command.id.key)).await;
+    let desired = &compared.gathered.desired.get().objects;
     // A user may sync a paused app by hand.
     let app_pause = inputs.pause(run.now).filter(|_| !active.is_by_user());
     let step_context = |key: &ObjectKey| {
@@ -42,11 +52,9 @@ pub(super) async fn carry_out(
         let owner = compared.owners.get(key).cloned();
         StepContext {
             owner: owner.unwrap_or_else(|| hook_owner(live.as_deref(), inputs)),
-            advice: compared
-                .verdicts
-                .get(key)
-                .map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone()),
+            advice: advice(compared, key),
             denied: run.engine.denies_now(app, context, key),
+            claimed_by: if desired.contains_key(key) { None } else { claimed_by(run, inputs, key) },
             paused: app_pause.map(|pause| pause.reason.clone()),
             held: live.as_deref().and_then(|live| Some(inputs.pause_of(key, live, run.now)?.reason)),
             live,
@@ -56,6 +64,7 @@ pub(super) async fn carry_out(
     let Ok(impersonation) = context.impersonation.clone() else { return Vec::new() };
     let revisions = active.revisions();
     let respects_ignore = active.state.as_ref().is_some_and(|state| state.plan().respect_ignore_differences);
+    let under_way = WritesUnderWay::default();
     let executor = Executor {
         app: &app.id,
         project: context.project.name(),
@@ -67,14 +76,38 @@ pub(super) async fn carry_out(
         schemas: &compared.schemas,
         rules: &context.rules.rules,
         respect_ignore: respects_ignore,
+        asks_server_side: active.request().options.server_side_apply,
         allow_empty: active.is_by_user()
             || app.sync_policy.automated.is_some_and(|automation| automation.allow_empty),
         revision: revisions.first().map(String::as_str),
         impersonation,
         step_context: &step_context,
         written: &state.operation.written,
+        under_way: &under_way,
     };
-    let results = executor.carry_out(commands).await;
+    let results = tokio::select! {
+        results = executor.carry_out(commands) => results,
+        never = tell_of_slow_writes(run, inputs, active, &under_way) => match never {},
+    };
+    look_at_kinds(&context.cluster, &results).await;
+    let outcomes = outcomes(commands, results, compared, &live, state);
+    log_failures(run, &outcomes);
+    outcomes
+}
+
+/// What the judge advises for a write of the object.
+fn advice(compared: &Compared, key: &ObjectKey) -> ApplyAdvice {
+    compared.verdicts.get(key).map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone())
+}
+
+/// The outcomes of commands. What they did is noted for later comparisons.
+fn outcomes(
+    commands: &[Command],
+    results: Vec<Result<Success, StepError>>,
+    compared: &Compared,
+    live: &BTreeMap<ObjectKey, Option<Arc<Manifest>>>,
+    state: &mut AppState,
+) -> Vec<StepOutcome> {
     let outcomes = commands.iter().zip(results).map(|(command, result)| {
         note(compared, command, result.as_ref().err(), state);
         let (key, live) = (&command.id.key, live.get(&command.id.key).and_then(Option::as_deref));
@@ -82,6 +115,32 @@ pub(super) async fn carry_out(
         StepOutcome { id: command.id.clone(), result }
     });
     outcomes.collect()
+}
+
+/// Discovers the kinds again if one of them may have changed: whether the plan still holds is decided by that.
+async fn look_at_kinds(cluster: &Cluster, results: &[Result<Success, StepError>]) {
+    if results.iter().any(|result| result.as_ref().is_err_and(is_about_kind)) {
+        let _ = cluster.client.discover().await;
+    }
+}
+
+/// True if a change of the object's kind may be the cause.
+fn is_about_kind(error: &StepError) -> bool {
+    error.api().is_some_and(|error| {
+        error.is_not_found()
+            || matches!(error, ApiError::UnknownKind { .. } | ApiError::OtherScope { .. })
+            || error.status().is_some_and(plumb_kube::Status::is_schema_violation)
+    })
+}
+
+/// One line for all steps that failed together. What fails again at every retry is logged at growing intervals.
+fn log_failures(run: &AppRun<'_>, outcomes: &[StepOutcome]) {
+    let failed =
+        || outcomes.iter().filter_map(|outcome| Some((&outcome.id.key, outcome.result.as_ref().err()?)));
+    let Some((object, error)) = failed().next() else { return };
+    if let Some(times) = run.engine.retries.told(run.id(), Subject::Step, Instant::now()) {
+        warn!(%object, error, steps = failed().count(), times, "step failed");
+    }
 }
 
 /// Notes what a command did, for later comparisons.
@@ -102,9 +161,7 @@ fn note(compared: &Compared, command: &Command, error: Option<&StepError>, state
 /// The error of a step, without the values of sensitive fields that the API server quotes.
 fn shown_error(compared: &Compared, key: &ObjectKey, live: Option<&Manifest>, error: &StepError) -> String {
     let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
-    let error = without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas);
-    warn!(object = %key, error, "step failed");
-    error
+    without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas)
 }
 
 /// Records what was sent for one object, and how it ended.

@@ -7,13 +7,14 @@ use plumb_core::desired::{ObjectOptions, PruneOption};
 use plumb_core::drift::{Verdict, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::{
-    DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, build,
-    data_lost_with,
+    DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, ReplacedHistory,
+    build, data_lost_with,
 };
 
 use plumb_core::tracking::Provenance;
 
-use super::advance::approved_at;
+use super::advance::approved_for;
+use super::namespace_contents::{of_others, why_never};
 use crate::app_run::{AppInputs, AppRun};
 use crate::compare::run::Compared;
 use crate::operation::active::ActiveOperation;
@@ -24,6 +25,7 @@ pub(super) fn plan(
     inputs: AppInputs<'_>,
     compared: &Compared,
     active: &ActiveOperation,
+    replaced_history: Option<&ReplacedHistory>,
 ) -> Result<Plan, Refusal> {
     let AppInputs { application, app, context } = inputs;
     let facts: BTreeMap<ObjectKey, ObjectFacts> = compared
@@ -32,7 +34,7 @@ pub(super) fn plan(
         .map(|(key, verdict)| (key.clone(), facts(run, inputs, compared, (key, verdict))))
         .collect();
     let namespace = app.destination.namespace.clone();
-    let namespace_key = namespace.clone().map(|name| ObjectKey::new("", "Namespace", None, name));
+    let namespace_key = namespace.as_deref().map(ObjectKey::of_namespace);
     let node = namespace_key.and_then(|key| context.cluster.store.node(&key));
     let proof = DeletionProof::new(&compared.gathered.desired, &compared.live);
     let catalog = context.cluster.client.catalog();
@@ -43,13 +45,16 @@ pub(super) fn plan(
         request: &active.request(),
         namespace: &NamespaceFacts {
             exists: node.is_some_and(|node| !node.terminating),
+            is_asked_for: app.asked_namespace().is_some(),
             name: namespace,
             managed: app.sync_policy.managed_namespace.clone(),
         },
         budget: context.settings.prune_budget,
+        replaced_history,
         mark: &active.mark(),
-        approved_at: approved_at(application, run.now),
+        approved_at: approved_for(application, active, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
+        served_versions: &|kind: &GroupKind| catalog.served_versions(kind),
         denied: &|key: &ObjectKey| run.engine.denies_now(app, context, key),
     })
 }
@@ -76,6 +81,8 @@ fn facts(
             .requires_pruning
             .then(|| context.settings.protects(key).or_else(|| holds_data(inputs, live)))
             .flatten(),
+        of_others: verdict.requires_pruning.then(|| of_others(run, inputs, key)).flatten(),
+        never_deleted: why_never(run, inputs, key),
     });
     let left_to = compared.left_to_others.get(key);
     let claimed_by =

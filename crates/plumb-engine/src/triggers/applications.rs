@@ -5,9 +5,10 @@ use std::sync::Arc;
 use plumb_core::app::AppId;
 use plumb_core::object::GroupVersionKind;
 use plumb_crd::{Application, DriftReport};
-use plumb_kube::{ObjectEvent, Selection};
+use plumb_kube::{ApiError, ObjectEvent, Selection};
 use tracing::{info, warn};
 
+use super::stream::stream;
 use crate::apps::previous_report::PreviousReport;
 use crate::engine::Engine;
 use crate::queue::{Trigger, TriggerReason};
@@ -17,7 +18,7 @@ use crate::queue::{Trigger, TriggerReason};
 pub(crate) async fn watch_applications(engine: Arc<Engine>) {
     let gvk = GroupVersionKind::from_api_version(Application::API_VERSION, Application::KIND);
     let selection = Selection { namespace: engine.app_namespaces.to_watch(), ..Selection::default() };
-    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut stream = stream(&engine, &gvk, selection).await;
     let mut held: Option<Vec<(AppId, Trigger)>> = Some(Vec::new());
     while let Some(event) = stream.next().await {
         match event {
@@ -48,7 +49,7 @@ pub(crate) async fn watch_applications(engine: Arc<Engine>) {
                     engine.queue.push(id, trigger);
                 }
             }
-            ObjectEvent::Trouble(trouble) => warn!(trouble, "watch of Applications failed"),
+            ObjectEvent::Trouble(_) => {}
         }
     }
 }
@@ -65,7 +66,10 @@ pub(crate) async fn load_reports(engine: &Engine) {
             engine.records.report(&id, |report| *report = found);
         }
     });
-    if let Err(error) = found.await {
+    // Without their kind there are none, and the first report that cannot be written is logged.
+    if let Err(error) = found.await
+        && !matches!(error, ApiError::UnknownKind { .. })
+    {
         warn!(%error, "cannot read earlier DriftReports: times start over");
     }
 }

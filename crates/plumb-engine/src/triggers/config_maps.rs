@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plumb_core::object::GroupVersionKind;
 use plumb_kube::{ObjectEvent, PUSHES_CONFIG_MAP, Selection};
-use tracing::warn;
 
+use super::stream::stream;
 use crate::config::load::SETTINGS_CONFIG_MAPS;
 use crate::engine::Engine;
 use crate::pushes::push_box::passed_on;
@@ -16,7 +16,7 @@ pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
     let gvk = GroupVersionKind::from_api_version("v1", "ConfigMap");
     let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
     let before = engine.config.settings();
-    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut stream = stream(&engine, &gvk, selection).await;
     let mut is_listed = false;
     while let Some(event) = stream.next().await {
         let changed = match event {
@@ -40,17 +40,14 @@ pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
                 is_listed = true;
                 false
             }
-            ObjectEvent::Trouble(trouble) => {
-                warn!(trouble, "watch of settings failed");
-                false
-            }
+            ObjectEvent::Trouble(_) => false,
         };
         if !changed {
             continue;
         }
         let now = engine.config.settings();
         if (&now.tracking, now.respect_rbac) != (&before.tracking, before.respect_rbac) {
-            engine.restart.notify_one();
+            engine.restart.ask("the settings of tracking or RBAC changed");
         }
         for cluster in engine.clusters.connected() {
             cluster.store.reconsider();

@@ -7,9 +7,9 @@ use plumb_core::object::GroupVersionKind;
 use plumb_crd::AppProject;
 use plumb_kube::{ObjectEvent, Selection};
 use tokio::sync::oneshot;
-use tracing::warn;
 
 use super::first_list::FirstList;
+use super::stream::stream;
 use crate::engine::Engine;
 use crate::queue::{Trigger, TriggerReason};
 
@@ -18,7 +18,7 @@ pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<
     let gvk = GroupVersionKind::from_api_version(AppProject::API_VERSION, AppProject::KIND);
     let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
     let mut listed = FirstList::new(listed);
-    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut stream = stream(&engine, &gvk, selection).await;
     while let Some(event) = stream.next().await {
         let changed = match event {
             ObjectEvent::Seen(manifest) => {
@@ -33,10 +33,7 @@ pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<
                 listed.signal();
                 BTreeSet::new()
             }
-            ObjectEvent::Trouble(trouble) => {
-                warn!(trouble, "watch of projects failed");
-                BTreeSet::new()
-            }
+            ObjectEvent::Trouble(_) => BTreeSet::new(),
         };
         if !changed.is_empty() {
             let apps = engine

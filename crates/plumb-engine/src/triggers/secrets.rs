@@ -6,9 +6,9 @@ use plumb_core::object::GroupVersionKind;
 use plumb_crd::settings::SecretData;
 use plumb_kube::{ObjectEvent, Selection};
 use tokio::sync::oneshot;
-use tracing::warn;
 
 use super::first_list::FirstList;
+use super::stream::stream;
 use crate::cluster::clusters::SecretChange;
 use crate::engine::Engine;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
@@ -23,7 +23,7 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
         fields: None,
     };
     let mut listed = FirstList::new(listed);
-    let Ok(mut stream) = engine.home.client.watch_objects(&gvk, selection) else { return };
+    let mut stream = stream(&engine, &gvk, selection).await;
     while let Some(event) = stream.next().await {
         let (name, object) = match event {
             ObjectEvent::Seen(object) => (object.name().unwrap_or_default().to_owned(), Some(object)),
@@ -34,10 +34,7 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
                 listed.signal();
                 continue;
             }
-            ObjectEvent::Trouble(trouble) => {
-                warn!(trouble, "watch of repository and cluster Secrets failed");
-                continue;
-            }
+            ObjectEvent::Trouble(_) => continue,
         };
         let secret = object.as_ref().and_then(|object| SecretData::read(object.value()).ok());
         let secret = secret.map(|(secret, _)| secret);
@@ -48,7 +45,9 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
         match engine.clusters.note_secret(&name, cluster.as_ref()) {
             SecretChange::Nothing => {}
             SecretChange::Changed => engine.request_remote(),
-            SecretChange::RefreshHome => engine.restart.notify_one(),
+            SecretChange::RefreshHome => {
+                engine.restart.ask("a user asked for it in the Secret of the cluster");
+            }
         }
         if engine.config.note_secret(&name, other) {
             engine.request_all(Trigger::new(RefreshDepth::Git, TriggerReason::Settings));

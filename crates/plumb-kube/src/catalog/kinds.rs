@@ -118,6 +118,13 @@ impl Catalog {
         Some(resource(&kind, served, served.version(&gvk.version)?))
     }
 
+    /// The versions in which this kind is served, or else a kind of the same name in another group.
+    pub fn served_versions(&self, kind: &GroupKind) -> Option<(GroupKind, Vec<String>)> {
+        let same_name = || self.kinds.iter().find(|(other, _)| other.kind == kind.kind);
+        let (kind, served) = self.kinds.get_key_value(kind).or_else(same_name)?;
+        Some((kind.clone(), served.versions.iter().map(|version| version.version.clone()).collect()))
+    }
+
     /// A kind in the version to watch it in.
     pub fn watchable(&self, kind: &GroupKind) -> Option<Resource> {
         let served = self.kinds.get(kind)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use plumb_core::object::Manifest;
 use serde_json::Value;
@@ -40,7 +41,9 @@ pub(super) fn refused(request: String, code: u16, headers: &HeaderMap, body: &[u
 }
 
 pub(super) async fn collect(mut body: AnswerBody, limit: usize) -> Result<Bytes, BoxError> {
-    let mut whole = BytesMut::new();
+    // A buffer that grows with the body is copied several times, and has half of its size unused in the end.
+    let expected = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+    let mut whole = BytesMut::with_capacity(expected.min(limit));
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
             if whole.len() + data.len() > limit {

@@ -2,6 +2,7 @@
 //! is the public way to write.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::call::Call;
 use crate::backoff::jitter;
 use crate::catalog::{Catalog, DiscoveryCache, Resource};
 use crate::error::ApiError;
-use crate::limit::{Limiter, Outcome};
+use crate::limit::{Limiter, Outcome, SLOW_AFTER, Slot};
 use crate::request_log::{RequestObserver, RequestRecord};
 use crate::transport::{AnswerBody, Transport};
 
@@ -97,6 +98,11 @@ impl ClusterClient {
         Self { shared: Arc::clone(&self.shared), impersonation: Some(Arc::new(impersonation)) }
     }
 
+    /// The user whose permissions requests use, if not plumb's own.
+    pub fn impersonated(&self) -> Option<&Impersonation> {
+        self.impersonation.as_deref()
+    }
+
     /// The kinds that the cluster served at the last [`discover`](Self::discover).
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.shared.catalog.borrow())
@@ -172,12 +178,10 @@ impl ClusterClient {
 
     /// One attempt, and how long to wait before the next one if the server throttled it.
     async fn attempt(&self, call: &Call) -> (Result<Answer, ApiError>, Option<Duration>) {
-        let slot = if call.urgent { None } else { Some(self.shared.limiter.slot().await) };
+        let place = RequestRecord::place(&call.method, &call.path);
+        let mut slot = if call.urgent { None } else { Some(self.shared.limiter.slot(place).await) };
         let started = Instant::now();
-        let result = match tokio::time::timeout(call.timeout, self.exchange(call)).await {
-            Ok(result) => result,
-            Err(_) => Err(ApiError::TimedOut { request: call.name(), after: call.timeout }),
-        };
+        let result = self.answer_in_time(call, slot.as_mut()).await;
         let throttled = match &result {
             Err(ApiError::Refused { status, .. }) if status.code == 429 => {
                 let wait = status.retry_after.unwrap_or(Duration::from_secs(1)).min(LONGEST_WAIT);
@@ -204,6 +208,20 @@ impl ClusterClient {
             observer(&record);
         }
         (result, throttled)
+    }
+
+    /// The answer, within the time that the call has. A request that takes long leaves its slot to others.
+    async fn answer_in_time(&self, call: &Call, slot: Option<&mut Slot<'_>>) -> Result<Answer, ApiError> {
+        let mut answer = pin!(tokio::time::timeout(call.timeout, self.exchange(call)));
+        let result = if let Ok(result) = tokio::time::timeout(SLOW_AFTER, &mut answer).await {
+            result
+        } else {
+            if let Some(slot) = slot {
+                slot.turn_slow();
+            }
+            answer.await
+        };
+        result.unwrap_or_else(|_| Err(ApiError::TimedOut { request: call.name(), after: call.timeout }))
     }
 
     async fn exchange(&self, call: &Call) -> Result<Answer, ApiError> {

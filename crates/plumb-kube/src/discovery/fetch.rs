@@ -57,8 +57,12 @@ impl ClusterClient {
                 }
                 // One aggregated API server that is down must not hide the others.
                 Err(error) if error.is_unavailable() || error.is_not_found() => {
-                    tracing::warn!(%error, "cannot discover a group version");
-                    catalog.stale.insert(api_version(&group, &version));
+                    let api_version = api_version(&group, &version);
+                    // Told once for each outage.
+                    if !self.catalog().stale.contains(&api_version) {
+                        tracing::warn!(%error, "cannot discover a group version");
+                    }
+                    catalog.stale.insert(api_version);
                 }
                 Err(error) => return Err(error),
             }

@@ -3,14 +3,17 @@
 //! The first list is streamed where the server offers it (`sendInitialEvents`), else read in pages. Then a
 //! watch continues from the last position; after a broken connection it resumes there without a new list. A
 //! new list starts only when the server answers that the position is too old (410). An object that is not in
-//! the new list was deleted, but only once the list is complete: an incomplete list proves nothing.
+//! the new list was deleted, but only once the list is complete: an incomplete list proves nothing. The owner of the
+//! watch may ask for a new list, too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::head::Head;
@@ -26,6 +29,8 @@ use crate::read::Selection;
 pub(crate) struct FeedSource {
     pub(crate) resource: Resource,
     pub(crate) selection: Selection,
+    /// Asks for a new list.
+    pub(crate) again: Arc<Notify>,
 }
 
 /// What `follow` passes to its sink.
@@ -54,7 +59,11 @@ const SILENCE: Duration = Duration::from_mins(10);
 /// A streamed list that stalls for this long falls back to pages.
 const LIST_SILENCE: Duration = Duration::from_mins(1);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-const PAGE: &str = "500";
+/// The number of objects in the first page, before their size is known.
+const FIRST_PAGE: usize = 50;
+const LARGEST_PAGE: usize = 500;
+/// How long a page should be: CRDs have up to a megabyte each, and a page is in memory as a whole.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(30);
 /// A watch that lasted this long resets the backoff.
@@ -74,6 +83,8 @@ enum ListBy {
 enum RoundEnd {
     /// The server closed the watch after its time.
     Closed,
+    /// A new list is asked for.
+    Again,
     /// A request failed.
     Failed(ApiError),
 }
@@ -96,6 +107,10 @@ pub(crate) async fn follow(
             backoff.reset();
         }
         match ended {
+            RoundEnd::Again => {
+                position = None;
+                continue;
+            }
             RoundEnd::Closed if went_well => continue,
             RoundEnd::Closed => {}
             RoundEnd::Failed(error) => {
@@ -151,7 +166,7 @@ async fn round(
         }
     }
     match watch(client, source, position, sink).await {
-        Ok(()) => RoundEnd::Closed,
+        Ok(ended) => ended,
         Err(error) => RoundEnd::Failed(error),
     }
 }
@@ -178,15 +193,18 @@ async fn list_pages(
     let path = source.resource.collection_path(source.selection.namespace.as_deref())?;
     let bad = |source| ApiError::unreadable(&path, "a list of objects", Some(source));
     let mut next = String::new();
+    let mut limit = FIRST_PAGE;
     loop {
-        let mut call = Call::new(Method::GET, path.clone()).query("limit", PAGE);
+        let mut call = Call::new(Method::GET, path.clone()).query("limit", &limit.to_string());
         call = source.selection.narrow(call);
         if !next.is_empty() {
             call = call.query("continue", &next);
         }
         let body: Bytes = client.call(call).await?.body;
         let list: List<'_> = serde_json::from_slice(&body).map_err(bad)?;
-        for item in list.items.unwrap_or_default() {
+        let items = list.items.unwrap_or_default();
+        limit = page_limit(items.len(), body.len());
+        for item in items {
             let raw = with_type(item.get(), &source.resource);
             let head: Head<'_> = serde_json::from_str(&raw).map_err(bad)?;
             sink(FeedEvent::Seen { raw: &raw, head: &head });
@@ -196,6 +214,12 @@ async fn list_pages(
             return Ok(list.metadata.resource_version);
         }
     }
+}
+
+/// The number of objects to request in a page, given the size of the page before.
+fn page_limit(n_items: usize, n_bytes: usize) -> usize {
+    let each = (n_bytes / n_items.max(1)).max(1);
+    (PAGE_BYTES / each).clamp(1, LARGEST_PAGE)
 }
 
 /// The items of a list have no `apiVersion` and `kind`; those of the list hold for all.
@@ -236,7 +260,7 @@ async fn watch(
     source: &FeedSource,
     position: &mut Option<String>,
     sink: &mut (impl FnMut(FeedEvent<'_>) + Send),
-) -> Result<(), ApiError> {
+) -> Result<RoundEnd, ApiError> {
     let path = source.resource.collection_path(source.selection.namespace.as_deref())?;
     let request = format!("GET {path}?watch");
     let seconds = WATCH_SECONDS + jitter(WATCH_SPREAD).as_secs();
@@ -257,13 +281,17 @@ async fn watch(
     let mut lines = Lines::new(body);
     loop {
         let silence = if position.is_none() { LIST_SILENCE } else { SILENCE };
-        let line = match tokio::time::timeout(silence, lines.next()).await {
+        let line = tokio::select! {
+            line = tokio::time::timeout(silence, lines.next()) => line,
+            () = source.again.notified() => return Ok(RoundEnd::Again),
+        };
+        let line = match line {
             Ok(line) => line.map_err(|source| broken(&request, source))?,
             Err(_) => return Err(ApiError::TimedOut { request, after: silence }),
         };
         let Some(line) = line else {
             return if position.is_some() {
-                Ok(())
+                Ok(RoundEnd::Closed)
             } else {
                 Err(broken(&request, "the list ended before it was complete".into()))
             };
@@ -313,4 +341,22 @@ fn pass_on(
         position.push_str(version);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_large_objects_are_short() {
+        for (n_items, n_bytes, limit) in [
+            (50, 50 * 2_000, LARGEST_PAGE),
+            (50, 50 * 400 * 1024, 10),
+            (1, 64 * 1024 * 1024, 1),
+            (0, 200, LARGEST_PAGE),
+            (0, 0, LARGEST_PAGE),
+        ] {
+            assert_eq!(page_limit(n_items, n_bytes), limit, "{n_items} objects of {n_bytes} bytes");
+        }
+    }
 }

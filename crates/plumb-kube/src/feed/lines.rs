@@ -9,7 +9,7 @@ use crate::transport::AnswerBody;
 /// An object in etcd has at most a few megabytes; a longer line cannot be an object.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 /// A buffer that grew beyond this for one large object is freed.
-const KEEP_BUFFER: usize = 256 * 1024;
+const KEEP_BUFFER: usize = 32 * 1024;
 
 /// Lines of a body that is still being received.
 pub(super) struct Lines {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use futures::Stream;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
@@ -13,6 +15,7 @@ use super::follow::{FeedEvent, FeedSource, follow};
 use super::head::Head;
 use crate::client::ClusterClient;
 use crate::error::ApiError;
+use crate::fault_log::FaultLog;
 use crate::read::Selection;
 
 /// What happened to the objects of a stream.
@@ -29,7 +32,8 @@ pub enum ObjectEvent {
     },
     /// The first list is complete: every object that exists was passed on.
     Listed,
-    /// The watch failed and is retried; the objects that were passed on may be out of date.
+    /// The watch failed and is retried; the objects that were passed on may be out of date. The log has it already, once and
+    /// then at growing intervals.
     Trouble(String),
 }
 
@@ -68,7 +72,7 @@ impl ClusterClient {
         selection: Selection,
     ) -> Result<ObjectStream, ApiError> {
         let resource = self.catalog().find(gvk)?;
-        let source = FeedSource { resource, selection };
+        let source = FeedSource { resource, selection, again: Arc::default() };
         let (sender, events) = mpsc::unbounded_channel();
         let client = self.clone();
         let task = tokio::spawn(async move {
@@ -85,6 +89,7 @@ struct SeenObjects {
     objects: HashMap<(Option<String>, String), SeenObject>,
     round: u64,
     listed: bool,
+    faults: FaultLog,
 }
 
 struct SeenObject {
@@ -95,7 +100,7 @@ struct SeenObject {
 
 impl SeenObjects {
     fn new(gvk: GroupVersionKind) -> Self {
-        Self { gvk, objects: HashMap::new(), round: 0, listed: false }
+        Self { gvk, objects: HashMap::new(), round: 0, listed: false, faults: FaultLog::default() }
     }
 
     fn note(&mut self, event: &FeedEvent<'_>, sender: &mpsc::UnboundedSender<ObjectEvent>) {
@@ -127,6 +132,28 @@ impl SeenObjects {
                 }
             }
             FeedEvent::Trouble(error) => send(ObjectEvent::Trouble(error.to_string())),
+        }
+        self.log(event);
+    }
+
+    /// A watch that opens may fail at once again. Only data shows that the fault is over.
+    fn log(&mut self, event: &FeedEvent<'_>) {
+        let kind = &self.gvk.kind;
+        match event {
+            FeedEvent::Opened | FeedEvent::ListBegins => {}
+            FeedEvent::Trouble(error) => {
+                if let Some(times) = self.faults.fault(Instant::now()) {
+                    tracing::warn!(%error, times, "watch of {kind} failed; it is tried again");
+                }
+            }
+            FeedEvent::Seen { .. }
+            | FeedEvent::Gone { .. }
+            | FeedEvent::Position(_)
+            | FeedEvent::ListEnds(_) => {
+                if let Some(times) = self.faults.over() {
+                    tracing::info!(times, "watch of {kind} works again");
+                }
+            }
         }
     }
 

@@ -55,6 +55,14 @@ pub enum Refusal {
         /// The fact.
         why: &'static str,
     },
+    /// The deletion of an object that another app asks for.
+    #[error("cannot delete {key}: the app {app} asks for it now")]
+    Claimed {
+        /// Which object.
+        key: ObjectKey,
+        /// The app that asks for it.
+        app: String,
+    },
     /// A deletion that could not be undone, because no tombstone can hold the object.
     #[error(
         "cannot delete {key}: it is too large for a copy, so `plumb undo` could not restore it. To delete it without a \

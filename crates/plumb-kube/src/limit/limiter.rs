@@ -1,13 +1,15 @@
 //! The number of slots, and how answers change it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::pace::{Paces, Sort};
+use super::places::{Place, SlowPlaces};
 
 const START: usize = 16;
 const LEAST: usize = 2;
@@ -25,6 +27,8 @@ const TOLERANCE: f64 = 2.0;
 pub(crate) struct Limiter {
     slots: Arc<Semaphore>,
     state: Mutex<LimitState>,
+    /// Tells requests that wait for a slot of a slow place that one may be free.
+    slow_slot_freed: Notify,
 }
 
 struct LimitState {
@@ -35,19 +39,19 @@ struct LimitState {
     /// Answers since the limit was last adjusted.
     round: Round,
     paces: Paces,
+    slow: SlowPlaces,
     last_cut: Option<Instant>,
     /// No new request before this moment: the server asked for a pause.
     hold_until: Option<Instant>,
 }
 
 /// What happened between two adjustments of the limit.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Round {
     answers: usize,
-    /// Answers that can be compared with others of their sort, and the sum of their speeds (1: as fast as the
-    /// fastest).
-    timed: u32,
-    speed: f64,
+    /// By place: the answers that can be compared with others of their sort, and the sum of their speeds (1: as fast as
+    /// the fastest). Each place counts once, so that many late answers of one do not make the server look slow.
+    speeds: HashMap<Option<Place>, (u32, f64)>,
     /// True if all slots were in use at some moment.
     was_full: bool,
 }
@@ -69,6 +73,10 @@ pub(crate) enum Outcome {
 pub(crate) struct Slot<'limiter> {
     limiter: &'limiter Limiter,
     permit: Option<OwnedSemaphorePermit>,
+    /// `None` if requests of this sort are never taken for slow, as lists.
+    place: Option<Place>,
+    /// True if it counts among the requests to slow places.
+    is_slow: bool,
 }
 
 impl Limiter {
@@ -80,9 +88,11 @@ impl Limiter {
                 slots: START,
                 round: Round::default(),
                 paces: Paces::default(),
+                slow: SlowPlaces::default(),
                 last_cut: None,
                 hold_until: None,
             }),
+            slow_slot_freed: Notify::new(),
         }
     }
 
@@ -96,8 +106,21 @@ impl Limiter {
     }
 
     /// Waits for a slot, and for the end of a pause that the server requested.
-    pub(crate) async fn slot(&self) -> Slot<'_> {
-        let permit = Arc::clone(&self.slots).acquire_owned().await.ok();
+    pub(crate) async fn slot(&self, place: Option<Place>) -> Slot<'_> {
+        let slot = loop {
+            if let Some(place) = place.as_ref().filter(|place| self.is_slow(place)) {
+                if self.wait_at(place).await {
+                    break Slot { limiter: self, permit: None, place: Some(place.clone()), is_slow: true };
+                }
+                continue;
+            }
+            let permit = Arc::clone(&self.slots).acquire_owned().await.ok();
+            let slot = Slot { limiter: self, permit, place: place.clone(), is_slow: false };
+            // The place may have become slow while this waited. Dropping the slot passes it on.
+            if !place.as_ref().is_some_and(|place| self.is_slow(place)) {
+                break slot;
+            }
+        };
         loop {
             let hold_until = self.state().hold_until;
             match hold_until {
@@ -105,17 +128,52 @@ impl Limiter {
                 Some(_) | None => break,
             }
         }
-        Slot { limiter: self, permit }
+        slot
     }
 
-    fn note(&self, outcome: Outcome, now: Instant) {
+    fn is_slow(&self, place: &Place) -> bool {
+        self.state().slow.is_slow(place, Instant::now())
+    }
+
+    /// Takes a slot of a slow place, or waits until one may be free. Returns whether it has one.
+    async fn wait_at(&self, place: &Place) -> bool {
+        let freed = self.slow_slot_freed.notified();
+        if self.state().slow.enter(place, Instant::now()) {
+            return true;
+        }
+        freed.await;
+        false
+    }
+
+    /// Notes how a request of a slow place ended. Only a server that is slow as a whole, or that throttles, has a smaller limit
+    /// for it.
+    fn note_slow(&self, place: &Place, outcome: Outcome, now: Instant) {
+        let took = match outcome {
+            Outcome::Done { after, .. } => Some(after),
+            Outcome::Refused | Outcome::Overloaded { .. } | Outcome::Lost => None,
+        };
+        let is_server_wide = {
+            let mut state = self.state();
+            let is_server_wide = state.slow.is_server_wide();
+            state.slow.leave(place, took, now);
+            is_server_wide
+        };
+        self.slow_slot_freed.notify_waiters();
+        if is_server_wide || matches!(outcome, Outcome::Overloaded { .. }) {
+            self.note(Some(place), outcome, now);
+        }
+    }
+
+    fn note(&self, place: Option<&Place>, outcome: Outcome, now: Instant) {
         let all_in_use = self.slots.available_permits() == 0;
         let mut state = self.state();
         match outcome {
             Outcome::Done { sort, after } => {
                 if let Some(sort) = sort {
-                    state.round.speed += state.paces.speed(sort, after, now);
-                    state.round.timed += 1;
+                    let speed = state.paces.speed(sort, after, now);
+                    let (n, sum) = state.round.speeds.entry(place.cloned()).or_default();
+                    *n += 1;
+                    *sum += speed;
                 }
                 self.answered(&mut state, all_in_use);
             }
@@ -162,7 +220,9 @@ fn next_limit(limit: usize, round: &Round) -> usize {
     if !round.was_full {
         return limit;
     }
-    let speed = if round.timed == 0 { 1.0 } else { round.speed / f64::from(round.timed) };
+    let of_places: Vec<f64> = round.speeds.values().map(|(n, sum)| sum / f64::from(*n)).collect();
+    let speed =
+        if of_places.is_empty() { 1.0 } else { of_places.iter().sum::<f64>() / of_places.len() as f64 };
     let keep = (TOLERANCE * speed).clamp(0.5, 1.0);
     let next = (limit as f64).mul_add(keep, (limit as f64).sqrt()) as usize;
     let least = limit.min(LEAST_FOR_LATENESS);
@@ -181,19 +241,40 @@ impl LimitState {
 }
 
 impl Slot<'_> {
-    /// Returns the slot and records how the request ended.
-    pub(crate) fn done(self, outcome: Outcome) {
-        self.limiter.note(outcome, Instant::now());
+    /// The request has been in flight for too long: its place is slow. It no longer counts among the others.
+    pub(crate) fn turn_slow(&mut self) {
+        let Some(place) = self.place.as_ref().filter(|_| !self.is_slow) else { return };
+        self.limiter.state().slow.turn_slow(place, Instant::now());
+        self.is_slow = true;
+        self.give_back();
     }
-}
 
-impl Drop for Slot<'_> {
-    fn drop(&mut self) {
+    /// Returns the slot and records how the request ended.
+    pub(crate) fn done(mut self, outcome: Outcome) {
+        let now = Instant::now();
+        match self.place.take() {
+            Some(place) if self.is_slow => self.limiter.note_slow(&place, outcome, now),
+            place => self.limiter.note(place.as_ref(), outcome, now),
+        }
+    }
+
+    fn give_back(&mut self) {
         let Some(permit) = self.permit.take() else { return };
         let mut state = self.limiter.state();
         if state.slots > state.limit {
             state.slots -= 1;
             permit.forget();
+        }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+        // A request that was given up, as when the lease is lost.
+        if let Some(place) = self.place.take().filter(|_| self.is_slow) {
+            self.limiter.state().slow.leave(&place, None, Instant::now());
+            self.limiter.slow_slot_freed.notify_waiters();
         }
     }
 }
@@ -212,10 +293,10 @@ mod tests {
     async fn full_round(limiter: &Limiter, millis: u64) {
         let mut slots = Vec::new();
         for _ in 0..limiter.limit() {
-            slots.push(limiter.slot().await);
+            slots.push(limiter.slot(None).await);
         }
         for slot in slots {
-            limiter.note(done(millis), Instant::now());
+            limiter.note(None, done(millis), Instant::now());
             drop(slot);
         }
     }
@@ -224,7 +305,7 @@ mod tests {
     async fn a_busy_limiter_grows_and_an_idle_one_does_not() {
         let limiter = Limiter::new();
         for _ in 0..1000 {
-            limiter.slot().await.done(done(5));
+            limiter.slot(None).await.done(done(5));
         }
         assert_eq!(limiter.limit(), START, "one request at a time needs no more slots");
         for _ in 0..30 {
@@ -236,7 +317,7 @@ mod tests {
     /// A server that works on `hands` requests at once, each for `work` milliseconds, and queues the rest.
     async fn settle(hands: usize, work: u64) -> usize {
         let limiter = Limiter::new();
-        limiter.slot().await.done(done(work));
+        limiter.slot(None).await.done(done(work));
         for _ in 0..60 {
             let in_flight = limiter.limit();
             let rounds = in_flight.div_ceil(hands) as u64;
@@ -261,11 +342,11 @@ mod tests {
         for _ in 0..20 {
             let mut slots = Vec::new();
             for _ in 0..limiter.limit() {
-                slots.push(limiter.slot().await);
+                slots.push(limiter.slot(None).await);
             }
             for (n, slot) in slots.into_iter().enumerate() {
                 let list = Outcome::Done { sort: None, after: Duration::from_secs(3) };
-                limiter.note([list, Outcome::Refused, done(20)][n % 3], Instant::now());
+                limiter.note(None, [list, Outcome::Refused, done(20)][n % 3], Instant::now());
                 drop(slot);
             }
         }
@@ -275,11 +356,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_overloaded_server_halves_the_limit_and_holds_new_requests() {
         let limiter = Limiter::new();
-        let slot = limiter.slot().await;
+        let slot = limiter.slot(None).await;
         slot.done(Outcome::Overloaded { wait: Some(Duration::from_secs(3)) });
         assert_eq!(limiter.limit(), START / 2);
         let before = Instant::now();
-        drop(limiter.slot().await);
+        drop(limiter.slot(None).await);
         assert!(before.elapsed() >= Duration::from_secs(3));
     }
 
@@ -287,17 +368,96 @@ mod tests {
     async fn a_burst_of_complaints_about_one_round_counts_once() {
         let limiter = Limiter::new();
         for _ in 0..20 {
-            limiter.slot().await.done(Outcome::Lost);
+            limiter.slot(None).await.done(Outcome::Lost);
         }
         assert_eq!(limiter.limit(), START / 2);
         for _ in 0..20 {
             tokio::time::advance(Duration::from_secs(1)).await;
-            limiter.slot().await.done(Outcome::Lost);
+            limiter.slot(None).await.done(Outcome::Lost);
         }
         assert_eq!(limiter.limit(), LEAST);
         // The slots really are gone.
-        let held = (limiter.slot().await, limiter.slot().await);
+        let held = (limiter.slot(None).await, limiter.slot(None).await);
         assert_eq!(limiter.slots.available_permits(), 0);
         drop(held);
+    }
+
+    fn place(namespace: &str) -> Place {
+        Place { is_write: true, resource: "configmaps".to_owned(), namespace: namespace.to_owned() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_place_uses_its_own_slots_and_leaves_the_limit_as_it_is() {
+        let limiter = Limiter::new();
+        let mut held = Vec::new();
+        for _ in 0..START {
+            held.push(limiter.slot(Some(place("slow"))).await);
+        }
+        let late = tokio::time::timeout(Duration::from_secs(1), limiter.slot(Some(place("quick")))).await;
+        assert!(late.is_err(), "all slots are in use");
+        held.iter_mut().for_each(Slot::turn_slow);
+        let quick = tokio::time::timeout(Duration::from_secs(1), limiter.slot(Some(place("quick")))).await;
+        assert!(quick.is_ok(), "the requests that take long no longer hold them");
+        let another = tokio::time::timeout(Duration::from_secs(1), limiter.slot(Some(place("slow")))).await;
+        assert!(another.is_err(), "no more of them than a slow place may have");
+        for slot in held {
+            slot.done(Outcome::Done { sort: Some(APPLY), after: Duration::from_secs(10) });
+        }
+        assert_eq!(limiter.limit(), START);
+        assert!(
+            tokio::time::timeout(Duration::from_secs(1), limiter.slot(Some(place("slow")))).await.is_ok()
+        );
+        limiter.slot(Some(place("slow"))).await.done(Outcome::Lost);
+        assert_eq!(limiter.limit(), START, "a webhook that never answers is not a server that never answers");
+        limiter.slot(Some(place("slow"))).await.done(Outcome::Overloaded { wait: None });
+        assert_eq!(limiter.limit(), START / 2, "a server that throttles is");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_that_waited_for_a_slot_of_a_place_that_became_slow_pass_it_on() {
+        let limiter = Arc::new(Limiter::new());
+        let mut held = Vec::new();
+        for _ in 0..START {
+            held.push(limiter.slot(Some(place("slow"))).await);
+        }
+        let waiting: Vec<_> = (0..40)
+            .map(|_| {
+                let limiter = Arc::clone(&limiter);
+                tokio::spawn(async move { limiter.slot(Some(place("slow"))).await.done(done(5)) })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        held.iter_mut().for_each(Slot::turn_slow);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(waiting.iter().all(|task| !task.is_finished()), "they wait for a slot of the slow place");
+        assert_eq!(limiter.slots.available_permits(), START);
+        drop(held);
+        for task in waiting {
+            task.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_late_answers_of_one_place_do_not_outvote_the_others() {
+        let limiter = Limiter::new();
+        for namespace in ["slow", "a", "b", "c"] {
+            limiter.slot(Some(place(namespace))).await.done(done(5));
+        }
+        for _ in 0..8 {
+            let mut slots = Vec::new();
+            for n in 0..limiter.limit() {
+                let namespace = ["a", "b", "c"].get(n).copied().unwrap_or("slow");
+                slots.push((namespace, limiter.slot(Some(place(namespace))).await));
+            }
+            for (namespace, slot) in slots {
+                limiter.note(
+                    Some(&place(namespace)),
+                    done(if namespace == "slow" { 500 } else { 5 }),
+                    Instant::now(),
+                );
+                drop(slot);
+            }
+        }
+        assert!(limiter.limit() >= START, "{}", limiter.limit());
     }
 }

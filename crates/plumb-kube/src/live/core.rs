@@ -23,12 +23,18 @@ pub(super) struct Core {
     pub(super) look_again: Notify,
     /// The kinds that are excluded may have changed.
     pub(super) reconsider: Notify,
+    /// The server answers again after an outage.
+    pub(super) came_back: Notify,
     /// True once discovery succeeded and every watch finished its first list.
     pub(super) complete: watch::Sender<bool>,
     pub(super) complete_since: Mutex<Option<Instant>>,
     pub(super) discovered: watch::Sender<bool>,
     /// The error of a watch that cannot reach the server.
     pub(super) lost: watch::Sender<Option<Arc<str>>>,
+    /// How the data of the server went back in time, once it did.
+    pub(super) rewound: watch::Sender<Option<Arc<str>>>,
+    /// How many lists have ended.
+    pub(super) lists: watch::Sender<u64>,
 }
 
 impl Core {
@@ -54,6 +60,17 @@ impl Core {
             let changed = *known != lost;
             *known = lost;
             changed
+        });
+    }
+
+    /// Publishes that the data of the server went back in time. The first evidence stays.
+    pub(super) fn publish_rewound(&self, evidence: String) {
+        self.rewound.send_if_modified(|known| {
+            let is_new = known.is_none();
+            if is_new {
+                *known = Some(evidence.into());
+            }
+            is_new
         });
     }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use plumb_core::object::GroupKind;
-use serde_json::Value;
+use tokio::time::Instant;
 
 use super::core::Core;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
+use super::rewind::{Answered, Told, contradiction, is_numbered_by_etcd};
 use super::state::{Seen, State};
 use crate::error::ApiError;
 use crate::feed::{FeedEvent, Head};
@@ -21,13 +22,18 @@ pub(super) struct Feeder {
     scope: usize,
     round: u32,
     listing: bool,
+    /// The position before the list began.
+    told: u64,
+    /// The version of an object in the store, and the older one that the list has. Of all such objects the one whose
+    /// version in the store is the oldest.
+    older: Option<(u64, u64)>,
     /// The server was unreachable: it may return as another version, with other kinds.
     was_unreachable: bool,
 }
 
 impl Feeder {
     pub(super) fn new(core: Arc<Core>, kind: GroupKind, id: KindId, scope: usize) -> Self {
-        Self { core, kind, id, scope, round: 0, listing: false, was_unreachable: false }
+        Self { core, kind, id, scope, round: 0, listing: false, told: 0, older: None, was_unreachable: false }
     }
 
     pub(super) fn note(&mut self, event: &FeedEvent<'_>) {
@@ -45,6 +51,7 @@ impl Feeder {
     fn opened(&mut self) {
         if std::mem::take(&mut self.was_unreachable) {
             self.core.look_again.notify_one();
+            self.core.came_back.notify_one();
             // If one watch reaches the server, the others can too.
             self.core.client.retry_watches();
         }
@@ -64,16 +71,26 @@ impl Feeder {
 
     fn begin_list(&mut self) {
         self.listing = true;
+        self.older = None;
         let mut state = self.core.state_mut();
         if let Some(scope) = state.scope_mut(self.id, self.scope) {
             scope.round += 1;
+            scope.lists.began = Some(Instant::now());
             self.round = scope.round;
+            self.told = scope.position;
         }
     }
 
     fn seen(&mut self, raw: &str, head: &Head<'_>) {
         let version = number(&head.metadata.resource_version);
+        let (is_listing, mut older) = (self.listing, self.older);
         let change = ingest(&self.core, &self.kind, raw, head, |state, seen| {
+            let known = is_listing.then(|| state.find(&seen.address)).flatten();
+            if let Some(known) = known.and_then(|id| state.record(id)).filter(|known| version < known.version)
+                && older.is_none_or(|(told, _)| known.version < told)
+            {
+                older = Some((known.version, version));
+            }
             let change = state.put(seen, Some(self.round), Origin::Watched);
             if !self.listing
                 && let Some(scope) = state.scope_mut(self.id, self.scope)
@@ -82,6 +99,7 @@ impl Feeder {
             }
             change
         });
+        self.older = older;
         if let Some(change) = change {
             self.core.publish(&change);
             self.look_again_if_kinds_changed();
@@ -121,6 +139,7 @@ impl Feeder {
     /// moment ago and the watch event is about to come.
     fn end_list(&mut self, version: u64) {
         self.listing = false;
+        self.check_time(version);
         let round = self.round;
         let (changes, first) = {
             let mut state = self.core.state_mut();
@@ -145,6 +164,8 @@ impl Feeder {
                 scope.listed = true;
                 scope.trouble = None;
                 scope.position = scope.position.max(version);
+                scope.lists.n_ended = scope.lists.n_ended.wrapping_add(1);
+                scope.lists.is_asked = false;
             }
             (changes, first)
         };
@@ -154,9 +175,25 @@ impl Feeder {
         if first {
             self.core.publish_complete();
         }
+        self.core.lists.send_modify(|n| *n = n.wrapping_add(1));
         // The first list may also contain CRDs that are newer than the catalog, or whose schema is not
         // published yet.
         self.look_again_if_kinds_changed();
+    }
+
+    /// A list that is older than what the server had told before, or that has an older state of an object, shows that the
+    /// data of the server went back in time.
+    fn check_time(&self, version: u64) {
+        if !is_numbered_by_etcd(&self.kind) {
+            return;
+        }
+        // A state that is newer than the list was written after it.
+        let older = self.older.filter(|(told, _)| *told <= version);
+        let told = Told { list: self.told, object: older.map_or(0, |(told, _)| told) };
+        let answered = Answered { list: version, object: older.map(|(_, listed)| listed) };
+        if let Some(evidence) = contradiction(told, answered) {
+            self.core.publish_rewound(evidence);
+        }
     }
 
     fn trouble(&mut self, error: &ApiError) {
@@ -203,8 +240,7 @@ pub(super) fn ingest<T>(
     let has_parents = head.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
     let mark = (core.options.owner_of)(&head.marks());
     let is_pod = kind.group.is_empty() && kind.kind == "Pod";
-    let parsed: Option<Value> =
-        if refs::has_references(kind) { serde_json::from_str(raw).ok() } else { None };
+    let parsed = refs::read(kind, raw);
     let references = parsed.as_ref().map(|object| refs::references(kind, object)).unwrap_or_default();
     let images = match &parsed {
         Some(object) if is_pod => refs::images(object),

@@ -1,5 +1,6 @@
 //! The live objects of one cluster: starting the watches, completeness, changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use parking_lot::{Mutex, RwLock};
 use plumb_core::object::{GroupKind, Manifest};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::changes::{Changes, channel};
 use super::core::Core;
 use super::feeder::ingest;
 use super::options::LiveOptions;
 use super::record::{Change, Origin};
+use super::sample::detect;
 use super::supervise::supervise;
 use crate::client::ClusterClient;
 use crate::feed::Head;
@@ -24,11 +27,11 @@ pub struct LiveStore {
     _watches: Arc<Watches>,
 }
 
-struct Watches(AbortHandle);
+struct Watches([AbortHandle; 2]);
 
 impl Drop for Watches {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -42,13 +45,18 @@ impl LiveStore {
             subscribers: Mutex::default(),
             look_again: Notify::new(),
             reconsider: Notify::new(),
+            came_back: Notify::new(),
             complete: watch::Sender::new(false),
             complete_since: Mutex::default(),
             discovered: watch::Sender::new(false),
             lost: watch::Sender::new(None),
+            rewound: watch::Sender::new(None),
+            lists: watch::Sender::new(0),
         });
-        let task = tokio::spawn(supervise(Arc::clone(&core)));
-        Self { core, _watches: Arc::new(Watches(task.abort_handle())) }
+        let watches = tokio::spawn(supervise(Arc::clone(&core)));
+        let samples = tokio::spawn(detect(Arc::clone(&core)));
+        let tasks = [watches.abort_handle(), samples.abort_handle()];
+        Self { core, _watches: Arc::new(Watches(tasks)) }
     }
 
     /// The cluster's client.
@@ -102,6 +110,35 @@ impl LiveStore {
     /// connection shows here for a moment.
     pub fn lost(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.core.lost.subscribe()
+    }
+
+    // --- reading again -----------------------------------------------------------------------------------
+
+    /// Waits until the data of the server went back in time, as after a restore of etcd from a backup, and returns the
+    /// evidence. The store then shows what is no longer so: it has to be replaced by a new one.
+    pub async fn went_back(&self) -> Arc<str> {
+        let mut rewound = self.core.rewound.subscribe();
+        let evidence = rewound.wait_for(Option::is_some).await.ok().and_then(|evidence| evidence.clone());
+        match evidence {
+            Some(evidence) => evidence,
+            // Not expected: the sender lives as long as `self`.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Discovers the kinds of the cluster again and lists the objects of these kinds again, and waits for that, not longer
+    /// than `within`. A kind whose list began less than a moment ago is not listed again: many callers cost one list.
+    pub async fn read_again(&self, kinds: &BTreeSet<GroupKind>, within: Duration) {
+        let read = async {
+            if let Err(error) = self.core.client.discover().await {
+                tracing::debug!(%error, "cannot discover the cluster's kinds again");
+            }
+            let mut lists = self.core.lists.subscribe();
+            let asked = self.core.state_mut().list_again(kinds, Instant::now());
+            // The sender lives as long as `self`.
+            let _ = lists.wait_for(|_| self.core.state().have_listed(&asked)).await;
+        };
+        let _ = tokio::time::timeout(within, read).await;
     }
 
     // --- changes -----------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ use super::options::never_watched;
 use super::record::KindId;
 use crate::backoff::Backoff;
 use crate::catalog::{Catalog, Resource};
+use crate::error::ApiError;
+use crate::fault_log::FaultLog;
 use crate::feed::{FeedSource, follow};
 use crate::read::Selection;
 
@@ -43,6 +45,7 @@ pub(super) async fn supervise(core: Arc<Core>) {
     discover_first(&core).await;
     let mut followed: BTreeMap<GroupKind, Followed> = BTreeMap::new();
     let mut looks: Vec<Instant> = Vec::new();
+    let mut faults = FaultLog::default();
     loop {
         let catalog = Arc::clone(&catalogs.borrow_and_update());
         adjust(&core, &catalog, &mut followed);
@@ -65,8 +68,10 @@ pub(super) async fn supervise(core: Arc<Core>) {
                 () = sleep_until(looks.last().copied()) => {
                     looks.pop();
                     if let Err(error) = core.client.discover().await {
-                        tracing::warn!(%error, "cannot discover the cluster's kinds again");
+                        log_fault(&core, &mut faults, &error);
                         looks.insert(0, Instant::now() + DISCOVERY_BACKOFF_MOST);
+                    } else {
+                        faults.over();
                     }
                 }
             }
@@ -83,9 +88,17 @@ async fn sleep_until(moment: Option<Instant>) {
 
 async fn discover_first(core: &Core) {
     let mut backoff = Backoff::new(DISCOVERY_BACKOFF, DISCOVERY_BACKOFF_MOST);
+    let mut faults = FaultLog::default();
     while let Err(error) = core.client.discover().await {
-        tracing::warn!(%error, server = core.client.server(), "cannot discover the cluster's kinds");
+        log_fault(core, &mut faults, &error);
         tokio::time::sleep(backoff.next_spread()).await;
+    }
+}
+
+fn log_fault(core: &Core, faults: &mut FaultLog, error: &ApiError) {
+    if let Some(times) = faults.fault(std::time::Instant::now()) {
+        let server = core.client.server();
+        tracing::warn!(%error, times, server, "cannot discover the cluster's kinds; trying again");
     }
 }
 
@@ -138,9 +151,11 @@ fn start(core: &Arc<Core>, kind: &GroupKind, resource: Resource) -> Followed {
     let id = core.state_mut().open_table(&resource, &scopes);
     let mut watches = JoinSet::new();
     for (scope, namespace) in scopes.into_iter().enumerate() {
+        let again = core.state_mut().scope_mut(id, scope).map(|scope| Arc::clone(&scope.lists.again));
         let source = FeedSource {
             resource: resource.clone(),
             selection: Selection { namespace, ..Selection::default() },
+            again: again.unwrap_or_default(),
         };
         let client = core.client.clone();
         let mut feeder = Feeder::new(Arc::clone(core), kind.clone(), id, scope);

@@ -240,3 +240,92 @@ async fn a_kind_that_we_may_not_list_keeps_the_store_incomplete_unless_it_may_be
     let store = LiveStore::start(server.client(), options);
     tokio::time::timeout(Duration::from_mins(1), store.wait_complete()).await.unwrap();
 }
+
+/// Waits for the store's evidence that the server went back in time; `None` if there is none within the hour.
+async fn evidence(store: &LiveStore) -> Option<String> {
+    let found = tokio::time::timeout(Duration::from_hours(1), store.went_back()).await;
+    found.ok().map(|evidence| evidence.to_string())
+}
+
+/// The answer to a list: its version and that of the object `x`, if it exists.
+fn listed(version: u64, x: Option<u64>) -> serde_json::Value {
+    let items: Vec<_> = x.map(|version| object("x", "u1", version)).into_iter().collect();
+    serde_json::json!({"metadata": {"resourceVersion": version.to_string()}, "items": items})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_went_back_in_time_is_noticed_though_its_watches_are_silent() {
+    for (first, second, expected) in [
+        // Restored from a backup that is older than the last event.
+        (listed(40, Some(30)), listed(41, Some(30)), Some("at resource version 41, and had reported 60")),
+        (listed(40, None), listed(41, None), Some("at resource version 41, and had reported 60")),
+        // The numbers went on from a higher one, or were passed again before the sample.
+        (listed(1000, Some(30)), listed(1001, Some(30)), Some("has resource version 30, and had 50")),
+        // One odd answer is not enough.
+        (listed(40, Some(30)), listed(60, Some(50)), None),
+        // The object was deleted since, or changed.
+        (listed(70, None), listed(70, None), None),
+        (listed(70, Some(65)), listed(70, Some(65)), None),
+    ] {
+        let server = Server::default();
+        server.watch(vec![added("x", "u1", 50), list_end(60)]);
+        server.answer(200, vec![], first).answer(200, vec![], second);
+        let (store, _changes) = start(&server);
+        store.wait_complete().await;
+        let began = tokio::time::Instant::now();
+        let found = evidence(&store).await;
+        match expected {
+            Some(part) => {
+                assert!(found.as_ref().is_some_and(|text| text.contains(part)), "{found:?}, expected {part}");
+                assert!(began.elapsed() < Duration::from_mins(1), "after {:?}", began.elapsed());
+            }
+            None => assert_eq!(found, None),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_list_that_is_older_than_the_store_shows_that_the_server_went_back() {
+    for (list, expected) in [
+        (vec![added("x", "u1", 30), list_end(40)], Some("at resource version 40, and had reported 60")),
+        // As after a restore whose revisions were raised: the list is new, the object is old.
+        (vec![added("x", "u1", 30), list_end(1000)], Some("has resource version 30, and had 50")),
+        (vec![added("x", "u1", 50), list_end(60)], None),
+        (vec![added("x", "u1", 70), list_end(80)], None),
+    ] {
+        let server = Server::default();
+        server.watch(vec![added("x", "u1", 50), list_end(60), Play::Pause(1), expired()]).watch(list);
+        // The samples find nothing.
+        for _ in 0..200 {
+            server.answer(500, vec![], serde_json::json!({}));
+        }
+        let (store, _changes) = start(&server);
+        store.wait_complete().await;
+        let found = evidence(&store).await;
+        match expected {
+            Some(part) => assert!(found.as_ref().is_some_and(|text| text.contains(part)), "{found:?}"),
+            None => assert_eq!(found, None),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_are_listed_again_on_demand_and_many_callers_cost_one_list() {
+    let server = Server::default();
+    server
+        .watch(vec![added("x", "u1", 5), added("y", "u2", 6), list_end(9)])
+        .watch(vec![added("x", "u1", 5), added("z", "u3", 12), list_end(20)])
+        .watch(vec![added("x", "u1", 5), added("z", "u3", 12), list_end(20)]);
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 2).await, ["+x@5", "+y@6"]);
+    store.wait_complete().await;
+    let kinds = std::collections::BTreeSet::from([key("x").group_kind()]);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let within = Duration::from_mins(1);
+    tokio::join!(store.read_again(&kinds, within), store.read_again(&kinds, within));
+    store.read_again(&kinds, within).await;
+    assert_eq!(told(&mut changes, 2).await, ["+z@12", "-y"], "what is the same is not reported again");
+    assert!(changes.try_recv().is_err());
+    assert_eq!(watches(&server), ["list", "list"]);
+    assert!(store.is_complete());
+}

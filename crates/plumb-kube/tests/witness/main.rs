@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plumb_kube::Witness;
+use plumb_core::object::Manifest;
+use plumb_kube::{Witness, WitnessProbe};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
@@ -84,4 +85,34 @@ fn only_requests_with_the_secret_are_answered_and_idle_ones_end() {
     }
     let answer = post(&mut trusted(address, &ca_bundle), &path, &review("mallory"));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_by_the_witness_of_its_registration_while_that_runs() {
+    let witness = Witness::listen((Ipv4Addr::LOCALHOST, 0).into(), "127.0.0.1").unwrap();
+    let registration = |path: &str| {
+        let url = format!("https://{}{path}", witness.address());
+        let config = json!({"url": url, "caBundle": witness.ca_bundle()});
+        let value = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "w"}, "webhooks": [{"clientConfig": config}],
+        });
+        Manifest::new(value).unwrap()
+    };
+    let mut probe = WitnessProbe::of(&registration(witness.path())).unwrap();
+    let mut wrong = WitnessProbe::of(&registration("/witness/guess")).unwrap();
+    // It listens and does not serve yet: as a process that is frozen, the kernel accepts and no process answers.
+    assert!(!probe.is_answered(Duration::from_millis(100)).await);
+    let server = witness.serve(Arc::new(|_, _| false)).unwrap();
+    for _ in 0..3 {
+        assert!(probe.is_answered(LIMIT).await, "on one connection");
+    }
+    assert!(!wrong.is_answered(LIMIT).await);
+    drop(server);
+    let gone = async {
+        while probe.is_answered(LIMIT).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, gone).await.unwrap();
 }

@@ -26,6 +26,14 @@ pub(crate) struct Cost {
     pub(crate) peak_mib: u64,
 }
 
+/// The memory of a process, in MiB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident_mib: u64,
+    /// The most so far.
+    pub(crate) peak_mib: u64,
+}
+
 /// A phase under way.
 pub(crate) struct Running<'meter> {
     meter: &'meter Meter,
@@ -65,12 +73,16 @@ impl Meter {
         fields.split_whitespace().nth(19).map(str::to_owned).context("the process has no start")
     }
 
-    fn peak_mib(&self) -> Result<u64> {
+    /// The memory of the process, without the programs that it started.
+    pub(crate) fn memory(&self) -> Result<Memory> {
         let status =
             fs::read_to_string(format!("/proc/{}/status", self.pid)).context("read the engine's memory")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("it has no memory")?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse().context("read the engine's memory")?;
-        Ok(kib / 1024)
+        let mib = |key: &str| -> Result<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).context("it has no memory")?;
+            let kib: u64 = line.trim().trim_end_matches(" kB").parse().context("read the engine's memory")?;
+            Ok(kib / 1024)
+        };
+        Ok(Memory { resident_mib: mib("VmRSS:")?, peak_mib: mib("VmHWM:")? })
     }
 }
 
@@ -86,7 +98,7 @@ impl Running<'_> {
             took,
             cpu: meter.cpu()?.saturating_sub(self.cpu),
             n_requests: events.iter().filter(is_the_engine).count(),
-            peak_mib: meter.peak_mib()?,
+            peak_mib: meter.memory()?.peak_mib,
         })
     }
 }

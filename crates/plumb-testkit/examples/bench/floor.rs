@@ -19,7 +19,7 @@ pub(crate) fn api(client: &Client, namespace: &str, object: &Value) -> Api<Dynam
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind(object)));
     match kind(object) {
-        "Namespace" => Api::all_with(client.clone(), &resource),
+        "Namespace" | "CustomResourceDefinition" => Api::all_with(client.clone(), &resource),
         _ => Api::namespaced_with(client.clone(), namespace, &resource),
     }
 }

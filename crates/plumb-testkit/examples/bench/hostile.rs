@@ -1,26 +1,23 @@
 //! What hostile apps cost the honest ones: install and heal without them, then the same beside them.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use kube::api::{DeleteParams, ListParams, PostParams};
-use plumb_testkit::git::GitRepo;
-use plumb_testkit::objects;
+use anyhow::{Result, ensure};
+use kube::api::{DeleteParams, ListParams};
 use plumb_testkit::wait::{self, Selection};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::Bench;
 use crate::cost::Cost;
-use crate::floor;
+use crate::hostile_apps::{self, HostileApps};
 use crate::phases::{LIMIT, applications, create_namespaces, heal, install};
 use crate::workload::{FLEET, Fleet, NAMESPACE};
 
+/// Installed first and not measured: the first apps of a fresh cluster take longer than those after them.
+const WARM_UP: Fleet = Fleet { namespace: "bench-warm-up", prefix: "warm-up", label: "0" };
 /// The honest apps that live beside hostile ones.
 const BESIDE: Fleet = Fleet { namespace: "bench-beside", prefix: "beside", label: "2" };
-const HOSTILE_NAMESPACE: &str = "bench-hostile";
-const PROJECT: &str = "hostile";
 
 /// How much longer honest apps may take, and how much memory plumb may use, in MiB.
 const MOST_TIMES: f64 = 1.5;
@@ -37,14 +34,18 @@ struct Measured {
 }
 
 pub(crate) async fn run(bench: &Bench, n_hostile: usize) -> Result<()> {
-    create_namespaces(bench, &[NAMESPACE, BESIDE.namespace, HOSTILE_NAMESPACE]).await?;
+    let namespaces = [WARM_UP.namespace, NAMESPACE, BESIDE.namespace, hostile_apps::NAMESPACE];
+    create_namespaces(bench, &namespaces).await?;
     let started = bench.meter.started()?;
+    install(bench, WARM_UP).await?;
+    remove(bench, WARM_UP).await?;
     let alone = measure(bench, FLEET).await?;
     remove(bench, FLEET).await?;
     let hostile = HostileApps::create(bench, n_hostile).await?;
     tokio::time::sleep(HEAD_START).await;
     let beside = measure(bench, BESIDE).await?;
     let is_same = bench.meter.started().is_ok_and(|now| now == started);
+    print_conditions(&hostile.conditions().await?)?;
     drop(hostile);
     print(&alone, &beside, n_hostile, is_same)
 }
@@ -65,98 +66,17 @@ async fn remove(bench: &Bench, fleet: Fleet) -> Result<()> {
     Ok(())
 }
 
-/// What the hostile apps need while they live.
-struct HostileApps {
-    _repo: GitRepo,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for HostileApps {
-    fn drop(&mut self) {
-        self.server.abort();
+/// Shows that the hostile apps did their work, and what it cost them.
+fn print_conditions(conditions: &BTreeMap<&'static str, (usize, String)>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "| hostile apps | with a condition | the first one |")?;
+    writeln!(out, "|---|---|---|")?;
+    for (kind, (n_apps, message)) in conditions {
+        let message: String = message.lines().next().unwrap_or_default().chars().take(120).collect();
+        writeln!(out, "| {kind} | {n_apps} | {message} |")?;
     }
-}
-
-impl HostileApps {
-    async fn create(bench: &Bench, count: usize) -> Result<Self> {
-        let repo = GitRepo::new()?;
-        repo.commit(&files())?;
-        let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
-        let silent = format!("http://{}/silent.git", listener.local_addr()?);
-        let server = tokio::spawn(accept_and_say_nothing(listener));
-        let any = objects::app_project(PROJECT);
-        floor::api(&bench.client, &bench.args.namespace, &any)
-            .create(&PostParams::default(), &serde_json::from_value(project())?)
-            .await
-            .context("create the project")?;
-        let api = applications(bench);
-        for number in 0..count {
-            let application = application(number, &repo.url(), &silent);
-            api.create(&PostParams::default(), &serde_json::from_value(application)?)
-                .await
-                .context("create a hostile Application")?;
-        }
-        Ok(Self { _repo: repo, server })
-    }
-}
-
-/// A Git server that takes every connection and never answers.
-async fn accept_and_say_nothing(listener: TcpListener) {
-    let mut connections = Vec::new();
-    while let Ok((connection, _)) = listener.accept().await {
-        connections.push(connection);
-    }
-}
-
-fn project() -> Value {
-    let mut project = objects::app_project(PROJECT);
-    project["spec"] = json!({
-        "sourceRepos": ["*"],
-        "destinations": [{"server": "*", "namespace": HOSTILE_NAMESPACE}],
-        "clusterResourceWhitelist": [],
-    });
-    project
-}
-
-/// The kinds take turns.
-fn application(number: usize, repo_url: &str, silent: &str) -> Value {
-    let (path, jq): (&str, Vec<String>) = match number % 7 {
-        0 => {
-            ("keys", vec![format!(".data as $d | .data | select(first(({}empty), true))", "$d[]|".repeat(6))])
-        }
-        1 => ("keys", vec![format!(".data | select((tostring{} | length) > 0)", "|.+.".repeat(40))]),
-        2 => ("keys", vec![".a".to_owned(); 100_000]),
-        3 => ("weight", Vec::new()),
-        4 => ("chart", Vec::new()),
-        5 => ("large", vec![".. | .. | .x?".to_owned()]),
-        _ => ("silent", Vec::new()),
-    };
-    let url = if path == "silent" { silent } else { repo_url };
-    let mut application = objects::application(&format!("hostile-{number}"), url, path, HOSTILE_NAMESPACE);
-    application["spec"]["project"] = json!(PROJECT);
-    application["spec"]["source"]["targetRevision"] = json!("main");
-    application["spec"]["syncPolicy"] = json!({"automated": {"selfHeal": true}});
-    if !jq.is_empty() {
-        application["spec"]["ignoreDifferences"] = json!([{"kind": "ConfigMap", "jqPathExpressions": jq}]);
-    }
-    objects::labelled(application, "bench", "hostile")
-}
-
-fn files() -> Vec<(String, String)> {
-    let keys: Vec<(String, String)> = (0..300).map(|n| (format!("key{n}"), "x".repeat(100))).collect();
-    let keys: Vec<(&str, &str)> = keys.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
-    let text = "x".repeat(900_000);
-    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {x: {{ repeat 100000000 \"x\" | quote }}}\n";
-    vec![
-        ("keys/all.yaml".to_owned(), objects::manifests(&[objects::config_map("keys", &keys)])),
-        ("weight/all.yaml".to_owned(), format!("a: [{}1]\n", "1,".repeat(2_500_000))),
-        ("chart/Chart.yaml".to_owned(), "apiVersion: v2\nname: bomb\nversion: 1.0.0\n".to_owned()),
-        ("chart/templates/all.yaml".to_owned(), template.to_owned()),
-        (
-            "large/all.yaml".to_owned(),
-            objects::manifests(&[objects::config_map("large", &[("text", &text)])]),
-        ),
-    ]
+    writeln!(out)?;
+    Ok(())
 }
 
 fn print(alone: &Measured, beside: &Measured, n_hostile: usize, is_same: bool) -> Result<()> {

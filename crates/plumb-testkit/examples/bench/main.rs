@@ -7,8 +7,10 @@
 mod cost;
 mod floor;
 mod hostile;
+mod hostile_apps;
 mod least;
 mod phases;
+mod real_mix;
 mod table;
 mod workload;
 
@@ -48,6 +50,12 @@ pub(crate) struct Args {
     /// Measure beside this many hostile apps, and nothing else.
     #[arg(long)]
     hostile: Option<usize>,
+    /// Measure memory with charts and CRDs of all sizes, and nothing else.
+    #[arg(long)]
+    real_mix: bool,
+    /// With `--real-mix`: how many CRDs that no app uses.
+    #[arg(long, default_value_t = 200)]
+    unused_crds: usize,
     /// How long to watch an engine that has nothing to do, in seconds.
     #[arg(long, default_value_t = 10)]
     idle: u64,
@@ -72,6 +80,9 @@ async fn main() -> Result<()> {
     let bench = Bench { repo: GitRepo::new()?, client, meter, args };
     if let Some(n_hostile) = bench.args.hostile {
         return hostile::run(&bench, n_hostile).await;
+    }
+    if bench.args.real_mix {
+        return real_mix::run(&bench).await;
     }
     let figures = phases::run(&bench).await.context("measure")?;
     table::print(&figures, bench.args.apps)

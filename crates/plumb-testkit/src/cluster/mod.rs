@@ -17,4 +17,4 @@ pub use layout::Layout;
 pub use process::Process;
 pub use programs::Programs;
 pub use registry::{Cluster, Condition, Phase, State, end_processes, find, list, stop, sweep};
-pub use start::{AttachedCluster, StartOptions, attach, up};
+pub use start::{AttachedCluster, StartOptions, attach, attach_in, up};

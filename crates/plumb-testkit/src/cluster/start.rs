@@ -68,6 +68,19 @@ pub fn attach(layout: &Layout, programs: &Programs) -> Result<AttachedCluster> {
     Ok(AttachedCluster { state, supervisor })
 }
 
+/// Starts a cluster in a directory of the caller's, or goes on with the one that is there. It lives as long as the returned
+/// value and this process, and leaves its data in the directory. No list has it.
+pub fn attach_in(
+    layout: &Layout,
+    programs: &Programs,
+    directory: &Path,
+    port: Option<u16>,
+) -> Result<AttachedCluster> {
+    let mut supervisor = Supervisor::start(layout, programs, "private", directory, port, Mode::Private)?;
+    let state = supervisor.wait_until_ready()?;
+    Ok(AttachedCluster { state, supervisor })
+}
+
 /// A cluster of this process. Dropping it stops it and waits for the end; so does the end of
 /// this process, however it comes, without the waiting.
 #[derive(Debug)]
@@ -100,6 +113,8 @@ impl Drop for AttachedCluster {
 enum Mode {
     Detached,
     Attached,
+    /// As attached, but its data stays, and only its owner knows it.
+    Private,
 }
 
 #[derive(Debug)]
@@ -122,7 +137,9 @@ impl Supervisor {
         check_directory(directory)?;
         let logs = directory.join("logs");
         fs::create_dir_all(&logs).with_context(|| format!("create {}", logs.display()))?;
-        registry::register(layout, name, directory)?;
+        if mode != Mode::Private {
+            registry::register(layout, name, directory)?;
+        }
         let log = logs.join("supervisor.log");
         let log_file = File::create(&log).with_context(|| format!("create {}", log.display()))?;
         let mut command = Command::new(&programs.cluster);
@@ -133,8 +150,10 @@ impl Supervisor {
         if let Some(port) = port {
             command.args(["--port", &port.to_string()]);
         }
-        if mode == Mode::Attached {
-            command.args(["--attached", "--remove-dir"]);
+        match mode {
+            Mode::Detached => {}
+            Mode::Attached => drop(command.args(["--attached", "--remove-dir"])),
+            Mode::Private => drop(command.arg("--attached")),
         }
         let mut child = command
             .stdin(Stdio::piped())

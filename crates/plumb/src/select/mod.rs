@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 pub(crate) mod apps;
+pub(crate) mod class;
 pub(crate) mod namespaces;
 pub(crate) mod object;
 pub(crate) mod project;

@@ -4,6 +4,7 @@ pub(crate) mod columns;
 pub(crate) mod describe;
 pub(crate) mod finding;
 pub(crate) mod plan_table;
+pub(crate) mod problem;
 pub(crate) mod progress;
 pub(crate) mod project;
 pub(crate) mod rows;

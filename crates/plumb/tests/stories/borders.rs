@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 /// A project whose apps may write into this namespace only, and no object of the cluster.
-async fn project_for(stage: &Stage, name: &str, namespace: &str) -> Result<()> {
+pub(crate) async fn project_for(stage: &Stage, name: &str, namespace: &str) -> Result<()> {
     let mut project = objects::app_project(name);
     project["spec"]["destinations"] = json!([{"server": "*", "namespace": namespace}]);
     project["spec"]["clusterResourceWhitelist"] = json!([]);

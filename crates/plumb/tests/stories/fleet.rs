@@ -12,7 +12,7 @@ use crate::safety::has_condition;
 use crate::stage::Stage;
 
 /// A Secret that registers a cluster.
-fn cluster_secret(name: &str, server: &str, config: &str) -> Value {
+pub(crate) fn cluster_secret(name: &str, server: &str, config: &str) -> Value {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("cluster-{name}")},
         "stringData": {"name": name, "server": server, "config": config},

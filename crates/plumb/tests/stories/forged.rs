@@ -166,6 +166,41 @@ async fn annotations_of_another_client_hide_and_hold_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+async fn an_apply_under_plumbs_own_name_hides_nothing() -> Result<()> {
+    let stage = Stage::set().await?;
+    let keep = objects::config_map("keep", &[("a", "1"), ("b", "2")]);
+    let leaving = objects::config_map("leaving", &[("a", "1")]);
+    stage.repo.commit(&[
+        ("app/keep.yaml", objects::manifests(std::slice::from_ref(&keep))),
+        ("app/leaving.yaml", objects::manifests(std::slice::from_ref(&leaving))),
+    ])?;
+    let app = stage.application("renamed", |_| {}).await?;
+    stage.plumb(&["app", "sync", "renamed"])?;
+    stage.until_sync(&app, "Synced").await?;
+
+    // All that plumb applied, and an option that hides the object once it is gone from Git.
+    let live = stage.place.get(&leaving).await?.unwrap_or_default();
+    let mut forged = leaving.clone();
+    forged["metadata"]["annotations"] = live["metadata"]["annotations"].clone();
+    forged["metadata"]["annotations"]["argocd.argoproj.io/compare-options"] = json!("IgnoreExtraneous");
+    stage.place.apply_as("argocd-controller", &forged).await?;
+    stage.repo.remove(&["app/leaving.yaml"])?;
+    stage.refresh(&app).await?;
+    let orphan = stage.finding(&app, "ConfigMap", "leaving", "Orphan").await?;
+    assert_eq!(orphan["counts"], json!(true), "{orphan:#}");
+    stage.until_sync(&app, "OutOfSync").await?;
+
+    // A removed field whose name is put back into `managedFields`.
+    let live = stage.place.get(&keep).await?.unwrap_or_default();
+    let managed = live["metadata"]["managedFields"].clone();
+    stage.place.patch_as("kubectl-edit", &keep, &json!({"data": {"b": null}})).await?;
+    stage.place.patch_as("kubectl-edit", &keep, &json!({"metadata": {"managedFields": managed}})).await?;
+    let removed = stage.finding(&app, "ConfigMap", "keep", "LiveEdit").await?;
+    assert_eq!((&removed["counts"], &removed["fields"]), (&json!(true), &json!(["/data/b"])), "{removed:#}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_pause_on_an_object_is_believed_only_from_the_application() -> Result<()> {
     let stage = Stage::set().await?;
     let config = objects::config_map("conf", &[("level", "info")]);

@@ -262,7 +262,7 @@ async fn the_labels_of_a_cluster_are_numbers_where_somebody_asks_for_them() -> R
     stage.place.apply(&objects::labelled(secret, "team", "red")).await?;
     let red = has(&["label_team=\"red\""]);
     wait::until_seen(wait::LIMIT, "the label follows", async || numbers(inside).await, red).await?;
-    ensure!(!stage.log()?.contains("restarting: tracking"));
+    ensure!(!stage.log()?.contains("restarting: a user asked"));
 
     // Whoever asks for it gets everything read anew.
     let ask = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "2026-11-16T10:00:00Z"}}});
@@ -270,7 +270,8 @@ async fn the_labels_of_a_cluster_are_numbers_where_somebody_asks_for_them() -> R
     let log = async || stage.log().unwrap_or_default();
     // The first start may still have been busy: what counts is what comes after the word.
     let is_anew = |log: &String| {
-        log.split_once("restarting: tracking").is_some_and(|(_, after)| after.contains("applications known"))
+        log.split_once("restarting: a user asked")
+            .is_some_and(|(_, after)| after.contains("applications known"))
     };
     wait::until_seen(wait::LIMIT, "plumb reads the cluster anew", log, is_anew).await?;
     Ok(())

@@ -132,3 +132,89 @@ async fn killed_in_the_middle_of_a_sync_it_goes_on_and_the_hook_runs_once() -> R
     assert_eq!(hook["metadata"]["uid"], before["metadata"]["uid"], "the hook ran once");
     Ok(())
 }
+
+/// A prune of the namespace would delete all that is in it, and the next sync would make it again, empty.
+#[tokio::test]
+async fn a_namespace_that_the_app_still_asks_for_outlives_its_manifest() -> Result<()> {
+    let stage = Stage::set().await?;
+    let name = format!("{}-asked", stage.place.name());
+    let namespace = objects::namespace(&name);
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[
+        ("app/namespace.yaml", objects::manifests(std::slice::from_ref(&namespace))),
+        ("app/map.yaml", objects::manifests(std::slice::from_ref(&map))),
+        ("app/values.yaml", "replicas: 3\n".to_owned()),
+    ])?;
+    let app = stage
+        .application("asks", |app| {
+            app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+            app["spec"]["destination"]["namespace"] = json!(name);
+            app["spec"]["syncPolicy"] = json!({
+                "automated": {"prune": true}, "syncOptions": ["CreateNamespace=true"],
+                "managedNamespaceMetadata": {"labels": {"team": "blue"}},
+            });
+        })
+        .await?;
+    stage.until_sync(&app, "Synced").await?;
+    let first = stage.place.get(&namespace).await?.unwrap_or_default();
+    stage.repo.remove(&["app/namespace.yaml"])?;
+    stage.refresh(&app).await?;
+    let is_labelled = |live: &Value| live["metadata"]["labels"]["team"] == "blue";
+    stage.place.wait(&namespace, "has the label that the app manages", is_labelled).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let kept = |live: &Value| {
+        live["metadata"]["uid"] == first["metadata"]["uid"] && live["metadata"]["deletionTimestamp"].is_null()
+    };
+    anyhow::ensure!(
+        stage.place.get(&namespace).await?.as_ref().is_some_and(kept),
+        "it is the same namespace"
+    );
+
+    stage.place.delete(&app).await?;
+    stage.place.wait_gone(&app).await?;
+    anyhow::ensure!(stage.place.get(&objects::in_namespace(map, &name)).await?.is_none());
+    anyhow::ensure!(stage.place.get(&namespace).await?.as_ref().is_some_and(kept), "options asked for it");
+    stage.place.delete(&namespace).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_namespace_with_objects_of_another_app_is_pruned_only_with_a_confirmation() -> Result<()> {
+    let stage = Stage::set().await?;
+    let name = format!("{}-shared", stage.place.name());
+    let namespace = objects::namespace(&name);
+    let keep = objects::config_map("keep", &[("a", "1")]);
+    stage.repo.commit(&[
+        ("app/namespace.yaml", objects::manifests(std::slice::from_ref(&namespace))),
+        ("app/keep.yaml", objects::manifests(&[keep])),
+        ("guest/map.yaml", objects::manifests(&[objects::config_map("map", &[("a", "1")])])),
+    ])?;
+    let automated = json!({"automated": {"prune": true}});
+    let host = stage.application("host", |app| app["spec"]["syncPolicy"] = automated.clone()).await?;
+    stage.until_sync(&host, "Synced").await?;
+    let guest = stage
+        .application("guest", |app| {
+            app["spec"]["source"]["path"] = json!("guest");
+            app["spec"]["destination"]["namespace"] = json!(name);
+            app["spec"]["syncPolicy"] = automated.clone();
+        })
+        .await?;
+    stage.until_sync(&guest, "Synced").await?;
+    stage.repo.remove(&["app/namespace.yaml"])?;
+    stage.refresh(&host).await?;
+    let asks = |app: &Value| {
+        let message = app["status"]["operationState"]["message"].as_str().unwrap_or_default();
+        message.contains("waiting for pruning confirmation") && message.contains("objects of guest")
+    };
+    stage.place.wait(&host, "asks first", asks).await?;
+    let live = stage.place.get(&namespace).await?.unwrap_or_default();
+    anyhow::ensure!(live["metadata"]["deletionTimestamp"].is_null());
+    stage.plumb(&["app", "confirm-deletion", "host"])?;
+    let is_pruned = |app: &Value| {
+        let results = app["status"]["operationState"]["syncResult"]["resources"].as_array();
+        let mut all = results.into_iter().flatten();
+        all.any(|result| result["kind"] == "Namespace" && result["status"] == "Pruned")
+    };
+    stage.place.wait(&host, "prunes it", is_pruned).await?;
+    Ok(())
+}

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::git::GitRepo;
 use plumb_testkit::proxy::FaultProxy;
-use plumb_testkit::{TestNamespace, objects, programs, wait};
+use plumb_testkit::{SharedCluster, TestNamespace, objects, programs, wait};
 use rustix::process::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,6 +41,11 @@ impl Stage {
     pub(crate) async fn bare() -> Result<Self> {
         let place = TestNamespace::new().await?;
         Self::bare_at(place, None)
+    }
+
+    /// The same in a cluster that the story chose.
+    pub(crate) async fn bare_in(cluster: &'static SharedCluster) -> Result<Self> {
+        Self::bare_at(TestNamespace::in_cluster(cluster).await?, None)
     }
 
     fn bare_at(place: TestNamespace, detour: Option<PathBuf>) -> Result<Self> {
@@ -255,6 +260,11 @@ impl Stage {
     /// Everything that plumb has said so far.
     pub(crate) fn log(&self) -> Result<String> {
         std::fs::read_to_string(self.cache.path().join("plumb.log")).context("read plumb's log")
+    }
+
+    /// Where plumb keeps what it fetched and rendered, and its log.
+    pub(crate) fn cache(&self) -> &Path {
+        self.cache.path()
     }
 
     /// Where plumb listens, as its log says it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use plumb_testkit::audit::{self, AuditEvent};
 use plumb_testkit::objects::{self, Trouble};
-use plumb_testkit::proxy::{Fault, Requests, Times};
+use plumb_testkit::proxy::{Ending, Fault, Requests, Times};
 use plumb_testkit::wait;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -203,6 +203,36 @@ async fn a_lease_that_cannot_be_renewed_is_waited_for_and_the_same_process_goes_
     proxy.heal();
     stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
     until_it_says(inside, "leading").await?;
+    assert!(stage.stop_plumb()?.success());
+    Ok(())
+}
+
+/// The API server refuses every request for a while, as after the token of plumb's account was revoked.
+#[tokio::test]
+async fn credentials_that_are_refused_for_a_while_end_nothing_and_cost_few_lines() -> Result<()> {
+    let (mut stage, proxy) = Stage::set_behind_proxy().await?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let app = stage.application("held", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let inside = stage.address("metrics and health").await?;
+    let pid = stage.pid()?;
+
+    proxy.inject(Fault::Error(401), Requests::all(), Times::Always);
+    proxy.end_watches(&Requests::all(), Ending::Broken);
+    let ready = async || get(inside, "/readyz").await.ok();
+    let waits = |said: &Option<(u16, String)>| {
+        said.as_ref().is_some_and(|(code, text)| *code == 503 && text.starts_with("waiting for the lease"))
+    };
+    wait::until_seen(TAKEOVER, "it says that it waits for the lease", ready, waits).await?;
+    assert_eq!(get(inside, "/healthz").await?.0, 200);
+    let warnings = stage.log()?.lines().filter(|line| line.contains("WARN")).count();
+    ensure!(warnings < 20, "{warnings} warnings: {}", stage.log()?);
+    stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
+
+    proxy.heal();
+    stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
+    assert_eq!(stage.pid()?, pid);
     assert!(stage.stop_plumb()?.success());
     Ok(())
 }

@@ -27,7 +27,7 @@ async fn what_git_asks_is_applied_and_a_live_edit_is_put_back() -> Result<()> {
         time("/status/reconciledAt") >= time("/status/operationState/finishedAt"),
         "scripts wait until somebody looked after the end"
     );
-    assert_eq!(synced["status"]["resources"][0]["health"], json!(null), "kept elsewhere unless settings ask");
+    assert_eq!(synced["status"]["resources"][0]["health"]["status"], "Healthy");
 
     stage.place.scale_as("kubectl-scale", &web, 5).await?;
     stage.place.wait(&web, "is back at one replica", |live| live["spec"]["replicas"] == 1).await?;

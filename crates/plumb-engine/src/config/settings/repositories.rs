@@ -95,6 +95,17 @@ impl Settings {
         ))
     }
 
+    /// The repositories that are registered for one project alone, by the name of the project.
+    pub(in crate::config) fn scoped_repositories(&self) -> BTreeMap<String, Vec<String>> {
+        let mut scoped: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for repository in &self.repositories.repositories {
+            if let Some(project) = &repository.project {
+                scoped.entry(project.clone()).or_default().push(repository.url.clone());
+            }
+        }
+        scoped
+    }
+
     /// How to reach a repository: the Secret of this very address, or the longest matching template.
     pub(crate) fn access(&self, repo_url: &str, project: &str) -> RepoAccess {
         let ssh = SshAccess { known_hosts: self.known_hosts.clone(), ..SshAccess::default() };

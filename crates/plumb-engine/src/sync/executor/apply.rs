@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_core::desired::Propagation;
+use plumb_core::desired::{ObjectOptions, Propagation};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{HowToApply, TombstoneReason};
-use plumb_core::sync::Success;
+use plumb_core::sync::{Success, applied_word};
 use plumb_core::tracking::FIELD_MANAGER;
 use plumb_kube::{
-    ApiError, ApplyOptions, ClusterClient, DeletePermit, DeletionGround, FieldValidation, Reason, WriteError,
-    WritePermit,
+    ApiError, Applied, ApplyOptions, ClusterClient, DeletePermit, DeletionGround, FieldValidation, Reason,
+    WriteError, WritePermit,
 };
 use serde_json::Value;
 
@@ -38,10 +38,11 @@ impl Executor<'_> {
         let gate = &self.cluster.gate;
         match mode.how {
             HowToApply::ServerSide => {
-                Ok(self.done(key, &gate.apply(&permit, manifest, &options).await?, "serverside-applied"))
+                let applied = gate.apply(&permit, manifest, &options).await?;
+                Ok(self.done(key, &applied, self.word(manifest, &applied, context)))
             }
             HowToApply::ServerSideOrRecreate => match gate.apply(&permit, manifest, &options).await {
-                Ok(applied) => Ok(self.done(key, &applied, "serverside-applied")),
+                Ok(applied) => Ok(self.done(key, &applied, self.word(manifest, &applied, context))),
                 Err(error) if error.api().is_some_and(is_immutable) => {
                     self.recreate(key, manifest, &permit, context).await
                 }
@@ -104,7 +105,16 @@ impl Executor<'_> {
                 _,
             ) => client.dry_run_apply(manifest, options).await,
         };
-        Ok(success(&result?, "serverside-applied (dry run)"))
+        let applied = result?;
+        Ok(success(&applied, &format!("{} (dry run)", self.word(manifest, &applied, context))))
+    }
+
+    /// What an apply did to the object. The answer to a dry run has the resource version of the live object.
+    fn word(&self, manifest: &Manifest, applied: &Applied, context: &StepContext) -> &'static str {
+        let live = context.live.as_deref().and_then(Manifest::resource_version);
+        let is_changed = live != applied.manifest.resource_version();
+        let own = ObjectOptions::parse(manifest).server_side_apply;
+        applied_word(own.unwrap_or(self.asks_server_side), applied.created, is_changed)
     }
 
     /// Checks that the API server would accept this object if it did not exist yet.

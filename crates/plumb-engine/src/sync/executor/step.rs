@@ -1,9 +1,11 @@
 //! Executes the commands of a sync: one function per verb, each safe to repeat.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use plumb_core::app::AppId;
 use plumb_core::desired::{Complete, DesiredSet, Propagation};
 use plumb_core::drift::ApplyAdvice;
@@ -18,6 +20,7 @@ use plumb_kube::{
     PatchOptions, ProjectAnswer, Refusal, Target, TombstoneKept, WriteError, WriteFacts, WritePermit,
 };
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::cluster::destination::Cluster;
@@ -45,6 +48,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) rules: &'a IgnoreRules,
     /// `RespectIgnoreDifferences=true`: ignored fields keep their live value.
     pub(crate) respect_ignore: bool,
+    /// `ServerSideApply=true` of the operation.
+    pub(crate) asks_server_side: bool,
     pub(crate) allow_empty: bool,
     pub(crate) revision: Option<&'a str>,
     pub(crate) impersonation: Option<Impersonation>,
@@ -52,7 +57,15 @@ pub(crate) struct Executor<'a> {
     pub(crate) step_context: &'a (dyn Fn(&ObjectKey) -> StepContext + Sync),
     /// The version of each written object that the API server returned.
     pub(crate) written: &'a WrittenVersions,
+    /// The writes under way, and since when.
+    pub(crate) under_way: &'a WritesUnderWay,
 }
+
+/// The writes under way, and since when.
+pub(crate) type WritesUnderWay = Mutex<BTreeMap<ObjectKey, Instant>>;
+
+/// Most writes of one app at the same time. All apps together have far fewer slots.
+const WRITES_AT_ONCE: usize = 64;
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
@@ -105,12 +118,25 @@ pub(crate) struct StepContext {
     pub(crate) paused: Option<String>,
     /// Why a user paused this object, if so.
     pub(crate) held: Option<String>,
+    /// The other app that asks for this object now, if so. Then it is not deleted.
+    pub(crate) claimed_by: Option<String>,
 }
 
 impl Executor<'_> {
-    /// Executes all commands concurrently; the results are in the order of the commands.
+    /// Executes the commands concurrently; the results are in the order of the commands.
     pub(crate) async fn carry_out(&self, commands: &[Command]) -> Vec<Result<Success, StepError>> {
-        join_all(commands.iter().map(|command| self.execute(command))).await
+        let turns = Semaphore::new(WRITES_AT_ONCE);
+        join_all(commands.iter().map(|command| self.execute_in_turn(command, &turns))).await
+    }
+
+    async fn execute_in_turn(&self, command: &Command, turns: &Semaphore) -> Result<Success, StepError> {
+        let key = &command.id.key;
+        // The semaphore is never closed, so there is a permit in the end.
+        let _turn = turns.acquire().await.ok();
+        self.under_way.lock().insert(key.clone(), Instant::now());
+        let result = self.execute(command).await;
+        self.under_way.lock().remove(key);
+        result
     }
 
     async fn execute(&self, command: &Command) -> Result<Success, StepError> {
@@ -279,6 +305,7 @@ impl Executor<'_> {
         let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(pruned());
         };
+        Self::check_claim(key, &context)?;
         let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
         let desired = self.desired.ok_or_else(|| {
             no_proof(NoProof::DesiredIncomplete { why: "what Git asks is not known".to_owned() })
@@ -293,6 +320,14 @@ impl Executor<'_> {
         Ok(pruned())
     }
 
+    /// Refuses a deletion if another app asks for the object by now. The plan may be older than that claim.
+    fn check_claim(key: &ObjectKey, context: &StepContext) -> Result<(), Refusal> {
+        match &context.claimed_by {
+            Some(app) => Err(Refusal::Claimed { key: key.clone(), app: app.clone() }),
+            None => Ok(()),
+        }
+    }
+
     /// Deletes an object because its app is being deleted.
     pub(crate) async fn delete_with_app(
         &self,
@@ -304,6 +339,7 @@ impl Executor<'_> {
         let Some(live) = context.live.clone().filter(|live| uid.is_none() || live.uid() == uid) else {
             return Ok(());
         };
+        Self::check_claim(key, &context)?;
         let no_proof = |why| Refusal::NoProof { key: key.clone(), why };
         let listed = self.cluster.store.all_listed_within(LISTED_WITHIN).await.map_err(no_proof)?;
         let ground = DeletionGround::AppDeleted { listed: &listed };
@@ -466,7 +502,7 @@ pub(super) struct WriteMode {
     pub(super) dry_run: bool,
 }
 
-/// `deployment.apps/web serverside-applied`, as kubectl prints it, and the images of its pods.
+/// `deployment.apps/web created`, as kubectl prints it, and the images of its pods.
 pub(super) fn success(applied: &Applied, what: &str) -> Success {
     named(&applied.manifest, what)
 }

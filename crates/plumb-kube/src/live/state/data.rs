@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use plumb_core::object::{GroupKind, ObjectKey};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::super::record::{Address, KindId, Record, Uid};
 use crate::catalog::Resource;
@@ -50,6 +52,20 @@ pub(in crate::live) struct Scope {
     pub(in crate::live) lost: bool,
     /// plumb has no permission to list it, and the settings say to skip it.
     pub(in crate::live) skipped: bool,
+    pub(in crate::live) lists: Lists,
+}
+
+/// The lists of one watch.
+#[derive(Debug, Default)]
+pub(in crate::live) struct Lists {
+    /// Asks the watch to list again.
+    pub(in crate::live) again: Arc<Notify>,
+    /// True until the list ends that was asked for.
+    pub(in crate::live) is_asked: bool,
+    /// How many have ended.
+    pub(in crate::live) n_ended: u32,
+    /// When the last one began.
+    pub(in crate::live) began: Option<Instant>,
 }
 
 /// The state of an object from a watch event or a write.
@@ -91,6 +107,11 @@ impl State {
         self.kinds.push(kind.clone());
         self.kind_ids.insert(kind.clone(), id);
         id
+    }
+
+    /// Every kind that has an id, in the order of the ids.
+    pub(in crate::live) fn kind_names(&self) -> &[GroupKind] {
+        &self.kinds
     }
 
     /// The address of a key, interned, to store it.

@@ -1,13 +1,18 @@
 //! Which kinds are watched, and the position of each watch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use plumb_core::object::{GroupKind, ObjectKey};
+use tokio::time::Instant;
 
 use super::super::record::{Change, KindId};
 use super::data::{Id, Scope, State, Table};
 use crate::catalog::Resource;
 use crate::packed::Samples;
+
+/// A kind whose last list began less than this ago is not listed again.
+const LISTED_A_MOMENT_AGO: Duration = Duration::from_secs(5);
 
 impl State {
     /// Adds the table of a kind, or changes its version.
@@ -89,6 +94,41 @@ impl State {
     pub(in crate::live) fn lost(&self) -> Option<&str> {
         let scopes = self.tables.values().flat_map(|table| &table.scopes);
         scopes.filter(|scope| scope.lost).map(|scope| scope.trouble.as_deref().unwrap_or_default()).next()
+    }
+
+    /// Asks the watches of these kinds to list again, but for those whose last list began a moment ago. Returns the lists
+    /// to wait for: the kind, the number of its scope, and how many lists have ended so far.
+    pub(in crate::live) fn list_again(
+        &mut self,
+        kinds: &BTreeSet<GroupKind>,
+        now: Instant,
+    ) -> Vec<(KindId, usize, u32)> {
+        let ids: Vec<KindId> = kinds.iter().filter_map(|kind| Some(self.table_of(kind)?.0)).collect();
+        let mut asked = Vec::new();
+        for id in ids {
+            let scopes = self.tables.get_mut(&id).map(|table| &mut table.scopes);
+            for (number, scope) in scopes.into_iter().flatten().enumerate() {
+                let lists = &mut scope.lists;
+                let began = lists.began.filter(|_| scope.listed);
+                let is_due = began.is_some_and(|began| now.duration_since(began) >= LISTED_A_MOMENT_AGO);
+                if is_due && !lists.is_asked {
+                    lists.is_asked = true;
+                    lists.again.notify_one();
+                }
+                if lists.is_asked {
+                    asked.push((id, number, lists.n_ended));
+                }
+            }
+        }
+        asked
+    }
+
+    /// True if these lists have ended, or their kinds are no longer watched.
+    pub(in crate::live) fn have_listed(&self, asked: &[(KindId, usize, u32)]) -> bool {
+        asked.iter().all(|(kind, number, before)| {
+            let scope = self.tables.get(kind).and_then(|table| table.scopes.get(*number));
+            scope.is_none_or(|scope| scope.lists.n_ended != *before)
+        })
     }
 
     /// True if a complete list covers this key: an object that is not in the store is then known to be

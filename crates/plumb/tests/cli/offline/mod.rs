@@ -2,7 +2,9 @@
 //! plays.
 
 mod api;
+mod doctor;
 mod errors;
+mod fix;
 mod help;
 mod hostile;
 mod local;

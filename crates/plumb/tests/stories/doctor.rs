@@ -1,0 +1,69 @@
+//! From a red column to green: what the doctor shows first, and what `plumb fix` changes in Git.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+const WEB: &str = "\
+# The web of the shop.
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  minReadySecond: 5 # misspelled
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: main
+        image: example.com/web
+        resources:
+          limits: {cpu: 1000m} # one
+";
+
+#[tokio::test]
+async fn a_red_app_becomes_green_by_a_branch() -> Result<()> {
+    let stage = Stage::set().await?;
+    for (name, value) in [("user.name", "a person"), ("user.email", "person@example.com")] {
+        stage.repo.git(&["config", name, value])?;
+    }
+    stage.repo.commit(&[("app/web.yaml", WEB)])?;
+    let automated = json!({"automated": {}});
+    let app = stage.application("shop", |app| app["spec"]["syncPolicy"] = automated).await?;
+    stage.finding(&app, "Deployment", "web", "RejectedField").await?;
+
+    let shown = stage.plumb(&["doctor"])?;
+    ensure!(shown.contains("RejectedField Deployment: 1 finding in shop"), "{shown}");
+    let codes = stage.plumb(&["doctor", "--exit-code"]);
+    ensure!(codes.is_err(), "a difference counts");
+
+    // plumb itself asks only for the misspelled field.
+    let root = stage.repo.path().display().to_string();
+    let said = stage.plumb(&["fix", "--repo", &root, "--branch", "for-plumb"])?;
+    ensure!(said.contains("1 commit;"), "{said}");
+    stage.repo.git(&["merge", "--quiet", "--ff-only", "for-plumb"])?;
+    let fixed = WEB.replace("minReadySecond", "minReadySeconds");
+    assert_eq!(std::fs::read_to_string(stage.repo.path().join("app/web.yaml"))?, fixed);
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "Synced").await?;
+    // Another spelling of a quantity is no reason to look.
+    stage.finding(&app, "Deployment", "web", "EquivalentValue").await?;
+    let shown = stage.plumb(&["doctor", "--exit-code"])?;
+    ensure!(!shown.contains("EquivalentValue"), "{shown}");
+
+    // Argo CD would show it.
+    let flags = ["fix", "--app", "shop", "--repo", &root, "--for", "argocd", "--class", "EquivalentValue"];
+    stage.plumb(&[&flags[..], &["--yes"]].concat())?;
+    let fixed = fixed.replace("{cpu: 1000m}", "{cpu: '1'}").replace("'1'", "\"1\"");
+    assert_eq!(std::fs::read_to_string(stage.repo.path().join("app/web.yaml"))?, fixed);
+    // The working copy is not what the app follows any more, and has changes: neither is guessed over.
+    let refused = stage.plumb_says(&[&flags[..], &["--patch"]].concat())?;
+    ensure!(
+        refused.contains("another value at /spec/template/spec/containers of apps/Deployment"),
+        "{refused}"
+    );
+    Ok(())
+}
