@@ -1,11 +1,13 @@
 //! One run for one app. Reads as the way of the data in ARCHITECTURE.md.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_core::drift::VerdictStatus;
+use plumb_core::object::ObjectKey;
 use plumb_core::status::{AppStatus, SyncCode};
-use plumb_core::sync::OperationPhase;
+use plumb_core::sync::{OperationPhase, PlannedKinds};
 use plumb_crd::application::ConditionType;
 use plumb_crd::to_leaving_app;
 use tracing::{Instrument as _, debug, info_span};
@@ -13,16 +15,17 @@ use tracing::{Instrument as _, debug, info_span};
 use super::gather::{Desired, gather_or_keep};
 use super::idle_check::is_unchanged;
 use super::restore;
-use super::unavailable::{fail_operation, leave_objects, without_context};
+use super::unavailable::{AppParts, fail_operation, leave_objects, without_context};
 use crate::app_run::compare::compare;
 use crate::app_run::{AppInputs, AppRun};
+use crate::apps::context::Purpose;
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::Compared;
 use crate::deletion::app::delete;
 use crate::engine::Engine;
 use crate::metrics::counters::ON_BEHALF;
 use crate::operation::ended::EndedOperation;
-use crate::queue::{Job, Trigger, TriggerReason};
+use crate::queue::{Job, RefreshDepth, Trigger, TriggerReason};
 use crate::state::app_state::AppState;
 use crate::status::pauses::pauses;
 use crate::status::roll_up::roll_up;
@@ -31,7 +34,11 @@ use crate::status::warnings::add_warnings;
 use crate::status::write::{StatusDraft, write};
 use crate::sync::advance::operate;
 use crate::sync::automation::start_by_itself;
+use crate::sync::kinds::{kinds_of, present_kinds};
 use crate::sync::requested::current_operation;
+
+/// How long a hard refresh waits for the lists of the app's kinds. Later ones request a run by what they change.
+const READ_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a run ended.
 #[derive(Debug)]
@@ -42,7 +49,7 @@ pub(super) enum RunEnd {
     Settling,
     /// Git or chart servers take long. Another run is requested for when they have answered.
     WaitingForSources,
-    /// All slots for runs on the app's cluster are taken. Another run is requested for when one is free.
+    /// All slots for runs on the app's cluster are taken, or other large apps run. Another run is requested for when one is free.
     WaitingForSlot,
     /// Nothing could be compared: the sources or the cluster cannot be read. The status says why.
     Unknown,
@@ -74,6 +81,9 @@ pub(crate) async fn reconcile(engine: &Engine, job: &Job) {
         if run.gathered.is_none() && !matches!(end, RunEnd::WaitingForSources | RunEnd::WaitingForSlot) {
             let waiting = engine.claims.not_rendered(&job.app);
             engine.request_runs(waiting, Trigger::live(TriggerReason::Claim));
+            // A prune of another app need not wait for this one any more.
+            let waiting = engine.records.take_waiting(&job.app);
+            engine.request_runs(waiting, Trigger::live(TriggerReason::Move));
         }
         debug!(depth = ?run.trigger.depth, ?end, "reconciled");
     }
@@ -114,15 +124,19 @@ async fn check_and_run(run: &mut AppRun<'_>, state: &mut AppState) -> RunEnd {
         return RunEnd::Skipped;
     }
     // pure: settings, project and cluster, from memory
-    let context = match run.engine.context(app) {
+    let purpose = if application.is_terminating() { Purpose::Delete } else { Purpose::Reconcile };
+    let context = match run.engine.context_for(app, purpose) {
         Ok(context) => context,
         Err(why) => {
-            without_context(run, application, why, state).await;
+            without_context(run, AppParts { application, app }, why, state).await;
             return RunEnd::Unavailable;
         }
     };
     let trigger = Trigger::new(run.trigger.depth, TriggerReason::Slot);
     let Some(_slot) = context.cluster.run_slots.take(&run.engine.queue, &app.id, trigger) else {
+        return RunEnd::WaitingForSlot;
+    };
+    let Ok(_turn) = run.engine.large_apps.take_turn(&app.id, trigger) else {
         return RunEnd::WaitingForSlot;
     };
     let inputs = AppInputs { application, app, context: &context };
@@ -140,6 +154,10 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
         Ok(desired) => desired,
         Err(end) => return end,
     };
+    // client: a hard refresh takes no kind and no list for granted
+    if run.trigger.depth == RefreshDepth::Hard {
+        read_again(inputs, &desired).await;
+    }
     // pure: does a sync follow that writes every difference anyway?
     let dry_runs = dry_run_policy(run, inputs, &desired);
     // client: the live objects, and answers of the API server where the judge asks
@@ -153,11 +171,17 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
         }
     };
     // client: what the last process synced, once after a start and only if something is out of sync
-    let compared = restore::after_restart(run, inputs, compared, dry_runs, state).await;
+    let compared = match restore::after_restart(run, inputs, compared, dry_runs, state).await {
+        Ok(compared) => compared,
+        Err(end) => return end,
+    };
     // pure: the status
-    let status = roll_up(run, inputs, &compared, desired.is_outdated);
+    let status = roll_up(run, inputs, &compared, desired.age.decides_nothing());
     // client: the steps of a sync; compares again if something was written
-    let after = sync(run, inputs, Assessment { compared, status }, &desired, state).await;
+    let mut after = sync(run, inputs, Assessment { compared, status }, &desired, state).await;
+    if desired.age.is_outdated() {
+        after.status = roll_up(run, inputs, &after.compared, true);
+    }
     if let Some(ended) = state.operation.ended.as_ref().filter(|ended| ended.settles_soon(&after.status)) {
         let trigger = Trigger::live(TriggerReason::Settled);
         run.engine.queue.push_after(run.id().clone(), trigger, ended.may_wait());
@@ -168,6 +192,15 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // client: one request each for the status and the report, none if nothing changed
     write_all(run, inputs, &after, state).await;
     RunEnd::Written
+}
+
+/// Reads the kinds of the app's cluster again, and lists the objects of those that the app uses.
+async fn read_again(inputs: AppInputs<'_>, desired: &Desired) {
+    let set = desired.gathered.desired.get();
+    let hooks = set.hooks.iter().map(|hook| hook.manifest.gvk().group_kind());
+    let recorded = inputs.recorded();
+    let kinds = set.objects.keys().chain(recorded.keys()).map(ObjectKey::group_kind).chain(hooks);
+    inputs.context.cluster.store.read_again(&kinds.collect(), READ_WITHIN).await;
 }
 
 /// A comparison and the status that follows from it.
@@ -191,7 +224,13 @@ async fn sync(
     let Assessment { compared, status } = &assessed;
     let mut operation = current_operation(run, inputs.application, &mut state.operation);
     if operation.is_none() {
-        operation = start_by_itself(run, inputs, compared, status, &mut state.judge, &mut state.operation);
+        // client: only after a failure, and only schemas that changed
+        let kinds = match &state.operation.failed_with {
+            Some(_) => present_kinds(&inputs.context.cluster, kinds_of(&compared.gathered)).await,
+            None => PlannedKinds::default(),
+        };
+        let (judge, slot) = (&mut state.judge, &mut state.operation);
+        operation = start_by_itself(run, inputs, compared, status, judge, slot, &kinds);
     }
     let Some(mut active) = operation else { return assessed };
     if !active.record.phase.is_completed() {
@@ -202,6 +241,8 @@ async fn sync(
         state.git.note_synced();
     }
     if active.record.phase.is_completed() {
+        let has_failed = active.record.phase != OperationPhase::Succeeded;
+        state.operation.failed_with = active.kinds.clone().filter(|_| has_failed);
         state.operation.ended = Some(EndedOperation::new(active, Timestamp::now()));
     } else {
         state.operation.active = Some(active);
@@ -212,7 +253,7 @@ async fn sync(
     // The store has what was applied already: this comparison shows its effect.
     match compare(run, inputs, &desired.gathered, DryRunPolicy::Ask, state).await {
         Ok(compared) => {
-            let status = roll_up(run, inputs, &compared, desired.is_outdated);
+            let status = roll_up(run, inputs, &compared, desired.age.decides_nothing());
             Assessment { compared, status }
         }
         Err(_) => assessed,

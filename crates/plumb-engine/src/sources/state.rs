@@ -6,15 +6,38 @@ use std::sync::Arc;
 use plumb_core::desired::{Complete, DesiredSet};
 use plumb_core::object::ObjectKey;
 
+use super::error::SourceError;
 use super::gathered::{Gathered, StoredGathered};
+use super::parked::Parked;
+use plumb_crd::application::ConditionType;
+
+/// Why the sources could not be read at the last try.
+pub(crate) struct LastFailure {
+    pub(crate) condition: ConditionType,
+    pub(crate) messages: Vec<String>,
+    /// True if the next try may succeed without a change in Git or in the app.
+    pub(crate) is_transient: bool,
+}
+
+impl LastFailure {
+    pub(crate) fn new(error: &SourceError) -> Self {
+        Self { condition: error.condition(), messages: error.messages(), is_transient: error.is_transient() }
+    }
+}
 
 /// The current desired set of an app, and the previous one.
 #[derive(Default)]
 pub(crate) struct GitState {
     current: Option<Arc<StoredGathered>>,
+    /// Set from a failed try to read the sources until one that succeeds. `current` is older than it.
+    pub(crate) failure: Option<LastFailure>,
     /// True if a run found the cluster equal to `current`.
     was_in_sync: bool,
     previous: Option<Previous>,
+    /// The request for the app's sources that a run has yielded to.
+    pub(crate) parked: Parked,
+    /// The request for the commit that an earlier process synced last.
+    pub(crate) restoring: Parked,
 }
 
 /// The set before the current one, for as long as the cluster may hold it.
@@ -53,6 +76,7 @@ impl GitState {
     /// Drops the current set: the spec that it came from is no longer valid.
     pub(crate) fn clear(&mut self) {
         self.current = None;
+        self.failure = None;
     }
 
     /// Takes in what an earlier process synced last, unless a previous set is known.

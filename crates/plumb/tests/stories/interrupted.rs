@@ -108,6 +108,62 @@ async fn what_failed_without_git_is_told_and_stays_told() -> Result<()> {
     stage.refresh(&app).await?;
     let still = stage.place.get(&app).await?.unwrap_or_default();
     assert_eq!(phase(&still), "Error");
+    let log = stage.log()?;
+    let unknown: Vec<&str> = log.lines().filter(|line| line.contains("OutOfSync -> Unknown")).collect();
+    assert!(unknown.len() == 1 && unknown[0].contains("WARN"), "the change has one line: {log}");
+    Ok(())
+}
+
+/// The app is `Unknown`, with the condition that says why.
+fn is_blind(app: &Value) -> bool {
+    app["status"]["sync"]["status"] == "Unknown" && has_condition(app, "ComparisonError")
+}
+
+fn data(config_map: &Value) -> &str {
+    config_map["data"]["a"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn edits_are_put_back_while_git_is_away_and_the_app_stays_unknown() -> Result<()> {
+    let stage = Stage::set().await?;
+    let conf = objects::config_map("conf", &[("a", "1")]);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(std::slice::from_ref(&conf)))])?;
+    let app = stage.application("heals", persistent).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let away = GitAway::begin(&stage)?;
+    stage.refresh(&app).await?;
+    stage.place.wait(&app, "says that Git is away", is_blind).await?;
+    let edited = stage.place.patch_as("a-person", &conf, &json!({"data": {"a": "2"}})).await?;
+    let healed = stage.place.wait(&conf, "is as it was", |conf| data(conf) == "1").await?;
+    ensure!(healed["metadata"]["resourceVersion"] != edited["metadata"]["resourceVersion"]);
+    stage.place.wait(&app, "has healed", |app| phase(app) == "Succeeded" && is_blind(app)).await?;
+    let log = stage.log()?;
+    assert!(!log.contains("Unknown -> "), "nothing is known while Git is away: {log}");
+    drop(away);
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "Synced").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_commit_that_cannot_be_rendered_stays_told_whatever_happens_in_the_cluster() -> Result<()> {
+    let stage = Stage::set().await?;
+    let conf = objects::config_map("conf", &[("a", "1")]);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(std::slice::from_ref(&conf)))])?;
+    let app = stage.application("broken", persistent).await?;
+    stage.until_sync(&app, "Synced").await?;
+    stage.repo.commit(&[("app/more.yaml", "kind: [")])?;
+    stage.refresh(&app).await?;
+    stage.place.wait(&app, "cannot be rendered", is_blind).await?;
+    stage.place.delete(&conf).await?;
+    let gone = |app: &Value| app["status"]["health"]["status"] == "Missing";
+    let told = stage.place.wait(&app, "shows that an object is gone", gone).await?;
+    assert!(is_blind(&told), "{}", told["status"]);
+    assert!(!stage.log()?.contains("Unknown -> "), "the commit is still broken");
+    stage.repo.commit(&[("app/more.yaml", objects::manifests(&[objects::config_map("more", &[])]))])?;
+    stage.refresh(&app).await?;
+    stage.until_sync(&app, "Synced").await?;
+    ensure!(stage.place.get(&conf).await?.is_some());
     Ok(())
 }
 
