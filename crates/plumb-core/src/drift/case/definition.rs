@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::{Evidence, Facts, Question};
 use crate::compare::{Aside, Change, Comparison, compare};
+use crate::drift::random_names::RandomKeysOf;
 use crate::fields::Owners;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::{KindSchema, ListType, Schema, Shape};
@@ -40,6 +41,8 @@ pub(in crate::drift) struct Once {
     pub(in crate::drift) edited_keys: OnceCell<BTreeMap<FieldPath, usize>>,
     /// Which entries, by their position, own a value that Git sets too.
     pub(super) owners_of_git: RefCell<BTreeMap<usize, bool>>,
+    /// The keys that a chart generates at random.
+    pub(in crate::drift) random_keys: RefCell<RandomKeysOf>,
 }
 
 impl<'a> Case<'a> {
