@@ -169,19 +169,24 @@ const POINTERS: [&str; 14] = [
 /// Does the live object still have another zero value of Git of the same JSON type, where the types of an operator would
 /// drop it, too?
 fn is_kept_elsewhere(case: &Case<'_>, dropped: &Value) -> bool {
-    let schema = case.kind.map(|kind| kind.root);
-    let (desired, live) = (case.desired.value(), case.live.value());
-    let is_same_type =
-        |value: &Value| std::mem::discriminant(value) == std::mem::discriminant(dropped) && is_zero(value);
-    let content = desired.as_object().into_iter().flatten().filter(|(name, _)| name.as_str() != "metadata");
-    content.into_iter().any(|(name, value)| {
-        leaf_places(value, FieldPath::root().field(name.as_str())).iter().any(|place| {
-            place.find(desired).is_some_and(is_same_type)
-                && is_dropped_with_others(place, schema)
-                && twin(place, desired, live, schema)
-                    .is_some_and(|twin| twin.find(live).is_some_and(is_same_type))
-        })
-    })
+    let kept = case.once.kept_zeros.get_or_init(|| {
+        let schema = case.kind.map(|kind| kind.root);
+        let (desired, live) = (case.desired.value(), case.live.value());
+        let content = desired.as_object().into_iter().flatten();
+        let content = content.filter(|(name, _)| name.as_str() != "metadata");
+        let places =
+            content.flat_map(|(name, value)| leaf_places(value, FieldPath::root().field(name.as_str())));
+        let zeros = places.filter_map(|place| {
+            let zero = place.find(desired).filter(|value| is_zero(value))?;
+            let type_of_zero = std::mem::discriminant(zero);
+            let place =
+                is_dropped_with_others(&place, schema).then(|| twin(&place, desired, live, schema))??;
+            let found = place.find(live).filter(|value| is_zero(value))?;
+            (std::mem::discriminant(found) == type_of_zero).then_some(type_of_zero)
+        });
+        zeros.collect()
+    });
+    kept.contains(&std::mem::discriminant(dropped))
 }
 
 /// Would the types of an operator drop a zero value at this place? A field with a default has a pointer type, since zero
