@@ -162,6 +162,27 @@ fn a_write_through_scale_excuses_the_replicas_and_nothing_else() {
 }
 
 #[test]
+fn an_addition_whose_record_was_erased_is_still_an_addition() {
+    let deployment = |containers: Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    let one = json!({"name": "c", "image": "good:1"});
+    let two = json!([one, {"name": "evil", "image": "evil:1"}]);
+    let ours = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+        "k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {}}}}}}});
+    let sidecar = || {
+        Scene::new("apps/v1 Deployment", deployment(json!([one])), deployment(two.clone()))
+            .by("argocd-controller Apply 1", ours.clone())
+    };
+    check(sidecar(), expect!["UnclaimedAddition /spec/template/spec/containers/1"]);
+    check(sidecar().strict(), expect!["! UnclaimedAddition /spec/template/spec/containers/1"]);
+    let key = || {
+        Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "2"}}))
+            .by("argocd-controller Apply 1", json!({"f:data": {"f:a": {}}}))
+    };
+    check(key(), expect!["UnclaimedAddition /data/b"]);
+    check(key().strict(), expect!["! UnclaimedAddition /data/b"]);
+}
+
+#[test]
 fn a_weaker_failure_policy_counts_whoever_owns_the_webhook() {
     let webhook = |policy: &str, bundle: &str| json!({"webhooks": [{"name": "a", "failurePolicy": policy, "clientConfig": {"caBundle": bundle}}]});
     let theirs = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {
