@@ -147,8 +147,8 @@ fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
         .all(|difference| difference.change == Change::Extra)
 }
 
-/// May a controller add an item to this list, or sort it? Of the built-in kinds only the Secrets of a `ServiceAccount`. A custom
-/// resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
+/// May a controller add an item to this list, or sort it? Of the built-in kinds only the Secrets of a `ServiceAccount`. A
+/// custom resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
 fn is_list_of_controllers(case: &Case<'_>, list: &FieldPath) -> bool {
     let group = case.desired.group();
     // The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or
