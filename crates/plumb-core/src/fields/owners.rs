@@ -172,13 +172,11 @@ impl<'a> Entry<'a> {
         {
             return Some(subtree);
         }
-        match self.lists.of(self.fields, fields) {
-            Some(list) => list.find(item, index),
-            None => {
-                let mut elements = fields.iter();
-                elements.find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
-            }
+        if let Some(list) = self.lists.of(self.fields, fields) {
+            return list.find(item, index);
         }
+        let mut elements = fields.iter();
+        elements.find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
     }
 }
 
