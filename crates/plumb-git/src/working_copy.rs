@@ -94,6 +94,12 @@ impl WorkingCopy {
         &self.root
     }
 
+    /// The addresses of its remotes.
+    pub fn remotes(&self) -> Vec<String> {
+        let found = self.git(&["config", "--get-regexp", r"^remote\..*\.url$"]).unwrap_or_default();
+        found.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
+    }
+
     /// Fails unless everything is committed and a branch is checked out.
     pub fn check_ready(&self) -> Result<(), WorkingCopyError> {
         let changed = self.git(&["status", "--porcelain=v1", "--untracked-files=no"])?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{AppFacts, Group, Illness, PauseFact, Place};
+use super::{AppFacts, Group, Illness, PauseFact, Place, Unjudged};
 use crate::app::AppId;
 use crate::drift::DriftClass;
 use crate::object::ObjectKey;
@@ -38,12 +38,14 @@ pub struct Diagnosis {
     pub wrong: Vec<Group>,
     /// Objects that a status shows as `OutOfSync` although nothing is wrong with them.
     pub harmless: Vec<Group>,
-    /// Apps with objects that a status shows as `OutOfSync`, and no report that says why.
-    pub unjudged: Vec<(AppId, Vec<ObjectKey>)>,
+    /// Apps without a verdict of plumb that need one.
+    pub unjudged: Vec<Unjudged>,
     /// Objects that Git no longer has.
     pub orphans: Vec<Group>,
     /// Values that differ in each render.
     pub unstable: Vec<Group>,
+    /// Secrets that Git has with their values.
+    pub plain_secrets: Vec<(AppId, ObjectKey)>,
     /// Pauses that end soon, or never.
     pub pauses: Vec<(AppId, PauseFact)>,
     /// How many further differences mean nothing, and show nowhere.
@@ -71,10 +73,10 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         let pauses =
             facts.pauses.iter().filter(|pause| filter.classes.is_empty() && is_worth_a_line(pause, now));
         diagnosis.pauses.extend(pauses.map(|pause| (facts.app.clone(), pause.clone())));
-        if !facts.is_judged && !facts.red.is_empty() && filter.classes.is_empty() {
-            let red = facts.red.iter().filter(|key| filter.has_kind(&key.kind)).cloned().collect();
-            diagnosis.unjudged.push((facts.app.clone(), red));
-        }
+        diagnosis.unjudged.extend(unjudged(facts, filter));
+        let secrets = facts.plain_secrets.iter();
+        let secrets = secrets.filter(|key| filter.classes.is_empty() && filter.has_kind(&key.kind));
+        diagnosis.plain_secrets.extend(secrets.map(|key| (facts.app.clone(), key.clone())));
         let wrong: BTreeSet<&ObjectKey> =
             facts.findings.iter().filter(|finding| finding.counts).map(|finding| &finding.key).collect();
         for finding in &facts.findings {
@@ -89,7 +91,12 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
                 continue;
             };
             let key = (block, u8::MAX - finding.class.severity(), finding.class, finding.key.kind.clone());
-            let place = Place { app: facts.app.clone(), finding: finding.clone(), is_red };
+            let place = Place {
+                app: facts.app.clone(),
+                finding: finding.clone(),
+                is_red,
+                status_of: facts.status_of,
+            };
             groups.entry(key).or_default().push(place);
         }
     }
@@ -103,8 +110,8 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
             Block::Unstable => diagnosis.unstable.push(group),
         }
     }
-    diagnosis.unjudged.retain(|(_, red)| !red.is_empty());
     diagnosis.unjudged.sort();
+    diagnosis.plain_secrets.sort();
     diagnosis.ill.sort_by_cached_key(|illness| {
         // A status that waits for a user can be months old; a crash loop must not be below it. What has no known start
         // comes last; among equals the worse status comes first.
@@ -115,6 +122,17 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         (pause.until.unwrap_or(Timestamp::MAX), app.clone(), pause.key.clone())
     });
     diagnosis
+}
+
+/// An app without a verdict, if its status is not green or nothing could be found out about it.
+fn unjudged(facts: &AppFacts, filter: &Filter) -> Option<Unjudged> {
+    if !filter.classes.is_empty() || (facts.is_judged && facts.problem.is_none()) {
+        return None;
+    }
+    let is_shown = |key: &&ObjectKey| !facts.is_judged && filter.has_kind(&key.kind);
+    let red: Vec<ObjectKey> = facts.red.iter().filter(is_shown).cloned().collect();
+    let problem = facts.problem.clone().filter(|_| filter.kinds.is_empty());
+    (!red.is_empty() || problem.is_some()).then(|| Unjudged { app: facts.app.clone(), red, problem })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

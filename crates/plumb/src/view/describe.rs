@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::Pause;
 use plumb_core::object::Manifest;
 use plumb_core::text::one_line;
@@ -57,10 +57,10 @@ pub(crate) fn conditions(application: &Application) -> String {
     if words.is_empty() { "<none>".to_owned() } else { words.join(",") }
 }
 
-/// The summary of a report: `1 drifted: LiveEdit, 3h`, `2 explained`, or nothing.
+/// The summary of a report: `1 drifted: LiveEdit, 3h`, `2 explained`, or nothing. What asks nothing of anybody is no news.
 pub(crate) fn drift(report: &DriftReport, now: Timestamp) -> String {
     let summary = &report.summary;
-    match (summary.counted, summary.explained) {
+    match (summary.counted, summary.explained.saturating_sub(summary.quiet)) {
         (0, 0) => String::new(),
         (0, explained) => format!("{explained} explained"),
         (counted, _) => {
@@ -69,6 +69,18 @@ pub(crate) fn drift(report: &DriftReport, now: Timestamp) -> String {
         }
     }
 }
+
+/// `Degraded for 21d`, if the app has not been healthy for some time.
+pub(crate) fn unhealthy_for(application: &Application, now: Timestamp) -> Option<String> {
+    let health = &application.status.health;
+    let since = health.last_transition_time?;
+    let is_well = matches!(health.status.as_str(), "" | "Healthy" | "Suspended");
+    let is_news = now.duration_since(since) < WORTH_A_WORD;
+    (!is_well && !is_news).then(|| format!("{} for {}", health.status, age(since, now)))
+}
+
+/// An app that starts is not healthy for a moment.
+const WORTH_A_WORD: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long ago, as kubectl prints it: `45s`, `2m30s`, `12m`, `3h25m`, `17h`, `5d`, `2y`.
 pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {

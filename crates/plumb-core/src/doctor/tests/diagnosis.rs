@@ -104,6 +104,29 @@ fn red_without_a_report_is_not_called_harmless() {
     assert!(!diagnose(&[argo], &Filter::default(), now()).is_bad());
 }
 
+/// Under Argo CD, its verdict is shown beside plumb's.
+#[test]
+fn what_argo_cd_says_is_shown_beside_the_verdict() {
+    let default = |name: &str| {
+        let mut finding = finding(DriftClass::SchemaDefault, false, "Service", name, "/spec/type", None);
+        finding.fix.patch = Some("- op: add\n  path: /spec/type\n  value: ClusterIP".to_owned());
+        finding
+    };
+    let edit = finding(DriftClass::LiveEdit, true, "Deployment", "web", "/spec/replicas", None);
+    let unadopted = finding(DriftClass::Unadopted, true, "ConfigMap", "c", "", None);
+    let mut shop = app("argocd", "shop", vec![default("a"), default("b"), edit, unadopted]);
+    shop.status_of = StatusOf::ArgoCd;
+    shop.red = BTreeSet::from([key("Service", "a"), key("ConfigMap", "c")]);
+    shop.plain_secrets = vec![key("Secret", "login")];
+    let mut away = app("argocd", "away", Vec::new());
+    away.is_judged = false;
+    away.problem = Some("its destination is not the control-plane cluster".to_owned());
+    let diagnosis = diagnose(&[shop, away], &Filter::default(), now());
+    expect![""].assert_eq(&text(&diagnosis, "argocd", now()));
+    assert_eq!(data(&diagnosis)["harmless"][0]["argocd"], "OutOfSync");
+    assert!(diagnosis.is_bad());
+}
+
 /// Names and messages come from others.
 #[test]
 fn what_others_wrote_stays_text() {
