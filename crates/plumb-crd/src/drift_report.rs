@@ -476,11 +476,14 @@ mod tests {
     fn findings_that_ask_nothing_of_anybody_are_counted_apart() {
         let quiet = |name: &str, counts| {
             let finding = finding(name, DriftClass::SchemaDefault, counts, None);
-            Finding { fix: Fix::new(FixKind::None, "nothing to do"), ..finding }
+            Finding { fix: Fix { kind: FixKind::None, text: String::new(), patch: None }, ..finding }
         };
         let edit = finding("c", DriftClass::EquivalentValue, false, None);
         let report = report(&[quiet("a", false), quiet("b", true), edit]);
-        assert_eq!(report.to_json()["summary"], json!({"counted": 1, "explained": 2, "quiet": 1, "worst": "SchemaDefault"}));
+        assert_eq!(
+            report.to_json()["summary"],
+            json!({"counted": 1, "explained": 2, "quiet": 1, "worst": "SchemaDefault"})
+        );
         let listed: Vec<bool> = report.findings.iter().map(DriftFinding::is_quiet).collect();
         assert_eq!(listed, [false, true, false]);
     }

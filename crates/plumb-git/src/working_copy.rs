@@ -156,6 +156,12 @@ impl WorkingCopy {
         self.git(&["update-ref", "-m", "plumb fix", &format!("refs/heads/{name}"), &parent, ""]).map(drop)
     }
 
+    /// Pushes a branch to `origin`, with the user's own credentials, and makes it the branch to follow.
+    pub fn push(&self, name: &str) -> Result<(), WorkingCopyError> {
+        let refspec = format!("refs/heads/{name}:refs/heads/{name}");
+        self.git(&["push", "--quiet", "--set-upstream", "origin", &refspec]).map(drop)
+    }
+
     fn mode(&self, file: &str) -> Result<String, WorkingCopyError> {
         let literal = format!(":(literal){file}");
         let found = self.git(&["ls-tree", "--full-tree", "HEAD", "--", &literal])?;

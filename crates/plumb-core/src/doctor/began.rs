@@ -54,11 +54,8 @@ pub fn last_before(changes: &[Change], since: Timestamp) -> Option<&Change> {
 /// `began 40s after sync 12 of rollouts, commit abc1234, which changed /spec/template/spec/containers/0/args`
 pub fn began(change: &Change, app: &str, since: Timestamp) -> String {
     let after = since.duration_since(change.at).max(SignedDuration::ZERO);
-    let after = if after < SignedDuration::from_secs(60) {
-        format!("{}s", after.as_secs())
-    } else {
-        in_words(after)
-    };
+    let after =
+        if after < SignedDuration::from_secs(60) { format!("{}s", after.as_secs()) } else { in_words(after) };
     let what = match &change.kind {
         ChangeKind::Sync { id, commit, .. } => {
             let short: String = commit.chars().take(7).collect();
@@ -88,7 +85,8 @@ pub fn changed_fields(before: &Value, after: &Value) -> Vec<FieldPath> {
 }
 
 fn collect(before: &Value, after: &Value, at: &FieldPath, found: &mut Vec<FieldPath>) {
-    let below = |name: &str| FieldPath::from_pointer(&format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")));
+    let below =
+        |name: &str| FieldPath::from_pointer(&format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")));
     match (before, after) {
         (Value::Object(one), Value::Object(other)) => {
             for name in one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))) {
@@ -205,13 +203,14 @@ mod tests {
         let change = sync(3, "2026-11-16T10:00:00Z", &[], &["ConfigMap shop/settings"]);
         assert_eq!(
             began(&change, "shop", time("2026-11-16T10:02:00Z")),
-            "began 2m 0s after sync 3 of shop, commit abc1234, which did not change it, but ConfigMap shop/settings"
+            "began 2m after sync 3 of shop, commit abc1234, which did not change it, but ConfigMap shop/settings"
         );
     }
 
     #[test]
     fn changed_fields_are_the_smallest_that_differ() {
-        let before = json!({"spec": {"a": 1, "list": [{"x": 1}, {"x": 2}], "more": [1], "gone": 1, "a/b": 1}});
+        let before =
+            json!({"spec": {"a": 1, "list": [{"x": 1}, {"x": 2}], "more": [1], "gone": 1, "a/b": 1}});
         let after = json!({"spec": {"a": 1, "list": [{"x": 1}, {"x": 3}], "more": [1, 2], "new": {"y": 1}, "a/b": 2}});
         let fields: Vec<String> = changed_fields(&before, &after).iter().map(ToString::to_string).collect();
         assert_eq!(fields, ["/spec/a~1b", "/spec/gone", "/spec/list/1/x", "/spec/more", "/spec/new"]);

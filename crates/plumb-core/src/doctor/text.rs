@@ -26,9 +26,11 @@ pub fn text(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
     let blocks = [
         screen.ill(diagnosis),
         screen.groups("WRONG", &diagnosis.wrong, &wrong_commands(&diagnosis.wrong)),
-        screen.groups("RED, BUT NOTHING IS WRONG", &diagnosis.harmless, &[
-            "plumb fix --patch  # the changes of Git that end it; --branch NAME commits them",
-        ]),
+        screen.groups(
+            "RED, BUT NOTHING IS WRONG",
+            &diagnosis.harmless,
+            &["plumb fix --patch  # the changes of Git that end it; --branch NAME commits them"],
+        ),
         screen.unjudged(diagnosis),
         screen.groups("NOT IN GIT", &diagnosis.orphans, &orphans),
         screen.groups("RENDERED DIFFERENTLY EACH TIME", &diagnosis.unstable, &unstable),
@@ -187,11 +189,15 @@ impl Screen<'_> {
         }
         let mut lines = vec![format!("SECRETS WITH THEIR VALUES IN GIT ({})", secrets.len())];
         let shown = secrets.iter().take(MAX_LINES);
-        lines.extend(shown.map(|(app, key)| {
-            one_line(&format!("  {}: {key}", app_name(app, self.namespace))).into_owned()
-        }));
+        lines.extend(
+            shown.map(|(app, key)| {
+                one_line(&format!("  {}: {key}", app_name(app, self.namespace))).into_owned()
+            }),
+        );
         lines.extend(more(secrets.len(), MAX_LINES));
-        lines.push("  → plumb lint DIRECTORY  # names the files; a value that was in Git has to change".to_owned());
+        lines.push(
+            "  → plumb lint DIRECTORY  # names the files; a value that was in Git has to change".to_owned(),
+        );
         lines
     }
 
@@ -237,7 +243,8 @@ fn wrong_commands(groups: &[Group]) -> Vec<&'static str> {
 
 /// What ends the findings of a group.
 fn ending(group: &Group) -> Vec<String> {
-    let verdict = group.places.iter().all(|place| !place.finding.counts && place.in_argo_cd() == Some("OutOfSync"));
+    let verdict =
+        group.places.iter().all(|place| !place.finding.counts && place.in_argo_cd() == Some("OutOfSync"));
     let verdict = if verdict {
         format!("Argo CD: OutOfSync. plumb: nothing is wrong ({}), ", group.class)
     } else {

@@ -67,8 +67,10 @@ mod tests {
 
     fn live(kind: &str, annotations: &Value) -> Manifest {
         let api_version = if kind == "CustomResourceDefinition" { "apiextensions.k8s.io/v1" } else { "v1" };
-        Manifest::new(json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "web",
-            "uid": "u", "resourceVersion": "7", "annotations": annotations}}))
+        Manifest::new(
+            json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "web",
+            "uid": "u", "resourceVersion": "7", "annotations": annotations}}),
+        )
         .expect("an object")
     }
 
@@ -81,7 +83,10 @@ mod tests {
         let settings = TrackingSettings::default();
         let expected = json!({"metadata": {"resourceVersion": "7", "uid": "u",
             "annotations": {"argocd.argoproj.io/tracking-id": "shop:/ConfigMap:web/a"}}});
-        assert_eq!(adopted(&live("ConfigMap", &json!({"b": "c"})), &settings), Adoption::Mark(expected.clone()));
+        assert_eq!(
+            adopted(&live("ConfigMap", &json!({"b": "c"})), &settings),
+            Adoption::Mark(expected.clone())
+        );
         let of_gone = json!({"argocd.argoproj.io/tracking-id": "gone:/ConfigMap:web/a"});
         assert_eq!(adopted(&live("ConfigMap", &of_gone), &settings), Adoption::Mark(expected));
         let by_label = TrackingSettings { method: TrackingMethod::Label, ..TrackingSettings::default() };

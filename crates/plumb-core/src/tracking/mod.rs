@@ -22,6 +22,4 @@ pub use mark::{
 };
 pub use provenance::{Provenance, RecordedObjects, StatusEntry};
 pub use settings::{TrackingMethod, TrackingSettings, UnknownMethod};
-pub use tracked_by::{
-    FIELD_MANAGER, Owner, TrackedBy, is_our_manager, owner_by_marks, owner_of, tracked_by,
-};
+pub use tracked_by::{FIELD_MANAGER, Owner, TrackedBy, is_our_manager, owner_by_marks, owner_of, tracked_by};

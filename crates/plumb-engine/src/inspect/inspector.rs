@@ -150,7 +150,9 @@ impl Inspector {
         let applications = inspector.home.client.list(&application_gvk(), &selection).await;
         // A user who may not list Applications judges without the claims of other apps.
         let applications = applications.unwrap_or_default();
-        inspector.note_claims(applications.iter().filter_map(|object| Application::from_json(object.value()).ok()));
+        inspector.note_claims(
+            applications.iter().filter_map(|object| Application::from_json(object.value()).ok()),
+        );
         Ok(inspector)
     }
 

@@ -4,4 +4,4 @@ mod inspector;
 mod survey;
 
 pub use inspector::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
-pub use survey::{DryRuns, Progress, Surveyed, SurveyOptions, survey};
+pub use survey::{DryRuns, Progress, SurveyOptions, Surveyed, survey};

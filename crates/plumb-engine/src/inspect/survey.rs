@@ -349,9 +349,10 @@ impl Surveyor<'_> {
         let objects = compared.live.objects.iter();
         let of_app = of_app.into_iter().map(|pause| (Application::key(&app.id), pause));
         of_app
-            .chain(objects.filter_map(|(key, live)| {
-                Some((key.clone(), object_pause(app, key, live, self.now)?))
-            }))
+            .chain(
+                objects
+                    .filter_map(|(key, live)| Some((key.clone(), object_pause(app, key, live, self.now)?))),
+            )
             .collect()
     }
 }

@@ -71,9 +71,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let known = known(context, how, args.app_namespace.as_deref(), &filter, Timestamp::now()).await?;
     for name in &args.app {
         let alone = Filter { apps: vec![name.clone()], ..Filter::default() };
-        if !known.apps.iter().any(|app| alone.has_app(&app.facts)) {
-            return Err(CommandError::new(format!("no app is named {name}"))
-                .hint("`plumb app list` shows the apps"));
+        if !known.apps.iter().any(|app| alone.has_app(app)) {
+            return Err(
+                CommandError::new(format!("no app is named {name}")).hint("`plumb app list` shows the apps")
+            );
         }
     }
     let client = context.client_of_all_kinds().await?;
@@ -124,23 +125,26 @@ async fn candidates(
 ) -> Result<(Vec<Candidate>, usize), CommandError> {
     let settings = tracking(context, client).await?;
     let instances: BTreeSet<String> =
-        known.apps.iter().map(|app| app.facts.app.instance_name(context.namespace())).collect();
+        known.apps.iter().map(|app| app.app.instance_name(context.namespace())).collect();
     let (mut found, mut n_refused) = (Vec::new(), 0);
-    for facts in known.apps.iter().map(|app| &app.facts).filter(|facts| filter.has_app(facts)) {
+    for facts in known.apps.iter().filter(|facts| filter.has_app(facts)) {
         let unadopted: Vec<&Finding> =
             facts.findings.iter().filter(|finding| finding.class == DriftClass::Unadopted).collect();
         if unadopted.is_empty() {
             continue;
         }
-        let application = app::read(context, client, &app::target(context, &facts.app.to_string(), None)).await?;
+        let application =
+            app::read(context, client, &app::target(context, &facts.app.to_string(), None)).await?;
         let namespace = to_app(&application).ok().and_then(|app| app.destination.namespace);
         let instance = facts.app.instance_name(context.namespace());
         // One object can have several findings.
         let by_key: BTreeMap<&ObjectKey, &Finding> =
             unadopted.iter().rev().map(|finding| (&finding.key, *finding)).collect();
         for (key, finding) in by_key {
-            let refuse = |why: &str| context.out.note(&format!("not adopted: {key} for {}: {why}", facts.app));
-            let live = client.get(key).await.map_err(|error| CommandError::api(format!("read {key}"), error))?;
+            let refuse =
+                |why: &str| context.out.note(&format!("not adopted: {key} for {}: {why}", facts.app));
+            let live =
+                client.get(key).await.map_err(|error| CommandError::api(format!("read {key}"), error))?;
             let Some((live, target)) = live.and_then(|live| Target::of(&live).map(|target| (live, target)))
             else {
                 refuse("it is gone");

@@ -50,7 +50,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         reports.iter().map(|report| (name(context, report), report)).collect();
     let is_listed = |finding: &DriftFinding| args.all || args.app.is_some() || !finding.is_quiet();
     overview(context.out, &named, &is_listed);
-    let n_quiet = reports.iter().flat_map(|report| &report.findings).filter(|finding| !is_listed(finding)).count();
+    let n_quiet =
+        reports.iter().flat_map(|report| &report.findings).filter(|finding| !is_listed(finding)).count();
     if n_quiet > 0 {
         let differences = if n_quiet == 1 { "difference asks" } else { "differences ask" };
         context.out.note(&format!("{n_quiet} more {differences} nothing of anybody; --all shows them"));
@@ -114,11 +115,7 @@ fn name(context: &Context, report: &DriftReport) -> String {
     }
 }
 
-fn overview(
-    out: Output,
-    reports: &[(String, &DriftReport)],
-    is_listed: &dyn Fn(&DriftFinding) -> bool,
-) {
+fn overview(out: Output, reports: &[(String, &DriftReport)], is_listed: &dyn Fn(&DriftFinding) -> bool) {
     let mut counts: BTreeMap<(bool, &str, &str), (usize, std::collections::BTreeSet<&str>)> = BTreeMap::new();
     for (name, report) in reports {
         for finding in report.findings.iter().filter(|finding| is_listed(finding)) {

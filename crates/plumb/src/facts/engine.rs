@@ -22,6 +22,11 @@ pub(super) enum Engine {
     Unknown,
 }
 
+/// Does an engine of plumb look after the Applications? A user who may not read the lease is taken to be without one.
+pub(crate) async fn engine_runs(context: &Context, client: &ClusterClient) -> bool {
+    engine(context, client, Timestamp::now()).await == Engine::Runs
+}
+
 /// Reads the lease.
 pub(super) async fn engine(context: &Context, client: &ClusterClient, now: Timestamp) -> Engine {
     let kind = GroupVersionKind::from_api_version("coordination.k8s.io/v1", "Lease");

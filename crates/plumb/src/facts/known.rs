@@ -20,26 +20,12 @@ use crate::kinds;
 use crate::render_here::RenderArgs;
 use crate::select::namespaces::list_in;
 
-/// An app, and what is known about it.
-pub(crate) struct KnownApp {
-    /// The app. With reports, only with the fields that lists need.
-    pub(crate) application: Application,
-    pub(crate) facts: AppFacts,
-}
-
 /// What is known about all apps.
 pub(crate) struct Known {
     /// By namespace and name.
-    pub(crate) apps: Vec<KnownApp>,
+    pub(crate) apps: Vec<AppFacts>,
     /// True if the reports of an engine were read.
     pub(crate) has_engine: bool,
-}
-
-impl Known {
-    /// The facts alone.
-    pub(crate) fn facts(&self) -> Vec<AppFacts> {
-        self.apps.iter().map(|app| app.facts.clone()).collect()
-    }
 }
 
 /// Reads the reports of the engine, or judges here where there is none. Only apps that pass the filter are judged.
@@ -74,7 +60,7 @@ pub(crate) async fn known(
     let mut surveyed = survey.facts(context, now).await?;
     let apps = applications.into_iter().map(|application| {
         let facts = surveyed.remove(&application.id());
-        KnownApp { facts: facts.unwrap_or_else(|| from_status(&application, now)), application }
+        facts.unwrap_or_else(|| from_status(&application, now))
     });
     Ok(Known { apps: apps.collect(), has_engine: false })
 }
@@ -115,12 +101,11 @@ async fn by_reports(
     }
     let apps = applications.into_iter().map(|application| {
         let id = application.id();
-        let facts = match (reports.get(&id), surveyed.remove(&id)) {
+        match (reports.get(&id), surveyed.remove(&id)) {
             (Some(report), _) => judged(&application, report),
             (None, Some(facts)) => facts,
             (None, None) => AppFacts { status_of: StatusOf::Plumb, ..from_status(&application, now) },
-        };
-        KnownApp { application, facts }
+        }
     });
     Ok(Known { apps: apps.collect(), has_engine: true })
 }

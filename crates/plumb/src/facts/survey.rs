@@ -8,7 +8,7 @@ use plumb_core::doctor::{AppFacts, StatusOf};
 use plumb_core::drift::Finding;
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
-use plumb_engine::{InspectError, Surveyed, SurveyOptions};
+use plumb_engine::{DryRuns, InspectError, SurveyOptions, Surveyed};
 
 use super::args::JudgeArgs;
 use super::progress::StatusLine;
@@ -60,11 +60,28 @@ impl Survey<'_> {
     }
 }
 
-fn facts_of(
-    application: &Application,
-    outcome: Result<Surveyed, InspectError>,
-    now: Timestamp,
-) -> AppFacts {
+/// Judges apps, and keeps their objects. The API server is asked for dry runs where a doubt is left.
+pub(crate) async fn survey_objects(
+    context: &Context,
+    render: &RenderArgs,
+    apps: BTreeSet<AppId>,
+    applications: &[Manifest],
+) -> Result<BTreeMap<AppId, Result<Surveyed, InspectError>>, CommandError> {
+    let options = SurveyOptions {
+        inspect: render.options(context),
+        apps,
+        checkouts: BTreeMap::new(),
+        dry_runs: DryRuns::Ask,
+        keep_objects: true,
+    };
+    let line = StatusLine::begin();
+    let connection = context.connect().await?;
+    plumb_engine::survey(connection, options, applications, &|progress| line.show(progress))
+        .await
+        .map_err(|error| CommandError::because("judge the apps on this machine", error))
+}
+
+fn facts_of(application: &Application, outcome: Result<Surveyed, InspectError>, now: Timestamp) -> AppFacts {
     match outcome {
         Ok(surveyed) => AppFacts {
             status_of: StatusOf::ArgoCd,
@@ -75,10 +92,9 @@ fn facts_of(
                 .then(|| format!("cannot read {}", surveyed.unreadable.join(", "))),
             ..judged(application, &surveyed.report)
         },
-        Err(error) => AppFacts {
-            problem: Some(error.to_string()),
-            ..super::reports::from_status(application, now)
-        },
+        Err(error) => {
+            AppFacts { problem: Some(error.to_string()), ..super::reports::from_status(application, now) }
+        }
     }
 }
 

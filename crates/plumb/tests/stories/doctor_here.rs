@@ -59,10 +59,14 @@ async fn without_an_engine_the_doctor_judges_by_itself_and_only_reads() -> Resul
     stage.repo.commit(&[("app/all.yaml", shop())])?;
     let app = stage.application("shop", automated).await?;
     stage.until_sync(&app, "Synced").await?;
-    let pod_loops = |live: &Value| live["status"]["health"]["message"].to_string().contains("CrashLoopBackOff");
+    let pod_loops =
+        |live: &Value| live["status"]["health"]["message"].to_string().contains("CrashLoopBackOff");
     stage.place.wait(&app, "tells of the crash loop", pod_loops).await?;
     stage.stop_plumb()?;
-    stage.place.patch_as("kubectl-edit", &objects::config_map("settings", &[]), &json!({"data": {"level": "debug"}})).await?;
+    stage
+        .place
+        .patch_as("kubectl-edit", &objects::config_map("settings", &[]), &json!({"data": {"level": "debug"}}))
+        .await?;
     argo_cd_is_wrong(&stage, &app).await?;
 
     let cache = tempfile::tempdir()?;
@@ -71,7 +75,10 @@ async fn without_an_engine_the_doctor_judges_by_itself_and_only_reads() -> Resul
     let cache_dir = cache.path().display().to_string();
     let shown = stage.plumb_with(&kubeconfig, &["doctor", "--cache-dir", &cache_dir])?;
     let first = shown.lines().next().unwrap_or_default();
-    ensure!(first.starts_with("UNHEALTHY") && first.contains("Deployment") && first.contains("looping"), "{shown}");
+    ensure!(
+        first.starts_with("UNHEALTHY") && first.contains("Deployment") && first.contains("looping"),
+        "{shown}"
+    );
     ensure!(shown.contains("keeps crashing (CrashLoopBackOff)"), "{shown}");
     ensure!(shown.contains("LiveEdit ConfigMap: 1 finding in shop, by kubectl-edit"), "{shown}");
     ensure!(shown.contains("(Argo CD: Synced)"), "what Argo CD does not see: {shown}");
@@ -137,7 +144,15 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
     ])?;
     let app = stage.application("shop", |_| {}).await?;
     stage.finding(&app, "ConfigMap", "early", "Unadopted").await?;
-    stage.plumb(&["app", "sync", "shop", "--resource", "apps:Deployment:web", "--resource", "apps:Deployment:looping"])?;
+    stage.plumb(&[
+        "app",
+        "sync",
+        "shop",
+        "--resource",
+        "apps:Deployment:web",
+        "--resource",
+        "apps:Deployment:looping",
+    ])?;
     stage.finding(&app, "Deployment", "web", "RejectedField").await?;
     let loops = |live: &Value| live["status"]["health"]["message"].to_string().contains("stuck");
     stage.place.wait(&app, "tells that the crash loop is stuck", loops).await?;
@@ -145,7 +160,9 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
     let shown = stage.plumb(&["doctor"])?;
     let first = shown.lines().next().unwrap_or_default();
     ensure!(first.starts_with("UNHEALTHY") && first.contains("looping"), "the crash loop is first: {shown}");
-    for part in ["RejectedField Deployment", "Unadopted ConfigMap", "→ plumb adopt --all", "→ plumb fix --patch"] {
+    for part in
+        ["RejectedField Deployment", "Unadopted ConfigMap", "→ plumb adopt --all", "→ plumb fix --patch"]
+    {
         ensure!(shown.contains(part), "{part}: {shown}");
     }
 
@@ -162,7 +179,11 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
     stage.plumb(&["adopt", "--all", "--yes"])?;
     stage.until_sync(&app, "Synced").await?;
     let live = stage.place.get(&early).await?.context("the object")?;
-    ensure!(live["data"] == json!({"a": "b"}) && live["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"].is_string(), "{live}");
+    ensure!(
+        live["data"] == json!({"a": "b"})
+            && live["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"].is_string(),
+        "{live}"
+    );
 
     let shown = stage.plumb(&["doctor"])?;
     ensure!(shown.lines().next().is_some_and(|line| line.contains("looping")), "{shown}");

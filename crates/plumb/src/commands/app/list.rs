@@ -220,7 +220,12 @@ fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) 
 fn drift(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> String {
     let found = report.map(|report| describe::drift(report, now)).filter(|text| !text.is_empty());
     let paused = describe::paused(application, report, now);
-    found.into_iter().chain(describe::unhealthy_for(application, now)).chain(paused).collect::<Vec<_>>().join("; ")
+    found
+        .into_iter()
+        .chain(describe::unhealthy_for(application, now))
+        .chain(paused)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Shows the table and its changes, until the reader closes its end.

@@ -86,7 +86,10 @@ impl Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     if args.watch && args.output != DoctorFormat::Text {
-        return Err(CommandError::refused_flag("--watch", "it works only with the screen; leave out --output"));
+        return Err(CommandError::refused_flag(
+            "--watch",
+            "it works only with the screen; leave out --output",
+        ));
     }
     if args.offline.is_given() && args.judge.is_given() {
         let message = "--live works without a cluster: --repo, --here and --dry-runs have no meaning with it";
@@ -113,7 +116,7 @@ async fn diagnosis(
     } else {
         let how = (&args.judge, &args.render);
         let known = known(context, how, args.app_namespace.as_deref(), &filter, now).await?;
-        (known.facts(), known.has_engine)
+        (known.apps, known.has_engine)
     };
     refuse_unknown(&filter, &facts)?;
     Ok((doctor::diagnose(&facts, &filter, now), has_engine))

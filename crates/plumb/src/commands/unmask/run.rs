@@ -58,7 +58,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     let how = (&args.judge, &args.render);
     let known = known(context, how, args.app_namespace.as_deref(), &filter, now).await?;
-    let diagnosis = doctor::diagnose(&known.facts(), &filter, now);
+    let diagnosis = doctor::diagnose(&known.apps, &filter, now);
     if diagnosis.n_apps == 0 && !(args.app.is_empty() && args.project.is_empty()) {
         return Err(CommandError::new("no app has this name or project")
             .hint("`plumb app list` shows the apps and their projects"));
