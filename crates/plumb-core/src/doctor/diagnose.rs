@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{AppFacts, Group, Illness, PauseFact, Place, Unjudged};
 use crate::app::AppId;
-use crate::drift::DriftClass;
+use crate::drift::{DriftClass, Finding};
 use crate::object::ObjectKey;
 
 /// A health that has lasted this long is not a hiccup.
@@ -66,7 +66,7 @@ impl Diagnosis {
 /// Sorts what is known about all apps into the blocks.
 pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    let mut groups: BTreeMap<(Block, u8, DriftClass, String), Vec<Place>> = BTreeMap::new();
+    let mut groups = Groups::new();
     for facts in apps.iter().filter(|facts| filter.has_app(facts)) {
         diagnosis.n_apps += 1;
         diagnosis.ill.extend(illnesses(facts, filter, now));
@@ -77,28 +77,7 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         let secrets = facts.plain_secrets.iter();
         let secrets = secrets.filter(|key| filter.classes.is_empty() && filter.has_kind(&key.kind));
         diagnosis.plain_secrets.extend(secrets.map(|key| (facts.app.clone(), key.clone())));
-        let wrong: BTreeSet<&ObjectKey> =
-            facts.findings.iter().filter(|finding| finding.counts).map(|finding| &finding.key).collect();
-        for finding in &facts.findings {
-            if !filter.has_class(finding.class) || !filter.has_kind(&finding.key.kind) {
-                continue;
-            }
-            let is_red = facts.red.contains(&finding.key);
-            // An object that is red for a good reason is not red for nothing.
-            let has_reason = is_red && wrong.contains(&finding.key);
-            let Some(block) = block(finding.class, finding.counts, is_red && !has_reason) else {
-                diagnosis.n_quiet += 1;
-                continue;
-            };
-            let key = (block, u8::MAX - finding.class.severity(), finding.class, finding.key.kind.clone());
-            let place = Place {
-                app: facts.app.clone(),
-                finding: finding.clone(),
-                is_red,
-                status_of: facts.status_of,
-            };
-            groups.entry(key).or_default().push(place);
-        }
+        diagnosis.n_quiet += sort_findings(facts, filter, &mut groups);
     }
     for ((block, _, class, kind), mut places) in groups {
         places.sort_by(|one, other| (&one.app, &one.finding.key).cmp(&(&other.app, &other.finding.key)));
@@ -122,6 +101,31 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         (pause.until.unwrap_or(Timestamp::MAX), app.clone(), pause.key.clone())
     });
     diagnosis
+}
+
+/// Findings by block, severity (the worst first), class and kind.
+type Groups = BTreeMap<(Block, u8, DriftClass, String), Vec<Place>>;
+
+/// Sorts the findings of one app into the groups. Returns how many mean nothing, and show nowhere.
+fn sort_findings(facts: &AppFacts, filter: &Filter, groups: &mut Groups) -> usize {
+    let wrong: BTreeSet<&ObjectKey> =
+        facts.findings.iter().filter(|finding| finding.counts).map(|finding| &finding.key).collect();
+    let is_wanted =
+        |finding: &&Finding| filter.has_class(finding.class) && filter.has_kind(&finding.key.kind);
+    let mut n_quiet = 0;
+    for finding in facts.findings.iter().filter(is_wanted) {
+        let is_red = facts.red.contains(&finding.key);
+        // An object that is red for a good reason is not red for nothing.
+        let has_reason = is_red && wrong.contains(&finding.key);
+        let Some(block) = block(finding.class, finding.counts, is_red && !has_reason) else {
+            n_quiet += 1;
+            continue;
+        };
+        let key = (block, u8::MAX - finding.class.severity(), finding.class, finding.key.kind.clone());
+        let (app, finding) = (facts.app.clone(), finding.clone());
+        groups.entry(key).or_default().push(Place { app, finding, is_red, status_of: facts.status_of });
+    }
+    n_quiet
 }
 
 /// An app without a verdict, if its status is not green or nothing could be found out about it.

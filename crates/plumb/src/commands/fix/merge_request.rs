@@ -21,7 +21,7 @@ pub(super) fn text(plan: &Plan, cases: &[Case]) -> String {
         1 => apps.iter().next().cloned().unwrap_or_default(),
         n_apps => format!("{n_apps} apps"),
     };
-    let mut text = format!("# End differences without meaning: {objects} of {of}\n");
+    let mut text = format!("# Make Git and the cluster agree: {objects} of {of}\n");
     for step in &plan.steps {
         let reasons: BTreeSet<&str> = step.units.iter().map(|unit| unit.change.why()).collect();
         let keys: BTreeSet<String> = step.units.iter().map(|unit| unit.key.to_string()).collect();
