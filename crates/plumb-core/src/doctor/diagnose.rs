@@ -163,11 +163,13 @@ fn illnesses<'facts>(
     filter: &'facts Filter,
     now: Timestamp,
 ) -> impl Iterator<Item = Illness> + 'facts {
-    // An object that makes progress is not ill until it is stuck; any other state is after a while.
+    // An object that makes progress is not ill until it is stuck; any other state is after a while. A container that
+    // crashes again and again makes no progress.
     let is_too_long =
         move |since: Option<Timestamp>| since.is_none_or(|since| now.duration_since(since) >= TOO_LONG);
     let ill = facts.unhealthy.iter().filter(move |object| {
         object.is_stuck
+            || object.is_crash_loop()
             || (object.status != "Progressing" && object.status != "Suspended" && is_too_long(object.since))
     });
     let shown = ill.filter(|object| filter.classes.is_empty() && filter.has_kind(&object.key.kind));

@@ -58,6 +58,17 @@ pub struct UnhealthyFact {
     pub causes: Vec<String>,
 }
 
+impl UnhealthyFact {
+    /// Does a container crash again and again? The reason of the kubelet says so, in every report and status.
+    pub fn is_crash_loop(&self) -> bool {
+        is_crash_loop(&self.causes)
+    }
+}
+
+pub(super) fn is_crash_loop(causes: &[String]) -> bool {
+    causes.iter().any(|cause| cause.contains("CrashLoopBackOff"))
+}
+
 /// An app or object that a user paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PauseFact {

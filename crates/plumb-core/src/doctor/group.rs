@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::StatusOf;
+use super::facts::is_crash_loop;
 use crate::app::AppId;
 use crate::drift::{DriftClass, Finding};
 use crate::object::ObjectKey;
@@ -29,7 +30,7 @@ pub struct Illness {
 impl Illness {
     /// Does a container crash again and again? The reason of the kubelet says so, in every report and status.
     pub fn is_crash_loop(&self) -> bool {
-        self.causes.iter().any(|cause| cause.contains("CrashLoopBackOff"))
+        is_crash_loop(&self.causes)
     }
 }
 

@@ -81,6 +81,7 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
         ),
         ("base/kustomization.yaml", "resources: [thing.yaml]\n"),
         ("base/thing.yaml", thing),
+        ("plain/kustomization.yaml", "resources:\n- ../base\n"),
         ("overlay/kustomization.yaml", "# of the shop\nresources:\n- ../base\nlabels: [{pairs: {a: b}}]\n"),
     ])?;
     let dump = CHART_DUMP
@@ -93,6 +94,8 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
         "plumb fix {tools} --live dump.yaml --desired {checkout}/chart {keep} --branch chart --merge-request"
     ))?;
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/overlay --patch"))?;
+    // The base is not the app's own, and other apps may use it.
+    shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/plain --patch"))?;
     // A remote to push to.
     let remote = GitRepo::new()?;
     repo.git(&["remote", "add", "origin", &remote.path().display().to_string()])?;

@@ -60,9 +60,7 @@ async fn requests_of(stage: &Stage, user: &str, after: u64) -> Result<Vec<AuditE
 
 #[tokio::test]
 async fn without_an_engine_the_doctor_judges_by_itself_and_only_reads() -> Result<()> {
-    let mut stage = Stage::bare().await?;
-    stage.setting("argocd-cm", "plumb.health.stuckAfter", "1s").await?;
-    stage.begin().await?;
+    let mut stage = Stage::set().await?;
     stage.repo.commit(&[("app/all.yaml", kiosk())])?;
     let app = stage.application("kiosk", automated).await?;
     stage.until_sync(&app, "Synced").await?;
@@ -133,9 +131,7 @@ spec:
 /// The commands of a person with a red column, one after the other.
 #[tokio::test]
 async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
-    let mut stage = Stage::bare().await?;
-    stage.setting("argocd-cm", "plumb.health.stuckAfter", "1s").await?;
-    stage.begin().await?;
+    let stage = Stage::set().await?;
     for (name, value) in [("user.name", "a person"), ("user.email", "person@example.com")] {
         stage.repo.git(&["config", name, value])?;
     }
@@ -161,8 +157,8 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
         "apps:Deployment:looping",
     ])?;
     stage.finding(&app, "Deployment", "web", "RejectedField").await?;
-    let loops = |live: &Value| live["status"]["health"]["message"].to_string().contains("stuck");
-    stage.place.wait(&app, "tells that the crash loop is stuck", loops).await?;
+    let loops = |live: &Value| live["status"]["health"]["message"].to_string().contains("CrashLoopBackOff");
+    stage.place.wait(&app, "tells of the crash loop", loops).await?;
 
     let shown = stage.plumb(&["doctor"])?;
     let first = shown.lines().next().unwrap_or_default();

@@ -99,10 +99,7 @@ impl<'cases> Planner<'cases> {
                 .iter()
                 .flat_map(|unit| match self.try_edits(&[*unit]) {
                     Ok(made) => made,
-                    Err(why) => {
-                        self.refuse(unit, &why);
-                        Vec::new()
-                    }
+                    Err(why) => self.elsewhere(unit, &why).into_iter().collect(),
                 })
                 .collect(),
         };
@@ -210,11 +207,12 @@ impl<'cases> Planner<'cases> {
             };
             let before = self.render(case, source)?;
             let mut changed: Vec<(&Unit, &ObjectChange)> = Vec::new();
+            let mut left: Vec<(&Unit, String)> = Vec::new();
             for (unit, change) in units {
                 match self.edit(source, unit, change, &before) {
                     Ok(true) => changed.push((unit, change)),
                     Ok(false) => {}
-                    Err(why) => self.refuse(unit, &why),
+                    Err(why) => left.push((unit, why)),
                 }
             }
             if !changed.is_empty() {
@@ -223,8 +221,24 @@ impl<'cases> Planner<'cases> {
                 prove(&before, &after, &of_file).map_err(|why| why.to_string())?;
                 made.extend(changed.into_iter().map(|(unit, _)| unit.clone()));
             }
+            for (unit, why) in left {
+                made.extend(self.elsewhere(unit, &why));
+            }
         }
         Ok(made)
+    }
+
+    /// A document that cannot be changed where it is, such as one of a base that other apps use, may be changed by a
+    /// patch in the app's overlay.
+    fn elsewhere(&mut self, unit: &Unit, why: &str) -> Option<Unit> {
+        let UnitChange::Edit(change, compared) = &unit.change else { return None };
+        match self.kept_if_proved(|planner| planner.through(unit, change, compared)) {
+            Ok(_) => Some(unit.clone()),
+            Err(_) => {
+                self.refuse(unit, why);
+                None
+            }
+        }
     }
 
     /// Changes one document. Returns whether the file is another one now.
