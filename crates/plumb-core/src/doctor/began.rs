@@ -114,7 +114,7 @@ pub fn edits(live: &Manifest) -> Vec<Change> {
             return None;
         }
         let mut fields = Vec::new();
-        leaves(entry.get("fieldsV1")?, String::new(), 0, &mut fields);
+        leaves(entry.get("fieldsV1")?, "", 0, &mut fields);
         // A status that is not a subresource is no edit of a user.
         let is_spec = |field: &FieldPath| !field.to_string().starts_with("/status");
         fields.retain(is_spec);
@@ -124,7 +124,7 @@ pub fn edits(live: &Manifest) -> Vec<Change> {
     entries.into_iter().flatten().filter_map(edit).collect()
 }
 
-fn leaves(fields: &Value, at: String, depth: usize, found: &mut Vec<FieldPath>) {
+fn leaves(fields: &Value, at: &str, depth: usize, found: &mut Vec<FieldPath>) {
     let inner: Vec<(&str, &Value)> = fields
         .as_object()
         .into_iter()
@@ -132,12 +132,12 @@ fn leaves(fields: &Value, at: String, depth: usize, found: &mut Vec<FieldPath>) 
         .filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below)))
         .collect();
     if (inner.is_empty() || depth >= MAX_DEPTH) && !at.is_empty() {
-        found.push(FieldPath::from_pointer(&at));
+        found.push(FieldPath::from_pointer(at));
         return;
     }
     for (name, below) in inner {
         let name = name.replace('~', "~0").replace('/', "~1");
-        leaves(below, format!("{at}/{name}"), depth + 1, found);
+        leaves(below, &format!("{at}/{name}"), depth + 1, found);
     }
 }
 

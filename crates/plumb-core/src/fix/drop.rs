@@ -29,7 +29,7 @@ pub fn drop_document(file: &[u8], change: &ObjectChange) -> Result<Vec<u8>, FixR
     kept.remove(at);
     let rest: String = kept.concat();
     let rest = if at == 0 { without_separator(&rest) } else { rest.as_str() };
-    let rest = if rest.lines().any(|line| has_content(line)) { rest.to_owned() } else { comment };
+    let rest = if rest.lines().any(has_content) { rest.to_owned() } else { comment };
     let after = parse_documents_bytes(rest.as_bytes(), &Limits::default()).map_err(unreadable)?;
     let expected = documents.iter().enumerate().filter(|(number, _)| *number != place.document);
     if !expected.map(|(_, document)| &document.value).eq(after.iter().map(|document| &document.value)) {

@@ -127,9 +127,8 @@ fn pin(subject: &Subject<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     if !origin.verbatim && !operations.is_empty() {
         let set = change(subject, origin, operations, WHY);
-        return vec![Action::Through(set, Box::new(ignore(subject, &finding.fields, LEFT)))];
-    }
-    if !operations.is_empty() {
+        actions.push(Action::Through(set, Box::new(ignore(subject, &finding.fields, LEFT))));
+    } else if !operations.is_empty() {
         actions.push(Action::Edit(change(subject, origin, operations, WHY)));
     }
     if !left.is_empty() {

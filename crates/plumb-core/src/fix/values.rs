@@ -148,7 +148,7 @@ pub fn literal_line(template: &str, rendered: &Value, operation: &Operation) -> 
         Operation::Remove { .. } if !line.trim().starts_with("- ") => String::new(),
         Operation::Set { value, .. } => {
             let ends = line.trim_end_matches(['\r', '\n']);
-            let begins = &ends[..ends.find(':')? + 1];
+            let begins = &ends[..=ends.find(':')?];
             format!("{begins} {value}{}", &line[ends.len()..])
         }
         Operation::Remove { .. } | Operation::Append { .. } | Operation::Rename { .. } => return None,
