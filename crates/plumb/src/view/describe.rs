@@ -213,6 +213,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_has_not_been_healthy_for_long_is_said() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let said = |status: &str, since: &str| {
+            let app = serde_json::json!({"metadata": {"name": "a", "namespace": "argocd"}, "spec": {"destination": {}, "project": ""},
+                "status": {"health": {"status": status, "lastTransitionTime": since}}});
+            unhealthy_for(&Application::from_json(&app).unwrap(), now)
+        };
+        assert_eq!(said("Degraded", "2026-10-26T12:00:00Z").as_deref(), Some("Degraded for 21d"));
+        assert_eq!(said("Progressing", "2026-11-16T11:58:00Z"), None, "it starts");
+        assert_eq!(said("Healthy", "2026-10-26T12:00:00Z"), None);
+    }
+
+    #[test]
+    fn quiet_findings_are_no_news() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let said = |explained: i64, quiet: i64| {
+            let report = serde_json::json!({"metadata": {"name": "a"}, "findings": [],
+                "summary": {"counted": 0, "explained": explained, "quiet": quiet}});
+            drift(&DriftReport::from_json(&report).unwrap(), now)
+        };
+        assert_eq!([said(2, 0), said(2, 1), said(2, 2)], ["2 explained", "1 explained", ""]);
+    }
+
+    #[test]
     fn ages_are_those_of_kubectl() {
         let now = Timestamp::from_second(900_000_000).unwrap();
         let said = |seconds: i64| age(Timestamp::from_second(900_000_000 - seconds).unwrap(), now);
