@@ -143,7 +143,7 @@ impl<'cases> Planner<'cases> {
     fn drop(&mut self, unit: &Unit, change: &ObjectChange) -> Result<bool, String> {
         let (case, source) = self.case_of(unit, change)?;
         let before = self.render(case, source)?;
-        let place = self.place_in(source, &change.origin.file)?;
+        let place = own_file(source, &change.origin.file)?;
         let content = self.content(&place)?;
         let text = drop_document(&content, change).map_err(|why| why.to_string())?;
         self.current.insert(place, text);
@@ -161,20 +161,6 @@ impl<'cases> Planner<'cases> {
         let missing = || "the file is not in one of the given working copies".to_owned();
         let case = self.cases.get(unit.case).ok_or_else(missing)?;
         Ok((case, case.sources.get(&change.origin.source).ok_or_else(missing)?))
-    }
-
-    /// A file of the app's own directory.
-    pub(super) fn place_in(&self, source: &LocalSource, file: &str) -> Result<FilePlace, String> {
-        let place = FilePlace::find(&source.root, file)?;
-        let folder = source.source.path.as_deref().unwrap_or(".");
-        let folder = RepoPath::root().join(folder).map_err(|error| error.to_string())?;
-        if !place.path.is_within(&folder) {
-            return Err(format!(
-                "{} is outside of the app's directory, and other apps may use it",
-                place.path
-            ));
-        }
-        Ok(place)
     }
 
     /// Edits files, renders, and compares. Nothing is kept if that fails.
@@ -253,7 +239,7 @@ impl<'cases> Planner<'cases> {
         {
             same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
         }
-        let place = self.place_in(source, &change.origin.file)?;
+        let place = own_file(source, &change.origin.file)?;
         self.write(&place, change)
     }
 
@@ -331,4 +317,15 @@ impl<'cases> Planner<'cases> {
             text: format!("{instruction} (not done: {why})"),
         });
     }
+}
+
+/// A file of the app's own directory.
+pub(super) fn own_file(source: &LocalSource, file: &str) -> Result<FilePlace, String> {
+    let place = FilePlace::find(&source.root, file)?;
+    let folder = source.source.path.as_deref().unwrap_or(".");
+    let folder = RepoPath::root().join(folder).map_err(|error| error.to_string())?;
+    if !place.path.is_within(&folder) {
+        return Err(format!("{} is outside of the app's directory, and other apps may use it", place.path));
+    }
+    Ok(place)
 }

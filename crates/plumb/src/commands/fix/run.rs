@@ -37,6 +37,7 @@ use crate::select::resource_filter::ResourceFilter;
 /// `plumb fix --repo https://git.example.com/shop.git=../shop --branch less-noise`,
 /// `plumb fix --live dump.yaml --desired deploy/shop --patch`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
     /// Only these apps: `name`, or `namespace/name`.
     #[arg(long, value_name = "APP", add = crate::complete::apps())]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::case::{Case, Unit};
 use super::place::FilePlace;
-use super::plan::Planner;
+use super::plan::{Planner, own_file};
 use crate::local::LocalSource;
 
 /// The names of a kustomization.
@@ -56,7 +56,7 @@ impl<'cases> Planner<'cases> {
         entry: Operation,
         (before, change): (&DesiredSet, &ObjectChange),
     ) -> Result<bool, String> {
-        let place = self.place_in(source, file)?;
+        let place = own_file(source, file)?;
         self.edit_first_document(&place, entry)?;
         let after = self.render(case, source)?;
         prove(before, &after, &[change]).map_err(|why| why.to_string())?;
@@ -70,7 +70,7 @@ impl<'cases> Planner<'cases> {
         let rendered = rendered.ok_or_else(|| format!("the render does not have {}", step.key))?;
         let operation = step.operations.first().ok_or("nothing changes")?;
         for file in values_files(at.1, folder) {
-            let Ok(place) = self.place_in(at.1, &file) else { continue };
+            let Ok(place) = own_file(at.1, &file) else { continue };
             let content = self.content(&place)?;
             let documents = parse_documents_bytes(&content, &Limits::default());
             let Ok([document]) = documents.as_deref() else { continue };
@@ -92,7 +92,7 @@ impl<'cases> Planner<'cases> {
                 }
             }
         }
-        let place = self.place_in(at.1, &step.origin.file)?;
+        let place = own_file(at.1, &step.origin.file)?;
         let content = self.content(&place)?;
         let text = std::str::from_utf8(&content).map_err(|error| error.to_string())?;
         let changed = literal_line(text, &rendered, operation);
