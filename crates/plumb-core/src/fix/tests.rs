@@ -187,7 +187,8 @@ fn defaults_of_a_rendered_object_are_set_where_the_tool_reads_them() {
     let rendered = Origin { verbatim: false, ..scene.origin.clone() };
     let subject = Subject { origin: Some(&rendered), ..subject(&scene, &found) };
     expect![[r#"
-        ignore {"group":"external-secrets.io","jsonPointers":["/spec/data/0/remoteRef/metadataPolicy","/spec/target/deletionPolicy"],"kind":"ExternalSecret","name":"a","namespace":"shop"}, because the API server fills in this value
+        where the tool reads it: set /spec/target/deletionPolicy to "Retain"; set /spec/data/0/remoteRef/metadataPolicy to "None"
+        else ignore {"group":"external-secrets.io","jsonPointers":["/spec/data/0/remoteRef/metadataPolicy","/spec/target/deletionPolicy"],"kind":"ExternalSecret","name":"a","namespace":"shop"}, because the API server fills in this value
     "#]]
     .assert_eq(&shown(&scene, &propose(&subject, FixGoal::ArgoCd)));
 }
@@ -439,7 +440,6 @@ fn what_needs_a_decision_is_an_instruction() {
     for class in [
         DriftClass::Unadopted,
         DriftClass::Orphan,
-        DriftClass::SharedResource,
         DriftClass::StaleOwnership,
         DriftClass::Blocked,
         DriftClass::Behind,
