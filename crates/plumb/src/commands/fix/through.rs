@@ -132,8 +132,8 @@ impl<'cases> Planner<'cases> {
             |became: &Value| became == value || became.as_str().is_some_and(|text| text == value.to_string());
         let Some(became) = became.filter(|became| is_it(became)) else { return Ok(false) };
         let set = Operation::Set { path: path.clone(), value: became.clone() };
-        let marked = ObjectChange { operations: vec![set], ..step.clone() };
-        Ok(prove(before, &after, &[&marked]).is_ok())
+        let expected = ObjectChange { operations: vec![set], ..step.clone() };
+        Ok(prove(before, &after, &[&expected]).is_ok())
     }
 
     fn edit_first_document(&mut self, place: &FilePlace, operation: Operation) -> Result<(), String> {

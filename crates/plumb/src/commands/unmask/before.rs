@@ -44,9 +44,9 @@ impl<'run> History<'run> {
         }
         let Some(mut last) = last_before(&changes, since).cloned() else { return Ok(None) };
         if let ChangeKind::Sync { id, others, .. } = &mut last.kind {
-            let (fields, changed) = self.changed(&application, *id, &illness.key).await.unwrap_or_default();
+            let (fields, beside) = self.changed(&application, *id, &illness.key).await.unwrap_or_default();
             last.fields = fields;
-            *others = changed;
+            *others = beside;
         }
         Ok(Some(last))
     }
