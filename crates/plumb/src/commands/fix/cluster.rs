@@ -93,6 +93,9 @@ async fn applications(
     Ok((named, found))
 }
 
+/// An app, and its sources that have a working copy, by their place in the Application.
+type Prepared = (App, BTreeMap<usize, LocalSource>);
+
 struct Judging<'run> {
     context: &'run Context,
     client: &'run ClusterClient,
@@ -112,10 +115,7 @@ impl Judging<'_> {
     }
 
     /// The app and its sources with a working copy; `None` if there is none.
-    fn prepare(
-        &self,
-        application: &Application,
-    ) -> Result<Option<(App, BTreeMap<usize, LocalSource>)>, CommandError> {
+    fn prepare(&self, application: &Application) -> Result<Option<Prepared>, CommandError> {
         let id = application.id();
         let app = to_app(application).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -218,13 +218,11 @@ impl<'cases> Planner<'cases> {
     /// patch in the app's overlay.
     fn elsewhere(&mut self, unit: &Unit, why: &str) -> Option<Unit> {
         let UnitChange::Edit(change, compared) = &unit.change else { return None };
-        match self.kept_if_proved(|planner| planner.through(unit, change, compared)) {
-            Ok(_) => Some(unit.clone()),
-            Err(_) => {
-                self.refuse(unit, why);
-                None
-            }
+        if self.kept_if_proved(|planner| planner.through(unit, change, compared)).is_ok() {
+            return Some(unit.clone());
         }
+        self.refuse(unit, why);
+        None
     }
 
     /// Changes one document. Returns whether the file is another one now.

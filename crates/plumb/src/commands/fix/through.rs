@@ -128,8 +128,8 @@ impl<'cases> Planner<'cases> {
         let after = after?;
         let became = after.objects.get(&step.key).and_then(|object| path.find(object.manifest.value()));
         // A template may print a number as a text.
-        let is_it =
-            |became: &Value| became == value || became.as_str().is_some_and(|text| text == value.to_string());
+        let printed = value.to_string();
+        let is_it = |became: &Value| became == value || became.as_str() == Some(printed.as_str());
         let Some(became) = became.filter(|became| is_it(became)) else { return Ok(false) };
         let set = Operation::Set { path: path.clone(), value: became.clone() };
         let expected = ObjectChange { operations: vec![set], ..step.clone() };

@@ -20,14 +20,21 @@ pub(super) struct History<'run> {
     context: &'run Context,
     render: &'run RenderArgs,
     client: Option<ClusterClient>,
-    /// `Some(None)` if it could not be opened.
-    inspector: Option<Option<Inspector>>,
+    inspector: Opened,
     applications: BTreeMap<AppId, Option<Application>>,
+}
+
+/// What renders commits.
+enum Opened {
+    NotYet,
+    Open(Box<Inspector>),
+    /// It could not be opened: commits are named, and their changes are not.
+    Failed,
 }
 
 impl<'run> History<'run> {
     pub(super) fn new(context: &'run Context, render: &'run RenderArgs) -> Self {
-        Self { context, render, client: None, inspector: None, applications: BTreeMap::new() }
+        Self { context, render, client: None, inspector: Opened::NotYet, applications: BTreeMap::new() }
     }
 
     /// The last change before an illness began. What cannot be read is not known.
@@ -75,11 +82,11 @@ impl<'run> History<'run> {
         if revisions(previous) == revisions(this) {
             return None;
         }
-        if self.inspector.is_none() {
-            // Without it, the commit is named and its changes are not.
-            self.inspector = Some(self.render.open(self.context).await.ok());
+        if matches!(self.inspector, Opened::NotYet) {
+            let opened = self.render.open(self.context).await;
+            self.inspector = opened.map_or(Opened::Failed, |inspector| Opened::Open(Box::new(inspector)));
         }
-        let inspector = self.inspector.as_ref()?.as_ref()?;
+        let Opened::Open(inspector) = &self.inspector else { return None };
         let before = rendered(inspector, application, previous).await?;
         let after = rendered(inspector, application, this).await?;
         let objects = |app: &RenderedApp| -> BTreeMap<ObjectKey, serde_json::Value> {
