@@ -14,6 +14,7 @@ mod commands;
 mod compare_options;
 mod cost;
 mod doctor;
+mod doctor_here;
 mod drift;
 mod fleet;
 mod forged;
