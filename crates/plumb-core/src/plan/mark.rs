@@ -1,5 +1,7 @@
 //! How a hook object records which operation created it.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -43,8 +45,12 @@ impl OperationMark {
             code.update(part.as_bytes());
             code.update([0]);
         }
-        let code: String =
-            code.finalize().iter().take(CODE_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let digits = |mut text: String, byte: &u8| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        };
+        let code = code.finalize().iter().take(CODE_BYTES).fold(String::new(), digits);
         format!("{stage}-{code}")
     }
 
