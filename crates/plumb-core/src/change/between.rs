@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::fields::changed;
 use super::immutable::refused;
 use super::restart::restarts;
+use super::unstable::covers;
 use super::{ObjectChange, Outcome};
 use crate::desired::{DesiredObject, DesiredSet, PruneOption};
 use crate::object::{FieldPath, ObjectKey};
@@ -23,6 +24,9 @@ pub struct AppState {
     pub cascades: bool,
     /// What it asks for.
     pub desired: DesiredSet,
+    /// The fields that differ in each render: no commit changes them. The root stands for an object with another name in
+    /// each render.
+    pub unstable: BTreeMap<ObjectKey, Vec<FieldPath>>,
     /// Could it be rendered? If not, nothing is known about its objects.
     pub is_rendered: bool,
 }
@@ -40,6 +44,12 @@ pub struct RepositoryChange {
     pub objects: Vec<ObjectChange>,
 }
 
+impl AppState {
+    fn is_unstable(&self, key: &ObjectKey, place: &FieldPath) -> bool {
+        self.unstable.get(key).is_some_and(|fields| covers(fields, place))
+    }
+}
+
 /// Compares two states of a repository.
 pub fn between(old: &[AppState], new: &[AppState], schemas: &SchemaSet) -> RepositoryChange {
     let by_name =
@@ -53,7 +63,7 @@ pub fn between(old: &[AppState], new: &[AppState], schemas: &SchemaSet) -> Repos
     let mut changes: Vec<ObjectChange> = Vec::new();
     for (place, (app, object)) in &after {
         let outcome = match before.get(place) {
-            None => Some(Outcome::Added),
+            None => (!app.is_unstable(&object.key, &FieldPath::root())).then_some(Outcome::Added),
             Some((owner, earlier)) => outcome(owner, (app, object), earlier, schemas),
         };
         changes.extend(outcome.map(|outcome| change(app, object, outcome)));
@@ -98,7 +108,8 @@ fn outcome(
     earlier: &DesiredObject,
     schemas: &SchemaSet,
 ) -> Option<Outcome> {
-    let fields = changed(&earlier.manifest, &object.manifest, schemas);
+    let mut fields = changed(&earlier.manifest, &object.manifest, schemas);
+    fields.retain(|field| !app.is_unstable(&object.key, &field.path));
     if owner.name != app.name {
         return Some(Outcome::Moved { from: owner.name.clone(), fields });
     }

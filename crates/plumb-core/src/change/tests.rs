@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -30,6 +32,7 @@ fn app(name: &str, text: &str) -> AppState {
         prunes: true,
         cascades: true,
         desired: desired(name, text),
+        unstable: BTreeMap::new(),
         is_rendered: true,
     }
 }
@@ -189,4 +192,28 @@ fn immutable_fields_of_each_kind() {
             .collect();
         assert_eq!(refused.join(" "), expected, "{new}");
     }
+}
+
+/// A password that the chart makes up differs between any two renders. No commit changed it.
+#[test]
+fn what_differs_in_each_render_is_no_change() {
+    let secret = |password: &str, user: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, stringData: {{password: {password}, user: {user}}}}}"
+        )
+    };
+    let old = app("one", &secret("a1", "first"));
+    let mut new = app("one", &secret("b2", "second"));
+    let again = app("one", &secret("c3", "second"));
+    new.unstable = unstable_fields(&new.desired, &again.desired);
+    check(
+        &[old],
+        &[new],
+        &expect![[r#"
+            one
+              ~ Secret team/s
+                  /data/user: "<secret value 3>" -> "<secret value 4>"
+
+            this merge changes 1 object"#]],
+    );
 }

@@ -76,7 +76,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     let directories = [inside];
     let old = load(&renderer, &old, context.namespace(), &directories, false).await;
-    let new = load(&renderer, &new, context.namespace(), &directories, false).await;
+    // Rendered twice: what differs in each render is no change.
+    let new = load(&renderer, &new, context.namespace(), &directories, true).await;
     let schemas: SchemaSet = schemas.with_crds(&old.crds).with_crds(&new.crds);
     let states = |loaded: &LoadedRepository| -> Vec<AppState> {
         loaded.apps.iter().map(RepositoryApp::state).collect()

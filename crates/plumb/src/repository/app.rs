@@ -1,7 +1,7 @@
 //! One app of a repository, rendered.
 
 use plumb_core::app::App;
-use plumb_core::change::AppState;
+use plumb_core::change::{AppState, unstable_fields};
 use plumb_core::desired::{
     DesiredContext, DesiredProblem, DesiredSet, KindFilter, RenderedManifest, Scopes, build,
 };
@@ -148,6 +148,11 @@ impl RepositoryApp {
             prunes: self.prunes,
             cascades: self.cascades,
             desired: self.desired.clone(),
+            unstable: self
+                .second
+                .as_ref()
+                .map(|second| unstable_fields(&self.desired, second))
+                .unwrap_or_default(),
             is_rendered: self.failure.is_none(),
         }
     }
