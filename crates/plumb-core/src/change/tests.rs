@@ -212,7 +212,7 @@ fn what_differs_in_each_render_is_no_change() {
         &expect![[r#"
             one
               ~ Secret team/s
-                  /data/user: "<secret value 3>" -> "<secret value 4>"
+                  /data/user: "<secret value 2>" -> "<secret value 4>"
 
             this merge changes 1 object"#]],
     );

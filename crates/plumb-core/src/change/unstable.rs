@@ -25,7 +25,9 @@ pub(super) fn covers(unstable: &[FieldPath], place: &FieldPath) -> bool {
     let folded = |path: &FieldPath| match path.segments().split_first() {
         Some((Segment::Field(name), rest)) if name == "stringData" => {
             let mut folded = FieldPath::root().field("data");
-            rest.iter().for_each(|segment| folded.push(segment.clone()));
+            for segment in rest {
+                folded.push(segment.clone());
+            }
             folded
         }
         _ => path.clone(),

@@ -55,7 +55,9 @@ impl File {
         // Without a field, the name is the best place to point at.
         let field = finding.fields.first().cloned().unwrap_or_else(|| metadata.field("name"));
         let mut whole = place.path.clone();
-        field.segments().iter().for_each(|segment| whole.push(segment.clone()));
+        for segment in field.segments() {
+            whole.push(segment.clone());
+        }
         line_of(&self.text, place.document, &whole)
     }
 }
