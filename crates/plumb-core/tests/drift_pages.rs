@@ -4,6 +4,9 @@
 //! (the same files rendered again), `yaml dry-run` (what the API server would store), `yaml known` (what plumb knows
 //! besides) and `text plumb`. `UPDATE=1 cargo test -p plumb-core --test drift_pages` writes the last one.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a page that cannot be read fails the test")]
+#![expect(clippy::disallowed_methods, reason = "the pages are files, and `UPDATE` writes them")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
