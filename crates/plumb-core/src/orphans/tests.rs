@@ -75,7 +75,7 @@ fn who_uses_an_orphan_and_in_which_order_they_go() {
     check(
         &live,
         &[app("shop", &[used])],
-        &expect![[r#"
+        &expect![[r"
             1. admissionregistration.k8s.io/ValidatingWebhookConfiguration check
                app gone no longer exists
                nothing refers to it; last sign: it was written 10d 0h ago
@@ -104,7 +104,7 @@ fn who_uses_an_orphan_and_in_which_order_they_go() {
                only other orphans refer to it; last sign: it was written 10d 0h ago
                  rbac.authorization.k8s.io/ClusterRoleBinding bot /roleRef/name, app gone, an orphan
 
-            7 orphans, 5 can be deleted"#]],
+            7 orphans, 5 can be deleted"]],
     );
 }
 
@@ -127,7 +127,7 @@ fn what_helm_left_behind() {
     check(
         live,
         &[app("shop", &[])],
-        &expect![[r#"
+        &expect![[r"
             1. ConfigMap a/forged
                Helm release a/old no longer exists
                nothing refers to it
@@ -136,7 +136,7 @@ fn what_helm_left_behind() {
                Helm release a/old no longer exists
                nothing refers to it
 
-            2 orphans, 1 can be deleted"#]],
+            2 orphans, 1 can be deleted"]],
     );
 }
 
@@ -159,7 +159,7 @@ fn a_pod_of_an_orphaned_deployment_is_no_user_that_stays() {
     check(
         &live,
         &[app("shop", &[])],
-        &expect![[r#"
+        &expect![[r"
             1. apps/Deployment a/web
                app gone no longer exists
                nothing refers to it; last sign: it was written 10d 0h ago
@@ -169,7 +169,7 @@ fn a_pod_of_an_orphaned_deployment_is_no_user_that_stays() {
                  Pod a/web-1-x /spec/volumes/0/configMap/name, an orphan
                  apps/Deployment a/web /spec/template/spec/volumes/0/configMap/name, app gone, an orphan
 
-            2 orphans, 2 can be deleted"#]],
+            2 orphans, 2 can be deleted"]],
     );
 }
 
@@ -226,14 +226,14 @@ fn what_only_records_of_earlier_runs_name_can_go() {
     check(
         &live,
         &[app("shop", &[])],
-        &expect![[r#"
+        &expect![[r"
             1. ConfigMap a/c
                app gone no longer exists
                2 objects that stay refer to it; last sign: it was written 10d 0h ago
                  Pod a/done /spec/volumes/0/configMap/name, optional
                  apps/ReplicaSet a/web-1 /spec/template/spec/volumes/0/configMap/name, optional
 
-            1 orphan, 1 can be deleted"#]],
+            1 orphan, 1 can be deleted"]],
     );
 }
 
