@@ -133,7 +133,7 @@ fn without_prune_objects_stay_and_spellings_are_no_change() {
 
             this merge removes 1 object from Git, not from the cluster"]],
     );
-    check(&[old.clone()], &[old], &expect!["this merge changes no object"]);
+    check(std::slice::from_ref(&old), std::slice::from_ref(&old), &expect!["this merge changes no object"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn application() -> Value {
         "status": {"resources": [orphan("first"), orphan("second")]}})
 }
 
-fn list(items: Vec<Value>) -> Value {
+fn list(items: &[Value]) -> Value {
     json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
 }
 
@@ -89,10 +89,10 @@ fn serve(shell: &mut Shell) -> Result<Writes> {
             ("GET", "/apis/argoproj.io/v1alpha1") => {
                 Some(resources("argoproj.io/v1alpha1", &[("Application", "applications")]))
             }
-            ("GET", "/apis/argoproj.io/v1alpha1/applications") => Some(list(vec![application()])),
-            ("GET", "/api/v1/configmaps") => Some(list(maps)),
-            ("GET", path) if path.ends_with("/deployments") => Some(list(vec![deployment(is_well)])),
-            ("GET", path) if path.ends_with("sets") || path.ends_with("/secrets") => Some(list(Vec::new())),
+            ("GET", "/apis/argoproj.io/v1alpha1/applications") => Some(list(&[application()])),
+            ("GET", "/api/v1/configmaps") => Some(list(&maps)),
+            ("GET", path) if path.ends_with("/deployments") => Some(list(&[deployment(is_well)])),
+            ("GET", path) if path.ends_with("sets") || path.ends_with("/secrets") => Some(list(&[])),
             ("GET", path) => {
                 let name = path.strip_prefix("/api/v1/namespaces/shop/configmaps/")?;
                 maps.into_iter().find(|map| map["metadata"]["name"] == name)
