@@ -1,7 +1,5 @@
 //! How a hook object records which operation created it.
 
-use std::fmt::Write as _;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,13 +43,9 @@ impl OperationMark {
             code.update(part.as_bytes());
             code.update([0]);
         }
-        let digits = |mut text: String, byte: &u8| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        };
-        let code = code.finalize().iter().take(CODE_BYTES).fold(String::new(), digits);
-        format!("{stage}-{code}")
+        let hash = code.finalize();
+        let code = hash.iter().take(CODE_BYTES).fold(0_u128, |code, byte| (code << 8) | u128::from(*byte));
+        format!("{stage}-{code:024x}")
     }
 
     /// The hook's manifest as it is sent in this phase: named (Argo CD's rule for `generateName`), in its

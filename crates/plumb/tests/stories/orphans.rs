@@ -125,7 +125,7 @@ async fn orphans_go_one_at_a_time_and_come_back_by_either_copy() -> Result<()> {
     let password = back["data"]["password"].as_str().unwrap_or_default();
     ensure!(password == "aHVudGVyMg==", "{back}");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&files[0])?.permissions());
-    ensure!(mode & 0o077 == 0, "only its user can read it: {mode:o}");
+    ensure!(mode & 0o777 == 0o600, "only its user can read it: {mode:o}");
     Ok(())
 }
 
