@@ -26,6 +26,7 @@ mod least_rights;
 mod leaving;
 mod left_alone;
 mod namespaces;
+mod orphans;
 mod others_trouble;
 mod outside;
 mod poison;
