@@ -30,6 +30,7 @@ pub mod compare;
 pub mod health;
 pub mod drift;
 pub mod fix;
+pub mod secrets;
 pub mod plan;
 pub mod sync;
 pub mod status;

@@ -19,5 +19,6 @@ pub(crate) mod proj;
 pub(crate) mod render;
 pub(crate) mod repo;
 pub(crate) mod run;
+pub(crate) mod seal;
 pub(crate) mod undo;
 pub(crate) mod version;

@@ -9,3 +9,4 @@ mod help;
 mod hostile;
 mod local;
 mod reports;
+mod seal;
