@@ -4,5 +4,6 @@ mod format;
 mod offline;
 mod reports;
 mod run;
+mod secrets;
 
 pub(crate) use run::{Args, run};

@@ -5,7 +5,7 @@ use plumb_core::doctor::{self, AppFacts, Filter};
 use plumb_core::drift::DriftClass;
 
 use super::format::DoctorFormat;
-use super::{offline, reports};
+use super::{offline, reports, secrets};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -22,7 +22,10 @@ use crate::select::class::class;
 /// With --live and --desired it needs no cluster: it renders the directories and compares them with a dump of live
 /// objects. If the dump has the Applications too, it uses what they ignore, and names what they show as `OutOfSync`.
 ///
-/// Examples: `plumb doctor`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
+/// With --secrets it looks at Secrets instead: those that apps use and nothing in Git stands for, those that somebody
+/// edited though a controller makes them, certificates that end, and texts that look like credentials. It shows no value.
+///
+/// Examples: `plumb doctor`, `plumb doctor --secrets`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
 /// `plumb doctor --live dump.yaml --desired deploy/shop --schemas openapi.json`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -41,6 +44,9 @@ pub(crate) struct Args {
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE", conflicts_with = "live")]
     app_namespace: Option<String>,
+    /// Look at the Secrets that the apps of this cluster use.
+    #[arg(long, conflicts_with_all = ["live", "class", "kind"])]
+    secrets: bool,
     /// End with 1 if something has been unhealthy for too long, a difference counts, or an app was not judged.
     #[arg(long)]
     exit_code: bool,
@@ -54,6 +60,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.secrets {
+        let namespace = args.app_namespace.as_deref();
+        let wanted = secrets::Wanted { apps: &args.app, projects: &args.project, namespace };
+        return secrets::run(context, &wanted, args.output, args.exit_code).await;
+    }
     let now = Timestamp::now();
     let facts = if args.offline.is_given() {
         offline::facts(context, &args.offline, &args.render, now)?
