@@ -34,6 +34,7 @@ pub mod change;
 pub mod drift;
 pub mod fix;
 pub mod lint;
+pub mod secrets;
 pub mod plan;
 pub mod orphans;
 pub mod sync;

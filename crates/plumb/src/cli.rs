@@ -49,6 +49,7 @@ enum Command {
     Diff(Box<commands::diff::Args>),
     Orphans(commands::orphans::Args),
     Render(Box<commands::render::Args>),
+    Seal(Box<commands::seal::Args>),
     #[command(visible_alias = "project")]
     Proj(Box<commands::proj::Args>),
     Cluster(commands::cluster::Args),
@@ -70,6 +71,7 @@ impl Command {
         match self {
             Self::App(args) => args.namespace_means(),
             Self::Cluster(args) => args.namespace_means(),
+            Self::Seal(_) => NamespaceMeans::Objects,
             _ => NamespaceMeans::ControlPlane,
         }
     }
@@ -83,7 +85,7 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     let command = Cli::command().name(name).bin_name(name);
     let words = plain_switches(&command, words);
     let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let mut cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout, usage errors to stderr.
@@ -95,6 +97,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     };
     if let Command::Unsupported(command) = &cli.command {
         return Err(command.refuse());
+    }
+    if let Command::Seal(args) = &mut cli.command {
+        args.name_controller(cli.unsupported.controller_name.take());
     }
     cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
@@ -128,6 +133,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Diff(args) => commands::diff::run(context, &args).await,
         Command::Orphans(args) => commands::orphans::run(context, &args).await,
         Command::Render(args) => commands::render::run(context, &args).await,
+        Command::Seal(args) => commands::seal::run(context, &args).await,
         Command::Proj(args) => commands::proj::run(context, &args).await,
         Command::Cluster(args) => commands::cluster::run(context, &args).await,
         Command::Repo(args) => commands::repo::run(context, &args).await,

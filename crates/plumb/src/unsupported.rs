@@ -163,6 +163,7 @@ pub(crate) struct UnsupportedFlags {
     http_retry_max: Option<String>,
     #[arg(id = "argocd-server-name", long = "server-name", global = true, hide = true, value_name = "TEXT")]
     server_name: Option<String>,
+    // `plumb seal` has a use for it.
     #[arg(
         id = "argocd-controller-name",
         long = "controller-name",
@@ -170,7 +171,7 @@ pub(crate) struct UnsupportedFlags {
         hide = true,
         value_name = "TEXT"
     )]
-    controller_name: Option<String>,
+    pub(crate) controller_name: Option<String>,
     #[arg(
         id = "argocd-repo-server-name",
         long = "repo-server-name",

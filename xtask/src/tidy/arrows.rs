@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-kube", &["plumb-core"]),
     ("plumb-lua", &["plumb-core"]),
     ("plumb-heap", &[]),
+    ("plumb-seal", &[]),
     (
         "plumb-engine",
         &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua", "plumb-heap"],
@@ -34,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-kube",
             "plumb-lua",
             "plumb-engine",
+            "plumb-seal",
             "plumb-web",
         ],
     ),

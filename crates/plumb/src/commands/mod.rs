@@ -23,6 +23,7 @@ pub(crate) mod proj;
 pub(crate) mod render;
 pub(crate) mod repo;
 pub(crate) mod run;
+pub(crate) mod seal;
 pub(crate) mod undo;
 pub(crate) mod unmask;
 pub(crate) mod version;

@@ -3,5 +3,6 @@
 mod format;
 mod offline;
 mod run;
+mod secrets;
 
 pub(crate) use run::{Args, run};

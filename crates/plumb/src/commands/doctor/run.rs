@@ -8,7 +8,7 @@ use plumb_core::drift::DriftClass;
 use plumb_kube::Selection;
 
 use super::format::DoctorFormat;
-use super::offline;
+use super::{offline, secrets};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -36,7 +36,10 @@ const AGAIN_WITH_SURVEY: Duration = Duration::from_mins(2);
 /// With --live and --desired it needs no cluster: it renders the directories and compares them with a dump of live
 /// objects. If the dump has the Applications too, it uses what they ignore, and names what they show as `OutOfSync`.
 ///
-/// Examples: `plumb doctor`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
+/// With --secrets it looks at Secrets instead: those that apps use and nothing in Git stands for, those that somebody
+/// edited though a controller makes them, certificates that end, and texts that look like credentials. It shows no value.
+///
+/// Examples: `plumb doctor`, `plumb doctor --secrets`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
 /// `plumb doctor --watch`, `plumb doctor --repo https://git.example.com/shop.git=../shop`,
 /// `plumb doctor --live dump.yaml --desired deploy/shop --schemas openapi.json`
 #[derive(Debug, clap::Args)]
@@ -56,6 +59,9 @@ pub(crate) struct Args {
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE", conflicts_with = "live")]
     app_namespace: Option<String>,
+    /// Look at the Secrets that the apps of this cluster use.
+    #[arg(long, conflicts_with_all = ["live", "class", "kind"])]
+    secrets: bool,
     /// End with 1 if something has been unhealthy for too long, a difference counts, or an app was not judged.
     #[arg(long)]
     exit_code: bool,
@@ -85,6 +91,11 @@ impl Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.secrets {
+        let namespace = args.app_namespace.as_deref();
+        let wanted = secrets::Wanted { apps: &args.app, projects: &args.project, namespace };
+        return secrets::run(context, &wanted, args.output, args.exit_code).await;
+    }
     if args.watch && args.output != DoctorFormat::Text {
         return Err(CommandError::refused_flag(
             "--watch",

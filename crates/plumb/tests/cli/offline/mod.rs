@@ -11,3 +11,4 @@ mod lint;
 mod local;
 mod orphans;
 mod reports;
+mod seal;
