@@ -121,6 +121,12 @@ async fn answer(
     Ok(routes::answer(serving.side, &serving.handle, &serving.webhooks, api, peer, request).await)
 }
 
+/// Resolves when the server stops.
+async fn stopped(serving: &Serving) {
+    let mut stopping = serving.stopping.clone();
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
 async fn http1(
     serving: &Arc<Serving>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -137,10 +143,9 @@ async fn http1(
         .keep_alive(keep_alive)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(served);
-    let mut stopping = serving.stopping.clone();
     let ended = tokio::select! {
         ended = &mut served => ended,
-        _ = stopping.wait_for(|stop| *stop) => {
+        () = stopped(serving) => {
             served.as_mut().graceful_shutdown();
             served.await
         }
@@ -164,10 +169,9 @@ async fn http2(
         .max_header_list_size(64 * 1024)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(served);
-    let mut stopping = serving.stopping.clone();
     let ended = tokio::select! {
         ended = &mut served => ended,
-        _ = stopping.wait_for(|stop| *stop) => {
+        () = stopped(serving) => {
             served.as_mut().graceful_shutdown();
             served.await
         }
