@@ -32,7 +32,9 @@ pub fn frame(message: &[u8]) -> Vec<u8> {
 
 /// The first message of a buffer and the bytes that it took; `None` if it is not complete yet.
 pub fn unframe(buffer: &[u8], largest: usize) -> Result<Option<(&[u8], usize)>, FrameError> {
-    let Some((&[flags, a, b, c, d], rest)) = buffer.split_first_chunk::<FRAME_HEAD>() else { return Ok(None) };
+    let Some((&[flags, a, b, c, d], rest)) = buffer.split_first_chunk::<FRAME_HEAD>() else {
+        return Ok(None);
+    };
     match flags {
         0 => {}
         COMPRESSED => return Err(FrameError::Compressed),

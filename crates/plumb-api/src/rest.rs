@@ -224,21 +224,27 @@ mod tests {
             "/api/v1/applications",
             "upsert=true",
             r#"{"metadata":{"name":"x"}}"#,
-            expect![[r#"application.ApplicationService/Create {"application":{"metadata":{"name":"x"}},"upsert":true}"#]],
+            expect![[
+                r#"application.ApplicationService/Create {"application":{"metadata":{"name":"x"}},"upsert":true}"#
+            ]],
         );
         check(
             "GET",
             "/api/v1/clusters/https%3A%2F%2Fkubernetes.default.svc",
             "id.type=name",
             "",
-            expect![[r#"cluster.ClusterService/Get {"id":{"type":"name","value":"https://kubernetes.default.svc"}}"#]],
+            expect![[
+                r#"cluster.ClusterService/Get {"id":{"type":"name","value":"https://kubernetes.default.svc"}}"#
+            ]],
         );
         check(
             "GET",
             "/api/v1/account/can-i/applications/get/default/shop",
             "",
             "",
-            expect![[r#"account.AccountService/CanI {"action":"get","resource":"applications","subresource":"default/shop"}"#]],
+            expect![[
+                r#"account.AccountService/CanI {"action":"get","resource":"applications","subresource":"default/shop"}"#
+            ]],
         );
         check(
             "PUT",
@@ -252,7 +258,9 @@ mod tests {
             "/api/v1/applications/shop/resource",
             "kind=Pod&resourceName=p",
             r#""{}""#,
-            expect![[r#"application.ApplicationService/PatchResource {"kind":"Pod","name":"shop","patch":"{}","resourceName":"p"}"#]],
+            expect![[
+                r#"application.ApplicationService/PatchResource {"kind":"Pod","name":"shop","patch":"{}","resourceName":"p"}"#
+            ]],
         );
     }
 
@@ -260,7 +268,19 @@ mod tests {
     fn what_no_rule_has() {
         check("GET", "/api/v1/nothing", "", "", expect!["Path"]);
         check("PATCH", "/api/v1/session", "", "", expect!["Verb"]);
-        check("GET", "/api/v1/applications/a/logs", "tailLines=x", "", expect![[r#"InvalidArgument: cannot read tailLines: "x" is not its type"#]]);
-        check("POST", "/api/v1/session", "", "[1]", expect!["InvalidArgument: the body must be a JSON object"]);
+        check(
+            "GET",
+            "/api/v1/applications/a/logs",
+            "tailLines=x",
+            "",
+            expect![[r#"InvalidArgument: cannot read tailLines: "x" is not its type"#]],
+        );
+        check(
+            "POST",
+            "/api/v1/session",
+            "",
+            "[1]",
+            expect!["InvalidArgument: the body must be a JSON object"],
+        );
     }
 }

@@ -43,7 +43,8 @@ impl Account {
             .map(|token| json!({"id": token.id, "issuedAt": token.issued_at, "expiresAt": token.expires_at}))
             .collect();
         let words = [(self.can_login, "login"), (self.can_have_tokens, "apiKey")];
-        let capabilities: Vec<&str> = words.into_iter().filter(|(has, _)| *has).map(|(_, word)| word).collect();
+        let capabilities: Vec<&str> =
+            words.into_iter().filter(|(has, _)| *has).map(|(_, word)| word).collect();
         json!({"name": self.name, "enabled": self.is_enabled, "capabilities": capabilities, "tokens": tokens})
     }
 }

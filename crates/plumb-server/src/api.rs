@@ -60,7 +60,11 @@ struct Asked {
 
 impl Api {
     /// The API over an engine. Its connections belong to the current runtime.
-    pub fn new(connection: &Connection, handle: Handle, options: ApiOptions) -> Result<Arc<Self>, ConnectError> {
+    pub fn new(
+        connection: &Connection,
+        handle: Handle,
+        options: ApiOptions,
+    ) -> Result<Arc<Self>, ConnectError> {
         let backend = Backend::new(connection.client()?);
         let state = State::new(backend.clone(), options.namespace.clone());
         let shared = Arc::new(Shared {
@@ -114,7 +118,8 @@ impl Api {
     pub async fn answer(&self, peer: IpAddr, path: &str, request: Request<Incoming>) -> Response<AnswerBody> {
         let (head, body) = request.into_parts();
         let asked = Asked { headers: head.headers, peer };
-        let kind = asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind =
+            asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let dialect = match kind {
             "application/grpc-web+proto" => Some(Dialect::Web),
             kind if head.version == http::Version::HTTP_2 && kind.starts_with("application/grpc") => {
@@ -169,6 +174,12 @@ impl Api {
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
         }
+        if path == "/" && matches!(*verb, Verb::GET | Verb::HEAD) {
+            return doors::text(
+                StatusCode::OK,
+                "plumb serves Argo CD's API here: log in with `argocd login`",
+            );
+        }
         let routed = match Tables::get().route(verb.as_str(), path) {
             Ok(routed) => routed,
             Err(NoRoute::Path) => return doors::text(StatusCode::NOT_FOUND, "Not Found"),
@@ -176,7 +187,10 @@ impl Api {
         };
         let value = |name: header::HeaderName| asked.headers.get(name).and_then(|value| value.to_str().ok());
         // A form of another site can send other types without asking the browser's user, but not this one.
-        if *verb != Verb::GET && *verb != Verb::HEAD && value(header::CONTENT_TYPE) != Some("application/json") {
+        if *verb != Verb::GET
+            && *verb != Verb::HEAD
+            && value(header::CONTENT_TYPE) != Some("application/json")
+        {
             return doors::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Invalid content type");
         }
         let as_events = value(header::ACCEPT).is_some_and(|accept| accept.contains("text/event-stream"));
@@ -200,7 +214,8 @@ impl Api {
         fields: Option<SelectedFields>,
     ) -> Result<Answer, Status> {
         let agent = asked.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let agent: String = agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect();
+        let agent: String =
+            agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect();
         let Some(handler) = find(&method.path) else {
             info!(method = method.path, client = agent, "a client asked for a call that plumb does not have");
             self.shared.handle.count_unimplemented(&method.path);
@@ -230,7 +245,10 @@ impl Api {
         let call = Arc::new(call);
         let answer = (handler.run)(Arc::clone(&call)).await?;
         if !handler.access.was_asked(&call.asked.lock()) {
-            error!(method = handler.path, "a defect of plumb: a call asked for no permission; its answer is withheld");
+            error!(
+                method = handler.path,
+                "a defect of plumb: a call asked for no permission; its answer is withheld"
+            );
             return Err(Status::new(Code::Internal, "the permission was not checked"));
         }
         Ok(answer)
@@ -253,7 +271,15 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
 /// One line for every write: who, what, from where, allowed or not. Bodies are never logged.
 fn audit(handler: &Handler, call: &Call, refused: Option<&Status>) {
     let name = |path: &str| call.request.pointer(path).and_then(Value::as_str);
-    let paths = ["/name", "/application/metadata/name", "/project/metadata/name", "/project", "/repo/repo", "/cluster/server", "/id/value"];
+    let paths = [
+        "/name",
+        "/application/metadata/name",
+        "/project/metadata/name",
+        "/project",
+        "/repo/repo",
+        "/cluster/server",
+        "/id/value",
+    ];
     let object = paths.into_iter().find_map(name).unwrap_or_default();
     let object: String = object.chars().filter(|letter| !letter.is_control()).take(200).collect();
     info!(
@@ -280,7 +306,10 @@ fn secure(headers: &mut HeaderMap, transport: Transport) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    );
     if transport == Transport::Tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }

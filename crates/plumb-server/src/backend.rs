@@ -63,7 +63,12 @@ impl Backend {
         Self { client, gate }
     }
 
-    pub(crate) async fn get(&self, kind: Known, namespace: &str, name: &str) -> Result<Option<Manifest>, Status> {
+    pub(crate) async fn get(
+        &self,
+        kind: Known,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Manifest>, Status> {
         self.client.get_at(&kind.gvk(), Some(namespace), name).await.map_err(|error| of_api(&error))
     }
 
@@ -122,7 +127,11 @@ pub(crate) async fn patch_with(gate: &Gate, target: &Target, patch: Value) -> Re
 }
 
 /// Deletes one object by its uid.
-pub(crate) async fn delete_with(gate: &Gate, object: &Manifest, options: &DeleteOptions) -> Result<(), Status> {
+pub(crate) async fn delete_with(
+    gate: &Gate,
+    object: &Manifest,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let (Some(key), Some(target)) = (object.key(), Target::of(object)) else {
         return Err(Status::invalid("the object has no name"));
     };

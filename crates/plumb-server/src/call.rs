@@ -149,7 +149,11 @@ impl Call {
             (Some(project), _) => Some(project),
             (None, []) => None,
             (None, [project]) => Some(project.as_str()),
-            (None, _) => return Err(Status::invalid("multiple projects specified - the get endpoint accepts either zero or one project")),
+            (None, _) => {
+                return Err(Status::invalid(
+                    "multiple projects specified - the get endpoint accepts either zero or one project",
+                ));
+            }
         };
         let name = ["name", "applicationName", "appName"].into_iter().map(|field| self.text(field));
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
@@ -178,7 +182,9 @@ impl Call {
     /// The project exists and permits Applications of this namespace.
     pub(crate) fn check_project(&self, project: &str, namespace: &str) -> Result<(), Status> {
         let refused = || {
-            Status::invalid(format!("app is not allowed in project \"{project}\", or the project does not exist"))
+            Status::invalid(format!(
+                "app is not allowed in project \"{project}\", or the project does not exist"
+            ))
         };
         let known = self.shared.state.project(project).ok_or_else(refused)?;
         let sources = known.value().pointer("/spec/sourceNamespaces").and_then(Value::as_array);
@@ -192,7 +198,12 @@ impl Call {
     }
 
     /// Patches an Application and makes the change visible at once.
-    pub(crate) async fn patch_app(&self, namespace: &str, name: &str, patch: Value) -> Result<Manifest, Status> {
+    pub(crate) async fn patch_app(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) -> Result<Manifest, Status> {
         let written = self.shared.backend.patch(Known::Application, namespace, name, patch).await?;
         self.note_app(&written);
         Ok(written)

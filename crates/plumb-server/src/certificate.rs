@@ -79,6 +79,7 @@ fn from_pem(certificate: &str, key: &str) -> Result<ServerConfig, String> {
 fn self_signed(namespace: &str) -> Result<ServerConfig, String> {
     let names = vec![
         "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
         "argocd-server".to_owned(),
         format!("argocd-server.{namespace}"),
         format!("argocd-server.{namespace}.svc"),

@@ -73,7 +73,10 @@ pub(crate) fn verify(key: &[u8], token: &str, now: i64) -> Result<Map<String, Va
 fn check_times(claims: &Map<String, Value>, now: i64) -> Result<(), TokenError> {
     let time = |name: &str| match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
-        #[expect(clippy::cast_possible_truncation, reason = "a time in seconds; JSON may write it as a float")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a time in seconds; JSON may write it as a float"
+        )]
         Some(value) => match value.as_i64().or_else(|| value.as_f64().map(|float| float as i64)) {
             Some(time) => Ok(Some(time)),
             None => Err(TokenError::Malformed),

@@ -113,7 +113,9 @@ impl State {
         tokio::spawn(async move {
             while let Some(event) = stream.next().await {
                 match event {
-                    ObjectEvent::Seen(object) => state.note(kind, name, object.name().unwrap_or_default(), Some(&object)),
+                    ObjectEvent::Seen(object) => {
+                        state.note(kind, name, object.name().unwrap_or_default(), Some(&object))
+                    }
                     ObjectEvent::Gone { key, .. } => state.note(kind, name, &key.name, None),
                     ObjectEvent::Listed => {
                         state.0.listed.send_modify(|listed| *listed += 1);
@@ -233,9 +235,8 @@ impl Seen {
     /// Compiles the permissions. A text that cannot be read leaves the last good one: one typo must not lock everybody out.
     fn note_rules(&mut self, data: &BTreeMap<String, String>) {
         let settings = AccessSettings::from_config(data).map_err(|problem| problem.to_string());
-        let rules = settings.and_then(|settings| {
-            AccessRules::new(&settings).map_err(|problem| problem.to_string())
-        });
+        let rules =
+            settings.and_then(|settings| AccessRules::new(&settings).map_err(|problem| problem.to_string()));
         match rules {
             Ok(mut rules) => {
                 for (name, project) in &self.projects {
@@ -244,7 +245,10 @@ impl Seen {
                 self.rules = Some(Arc::new(rules));
             }
             Err(reason) if self.rules.is_some() => {
-                error!(reason, "cannot read argocd-rbac-cm; the last permissions that could be read still count");
+                error!(
+                    reason,
+                    "cannot read argocd-rbac-cm; the last permissions that could be read still count"
+                );
             }
             Err(reason) => {
                 error!(reason, "cannot read argocd-rbac-cm; only the built-in roles count");
@@ -262,7 +266,8 @@ fn texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
 
 fn secret_texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
     let Some(object) = object else { return BTreeMap::new() };
-    let keys = object.value().get("data").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key);
+    let keys =
+        object.value().get("data").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key);
     match SecretData::read(object.value()) {
         Ok((secret, _)) => {
             let value = |key: &String| Some((key.clone(), secret.get(key)?.expose().to_owned()));

@@ -78,7 +78,7 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     let command = Cli::command().name(name).bin_name(name);
     let words = plain_switches(&command, words);
     let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let mut cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout, usage errors to stderr.
@@ -90,6 +90,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     };
     if let Command::Unsupported(command) = &cli.command {
         return Err(command.refuse());
+    }
+    if let Command::Run(args) = &mut cli.command {
+        args.set_server_flags(cli.unsupported.take_for_server()?);
     }
     cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());

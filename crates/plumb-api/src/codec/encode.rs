@@ -138,7 +138,11 @@ impl Encoder<'_> {
             }
             Kind::Time => put_bytes(out, number, &time(value).ok_or_else(|| unexpected(name, "a time"))?),
             Kind::IntOrText => {
-                put_bytes(out, number, &int_or_text(value).ok_or_else(|| unexpected(name, "a number or a text"))?);
+                put_bytes(
+                    out,
+                    number,
+                    &int_or_text(value).ok_or_else(|| unexpected(name, "a number or a text"))?,
+                );
             }
             Kind::Quantity => {
                 let mut inner = Vec::new();

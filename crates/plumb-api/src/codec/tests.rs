@@ -68,7 +68,8 @@ fn wrong_values_are_errors() {
 #[test]
 fn deep_nesting_ends() {
     let tables = Tables::get();
-    let id = tables.id("v1alpha1.ApplicationSetNestedGenerator").or(tables.id("v1alpha1.ApplicationSetGenerator"));
+    let id =
+        tables.id("v1alpha1.ApplicationSetNestedGenerator").or(tables.id("v1alpha1.ApplicationSetGenerator"));
     let id = id.unwrap();
     let mut value = json!({});
     for _ in 0..200 {

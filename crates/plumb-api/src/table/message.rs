@@ -69,7 +69,10 @@ pub struct Message {
 impl Message {
     /// The field with this number.
     pub fn by_number(&self, number: u32) -> Option<&Field> {
-        self.fields.binary_search_by_key(&number, |field| field.number).ok().and_then(|at| self.fields.get(at))
+        self.fields
+            .binary_search_by_key(&number, |field| field.number)
+            .ok()
+            .and_then(|at| self.fields.get(at))
     }
 
     /// The field with this name in JSON; upper and lower case count alike, as in Go.

@@ -115,14 +115,13 @@ fn rule(text: &str) -> Option<Rule> {
     let mut words = text.split(' ');
     let (verb, path) = (words.next()?.to_owned(), words.next()?.strip_prefix('/')?);
     let names = |text: &str| text.split('.').map(str::to_owned).collect();
-    let segments = path.split('/').map(|part| {
-        match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+    let segments =
+        path.split('/').map(|part| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
             None => Segment::Text(part.to_owned()),
             Some(field) => match field.strip_suffix("=**") {
                 Some(field) => Segment::Rest(names(field)),
                 None => Segment::Field(names(field)),
             },
-        }
-    });
+        });
     Some(Rule { verb, segments: segments.collect(), body: words.next().unwrap_or_default().to_owned() })
 }

@@ -26,12 +26,7 @@ impl Tables {
     }
 
     fn empty() -> Self {
-        Self {
-            messages: Vec::new(),
-            methods: Vec::new(),
-            by_name: HashMap::new(),
-            by_path: HashMap::new(),
-        }
+        Self { messages: Vec::new(), methods: Vec::new(), by_name: HashMap::new(), by_path: HashMap::new() }
     }
 
     fn read() -> Result<Self, TableError> {
@@ -47,7 +42,8 @@ impl Tables {
             .map(|(index, message)| (message.name.clone(), MessageId(index)))
             .collect();
         let methods = parse::methods(include_str!("../tables/methods.txt"), &by_name)?;
-        let by_path = methods.iter().enumerate().map(|(index, method)| (method.path.clone(), index)).collect();
+        let by_path =
+            methods.iter().enumerate().map(|(index, method)| (method.path.clone(), index)).collect();
         Ok(Self { messages, methods, by_name, by_path })
     }
 

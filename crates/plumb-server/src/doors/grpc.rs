@@ -43,7 +43,11 @@ fn trailers(status: Option<&Status>) -> HeaderMap {
 }
 
 /// The answer to a call.
-pub(crate) fn answer(dialect: Dialect, method: &Method, result: Result<Answer, Status>) -> Response<AnswerBody> {
+pub(crate) fn answer(
+    dialect: Dialect,
+    method: &Method,
+    result: Result<Answer, Status>,
+) -> Response<AnswerBody> {
     let body = match result {
         Err(status) => return error(dialect, &status),
         Ok(Answer::One(value)) => match encode(Tables::get(), method.output, &value) {

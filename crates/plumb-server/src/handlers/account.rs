@@ -76,7 +76,11 @@ fn may_see(call: &Call, name: &str) -> bool {
 }
 
 fn require_update(call: &Call, name: &str) -> Result<(), Status> {
-    if call.allows("accounts", "update", name) || is_self(call, name) { Ok(()) } else { Err(Status::denied()) }
+    if call.allows("accounts", "update", name) || is_self(call, name) {
+        Ok(())
+    } else {
+        Err(Status::denied())
+    }
 }
 
 fn find(call: &Call, name: &str) -> Result<Account, Status> {
@@ -96,14 +100,18 @@ pub(super) async fn create_token(call: Arc<Call>) -> Result<Answer, Status> {
         id => id.to_owned(),
     };
     if account.tokens.iter().any(|token| token.id == id) {
-        return Err(Status::new(Code::Unknown, format!("failed to update account with new token: account already has token with id '{id}'")));
+        return Err(Status::new(
+            Code::Unknown,
+            format!("failed to update account with new token: account already has token with id '{id}'"),
+        ));
     }
     let now = jiff::Timestamp::now().as_second();
     let seconds = call.number("expiresIn").unwrap_or_default().max(0);
     let expires_at = if seconds > 0 { now.saturating_add(seconds) } else { 0 };
     let mut tokens = account.tokens;
     tokens.push(ApiToken { id: id.clone(), issued_at: now, expires_at });
-    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)})).await?;
+    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)}))
+        .await?;
     let token = call.shared.sessions.issue(&format!("{name}:apiKey"), &id, now, seconds)?;
     Ok(Answer::One(json!({"token": token})))
 }
@@ -117,7 +125,8 @@ pub(super) async fn delete_token(call: Arc<Call>) -> Result<Answer, Status> {
     if tokens.len() == before {
         return Err(Status::not_found(format!("token with id '{id}' does not exist")));
     }
-    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)})).await?;
+    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)}))
+        .await?;
     Ok(Answer::One(json!({})))
 }
 
@@ -140,7 +149,10 @@ pub(super) async fn update_password(call: Arc<Call>) -> Result<Answer, Status> {
             return Err(Status::invalid("current password does not match"));
         }
     } else if identity.claim("iat").and_then(Value::as_i64).is_none_or(|at| now - at > FRESH_LOGIN) {
-        return Err(Status::new(Code::PermissionDenied, "SSO token is too old. Please use 'argocd relogin' to get a new token."));
+        return Err(Status::new(
+            Code::PermissionDenied,
+            "SSO token is too old. Please use 'argocd relogin' to get a new token.",
+        ));
     }
     let pattern = password_pattern(&call.shared.state.setting("passwordPattern"));
     let new = call.text("newPassword");
@@ -153,7 +165,8 @@ pub(super) async fn update_password(call: Arc<Call>) -> Result<Answer, Status> {
     find(&call, &name)?;
     let prefix = Account::secret_prefix(&name);
     let time = jiff::Timestamp::from_second(now).unwrap_or_default().to_string();
-    let values = json!({format!("{prefix}.password"): hash(new).await?, format!("{prefix}.passwordMtime"): time});
+    let values =
+        json!({format!("{prefix}.password"): hash(new).await?, format!("{prefix}.passwordMtime"): time});
     write_secret(&call, values).await?;
     Ok(Answer::One(json!({})))
 }

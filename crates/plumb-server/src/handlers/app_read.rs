@@ -80,7 +80,8 @@ fn listed(call: &Call, filter: &AppFilter) -> Result<Value, Status> {
         head.is_some_and(|head| may_get(call, app.namespace(), app.name(), head.project()))
     });
     apps.sort_by(|one, other| (one.name(), one.namespace()).cmp(&(other.name(), other.namespace())));
-    let version = apps.iter().filter_map(|app| app.resource_version().parse::<u64>().ok()).max().unwrap_or_default();
+    let version =
+        apps.iter().filter_map(|app| app.resource_version().parse::<u64>().ok()).max().unwrap_or_default();
     let wants_lists = call.fields.as_ref().is_none_or(|fields| {
         let lists: [&[&str]; 3] = [
             &["items", "status", "resources"],

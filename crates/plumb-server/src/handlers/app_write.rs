@@ -38,12 +38,15 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         return Ok(Answer::One(without_kind(existing.into_value())));
     }
     if call.flag("upsert") != Some(true) {
-        return Err(Status::invalid("existing application spec is different, use upsert flag to force update"));
+        return Err(Status::invalid(
+            "existing application spec is different, use upsert flag to force update",
+        ));
     }
     require_both(&call, "update", existing.value(), &sent)?;
     let mut metadata = Map::new();
     for field in ["labels", "annotations"] {
-        let of = |value: &Value| value.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).cloned();
+        let of =
+            |value: &Value| value.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).cloned();
         let mut merged = of(existing.value()).unwrap_or_default();
         merged.extend(of(&sent).unwrap_or_default());
         metadata.insert(field.to_owned(), Value::Object(merged));
@@ -79,10 +82,8 @@ pub(super) async fn update_spec(call: Arc<Call>) -> Result<Answer, Status> {
     require_both(&call, "update", &app.value, &sent)?;
     check(&call, &sent).await?;
     let spec = sent.get("spec").cloned().unwrap_or_default();
-    let Answer::One(written) = replace(&call, &app.namespace, &app.name, |stored| {
-        Ok((spec.clone(), changeable(stored)))
-    })
-    .await?
+    let Answer::One(written) =
+        replace(&call, &app.namespace, &app.name, |stored| Ok((spec.clone(), changeable(stored)))).await?
     else {
         return Err(Status::new(Code::Internal, "no answer"));
     };
@@ -135,7 +136,8 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
             after.push(json!(finalizer));
         }
         if after != before {
-            let patch = json!({"metadata": {"finalizers": after, "resourceVersion": stored.resource_version()}});
+            let patch =
+                json!({"metadata": {"finalizers": after, "resourceVersion": stored.resource_version()}});
             stored = call.patch_app(&app.namespace, &app.name, patch).await?;
         }
     }
@@ -145,7 +147,8 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
 
 /// The Application of the request as it would be stored. `status` and `operation` of a request never count.
 fn sent(call: &Call) -> Result<Value, Status> {
-    let sent = call.request.get("application").ok_or_else(|| Status::invalid("application is nil in request"))?;
+    let sent =
+        call.request.get("application").ok_or_else(|| Status::invalid("application is nil in request"))?;
     let text = |path: &str| sent.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let name = text("/metadata/name");
     if name.is_empty() {
@@ -209,7 +212,9 @@ async fn check(call: &Call, app: &Value) -> Result<(), Status> {
     let typed = Application::from_json(app).map_err(|error| Status::invalid(error.to_string()))?;
     let leader = call.leader()?;
     if let Some(why) = leader.refusal(&typed) {
-        return Err(Status::invalid(format!("application spec for {name} is invalid: InvalidSpecError: {why}")));
+        return Err(Status::invalid(format!(
+            "application spec for {name} is invalid: InvalidSpecError: {why}"
+        )));
     }
     if call.flag("validate") == Some(false) {
         return Ok(());
@@ -217,7 +222,9 @@ async fn check(call: &Call, app: &Value) -> Result<(), Status> {
     match leader.render(typed, Vec::new()).await {
         Ok(_) => Ok(()),
         Err(why) => {
-            let why = format!("application spec for {name} is invalid: InvalidSpecError: Unable to generate manifests: {why}");
+            let why = format!(
+                "application spec for {name} is invalid: InvalidSpecError: Unable to generate manifests: {why}"
+            );
             Err(Status::invalid(why))
         }
     }
@@ -354,7 +361,8 @@ mod tests {
                 {"op": "add", "path": "/metadata/labels/p~1q", "value": "z"},
             ]),
         );
-        let wanted = json!({"spec": {"a": 2, "list": [2, 3]}, "metadata": {"labels": {"x": "y", "p/q": "z"}}});
+        let wanted =
+            json!({"spec": {"a": 2, "list": [2, 3]}, "metadata": {"labels": {"x": "y", "p/q": "z"}}});
         assert_eq!(patched.unwrap(), wanted);
         for wrong in [
             json!({}),

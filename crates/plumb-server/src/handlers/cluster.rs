@@ -60,7 +60,8 @@ fn shown(cluster: &ClusterSecret) -> Value {
     if let Some(name) = &cluster.tls.server_name {
         tls["serverName"] = json!(name);
     }
-    let mut shown = json!({"server": cluster.server, "name": cluster.name, "config": {"tlsClientConfig": tls}});
+    let mut shown =
+        json!({"server": cluster.server, "name": cluster.name, "config": {"tlsClientConfig": tls}});
     if !cluster.namespaces.is_empty() {
         shown["namespaces"] = json!(cluster.namespaces);
         shown["clusterResources"] = json!(cluster.cluster_resources);
@@ -89,7 +90,10 @@ fn add_info(call: &Call, found: &mut [Found]) {
         *counts.entry(leader.server_of(&app)).or_default() += 1;
     }
     for cluster in found {
-        let version = connected.iter().find(|(server, _)| *server == cluster.server).map(|(_, version)| version.clone());
+        let version = connected
+            .iter()
+            .find(|(server, _)| *server == cluster.server)
+            .map(|(_, version)| version.clone());
         let status = if version.is_some() { "Successful" } else { "Unknown" };
         let state = json!({"status": status, "message": ""});
         let version = version.unwrap_or_default();
@@ -106,7 +110,8 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
     let (server, name) = (call.text("server").to_owned(), call.text("name").to_owned());
     let found = all(&call).await?;
     let seen = found.into_iter().filter(|cluster| {
-        (server.is_empty() || cluster.server == server) && (name.is_empty() || cluster.name == name)
+        (server.is_empty() || cluster.server == server)
+            && (name.is_empty() || cluster.name == name)
             && call.allows("clusters", "get", &cluster.object())
     });
     let items: Vec<Value> = seen.map(|cluster| cluster.shown).collect();
@@ -152,10 +157,13 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         return Err(Status::invalid(format!("cluster server {server:?} is not a URL")));
     }
     call.require("clusters", "create", &object(Some(text("project")), &server))?;
-    let existing = all(&call).await?.into_iter().find(|cluster| cluster.server == server && cluster.secret.is_some());
+    let existing =
+        all(&call).await?.into_iter().find(|cluster| cluster.server == server && cluster.secret.is_some());
     if let Some(existing) = &existing {
         if call.flag("upsert") != Some(true) {
-            return Err(Status::invalid("existing cluster spec is different; use upsert flag to force update"));
+            return Err(Status::invalid(
+                "existing cluster spec is different; use upsert flag to force update",
+            ));
         }
         call.require("clusters", "update", &existing.object())?;
     }
@@ -176,7 +184,9 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
         let only_whole = "updating single fields of a cluster is not supported; send the whole cluster";
         return Err(super::general::unimplemented(only_whole));
     }
-    let Some(secret) = &cluster.secret else { return Err(Status::invalid("the in-cluster cluster has no Secret")) };
+    let Some(secret) = &cluster.secret else {
+        return Err(Status::invalid("the in-cluster cluster has no Secret"));
+    };
     registration::write(&call, Some(secret), "", "cluster", values(sent, &cluster.server)).await?;
     stored(&call, &cluster.server).await
 }

@@ -34,7 +34,8 @@ pub(super) async fn settings(call: Arc<Call>) -> Result<Answer, Status> {
         label => label.to_owned(),
     };
     let config = state.config();
-    let any_login = call.shared.state.accounts().values().any(|account| account.is_enabled && account.can_login);
+    let any_login =
+        call.shared.state.accounts().values().any(|account| account.is_enabled && account.can_login);
     let mut settings = json!({
         "url": text("url"),
         "appLabelKey": label,
@@ -64,7 +65,9 @@ pub(super) async fn plugins(_: Arc<Call>) -> Result<Answer, Status> {
 /// Logs in with a password.
 pub(super) async fn login(call: Arc<Call>) -> Result<Answer, Status> {
     if !call.text("token").is_empty() {
-        return Err(Status::unauthenticated("token-based session creation no longer supported. please upgrade argocd cli to v0.7+"));
+        return Err(Status::unauthenticated(
+            "token-based session creation no longer supported. please upgrade argocd cli to v0.7+",
+        ));
     }
     let token = call.shared.sessions.login(call.text("username"), call.text("password")).await?;
     Ok(Answer::One(json!({"token": token})))

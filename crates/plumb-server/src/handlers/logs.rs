@@ -40,7 +40,11 @@ impl LineFilter {
         if self.text.is_empty() {
             return true;
         }
-        let has = if self.match_case { line.contains(&self.text) } else { line.to_lowercase().contains(&self.text) };
+        let has = if self.match_case {
+            line.contains(&self.text)
+        } else {
+            line.to_lowercase().contains(&self.text)
+        };
         has != self.is_inverted
     }
 }
@@ -98,7 +102,9 @@ fn pods(call: &Call, nodes: &[TreeNode]) -> Vec<(String, String)> {
     let named = |field: &str, value: &str| call.text(field).is_empty() || call.text(field) == value;
     let is_asked = |node: &TreeNode| {
         let key = &node.node.key;
-        named("group", &key.group) && named("kind", &key.kind) && named("resourceName", &key.name)
+        named("group", &key.group)
+            && named("kind", &key.kind)
+            && named("resourceName", &key.name)
             && named("namespace", key.namespace_or_empty())
     };
     let pod = call.text("podName");
@@ -125,7 +131,9 @@ fn ancestors<'n>(node: &'n TreeNode, nodes: &'n [TreeNode]) -> Vec<&'n TreeNode>
         next += 1;
         for parent in &node.parents {
             let known = nodes.iter().find(|other| other.node.uid == parent.uid);
-            if let Some(parent) = known.filter(|parent| !all.iter().any(|seen| seen.node.uid == parent.node.uid)) {
+            if let Some(parent) =
+                known.filter(|parent| !all.iter().any(|seen| seen.node.uid == parent.node.uid))
+            {
                 all.push(parent);
             }
         }
@@ -210,7 +218,10 @@ mod tests {
     #[test]
     fn a_line_has_its_time() {
         let shown = entry("p", "2026-11-15T19:00:00.5Z hello world");
-        assert_eq!((shown["content"].as_str(), shown["timeStampStr"].as_str()), (Some("hello world"), Some("2026-11-15T19:00:00.5Z")));
+        assert_eq!(
+            (shown["content"].as_str(), shown["timeStampStr"].as_str()),
+            (Some("hello world"), Some("2026-11-15T19:00:00.5Z"))
+        );
         assert_eq!(entry("p", "no time")["content"], "no time");
     }
 }

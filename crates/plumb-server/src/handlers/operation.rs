@@ -17,13 +17,18 @@ pub(super) async fn sync(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
     let typed = app.typed()?;
     if let Some(why) = call.leader()?.manual_sync_window(&typed) {
-        return Err(Status::new(Code::PermissionDenied, format!("cannot sync: blocked by sync window: {why}")));
+        return Err(Status::new(
+            Code::PermissionDenied,
+            format!("cannot sync: blocked by sync window: {why}"),
+        ));
     }
     let has_manifests = !call.texts("manifests").is_empty();
     if has_manifests {
         call.require("applications", "override", &app.object(call.namespace()))?;
         if is_automated(&typed) && call.flag("dryRun") != Some(true) {
-            return Err(Status::precondition("cannot use local sync when Automatic Sync Policy is enabled unless for dry run"));
+            return Err(Status::precondition(
+                "cannot use local sync when Automatic Sync Policy is enabled unless for dry run",
+            ));
         }
     }
     refuse_deleting(&typed)?;
@@ -41,7 +46,10 @@ pub(super) async fn rollback(call: Arc<Call>) -> Result<Answer, Status> {
     }
     // Unlike Argo CD: a rollback changes the cluster as any sync does, so sync windows hold for it, too.
     if let Some(why) = call.leader()?.manual_sync_window(&typed) {
-        return Err(Status::new(Code::PermissionDenied, format!("cannot sync: blocked by sync window: {why}")));
+        return Err(Status::new(
+            Code::PermissionDenied,
+            format!("cannot sync: blocked by sync window: {why}"),
+        ));
     }
     let id = call.number("id").unwrap_or_default();
     let entry = typed.status.history.iter().find(|entry| entry.id == id);

@@ -33,9 +33,8 @@ fn find(call: &Call, name: &str) -> Result<Arc<Manifest>, Status> {
 /// The projects that the caller may see.
 pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
     let projects = call.shared.state.projects();
-    let seen = projects.iter().filter(|project| {
-        call.allows("projects", "get", project.name().unwrap_or_default())
-    });
+    let seen =
+        projects.iter().filter(|project| call.allows("projects", "get", project.name().unwrap_or_default()));
     let items: Vec<Value> = seen.map(|project| shown(project)).collect();
     Ok(Answer::One(json!({"metadata": {}, "items": items})))
 }
@@ -48,7 +47,9 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
 /// may see them.
 pub(super) async fn detailed(call: Arc<Call>) -> Result<Answer, Status> {
     let project = find(&call, call.text("name"))?;
-    Ok(Answer::One(json!({"project": shown(&project), "globalProjects": [], "repositories": [], "clusters": []})))
+    Ok(Answer::One(
+        json!({"project": shown(&project), "globalProjects": [], "repositories": [], "clusters": []}),
+    ))
 }
 
 pub(super) async fn globals(call: Arc<Call>) -> Result<Answer, Status> {
@@ -98,7 +99,10 @@ fn validate(project: &Value) -> Result<(), Status> {
         let role_name = role.get("name").and_then(Value::as_str).unwrap_or_default();
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
         let ends = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
-        if !role_name.chars().all(is_name) || !ends(role_name.chars().next()) || !ends(role_name.chars().last()) {
+        if !role_name.chars().all(is_name)
+            || !ends(role_name.chars().next())
+            || !ends(role_name.chars().last())
+        {
             return Err(Status::invalid(format!("invalid role name '{role_name}'")));
         }
         if seen.contains(&role_name) {
@@ -128,7 +132,9 @@ fn validate_policy(project: &str, role: &str, policy: &str) -> Result<(), Status
         return wrong(&format!("policy subject must be: 'proj:{project}:{role}'"));
     }
     if !RESOURCES.contains(resource) {
-        return wrong("project resource must be one of applications, applicationsets, repositories, clusters, logs, exec");
+        return wrong(
+            "project resource must be one of applications, applicationsets, repositories, clusters, logs, exec",
+        );
     }
     let is_fine = ["action/", "update/", "delete/"].into_iter().any(|prefix| action.contains(prefix));
     if !ACTIONS.contains(action) && !is_fine {
@@ -159,10 +165,13 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
                 return Ok(Answer::One(shown(&stored)));
             }
             if call.request.get("upsert") != Some(&json!(true)) {
-                return Err(Status::invalid("existing project spec is different, use upsert flag to force update"));
+                return Err(Status::invalid(
+                    "existing project spec is different, use upsert flag to force update",
+                ));
             }
             call.require("projects", "update", &name)?;
-            write(&call, &name, |_| Ok(json!([{"op": "replace", "path": "/spec", "value": sent["spec"]}]))).await
+            write(&call, &name, |_| Ok(json!([{"op": "replace", "path": "/spec", "value": sent["spec"]}])))
+                .await
         }
         Err(status) => Err(status),
     }
@@ -180,8 +189,15 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     for repo in added(&stored, &sent, "sourceRepos") {
         call.require("repositories", "update", repo.as_str().unwrap_or_default())?;
     }
-    let lists = ["clusterResourceWhitelist", "clusterResourceBlacklist", "namespaceResourceWhitelist", "namespaceResourceBlacklist"];
-    let part = |value: &Value, field: &str| value.get("spec").and_then(|spec| spec.get(field)).cloned().unwrap_or_default();
+    let lists = [
+        "clusterResourceWhitelist",
+        "clusterResourceBlacklist",
+        "namespaceResourceWhitelist",
+        "namespaceResourceBlacklist",
+    ];
+    let part = |value: &Value, field: &str| {
+        value.get("spec").and_then(|spec| spec.get(field)).cloned().unwrap_or_default()
+    };
     if lists.into_iter().any(|field| part(stored.value(), field) != part(&sent, field)) {
         for destination in part(&sent, "destinations").as_array().into_iter().flatten() {
             let server = destination.get("server").and_then(Value::as_str).unwrap_or_default();
@@ -201,7 +217,9 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
 
 /// The entries of a list that are new.
 fn added(stored: &Manifest, sent: &Value, field: &str) -> Vec<Value> {
-    let list = |value: &Value| value.get("spec").and_then(|spec| spec.get(field)?.as_array().cloned()).unwrap_or_default();
+    let list = |value: &Value| {
+        value.get("spec").and_then(|spec| spec.get(field)?.as_array().cloned()).unwrap_or_default()
+    };
     let before = list(stored.value());
     list(sent).into_iter().filter(|entry| !before.contains(entry)).collect()
 }
@@ -232,10 +250,15 @@ fn require_token_right(call: &Call, project: &str, role: &str) -> Result<(), Sta
     }
     let known = call.shared.state.project(project).ok_or_else(Status::denied)?;
     let roles = known.value().pointer("/spec/roles").and_then(Value::as_array);
-    let found = roles.and_then(|roles| roles.iter().find(|known| known.get("name").and_then(Value::as_str) == Some(role)));
+    let found = roles
+        .and_then(|roles| roles.iter().find(|known| known.get("name").and_then(Value::as_str) == Some(role)));
     let groups = found.and_then(|role| role.get("groups")?.as_array().cloned()).unwrap_or_default();
     let own = call.identity.as_ref().and_then(|identity| identity.claim("groups")?.as_array().cloned());
-    if own.unwrap_or_default().iter().any(|group| groups.contains(group)) { Ok(()) } else { Err(Status::denied()) }
+    if own.unwrap_or_default().iter().any(|group| groups.contains(group)) {
+        Ok(())
+    } else {
+        Err(Status::denied())
+    }
 }
 
 pub(super) async fn create_token(call: Arc<Call>) -> Result<Answer, Status> {
@@ -272,7 +295,8 @@ pub(super) async fn delete_token(call: Arc<Call>) -> Result<Answer, Status> {
         let mut tokens = tokens(stored, &role)?;
         tokens.retain(|token| {
             let has_id = !id.is_empty() && token.get("id").and_then(Value::as_str) == Some(&id);
-            let has_time = id.is_empty() && issued_at.is_some() && token.get("iat").and_then(Value::as_i64) == issued_at;
+            let has_time =
+                id.is_empty() && issued_at.is_some() && token.get("iat").and_then(Value::as_i64) == issued_at;
             !(has_id || has_time)
         });
         Ok(token_patch(stored, &role, &tokens))
@@ -284,11 +308,15 @@ pub(super) async fn delete_token(call: Arc<Call>) -> Result<Answer, Status> {
 /// The tokens of a role, which must exist.
 fn tokens(stored: &Value, role: &str) -> Result<Vec<Value>, Status> {
     let roles = stored.pointer("/spec/roles").and_then(Value::as_array);
-    let exists = roles.is_some_and(|roles| roles.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(role)));
+    let exists = roles.is_some_and(|roles| {
+        roles.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(role))
+    });
     if !exists {
         return Err(Status::not_found(format!("role '{role}' does not exist")));
     }
-    let items = stored.get("status").and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items")?.as_array().cloned());
+    let items = stored
+        .get("status")
+        .and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items")?.as_array().cloned());
     Ok(items.unwrap_or_default())
 }
 
@@ -323,7 +351,12 @@ async fn write(
             "op": "test", "path": "/metadata/resourceVersion", "value": stored.resource_version(),
         })];
         operations.extend(patch(stored.value())?.as_array().cloned().unwrap_or_default());
-        match call.shared.backend.patch(Known::Project, call.namespace(), name, Value::Array(operations)).await {
+        match call
+            .shared
+            .backend
+            .patch(Known::Project, call.namespace(), name, Value::Array(operations))
+            .await
+        {
             Ok(written) => {
                 call.shared.state.note_written(name, &written);
                 return Ok(Answer::One(shown(&written)));

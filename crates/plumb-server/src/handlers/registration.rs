@@ -29,10 +29,12 @@ pub(super) async fn write(
 ) -> Result<(), Status> {
     let hidden = |status: Status| {
         // The error of a Secret may quote its values.
-        let message = if status.code == Code::AlreadyExists { "it exists already" } else { "cannot write the Secret" };
+        let message =
+            if status.code == Code::AlreadyExists { "it exists already" } else { "cannot write the Secret" };
         Status::new(status.code, message)
     };
-    let values = Value::Object(values.into_iter().filter(|(_, value)| value != "" && !value.is_null()).collect());
+    let values =
+        Value::Object(values.into_iter().filter(|(_, value)| value != "" && !value.is_null()).collect());
     match existing {
         None => {
             let object = json!({

@@ -63,7 +63,9 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
         (project.is_empty() || found.repository.project.as_deref() == Some(project))
             && call.allows("repositories", "get", &found.object())
     });
-    Ok(Answer::One(json!({"metadata": {}, "items": seen.map(|found| shown(&found.repository)).collect::<Vec<_>>()})))
+    Ok(Answer::One(
+        json!({"metadata": {}, "items": seen.map(|found| shown(&found.repository)).collect::<Vec<_>>()}),
+    ))
 }
 
 /// The repository of the request. One that does not exist and one that the caller may not use look the same.
@@ -88,7 +90,10 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
 }
 
 fn sent<'c>(call: &'c Call, field: &str) -> Result<&'c Value, Status> {
-    call.request.get(field).filter(|sent| sent.is_object()).ok_or_else(|| Status::invalid(format!("{field} is required")))
+    call.request
+        .get(field)
+        .filter(|sent| sent.is_object())
+        .ok_or_else(|| Status::invalid(format!("{field} is required")))
 }
 
 /// The values of a repository's Secret: the keys of Secrets are the names of the fields, but for the first.
@@ -123,7 +128,9 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     });
     if let Some(existing) = &existing {
         if call.flag("upsert") != Some(true) {
-            return Err(Status::invalid("existing repository spec is different; use upsert flag to force update"));
+            return Err(Status::invalid(
+                "existing repository spec is different; use upsert flag to force update",
+            ));
         }
         // Unlike Argo CD: overwriting needs the right to update.
         call.require("repositories", "update", &existing.object())?;
@@ -179,12 +186,21 @@ pub(super) async fn create_credentials(call: Arc<Call>) -> Result<Answer, Status
     let existing = all(&call, "repo-creds").await?.into_iter().find(|found| found.repository.url == url);
     if existing.is_some() {
         if call.flag("upsert") != Some(true) {
-            return Err(Status::invalid("existing repository credentials spec is different; use upsert flag to force update"));
+            return Err(Status::invalid(
+                "existing repository credentials spec is different; use upsert flag to force update",
+            ));
         }
         call.require("repositories", "update", url)?;
     }
     let secret = existing.as_ref().map(|found| &found.secret);
-    registration::write(&call, secret, &format!("creds-{}", fnv1a(&[url])), "repo-creds", values(creds, "url")).await?;
+    registration::write(
+        &call,
+        secret,
+        &format!("creds-{}", fnv1a(&[url])),
+        "repo-creds",
+        values(creds, "url"),
+    )
+    .await?;
     Ok(Answer::One(json!({"url": url})))
 }
 

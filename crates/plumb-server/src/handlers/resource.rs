@@ -22,7 +22,8 @@ pub(super) async fn manifests(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?.typed()?;
     let revisions = asked_revisions(&call, &app)?;
     let rendered = call.leader()?.render(app, revisions).await;
-    let rendered = rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
+    let rendered =
+        rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
     let masks = masks(&call);
     let objects = rendered.objects.into_iter().map(|(_, manifest)| manifest).chain(rendered.hooks);
     let texts: Vec<String> = objects.map(|manifest| masks.hide(manifest.into_value()).to_string()).collect();
@@ -59,14 +60,13 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
     let typed = app.typed()?;
     let leader = call.leader()?;
     let rendered = leader.render(typed.clone(), Vec::new()).await;
-    let rendered = rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
+    let rendered =
+        rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
     let masks = masks(&call);
-    let mut wanted: Vec<(ObjectKey, Option<Value>)> = rendered
-        .objects
-        .into_iter()
-        .map(|(key, manifest)| (key, Some(manifest.into_value())))
-        .collect();
-    let extra = typed.status.resources.iter().filter(|resource| !resource.hook).map(|resource| resource.key());
+    let mut wanted: Vec<(ObjectKey, Option<Value>)> =
+        rendered.objects.into_iter().map(|(key, manifest)| (key, Some(manifest.into_value()))).collect();
+    let extra =
+        typed.status.resources.iter().filter(|resource| !resource.hook).map(|resource| resource.key());
     let extra: Vec<ObjectKey> = extra.filter(|key| !wanted.iter().any(|(known, _)| known == key)).collect();
     wanted.extend(extra.into_iter().map(|key| (key, None)));
     let mut items = Vec::new();
@@ -77,13 +77,16 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
             ("group", key.group.as_str()),
             ("kind", key.kind.as_str()),
         ];
-        if chosen.into_iter().any(|(field, value)| !call.text(field).is_empty() && call.text(field) != value) {
+        if chosen.into_iter().any(|(field, value)| !call.text(field).is_empty() && call.text(field) != value)
+        {
             continue;
         }
         let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?.map(Manifest::into_value);
-        let is_synced = typed.status.resources.iter().any(|resource| {
-            resource.key() == key && resource.status == "Synced"
-        });
+        let is_synced = typed
+            .status
+            .resources
+            .iter()
+            .any(|resource| resource.key() == key && resource.status == "Synced");
         if live.is_some() || desired.is_some() {
             items.push(item(&masks, &key, desired, live, is_synced));
         }
@@ -93,9 +96,16 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
 
 /// One object. The normalized state of an object that is in sync is what Git asks for: that is the live object without the
 /// differences that do not count, so that clients which compare by themselves agree with plumb.
-fn item(masks: &Masks, key: &ObjectKey, desired: Option<Value>, live: Option<Value>, is_synced: bool) -> Value {
+fn item(
+    masks: &Masks,
+    key: &ObjectKey,
+    desired: Option<Value>,
+    live: Option<Value>,
+    is_synced: bool,
+) -> Value {
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
-    let version = live.as_ref().and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
+    let version =
+        live.as_ref().and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
     let shown_live = live.clone().map(|live| masks.hide_beside(without_managed_fields(live), None));
     let shown_desired = desired.map(|desired| masks.hide_beside(desired, live.as_ref()));
     let normalized = if is_synced && shown_desired.is_some() { &shown_desired } else { &shown_live };
@@ -232,6 +242,7 @@ pub(super) async fn events(call: Arc<Call>) -> Result<Answer, Status> {
 }
 
 fn shown_events(events: Vec<Manifest>) -> Answer {
-    let items: Vec<Value> = events.into_iter().map(|event| without_managed_fields(event.into_value())).collect();
+    let items: Vec<Value> =
+        events.into_iter().map(|event| without_managed_fields(event.into_value())).collect();
     Answer::One(json!({"items": items}))
 }

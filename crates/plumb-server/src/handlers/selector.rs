@@ -92,9 +92,14 @@ mod tests {
 
     #[test]
     fn conditions() {
-        let labels = BTreeMap::from([("team".to_owned(), "a".to_owned()), ("tier".to_owned(), "web".to_owned())]);
+        let labels =
+            BTreeMap::from([("team".to_owned(), "a".to_owned()), ("tier".to_owned(), "web".to_owned())]);
         let check = |text: &str, expected: Option<bool>| {
-            assert_eq!(Selector::parse(text).ok().map(|selector| selector.matches(&labels)), expected, "{text}");
+            assert_eq!(
+                Selector::parse(text).ok().map(|selector| selector.matches(&labels)),
+                expected,
+                "{text}"
+            );
         };
         check("", Some(true));
         check("team=a,tier==web", Some(true));

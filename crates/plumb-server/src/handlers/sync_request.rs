@@ -29,7 +29,9 @@ pub(super) fn of_sync(app: &Application, request: &Value, user: &str) -> Result<
         sync["revision"] = json!(revision);
     }
     set_revisions(&mut sync, app, request)?;
-    for (field, name) in [("strategy", "syncStrategy"), ("resources", "resources"), ("manifests", "manifests")] {
+    for (field, name) in
+        [("strategy", "syncStrategy"), ("resources", "resources"), ("manifests", "manifests")]
+    {
         let value = request.get(field);
         let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
         if let Some(value) = value.filter(|value| !value.is_null() && !is_empty(value)) {
@@ -37,13 +39,16 @@ pub(super) fn of_sync(app: &Application, request: &Value, user: &str) -> Result<
         }
     }
     // Options of the request replace all options of the spec, also if there are none of them.
-    let options = request.pointer("/syncOptions").map(|options| options.get("items").cloned().unwrap_or(json!([])));
+    let options =
+        request.pointer("/syncOptions").map(|options| options.get("items").cloned().unwrap_or(json!([])));
     match options {
         Some(options) => sync["syncOptions"] = options,
         None => set_options(&mut sync, app),
     }
     let mut operation = json!({"sync": sync, "initiatedBy": {"username": user}});
-    if let Some(infos) = request.get("infos").filter(|infos| infos.as_array().is_some_and(|list| !list.is_empty())) {
+    if let Some(infos) =
+        request.get("infos").filter(|infos| infos.as_array().is_some_and(|list| !list.is_empty()))
+    {
         operation["info"] = infos.clone();
     }
     let retry = request.get("retryStrategy").filter(|retry| !retry.is_null()).cloned();
@@ -113,7 +118,8 @@ mod tests {
 
     #[test]
     fn a_plain_sync_of_the_command_line() {
-        let request = json!({"name": "shop", "revision": "", "strategy": {"hook": {"force": false}}, "prune": true});
+        let request =
+            json!({"name": "shop", "revision": "", "strategy": {"hook": {"force": false}}, "prune": true});
         let operation = of_sync(&app(&json!({"syncOptions": ["A=b"]})), &request, "ann").unwrap();
         assert_eq!(
             operation,

@@ -7,7 +7,8 @@ use plumb_api::Status;
 use serde_json::Value;
 
 use super::{
-    account, app_read, app_write, cluster, general, logs, operation, project, repository, resource, tree, watch,
+    account, app_read, app_write, cluster, general, logs, operation, project, repository, resource, tree,
+    watch,
 };
 use crate::call::{Answer, Call};
 
@@ -214,7 +215,12 @@ mod tests {
         let tables = Tables::get();
         for handler in HANDLERS {
             assert!(tables.method(handler.path).is_some(), "{}", handler.path);
-            assert_eq!(HANDLERS.iter().filter(|other| other.path == handler.path).count(), 1, "{}", handler.path);
+            assert_eq!(
+                HANDLERS.iter().filter(|other| other.path == handler.path).count(),
+                1,
+                "{}",
+                handler.path
+            );
         }
     }
 

@@ -74,7 +74,9 @@ pub(super) async fn watch(call: Arc<Call>) -> Result<Answer, Status> {
             match event {
                 Ok(event) => {
                     let text = |path: &str| event.application().pointer(path).and_then(Value::as_str);
-                    if text("/metadata/name") != Some(&app.name) || text("/metadata/namespace") != Some(&app.namespace) {
+                    if text("/metadata/name") != Some(&app.name)
+                        || text("/metadata/namespace") != Some(&app.namespace)
+                    {
                         continue;
                     }
                 }

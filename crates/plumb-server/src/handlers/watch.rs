@@ -50,7 +50,9 @@ pub(super) async fn apps(call: Arc<Call>) -> Result<Answer, Status> {
                     return;
                 }
                 Err(RecvError::Closed) => {
-                    let _ = sender.send_timeout(Err(Status::unavailable("the engine restarts; try again")), PATIENCE).await;
+                    let _ = sender
+                        .send_timeout(Err(Status::unavailable("the engine restarts; try again")), PATIENCE)
+                        .await;
                     return;
                 }
             }

@@ -130,10 +130,16 @@ impl Sessions {
     /// time only for entries without one: otherwise a revoked token could live on.
     fn check_project_token(&self, project: &str, role: &str, id: &str, issued_at: i64) -> Result<(), String> {
         let known = self.state.project(project).ok_or("the project of the token does not exist")?;
-        let tokens = known.value().get("status").and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items"));
+        let tokens = known
+            .value()
+            .get("status")
+            .and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items"));
         let listed = tokens.and_then(Value::as_array).into_iter().flatten();
         let mut listed = listed.map(|entry| {
-            (entry.get("id").and_then(Value::as_str).unwrap_or_default(), entry.get("iat").and_then(Value::as_i64))
+            (
+                entry.get("id").and_then(Value::as_str).unwrap_or_default(),
+                entry.get("iat").and_then(Value::as_i64),
+            )
         });
         if listed.any(|(entry, iat)| if entry.is_empty() { iat == Some(issued_at) } else { entry == id }) {
             Ok(())
@@ -184,7 +190,10 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Sessions {
             return Err(wrong());
         }
         let account = self.state.accounts().get(user).cloned();
-        let hash = account.as_ref().map(|account| account.password_hash.clone()).filter(|hash| !hash.is_empty());
+        let hash =
+            account.as_ref().map(|account| account.password_hash.clone()).filter(|hash| !hash.is_empty());
         if !matches(password, hash).await || account.is_none() {
             self.change_counters(|data| limits::failed(data, &key, now)).await?;
             return Err(wrong());
@@ -161,7 +162,9 @@ impl Sessions {
                     return Ok(());
                 }
                 Err(status) if matches!(status.code, Code::Aborted | Code::AlreadyExists) => {}
-                Err(status) => return Err(Status::unavailable(format!("cannot note the login: {}", status.message))),
+                Err(status) => {
+                    return Err(Status::unavailable(format!("cannot note the login: {}", status.message)));
+                }
             }
         }
         Err(Status::unavailable("cannot note the login: other replicas keep changing it; try again"))

@@ -20,6 +20,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::listen::{Address, ListenerArgs};
 use crate::log_writer::{LogStyle, LogWriter};
+use crate::unsupported::ServerFlags;
 
 /// Reconcile Applications until stopped.
 ///
@@ -58,15 +59,13 @@ pub(crate) struct Args {
     #[arg(long, env = "PLUMB_METRICS_ADDRESS", value_name = "ADDRESS")]
     metrics_address: Option<Address>,
     /// Address of the API and of webhooks (`/api/webhook`), or `off` [default: port 8080; only on loopback with a
-    /// kubeconfig].
+    /// kubeconfig]. `--server off` serves webhooks alone, `--insecure` serves without TLS, for a proxy that has the
+    /// certificate.
     #[arg(long, env = "PLUMB_WEB_ADDRESS", value_name = "ADDRESS")]
     web_address: Option<Address>,
-    /// `on`: serve Argo CD's API, for `argocd` and other clients. `off`: serve webhooks only.
-    #[arg(long, env = "PLUMB_SERVER", default_value = "on", value_enum, value_name = "ON_OR_OFF")]
-    server: ServerSwitch,
-    /// Serve the API without TLS, for a proxy that has the certificate.
-    #[arg(long, env = "ARGOCD_SERVER_INSECURE")]
-    insecure: bool,
+    /// What the flags that argocd has, too, mean to this command.
+    #[arg(skip)]
+    server_flags: ServerFlags,
     /// Serve the API and webhooks below this path.
     #[arg(long, env = "ARGOCD_SERVER_ROOTPATH", default_value = "", value_name = "PATH")]
     rootpath: String,
@@ -147,11 +146,11 @@ impl WitnessArg {
     }
 }
 
-/// `--server`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ServerSwitch {
-    On,
-    Off,
+impl Args {
+    /// Takes over flags that argocd has for its clients.
+    pub(crate) fn set_server_flags(&mut self, flags: ServerFlags) {
+        self.server_flags = flags;
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -177,10 +176,10 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         bootstrap::apply_for_laptop(context).await?;
     }
     let application_namespaces = namespaces(&args.application_namespaces)?;
-    let server = args.server;
+    let flags = args.server_flags;
     let api_options = ApiOptions {
         namespace: context.namespace().to_owned(),
-        transport: if args.insecure { Transport::Plain } else { Transport::Tls },
+        transport: if flags.without_tls { Transport::Plain } else { Transport::Tls },
         root_path: args.rootpath,
         base_href: args.basehref,
         version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
@@ -212,9 +211,10 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     for wanted in &wanted {
         listeners.extend(wanted.bind(place)?);
     }
-    let api = match server {
-        ServerSwitch::Off => None,
-        ServerSwitch::On => Some(ApiStart { connection: context.connect().await?, options: api_options }),
+    let api = if flags.without_api {
+        None
+    } else {
+        Some(ApiStart { connection: context.connect().await?, options: api_options })
     };
     let server = Server::start(listeners, &handle, api)
         .map_err(|error| CommandError::because("serve health, metrics and the API", error))?;
