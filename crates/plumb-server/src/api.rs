@@ -27,8 +27,9 @@ use crate::state::State;
 const LARGEST: usize = 32 << 20;
 /// Longest time for the body of a request to arrive.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
-/// How often the preparation of a new installation is tried again.
+/// When the preparation of a new installation is tried again, first and at the latest.
 const PREPARE_AGAIN: Duration = Duration::from_secs(10);
+const PREPARE_LATEST: Duration = Duration::from_mins(10);
 
 /// How the server is reached.
 #[derive(Clone, Debug)]
@@ -80,9 +81,11 @@ impl Api {
 
     /// Creates the key and the first password of a new installation; tried until it succeeds.
     pub async fn prepare(&self) {
+        let mut wait = PREPARE_AGAIN;
         while let Err(status) = prepare(&self.shared.backend, &self.options.namespace).await {
             warn!(reason = status.message, "cannot prepare logins; trying again");
-            tokio::time::sleep(PREPARE_AGAIN).await;
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(PREPARE_LATEST);
         }
     }
 

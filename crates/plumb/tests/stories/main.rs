@@ -32,6 +32,7 @@ mod reports;
 mod residuals;
 mod restart;
 mod safety;
+mod server;
 mod settings;
 mod sources;
 mod stage;
