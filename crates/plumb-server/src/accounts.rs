@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 /// The account that always exists.
-pub(crate) const ADMIN: &str = "admin";
+const ADMIN: &str = "admin";
 
 /// One token of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ const CONFIG: &str = "argocd-cm";
 /// Passwords, tokens, keys.
 pub(crate) const SECRET: &str = "argocd-secret";
 /// The certificate of the server.
-pub(crate) const TLS_SECRET: &str = "argocd-server-tls";
+const TLS_SECRET: &str = "argocd-server-tls";
 /// How long the first lists may take.
 const LISTED_WITHIN: Duration = Duration::from_secs(10);
 

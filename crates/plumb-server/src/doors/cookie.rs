@@ -23,7 +23,7 @@ impl CookieRules {
     }
 
     /// The headers that set the token; several if it is too long for one.
-    pub(crate) fn set(&self, token: &str) -> Vec<HeaderValue> {
+    pub(super) fn set(&self, token: &str) -> Vec<HeaderValue> {
         let attributes = self.attributes();
         let room = LONGEST.saturating_sub(attributes.len() + COOKIE.len() + 8);
         let parts: Vec<&[u8]> = token.as_bytes().chunks(room.max(1)).collect();
@@ -41,7 +41,7 @@ impl CookieRules {
     }
 
     /// The header that removes a cookie.
-    pub(crate) fn clear(&self, name: &str) -> Option<HeaderValue> {
+    pub(super) fn clear(&self, name: &str) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{name}=; {}; Max-Age=0", self.attributes())).ok()
     }
 }

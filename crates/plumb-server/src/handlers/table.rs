@@ -91,7 +91,7 @@ fn new_project(request: &Value) -> String {
 }
 
 /// All calls that plumb answers.
-pub(crate) static HANDLERS: &[Handler] = handlers! {
+static HANDLERS: &[Handler] = handlers! {
     "version.VersionService" {
         "Version" reads Access::Open => general::version;
     }

@@ -176,14 +176,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         bootstrap::apply_for_laptop(context).await?;
     }
     let application_namespaces = namespaces(&args.application_namespaces)?;
-    let flags = args.server_flags;
-    let api_options = ApiOptions {
-        namespace: context.namespace().to_owned(),
-        transport: if flags.without_tls { Transport::Plain } else { Transport::Tls },
-        root_path: args.rootpath,
-        base_href: args.basehref,
-        version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
-    };
+    let api = api_start(context, &args).await?;
     let options = Options {
         application_namespaces,
         runs_in: place,
@@ -211,11 +204,6 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     for wanted in &wanted {
         listeners.extend(wanted.bind(place)?);
     }
-    let api = if flags.without_api {
-        None
-    } else {
-        Some(ApiStart { connection: context.connect().await?, options: api_options })
-    };
     let server = Server::start(listeners, &handle, api)
         .map_err(|error| CommandError::because("serve health, metrics and the API", error))?;
     let asked_to_stop = stopped(args.until_stdin_closes);
@@ -224,6 +212,21 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     server.stop().await;
     ended.map_err(engine_error)?;
     Ok(ExitCode::Success)
+}
+
+/// What the API needs, unless `--server off` leaves it out.
+async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, CommandError> {
+    if args.server_flags.without_api {
+        return Ok(None);
+    }
+    let options = ApiOptions {
+        namespace: context.namespace().to_owned(),
+        transport: if args.server_flags.without_tls { Transport::Plain } else { Transport::Tls },
+        root_path: args.rootpath.clone(),
+        base_href: args.basehref.clone(),
+        version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
+    };
+    Ok(Some(ApiStart { connection: context.connect().await?, options }))
 }
 
 fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {
