@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
@@ -17,6 +17,7 @@ use crate::app_feed::AppFeed;
 use crate::backend::Backend;
 use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
+use crate::call_rates::CallRates;
 use crate::certificate::{Certificates, Transport};
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
@@ -50,6 +51,7 @@ pub struct ApiOptions {
 pub struct Api {
     shared: Arc<Shared>,
     certificates: Certificates,
+    rates: CallRates,
     options: ApiOptions,
 }
 
@@ -76,7 +78,12 @@ impl Api {
             state: state.clone(),
             version: options.version.clone(),
         });
-        Ok(Arc::new(Self { shared, certificates: Certificates::new(state), options }))
+        Ok(Arc::new(Self {
+            shared,
+            certificates: Certificates::new(state),
+            rates: CallRates::default(),
+            options,
+        }))
     }
 
     /// Creates the key and the first password of a new installation; tried until it succeeds.
@@ -231,6 +238,13 @@ impl Api {
             (Err(_), Access::Open) => None,
             (Err(status), _) => return Err(status),
         };
+        // Without a login the address counts, so that strangers do not use up the calls of users.
+        let known =
+            identity.as_ref().map(|identity| identity.username.clone()).filter(|name| !name.is_empty());
+        let caller = known.unwrap_or_else(|| asked.peer.to_string());
+        if !self.rates.take(&caller, Instant::now()) {
+            return Err(Status::new(Code::ResourceExhausted, "too many calls; try again in a second"));
+        }
         let mut call = Call {
             shared: Arc::clone(&self.shared),
             identity,

@@ -7,6 +7,7 @@
 //! A module uses only modules that are listed above it.
 
 mod random;
+mod call_rates;
 mod jwt;
 mod accounts;
 mod body;
