@@ -1,5 +1,7 @@
 //! REST: JSON of the same messages.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,6 +51,27 @@ fn stream_error(status: &Status) -> Value {
     }})
 }
 
+/// What a stream sent last about each Application: a change of fields that nobody asked for is not sent.
+#[derive(Default)]
+struct Sent(HashMap<(String, String), u64>);
+
+impl Sent {
+    /// True if the chosen fields are those that were sent last about this Application.
+    fn is_same(&mut self, message: &Value, chosen: &Value) -> bool {
+        let text = |path: &str| message.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        let (namespace, name) = (text("/application/metadata/namespace"), text("/application/metadata/name"));
+        let Some(app) = namespace.zip(name) else { return false };
+        let mut hasher = DefaultHasher::new();
+        chosen.to_string().hash(&mut hasher);
+        let hash = hasher.finish();
+        if message.get("type").and_then(Value::as_str) == Some("DELETED") {
+            self.0.remove(&app);
+            return false;
+        }
+        self.0.insert(app, hash) == Some(hash)
+    }
+}
+
 /// The answer to a call.
 pub(crate) fn answer(
     method: &Method,
@@ -77,12 +100,22 @@ pub(crate) fn answer(
         }
         Ok(Answer::Stream(messages)) => {
             let idle = as_events.then_some(KEEP_ALIVE);
+            let mut sent = Sent::default();
             let body = stream::body(messages, idle, move |part| {
                 let value = match part {
                     Part::Message(item) => {
                         // The paths of `fields` start at the result.
                         let result = json!({"result": item.value});
-                        fields.as_ref().map_or(result.clone(), |fields| fields.of(&result))
+                        match &fields {
+                            None => result,
+                            Some(fields) => {
+                                let chosen = fields.of(&result);
+                                if sent.is_same(&item.value, &chosen) {
+                                    return None;
+                                }
+                                chosen
+                            }
+                        }
                     }
                     Part::End(Some(status)) => stream_error(&status),
                     Part::End(None) => return None,
@@ -94,5 +127,29 @@ pub(crate) fn answer(
             let kind = if as_events { "text/event-stream" } else { "application/json" };
             with(StatusCode::OK, kind, body)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_is_sent_again_only_with_other_fields() {
+        let event = |kind: &str, namespace: &str, status: &str| {
+            json!({"type": kind, "status": status,
+                "application": {"metadata": {"namespace": namespace, "name": "shop"}}})
+        };
+        let mut sent = Sent::default();
+        let mut check = |message: Value, expected: bool| {
+            let chosen = json!({"status": message["status"]});
+            assert_eq!(sent.is_same(&message, &chosen), expected, "{message}");
+        };
+        check(event("ADDED", "argocd", "Synced"), false);
+        check(event("MODIFIED", "argocd", "Synced"), true);
+        check(event("MODIFIED", "other", "Synced"), false);
+        check(event("MODIFIED", "argocd", "OutOfSync"), false);
+        check(event("DELETED", "argocd", "OutOfSync"), false);
+        check(event("ADDED", "argocd", "OutOfSync"), false);
     }
 }
