@@ -65,7 +65,7 @@ pub fn grpc_message(message: &str) -> String {
         match byte {
             b'%' => out.push_str("%25"),
             0x20..=0x7e => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
+            _ => out.extend(format!("%{byte:02X}").chars()),
         }
     }
     out

@@ -99,7 +99,7 @@ mod tests {
 
     const KEY: &[u8] = b"a key of the server";
 
-    fn claims(extra: Value) -> Map<String, Value> {
+    fn claims(extra: &Value) -> Map<String, Value> {
         let mut claims = json!({"iss": "argocd", "sub": "admin:login", "iat": 100, "nbf": 100, "exp": 200});
         for (name, value) in extra.as_object().into_iter().flatten() {
             claims[name] = value.clone();
@@ -107,24 +107,24 @@ mod tests {
         claims.as_object().unwrap().clone()
     }
 
-    fn check(extra: Value, now: i64, expected: Option<TokenError>) {
+    fn check(extra: &Value, now: i64, expected: Option<TokenError>) {
         assert_eq!(verify(KEY, &sign(KEY, &claims(extra)), now).err(), expected);
     }
 
     #[test]
     fn times_and_issuer() {
-        check(json!({}), 150, None);
-        check(json!({}), 200, Some(TokenError::Expired));
-        check(json!({}), 90, Some(TokenError::Early));
-        check(json!({"exp": null}), 9_000, None);
-        check(json!({"exp": "soon"}), 150, Some(TokenError::Malformed));
-        check(json!({"iat": null}), 150, Some(TokenError::Malformed));
-        check(json!({"iss": "https://other"}), 150, Some(TokenError::Issuer));
+        check(&json!({}), 150, None);
+        check(&json!({}), 200, Some(TokenError::Expired));
+        check(&json!({}), 90, Some(TokenError::Early));
+        check(&json!({"exp": null}), 9_000, None);
+        check(&json!({"exp": "soon"}), 150, Some(TokenError::Malformed));
+        check(&json!({"iat": null}), 150, Some(TokenError::Malformed));
+        check(&json!({"iss": "https://other"}), 150, Some(TokenError::Issuer));
     }
 
     #[test]
     fn the_algorithm_cannot_be_chosen_by_the_sender() {
-        let body = URL_SAFE_NO_PAD.encode(Value::Object(claims(json!({}))).to_string());
+        let body = URL_SAFE_NO_PAD.encode(Value::Object(claims(&json!({}))).to_string());
         for head in [json!({"alg": "none"}), json!({"alg": "RS256"}), json!({})] {
             let token = format!("{}.{body}.", URL_SAFE_NO_PAD.encode(head.to_string()));
             assert_eq!(verify(KEY, &token, 150), Err(TokenError::Algorithm), "{head}");
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn a_changed_token_is_refused() {
-        let token = sign(KEY, &claims(json!({})));
+        let token = sign(KEY, &claims(&json!({})));
         assert_eq!(verify(b"another key", &token, 150), Err(TokenError::Signature));
         let (signed, tag) = token.rsplit_once('.').unwrap();
         let (head, _) = signed.split_once('.').unwrap();
-        let other = URL_SAFE_NO_PAD.encode(Value::Object(claims(json!({"sub": "root:login"}))).to_string());
+        let other = URL_SAFE_NO_PAD.encode(Value::Object(claims(&json!({"sub": "root:login"}))).to_string());
         assert_eq!(verify(KEY, &format!("{head}.{other}.{tag}"), 150), Err(TokenError::Signature));
         for broken in ["", "a", "a.b", "a.b.c", "a.b.c.d", &format!("{token}.x")] {
             assert!(verify(KEY, broken, 150).is_err(), "{broken}");

@@ -1,4 +1,5 @@
 //! Local accounts.
+#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 

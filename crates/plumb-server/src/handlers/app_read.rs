@@ -1,4 +1,5 @@
 //! Reading Applications.
+#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 use std::time::Duration;

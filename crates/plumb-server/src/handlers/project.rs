@@ -1,4 +1,5 @@
 //! Projects and the tokens of their roles.
+#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
 }
 
 pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
-    Ok(Answer::One(shown(&*find(&call, call.text("name"))?)))
+    Ok(Answer::One(shown(&find(&call, call.text("name"))?)))
 }
 
 /// A project with what belongs to it. Credentials are never part of it, and clusters and repositories only if the caller

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plumb_api::Status;
 use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_crd::application::ResourceStatus;
 use plumb_kube::{DeleteOptions, Fence, Gate};
 use serde_json::{Value, json};
 
@@ -65,8 +66,7 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
     let masks = masks(&call);
     let mut wanted: Vec<(ObjectKey, Option<Value>)> =
         rendered.objects.into_iter().map(|(key, manifest)| (key, Some(manifest.into_value()))).collect();
-    let extra =
-        typed.status.resources.iter().filter(|resource| !resource.hook).map(|resource| resource.key());
+    let extra = typed.status.resources.iter().filter(|resource| !resource.hook).map(ResourceStatus::key);
     let extra: Vec<ObjectKey> = extra.filter(|key| !wanted.iter().any(|(known, _)| known == key)).collect();
     wanted.extend(extra.into_iter().map(|key| (key, None)));
     let mut items = Vec::new();

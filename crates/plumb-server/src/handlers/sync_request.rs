@@ -2,7 +2,7 @@
 
 use plumb_api::Status;
 use plumb_crd::application::RevisionHistory;
-use plumb_crd::{Application, Wire as _};
+use plumb_crd::{Application, Wire};
 use serde_json::{Value, json};
 
 /// True if the Application syncs by itself.
@@ -52,7 +52,7 @@ pub(super) fn of_sync(app: &Application, request: &Value, user: &str) -> Result<
         operation["info"] = infos.clone();
     }
     let retry = request.get("retryStrategy").filter(|retry| !retry.is_null()).cloned();
-    let retry = retry.or_else(|| policy.and_then(|policy| policy.retry.as_ref()).map(|retry| retry.write()));
+    let retry = retry.or_else(|| policy.and_then(|policy| policy.retry.as_ref()).map(Wire::write));
     if let Some(retry) = retry {
         operation["retry"] = retry;
     }
@@ -98,7 +98,7 @@ pub(super) fn of_rollback(app: &Application, entry: &RevisionHistory, request: &
         }
     } else {
         sync["revisions"] = json!(entry.revisions);
-        sync["sources"] = Value::Array(entry.sources.iter().map(plumb_crd::Wire::write).collect());
+        sync["sources"] = Value::Array(entry.sources.iter().map(Wire::write).collect());
     }
     json!({"sync": sync, "initiatedBy": {"username": user}})
 }

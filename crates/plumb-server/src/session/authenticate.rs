@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::jwt::{self, ISSUER};
+use crate::random::hex;
 use crate::state::State;
 
 /// The cookie with the token.
@@ -152,8 +153,7 @@ impl Sessions {
 /// The key of a revoked token.
 pub(super) fn revoked_key(id: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_bytes());
-    let hex: String = digest.as_ref().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
-    format!("revoked.{hex}")
+    format!("revoked.{}", hex(digest.as_ref().get(..20).unwrap_or_default()))
 }
 
 /// The token of a request. The first source that is there counts, also if it is empty.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::random::hex;
+
 /// So many failures within the window lock a name.
 const MOST_FAILURES: u32 = 5;
 /// The window in seconds.
@@ -14,8 +16,7 @@ const PREFIX: &str = "failed.";
 /// The key of a user name. Names are hostile input: a hash has a fixed size and only letters that a key may have.
 pub(super) fn key(user: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, user.as_bytes());
-    let hex: String = digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("{PREFIX}{hex}")
+    format!("{PREFIX}{}", hex(digest.as_ref().get(..16).unwrap_or_default()))
 }
 
 fn parse(text: &str) -> Option<(u32, i64)> {

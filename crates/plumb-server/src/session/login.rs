@@ -40,7 +40,9 @@ impl Sessions {
             return Err(Status::unauthenticated("Blank passwords are not allowed"));
         }
         if user.len() > LONGEST_NAME {
-            return Err(Status::invalid(format!("Username is too long: {} is the maximum", LONGEST_NAME)));
+            return Err(Status::invalid(format!(
+                "Username is too long: {LONGEST_NAME} bytes is the maximum"
+            )));
         }
         let started = Instant::now();
         let result = self.try_login(user, password).await;
