@@ -11,8 +11,11 @@ pub struct Routed<'t> {
     /// The call.
     pub method: &'t Method,
     rule: &'t Rule,
-    values: Vec<(&'t [String], String)>,
+    values: PathValues<'t>,
 }
+
+/// The values of a path, each with the names of its field.
+type PathValues<'t> = Vec<(&'t [String], String)>;
 
 /// No rule has this path, or none with this verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Tables {
 }
 
 /// The number of fixed parts, and the values of the others.
-fn matched<'t>(rule: &'t Rule, parts: &[&str]) -> Option<(usize, Vec<(&'t [String], String)>)> {
+fn matched<'t>(rule: &'t Rule, parts: &[&str]) -> Option<(usize, PathValues<'t>)> {
     let mut values = Vec::new();
     let mut texts = 0;
     for (index, segment) in rule.segments.iter().enumerate() {
@@ -178,15 +181,12 @@ fn unescape(text: &str, plus_is_blank: bool) -> String {
         let decoded = digits
             .filter(|digits| byte == b'%' && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match decoded {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(if byte == b'+' && plus_is_blank { b' ' } else { byte });
-                at += 1;
-            }
+        if let Some(decoded) = decoded {
+            out.push(decoded);
+            at += 3;
+        } else {
+            out.push(if byte == b'+' && plus_is_blank { b' ' } else { byte });
+            at += 1;
         }
     }
     String::from_utf8_lossy(&out).into_owned()

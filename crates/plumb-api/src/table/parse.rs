@@ -69,7 +69,10 @@ fn field(text: &str, ids: &HashMap<&str, MessageId>) -> Result<Field, TableError
             "repeated" => field.cardinality = Cardinality::List,
             "map" => field.cardinality = Cardinality::Map,
             "inline" => field.is_inline = true,
-            other => field.json = other.strip_prefix("json=").ok_or_else(|| wrong(text))?.to_owned(),
+            other => {
+                let json = other.strip_prefix("json=").ok_or_else(|| wrong(text))?;
+                json.clone_into(&mut field.json);
+            }
         }
     }
     Ok(field)
