@@ -40,5 +40,6 @@ pub use runtime::first_contact::wait_until_reachable;
 pub use runtime::handle::{Handle, Stage, WebhookRules};
 pub use runtime::lease_identity::identity;
 pub use runtime::run::run;
+pub use runtime::served::{AppFollower, AppNews, KnownApp, Leader, RenderedManifests, TreeNode};
 pub use runtime::start_error::StartError;
 pub use sync::tombstones;

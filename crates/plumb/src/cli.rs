@@ -101,6 +101,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     if let Command::Seal(args) = &mut cli.command {
         args.name_controller(cli.unsupported.controller_name.take());
     }
+    if let Command::Run(args) = &mut cli.command {
+        args.set_server_flags(cli.unsupported.take_for_server()?);
+    }
     cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -24,7 +24,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         "plumb-engine",
         &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua", "plumb-heap"],
     ),
-    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine"]),
+    ("plumb-api", &[]),
+    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube"]),
+    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
     (
         "plumb",
         &[

@@ -44,6 +44,7 @@ pub(crate) async fn watch_applications(engine: Arc<Engine>) {
             }
             ObjectEvent::Listed => {
                 info!(apps = engine.registry.all().len(), "applications known");
+                engine.registry.note_listed();
                 engine.deleting_projects.apps_are_known();
                 for (id, trigger) in held.take().into_iter().flatten() {
                     engine.queue.push(id, trigger);

@@ -38,6 +38,7 @@ mod residuals;
 mod restart;
 mod safety;
 mod sealed;
+mod server;
 mod settings;
 mod sources;
 mod stage;
