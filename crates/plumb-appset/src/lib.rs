@@ -18,6 +18,7 @@ mod facts;
 mod template;
 mod generators;
 mod generate;
+pub mod reconcile;
 
 pub use error::{GenerationError, Reason};
 pub use facts::{ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered};
