@@ -21,7 +21,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-heap", &[]),
     (
         "plumb-engine",
-        &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua", "plumb-heap"],
+        &[
+            "plumb-core",
+            "plumb-crd",
+            "plumb-git",
+            "plumb-render",
+            "plumb-kube",
+            "plumb-lua",
+            "plumb-heap",
+            "plumb-gotemplate",
+            "plumb-appset",
+        ],
     ),
     ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine"]),
     (
@@ -33,6 +43,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-render",
             "plumb-kube",
             "plumb-lua",
+            "plumb-gotemplate",
+            "plumb-appset",
             "plumb-engine",
             "plumb-web",
         ],

@@ -98,7 +98,7 @@ impl Facts for Recorded<'_> {
         if exists { Ok(()) } else { Err(failed()) }
     }
 
-    fn git(&self, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered> {
+    fn git(&self, _: Option<&str>, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered> {
         let found = self.trees.get(&(repo_url.to_owned(), revision.to_owned()));
         let found = found.or_else(|| self.best_tag(repo_url, revision));
         found.ok_or_else(|| Unanswered::Failed(format!("unable to resolve git revision {revision}")))

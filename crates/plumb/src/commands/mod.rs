@@ -6,6 +6,7 @@
 //! that says what to do next. It is listed in the enum of `verbs.rs` or `cli.rs` and has a golden file in `tests/cli`.
 
 pub(crate) mod app;
+pub(crate) mod appset;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod doctor;
