@@ -15,6 +15,7 @@ mod glob;
 mod render;
 mod selector;
 mod facts;
+pub mod scm;
 mod template;
 mod generators;
 mod generate;

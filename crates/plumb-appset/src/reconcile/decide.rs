@@ -226,7 +226,9 @@ fn delete_unwanted(situation: &Situation<'_>, owned: &[&Json], generated: &[Json
     let objection = rules.budget.of(set).objection(set, &doomed_names, alive.len(), generated.len());
     if let Some(objection) = objection {
         let since = waits_since(set, &objection);
-        let is_approved = since.zip(approved_at(set)).is_some_and(|(since, approved)| approved >= since);
+        // An approval in the future would count for whatever comes.
+        let approved = approved_at(set).filter(|approved| *approved <= situation.now);
+        let is_approved = since.zip(approved).is_some_and(|(since, approved)| approved >= since);
         if !is_approved {
             decision.held = Some(objection);
             return;

@@ -71,6 +71,12 @@ pub struct AppSetSettings {
     pub requeue_after: Option<Duration>,
     /// Most Applications that the status of a set lists.
     pub max_resources: Option<u64>,
+    /// False: sets may not ask SCM providers.
+    pub scm_providers: bool,
+    /// Addresses of SCM providers that sets may name; empty: all.
+    pub allowed_scm_providers: Vec<String>,
+    /// Secrets with tokens need a label.
+    pub strict_token_refs: bool,
 }
 
 impl AppSetSettings {
@@ -90,6 +96,9 @@ impl AppSetSettings {
                 reader.duration("applicationsetcontroller.requeue.after", Duration::ZERO),
             ),
             max_resources: reader.set_number("applicationsetcontroller.status.max.resources.count"),
+            scm_providers: reader.bool("applicationsetcontroller.enable.scm.providers", true),
+            allowed_scm_providers: csv(reader.text("applicationsetcontroller.allowed.scm.providers")),
+            strict_token_refs: reader.bool("applicationsetcontroller.enable.tokenref.strict.mode", false),
         }
     }
 }

@@ -39,6 +39,10 @@ struct Known {
 }
 
 impl Known {
+    fn rolls_out(&self) -> bool {
+        self.set.spec.strategy.as_ref().is_some_and(|strategy| strategy.strategy_type == "RollingSync")
+    }
+
     fn request(&mut self, at: Instant) {
         let at = self.last_run.map_or(at, |last| at.max(last + SPACING));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
@@ -151,14 +155,18 @@ impl Sets {
         match self.known.get_mut(&id) {
             Some(known) => {
                 let rollout_moved = known.set.status.application_status != set.status.application_status;
+                let asked = |set: &ApplicationSet| set.metadata.annotations.get(REFRESH).cloned();
+                let refreshes = refreshes && asked(&known.set) != asked(&set);
                 known.set = set;
                 if refreshes {
                     known.fetch_since = Some(now);
+                    known.request(now);
                 }
                 if known.content != content {
                     known.content = content;
                     known.request(now);
-                } else if known.last.rolls_out && rollout_moved {
+                } else if rollout_moved {
+                    // Only rollouts write it, and each state may be followed by another.
                     known.request(now);
                 }
             }
@@ -195,7 +203,7 @@ impl Sets {
                 || (happened.clusters && (known.last.asked_clusters || known.last.failed))
                 || (happened.projects && known.last.failed)
                 || happened.changed.contains(id)
-                || (known.last.rolls_out && happened.progressed.contains(id));
+                || (known.rolls_out() && happened.progressed.contains(id));
             if concerned {
                 known.request(now);
             }
@@ -286,22 +294,18 @@ impl Sets {
     }
 }
 
-/// What a change of a set counts by: everything but its status, and a refresh annotation that plumb removed.
+/// What a change of a set counts by: everything but its status and the request for a look at Git.
 fn content(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut annotations = metadata["annotations"].clone();
     if let Some(annotations) = annotations.as_object_mut() {
         annotations.retain(|key, _| key != REFRESH);
     }
-    let mut content = serde_json::json!({
+    serde_json::json!({
         "spec": object["spec"],
         "labels": metadata["labels"],
         "finalizers": metadata["finalizers"],
         "deletionTimestamp": metadata["deletionTimestamp"],
         "annotations": annotations,
-    });
-    if let Some(asked) = metadata["annotations"].get(REFRESH) {
-        content["refresh"] = asked.clone();
-    }
-    content
+    })
 }

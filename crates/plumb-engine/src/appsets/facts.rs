@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use plumb_appset::scm::{self, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered,
 };
@@ -21,12 +22,19 @@ pub(super) struct GitQuestion {
 }
 
 /// Something that a generator needs to know.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Question {
     Git(GitQuestion),
     ConfigMap(String),
     Secret(String),
-    Objects { api_version: String, resource: String },
+    Objects {
+        api_version: String,
+        resource: String,
+    },
+    SetSecret(String),
+    Http(HttpCall),
+    /// URL, token and body.
+    Plugin(String, String, String),
 }
 
 /// A commit: its paths, and where its files are read.
@@ -46,6 +54,12 @@ pub(super) struct Known {
     pub(super) config_maps: BTreeMap<String, Result<Data, String>>,
     pub(super) secrets: BTreeMap<String, Result<Data, String>>,
     pub(super) objects: BTreeMap<(String, String), Result<Vec<Value>, String>>,
+    /// The namespace of the set.
+    pub(super) namespace: String,
+    pub(super) scm_rules: ScmRules,
+    pub(super) set_secrets: BTreeMap<String, Result<SetSecret, String>>,
+    pub(super) http: BTreeMap<HttpCall, Result<ScmAnswer, String>>,
+    pub(super) plugins: BTreeMap<(String, String, String), Result<HttpAnswer, String>>,
     /// Questions of this round without an answer.
     pub(super) open: RefCell<BTreeSet<Question>>,
     /// True if a generator asked for the clusters.
@@ -82,11 +96,6 @@ impl Known {
         };
         self.answer(&self.git, &question, || Question::Git(question.clone()))
     }
-}
-
-/// What plumb cannot ask yet. An error deletes nothing.
-fn unsupported<T>(generator: &str) -> Result<T, Unanswered> {
-    Err(Unanswered::Failed(format!("plumb does not support the generator {generator} yet")))
 }
 
 impl Facts for Known {
@@ -137,15 +146,32 @@ impl Facts for Known {
         self.answer(&self.objects, &key, question).cloned()
     }
 
-    fn plugin(&self, _: &PluginCall) -> Result<HttpAnswer, Unanswered> {
-        unsupported("plugin")
+    fn plugin(&self, call: &PluginCall) -> Result<HttpAnswer, Unanswered> {
+        let key = (call.url.clone(), call.token.clone(), call.body.to_string());
+        let question = || Question::Plugin(key.0.clone(), key.1.clone(), key.2.clone());
+        self.answer(&self.plugins, &key, question).cloned()
     }
 
-    fn repositories(&self, _: &ScmProviderGenerator) -> Result<Vec<Repository>, Unanswered> {
-        unsupported("scmProvider")
+    fn repositories(&self, generator: &ScmProviderGenerator) -> Result<Vec<Repository>, Unanswered> {
+        scm::repositories(generator, self, &self.scm_rules)
     }
 
-    fn pull_requests(&self, _: &PullRequestGenerator) -> Result<Vec<PullRequest>, Unanswered> {
-        unsupported("pullRequest")
+    fn pull_requests(&self, generator: &PullRequestGenerator) -> Result<Vec<PullRequest>, Unanswered> {
+        scm::pull_requests(generator, self, &self.scm_rules)
+    }
+}
+
+impl ScmFacts for Known {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn set_secret(&self, name: &str) -> Result<SetSecret, Unanswered> {
+        let question = || Question::SetSecret(name.to_owned());
+        self.answer(&self.set_secrets, &name.to_owned(), question).cloned()
+    }
+
+    fn http(&self, call: &HttpCall) -> Result<ScmAnswer, Unanswered> {
+        self.answer(&self.http, call, || Question::Http(call.clone())).cloned()
     }
 }

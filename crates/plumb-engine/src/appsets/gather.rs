@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use plumb_appset::{Generated, GenerationError, GitTree, Reason, Settings, Total, generate};
+use plumb_appset::scm::{ScmAnswer, ScmRules, SetSecret};
+use plumb_appset::{Generated, GenerationError, GitTree, HttpAnswer, Reason, Settings, Total, generate};
 use plumb_core::object::GroupVersionKind;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use plumb_crd::ApplicationSet;
 use plumb_crd::settings::SecretData;
 use plumb_git::SourceTree;
 use plumb_kube::Selection;
+use plumb_render::{WebAnswer, WebRequest, ask_web};
 use serde_json::Value;
 
 use super::facts::{Commit, GitQuestion, Known, Question};
@@ -20,6 +22,8 @@ use crate::engine::Engine;
 const MOST_ROUNDS: usize = 50;
 /// Most questions of one generation.
 const MOST_QUESTIONS: usize = 2000;
+/// Longest request to an SCM provider or a plugin.
+const WEB_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most files of a repository.
 const MOST_PATHS: usize = 500_000;
 
@@ -40,6 +44,12 @@ pub(super) async fn generate_set(
     let mut known = Known {
         clusters: engine.set_signals.clusters(),
         projects: engine.config.project_names(),
+        namespace: set.metadata.namespace.clone(),
+        scm_rules: ScmRules {
+            enabled: settings.app_sets.scm_providers,
+            allowed: settings.app_sets.allowed_scm_providers.clone(),
+            strict_tokens: settings.app_sets.strict_token_refs,
+        },
         ..Known::default()
     };
     let options = Settings {
@@ -107,23 +117,46 @@ async fn answer(engine: &Engine, known: &mut Known, question: Question, fetch_si
             known.git.insert(git, commit);
         }
         Question::ConfigMap(name) => {
-            let data = object(engine, "ConfigMap", &name).await;
+            let data = object(engine, "ConfigMap", &engine.options.namespace, &name).await;
             let data = data.map(|object| texts(&object["data"]));
             known.config_maps.insert(name, data);
         }
         Question::Secret(name) => {
-            let secret = object(engine, "Secret", &name).await;
-            let data = secret.and_then(|object| {
-                let (secret, _) = SecretData::read(&object).map_err(|error| error.to_string())?;
-                let keys = object["data"].as_object().into_iter().flatten().map(|(key, _)| key.clone());
-                let text = |key: String| secret.get(&key).map(|text| (key.clone(), text.expose().to_owned()));
-                Ok(keys.filter_map(text).collect())
-            });
-            known.secrets.insert(name, data);
+            let secret = secret(engine, &engine.options.namespace, &name).await;
+            known.secrets.insert(name, secret.map(|secret| secret.data));
         }
         Question::Objects { api_version, resource } => {
             let found = objects(engine, &api_version, &resource).await;
             known.objects.insert((api_version, resource), found);
+        }
+        Question::SetSecret(name) => {
+            let secret = secret(engine, &known.namespace, &name).await;
+            known.set_secrets.insert(name, secret);
+        }
+        Question::Http(call) => {
+            let request = WebRequest {
+                url: call.url.clone(),
+                headers: call.headers.clone(),
+                body: None,
+                insecure: call.insecure,
+                timeout: WEB_TIMEOUT,
+            };
+            let answer = web(engine, &request).await.and_then(|answer| within_rate(&call.url, answer));
+            let answer =
+                answer.map(|WebAnswer { status, headers, body }| ScmAnswer { status, headers, body });
+            known.http.insert(call, answer);
+        }
+        Question::Plugin(url, token, body) => {
+            let request = WebRequest {
+                url: url.clone(),
+                headers: vec![("Authorization".to_owned(), format!("Bearer {token}"))],
+                body: Some(body.clone()),
+                insecure: false,
+                timeout: WEB_TIMEOUT,
+            };
+            let answer = web(engine, &request).await;
+            let answer = answer.map(|answer| HttpAnswer { status: answer.status, body: answer.body });
+            known.plugins.insert((url, token, body), answer);
         }
     }
 }
@@ -133,9 +166,33 @@ fn texts(map: &Value) -> BTreeMap<String, String> {
     entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-async fn object(engine: &Engine, kind: &str, name: &str) -> Result<Value, String> {
+async fn web(engine: &Engine, request: &WebRequest) -> Result<WebAnswer, String> {
+    let policy = engine.config.settings().addresses(&engine.options.addresses, "");
+    ask_web(&policy, request).await
+}
+
+/// A server that limits requests gives no answer at all. The message is always the same: it becomes a condition.
+fn within_rate(url: &str, answer: WebAnswer) -> Result<WebAnswer, String> {
+    let has_none_left = answer.headers.get("x-ratelimit-remaining").is_some_and(|left| left == "0");
+    if answer.status == 429 || (answer.status == 403 && has_none_left) {
+        return Err(format!(
+            "GET {url}: the server limits the number of requests; use a token, or ask less often"
+        ));
+    }
+    Ok(answer)
+}
+
+async fn secret(engine: &Engine, namespace: &str, name: &str) -> Result<SetSecret, String> {
+    let object = object(engine, "Secret", namespace, name).await?;
+    let (secret, _) = SecretData::read(&object).map_err(|error| error.to_string())?;
+    let keys = object["data"].as_object().into_iter().flatten().map(|(key, _)| key.clone());
+    let text = |key: String| secret.get(&key).map(|text| (key.clone(), text.expose().to_owned()));
+    Ok(SetSecret { labels: secret.metadata.labels.clone(), data: keys.filter_map(text).collect() })
+}
+
+async fn object(engine: &Engine, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
     let gvk = GroupVersionKind::from_api_version("v1", kind);
-    let found = engine.home.client.get_at(&gvk, Some(&engine.options.namespace), name).await;
+    let found = engine.home.client.get_at(&gvk, Some(namespace), name).await;
     match found {
         Ok(Some(manifest)) => Ok(manifest.value().clone()),
         Ok(None) => Err(format!("{}s \"{name}\" not found", kind.to_lowercase())),

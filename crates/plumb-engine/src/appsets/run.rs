@@ -34,7 +34,6 @@ pub(super) struct Ran {
     pub(super) asked_clusters: bool,
     /// Something is wrong that a cluster or project could cure.
     pub(super) failed: bool,
-    pub(super) rolls_out: bool,
     /// The names that the set generates; `None` if that is not known.
     pub(super) names: Option<BTreeSet<String>>,
     pub(super) again_after: Option<Duration>,
@@ -135,7 +134,6 @@ pub(super) async fn run_set(
         git: asked.git,
         asked_clusters: asked.clusters,
         failed: asked.generated.is_err() || decision.failure.is_some(),
-        rolls_out: decision.rolls_out,
         names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),
         again_after,
         polls: !is_soon,
