@@ -282,7 +282,10 @@ impl RefTable {
     ) -> Result<Option<String>, ResolveError> {
         let prefix = spec.tag_prefix.as_deref().unwrap_or_default();
         if Version::parse(revision).is_some() {
-            return Ok(Some(format!("{prefix}{revision}")));
+            // Tags are protected more often than branches: a branch must not take the place of a released version.
+            let tag = format!("refs/tags/{prefix}{revision}");
+            let is_tag = spec.tag_prefix.is_some() || self.refs.contains_key(&tag);
+            return Ok(is_tag.then_some(tag));
         }
         let Some(constraint) = Constraint::parse(revision) else {
             return match &spec.tag_prefix {
@@ -472,6 +475,8 @@ mod tests {
             "refs/tags/HEAD",
             "refs/tags/env/prod",
             "refs/tags/refs/tags/v1.0.0",
+            "refs/heads/v1.0.0",
+            "refs/heads/web-v1.0.0",
             "refs/heads/refs/heads/main",
             "refs/tags/main",
         ];
@@ -496,6 +501,8 @@ mod tests {
         ] {
             assert_eq!(resolve_in(&table, revision, None), expected, "{revision}");
         }
+        assert_eq!(table.tag_of(&RevisionSpec::new("v1.0.0"), "repo").as_deref(), Some("refs/tags/v1.0.0"));
+        assert!(resolve_in(&table, "v1.0.0", Some("web-")).contains("is not a branch, tag or commit"));
         let detached = RefTable { head: Head::Detached(hash('4')), ..table.clone() };
         assert_eq!(resolve_in(&detached, "HEAD", None), "4");
         let missing = RefTable { head: Head::Missing, ..table };

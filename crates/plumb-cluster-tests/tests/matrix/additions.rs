@@ -76,5 +76,10 @@ fn is_filled_in(kind: &Kind, leaf: &[Segment], git: &Value) -> bool {
     let is_content =
         matches!(leaf.first(), Some(Segment::Field(name)) if name != "metadata" && name != "status");
     let has_index = leaf.iter().any(|segment| matches!(segment, Segment::Index(_)));
-    is_content && !has_index && is_merged(kind, leaf) && FieldPath::from(leaf.to_vec()).find(git).is_none()
+    let is_set = |path: &[Segment]| FieldPath::from(path.to_vec()).find(git).is_some();
+    // A key of `stringData` is a key of `data` once the API server has it.
+    let as_text: Vec<Segment> =
+        std::iter::once(Segment::Field("stringData".into())).chain(leaf.iter().skip(1).cloned()).collect();
+    let is_secret_text = kind.name() == "v1 Secret" && is_set(&as_text);
+    is_content && !has_index && is_merged(kind, leaf) && !is_set(leaf) && !is_secret_text
 }

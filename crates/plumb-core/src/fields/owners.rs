@@ -105,6 +105,18 @@ impl<'a> Entry<'a> {
         true
     }
 
+    /// Does this entry name this field, and no other?
+    pub fn names_only(&self, path: &FieldPath) -> bool {
+        let mut fields = self.fields;
+        for segment in path.segments() {
+            let Segment::Field(name) = segment else { return false };
+            let child = fields.get(format_compact!("f:{name}").as_str()).filter(|_| fields.len() == 1);
+            let Some(child) = child.and_then(Value::as_object) else { return false };
+            fields = child;
+        }
+        fields.is_empty()
+    }
+
     /// Does this entry own the place, or something above it as a whole?
     pub fn owns(&self, path: &FieldPath, live: &Value) -> bool {
         // An empty node below the root is a leaf that covers what is inside; an empty root owns nothing.

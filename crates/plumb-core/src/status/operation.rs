@@ -55,9 +55,14 @@ impl OperationRecord {
         }
     }
 
-    /// The mark of its hooks.
-    pub fn mark(&self, revision: impl Into<String>) -> OperationMark {
-        OperationMark { started_at: self.started_at, retry: self.retries, revision: revision.into() }
+    /// The mark of its hooks. `app_uid` is the uid of the Application.
+    pub fn mark(&self, app_uid: &str, revision: impl Into<String>) -> OperationMark {
+        OperationMark {
+            app_uid: app_uid.to_owned(),
+            started_at: self.started_at,
+            retry: self.retries,
+            revision: revision.into(),
+        }
     }
 
     /// The record after a transition, and what follows.

@@ -50,9 +50,10 @@ impl Turn<'_, '_> {
     /// One object may be the hook of several phases; it belongs to the last that ran it.
     fn is_newest(&self, step: &Step) -> bool {
         match self.observation(step) {
-            Some(Observation::Live(live)) => {
-                live.mark.as_ref().is_none_or(|mark| *mark == self.state.plan.mark.text(step.id.phase))
-            }
+            Some(Observation::Live(live)) => live
+                .mark
+                .as_ref()
+                .is_none_or(|mark| *mark == self.state.plan.mark.text(step.id.phase, &step.id.key)),
             Some(Observation::Gone | Observation::Collected) | None => false,
         }
     }

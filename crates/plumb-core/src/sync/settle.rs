@@ -144,7 +144,8 @@ impl SyncState {
 /// Is this the object of a hook that this try of this operation made?
 fn is_our_hook(plan: &Plan, step: &Step, observation: &Observation) -> bool {
     let Observation::Live(live) = observation else { return false };
-    step.hook().is_some() && live.mark.as_deref() == Some(plan.mark.text(step.id.phase).as_str())
+    step.hook().is_some()
+        && live.mark.as_deref() == Some(plan.mark.text(step.id.phase, &step.id.key).as_str())
 }
 
 /// Is this the object of a hook that another operation, try or phase made? One without a mark may be ours:

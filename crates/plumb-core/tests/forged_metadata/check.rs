@@ -4,7 +4,8 @@
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, DryRun, Evidence, Facts, LiveOwner, Outcome, Previous, Question, Verdict, VerdictStatus, judge,
+    Answers, Autoscaler, DryRun, Evidence, Facts, LiveOwner, Outcome, Previous, Question, Verdict,
+    VerdictStatus, judge,
 };
 use plumb_core::fields::{annotation_of_git, annotation_written_at, has_other_writers};
 use plumb_core::health;
@@ -137,6 +138,11 @@ fn verdict(
                 .nth(owner)
                 .unwrap_or_default(),
             previous: if previous == 0 { Previous::Same } else { Previous::Unknown },
+            autoscalers: &[Autoscaler {
+                kind: "HorizontalPodAutoscaler".to_owned(),
+                name: "x".to_owned(),
+                scales_to_zero: false,
+            }],
             ..Facts::default()
         },
         answers: Answers::default(),

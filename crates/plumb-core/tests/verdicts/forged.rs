@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, check, config, said, thing};
 
 /// Names that an attacker would choose, with and without a subresource.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "kube-controller-manager Update 2",
     "kube-controller-manager Apply 2",
     "kube-scheduler Update 2",
@@ -16,6 +16,7 @@ const NAMES: [&str; 9] = [
     "system:serviceaccount:kube-system:deployment-controller Update 2",
     "argocd-controller Update 2",
     "argocd-controller Update 2 scale",
+    "kube-controller-manager Update 2 scale",
 ];
 
 /// An object whose field Git sets to one value and the live object has with another, written under `name`.
@@ -42,81 +43,85 @@ fn no_name_excuses_a_change_that_does_harm() {
     let user = |name: &str| json!([{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}]);
     let two_users = json!([user("a")[0], user("mallory")[0]]);
     for name in NAMES {
-        let scenes = [
-            edited(
-                "apps/v1 Deployment",
-                &["spec", "template", "spec", "containers"],
-                container("good:1"),
-                container("evil:1"),
-                name,
-                owned_image.clone(),
-            ),
-            edited(
-                "apps/v1 Deployment",
-                &["spec", "replicas"],
-                json!(3),
-                json!(0),
-                name,
-                json!({"f:spec": {"f:replicas": {}}}),
-            ),
-            edited(
-                "rbac.authorization.k8s.io/v1 Role",
-                &["rules"],
-                rule("get"),
-                rule("*"),
-                name,
-                owned("rules"),
-            ),
-            edited(
-                "rbac.authorization.k8s.io/v1 ClusterRole",
-                &["rules"],
-                rule("get"),
-                rule("*"),
-                name,
-                owned("rules"),
-            ),
-            edited(
-                "rbac.authorization.k8s.io/v1 RoleBinding",
-                &["subjects"],
-                user("a"),
-                two_users.clone(),
-                name,
-                owned("subjects"),
-            ),
-            edited(
-                "v1 ConfigMap",
-                &["data"],
-                json!({"level": "info"}),
-                json!({"level": "off"}),
-                name,
-                json!({"f:data": {"f:level": {}}}),
-            ),
-            edited(
-                "v1 Service",
-                &["spec", "selector"],
-                json!({"app": "a"}),
-                json!({"app": "evil"}),
-                name,
-                json!({"f:spec": {"f:selector": {}}}),
-            ),
-            edited(
-                "v1 PersistentVolumeClaim",
-                &["spec", "resources", "requests", "storage"],
-                json!("9Gi"),
-                json!("1Gi"),
-                name,
-                json!({"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}),
-            ),
-            edited(
-                "v1 PersistentVolumeClaim",
-                &["spec", "volumeName"],
-                json!("mine"),
-                json!("theirs"),
-                name,
-                json!({"f:spec": {"f:volumeName": {}}}),
-            ),
-        ];
-        for scene in scenes {
+        let scenes = || {
+            [
+                edited(
+                    "apps/v1 Deployment",
+                    &["spec", "template", "spec", "containers"],
+                    container("good:1"),
+                    container("evil:1"),
+                    name,
+                    owned_image.clone(),
+                ),
+                edited(
+                    "apps/v1 Deployment",
+                    &["spec", "replicas"],
+                    json!(3),
+                    json!(0),
+                    name,
+                    json!({"f:spec": {"f:replicas": {}}}),
+                ),
+                edited(
+                    "rbac.authorization.k8s.io/v1 Role",
+                    &["rules"],
+                    rule("get"),
+                    rule("*"),
+                    name,
+                    owned("rules"),
+                ),
+                edited(
+                    "rbac.authorization.k8s.io/v1 ClusterRole",
+                    &["rules"],
+                    rule("get"),
+                    rule("*"),
+                    name,
+                    owned("rules"),
+                ),
+                edited(
+                    "rbac.authorization.k8s.io/v1 RoleBinding",
+                    &["subjects"],
+                    user("a"),
+                    two_users.clone(),
+                    name,
+                    owned("subjects"),
+                ),
+                edited(
+                    "v1 ConfigMap",
+                    &["data"],
+                    json!({"level": "info"}),
+                    json!({"level": "off"}),
+                    name,
+                    json!({"f:data": {"f:level": {}}}),
+                ),
+                edited(
+                    "v1 Service",
+                    &["spec", "selector"],
+                    json!({"app": "a"}),
+                    json!({"app": "evil"}),
+                    name,
+                    json!({"f:spec": {"f:selector": {}}}),
+                ),
+                edited(
+                    "v1 PersistentVolumeClaim",
+                    &["spec", "resources", "requests", "storage"],
+                    json!("9Gi"),
+                    json!("1Gi"),
+                    name,
+                    json!({"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}),
+                ),
+                edited(
+                    "v1 PersistentVolumeClaim",
+                    &["spec", "volumeName"],
+                    json!("mine"),
+                    json!("theirs"),
+                    name,
+                    json!({"f:spec": {"f:volumeName": {}}}),
+                ),
+            ]
+        };
+        // An autoscaler excuses other replicas, and nothing else.
+        let autoscaled = scenes().map(|scene| scene.autoscaler("web"));
+        for scene in scenes().into_iter().chain(autoscaled) {
             let verdict = scene.verdict();
             let counted: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts).collect();
             assert!(!counted.is_empty(), "{name}: {:?}", verdict.findings);
@@ -127,6 +132,54 @@ fn no_name_excuses_a_change_that_does_harm() {
             );
         }
     }
+}
+
+#[test]
+fn a_write_through_scale_excuses_the_replicas_and_nothing_else() {
+    let scene = |git: Value, live: Value, fields: Value| {
+        thing(git, live)
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+            .by("kube-controller-manager Update 2 scale", fields)
+            .autoscaler("web")
+    };
+    let size = |size: Value| json!({"size": size});
+    let owned = |fields: Value| json!({"f:spec": fields});
+    check(
+        scene(size(json!(2)), size(json!(5)), owned(json!({"f:size": {}}))),
+        expect!["ControllerOwned /spec/size by kube-controller-manager"],
+    );
+    // A text is no number of replicas, and an entry of `scale` has one field.
+    check(
+        scene(size(json!("2")), size(json!("5")), owned(json!({"f:size": {}}))),
+        expect!["! LiveEdit /spec/size by kube-controller-manager"],
+    );
+    check(
+        scene(size(json!(2)), size(json!(5)), owned(json!({"f:size": {}, "f:image": {}}))),
+        expect!["! LiveEdit /spec/size by kube-controller-manager"],
+    );
+    let addition = scene(json!({"a": 1}), json!({"a": 1, "image": "evil"}), owned(json!({"f:image": {}})));
+    check(addition.strict(), expect!["! UnclaimedAddition /spec/image by kube-controller-manager"]);
+}
+
+#[test]
+fn an_addition_whose_record_was_erased_is_still_an_addition() {
+    let deployment = |containers: Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    let one = json!({"name": "c", "image": "good:1"});
+    let two = json!([one, {"name": "evil", "image": "evil:1"}]);
+    let ours = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+        "k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {}}}}}}});
+    let sidecar = || {
+        Scene::new("apps/v1 Deployment", deployment(json!([one])), deployment(two.clone()))
+            .by("argocd-controller Apply 1", ours.clone())
+    };
+    check(sidecar(), expect!["UnclaimedAddition /spec/template/spec/containers/1"]);
+    check(sidecar().strict(), expect!["! UnclaimedAddition /spec/template/spec/containers/1"]);
+    let key = || {
+        Scene::new("v1 ConfigMap", json!({"data": {"a": "1"}}), json!({"data": {"a": "1", "b": "2"}}))
+            .by("argocd-controller Apply 1", json!({"f:data": {"f:a": {}}}))
+    };
+    check(key(), expect!["UnclaimedAddition /data/b"]);
+    check(key().strict(), expect!["! UnclaimedAddition /data/b"]);
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub(crate) async fn delete(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &
     };
     let revision = gathered.as_ref().ok().and_then(|gathered| gathered.revisions.first().cloned());
     let started_at = application.metadata.deletion_timestamp.unwrap_or(run.now);
-    let mark = OperationMark { started_at, retry: 0, revision: revision.unwrap_or_default() };
+    let (app_uid, revision) = (app.uid.clone(), revision.unwrap_or_default());
+    let mark = OperationMark { app_uid, started_at, retry: 0, revision };
     // client: the objects of the app and of its hooks
     let snapshot = context.cluster.store.snapshot(&context.instance, &[], &[]).await;
     let hook_keys = deletion::hook_keys(hooks.unwrap_or_default(), &mark);

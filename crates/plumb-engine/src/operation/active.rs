@@ -166,9 +166,9 @@ impl ActiveOperation {
     }
 
     /// The operation and its attempt, as hooks are annotated.
-    pub(crate) fn mark(&self) -> OperationMark {
+    pub(crate) fn mark(&self, app_uid: &str) -> OperationMark {
         let revision = self.revisions().first().cloned().unwrap_or_default();
-        self.record.mark(revision)
+        self.record.mark(app_uid, revision)
     }
 
     /// What it syncs, decompressed.

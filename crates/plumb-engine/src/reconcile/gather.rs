@@ -76,15 +76,7 @@ pub(super) async fn gather_or_keep(
         Ok(gathered) => {
             note_gathered(run, inputs, &gathered);
             note_end(run, asked_at, SiblingEnd::Gathered);
-            let age = match &state.git.failure {
-                None => DesiredAge::Current,
-                Some(failure) => {
-                    for message in &failure.messages {
-                        run.conditions.add(failure.condition, message.clone());
-                    }
-                    DesiredAge::Outdated { is_healed: failure.is_transient }
-                }
-            };
+            let age = age(run, state.git.failure.as_ref());
             Ok(Desired { gathered, age })
         }
         Err(why) => {
@@ -111,6 +103,15 @@ pub(super) async fn gather_or_keep(
             Err(RunEnd::Unknown)
         }
     }
+}
+
+/// Whether what is known is what Git asks for now. A failure of the last try stays told.
+fn age(run: &mut AppRun<'_>, failure: Option<&LastFailure>) -> DesiredAge {
+    let Some(failure) = failure else { return DesiredAge::Current };
+    for message in &failure.messages {
+        run.conditions.add(failure.condition, message.clone());
+    }
+    DesiredAge::Outdated { is_healed: failure.is_transient }
 }
 
 /// Tells the apps whose prunes wait for this one how its look at Git ended. Comes after its claims are known.

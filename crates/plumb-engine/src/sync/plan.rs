@@ -51,7 +51,7 @@ pub(super) fn plan(
         },
         budget: context.settings.prune_budget,
         replaced_history,
-        mark: &active.mark(),
+        mark: &active.mark(&app.uid),
         approved_at: approved_for(application, active, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
         served_versions: &|kind: &GroupKind| catalog.served_versions(kind),

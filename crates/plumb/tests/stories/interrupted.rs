@@ -37,7 +37,15 @@ struct GitAway {
 
 impl GitAway {
     fn begin(stage: &Stage) -> Result<Self> {
-        let here = stage.repo.path().to_owned();
+        Self::take(stage.repo.path().to_owned())
+    }
+
+    /// The directory is there, but git cannot read it: it fails as it does when a server fails.
+    fn failing(stage: &Stage) -> Result<Self> {
+        Self::take(stage.repo.path().join(".git"))
+    }
+
+    fn take(here: PathBuf) -> Result<Self> {
         let away = here.with_extension("away");
         std::fs::rename(&here, &away).context("take the repository away")?;
         Ok(Self { here, away })
@@ -130,7 +138,7 @@ async fn edits_are_put_back_while_git_is_away_and_the_app_stays_unknown() -> Res
     stage.repo.commit(&[("app/all.yaml", objects::manifests(std::slice::from_ref(&conf)))])?;
     let app = stage.application("heals", persistent).await?;
     stage.until_sync(&app, "Synced").await?;
-    let away = GitAway::begin(&stage)?;
+    let away = GitAway::failing(&stage)?;
     stage.refresh(&app).await?;
     stage.place.wait(&app, "says that Git is away", is_blind).await?;
     let edited = stage.place.patch_as("a-person", &conf, &json!({"data": {"a": "2"}})).await?;
@@ -152,7 +160,7 @@ async fn a_commit_that_cannot_be_rendered_stays_told_whatever_happens_in_the_clu
     stage.repo.commit(&[("app/all.yaml", objects::manifests(std::slice::from_ref(&conf)))])?;
     let app = stage.application("broken", persistent).await?;
     stage.until_sync(&app, "Synced").await?;
-    stage.repo.commit(&[("app/more.yaml", "kind: [")])?;
+    stage.repo.commit(&[("app/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [")])?;
     stage.refresh(&app).await?;
     stage.place.wait(&app, "cannot be rendered", is_blind).await?;
     stage.place.delete(&conf).await?;

@@ -2,7 +2,7 @@
 
 use super::stale_ownership::all_that_left;
 use crate::compare::{Addition, Difference};
-use crate::drift::case::{Case, writer};
+use crate::drift::case::{Case, is_path, is_under, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::Entry;
@@ -57,6 +57,41 @@ pub(in crate::drift) fn without_record(case: &Case<'_>, addition: &Addition<'_>)
             addition.path
         ),
     )
+}
+
+/// An addition whose entry in `managedFields` is gone.
+pub(in crate::drift) fn with_erased_record(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
+    let strict = case.is_strict();
+    let why = format!(
+        "{} is not in Git, the API server does not fill it in, and managedFields do not name who added it",
+        addition.path
+    );
+    let mut explained = Explained::new(DriftClass::UnclaimedAddition, addition.path.clone(), strict, why);
+    explained.take_ownership_of = strict.then(|| addition.path.clone());
+    explained
+}
+
+/// Is it a place in which the API server and the controllers of Kubernetes add nothing: an item or a key of a pod template,
+/// or a key of a `ConfigMap`?
+pub(in crate::drift) fn is_never_filled_in(case: &Case<'_>, addition: &Addition<'_>) -> bool {
+    let gvk = case.desired.gvk();
+    let template: &[&str] = match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("", "ConfigMap") => {
+            return is_under(&addition.path, &["data"]) || is_under(&addition.path, &["binaryData"]);
+        }
+        ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
+        | ("", "ReplicationController") => &["spec", "template"],
+        ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template"],
+        _ => return false,
+    };
+    let is_key_of = |map: &[&str]| {
+        let place: Vec<&str> = template.iter().chain(map).copied().collect();
+        addition.path.parent().is_some_and(|parent| is_path(&parent, &place))
+    };
+    let is_key = is_key_of(&["metadata", "labels"])
+        || is_key_of(&["metadata", "annotations"])
+        || is_key_of(&["spec", "nodeSelector"]);
+    is_under(&addition.path, template) && (addition.is_item || is_key)
 }
 
 /// Replicas that Git does not set, and that were changed through `scale`: Kubernetes does not record the writer of a field

@@ -89,6 +89,11 @@ pub(super) const UNOWNED_RULES: &[AdditionRule] = &[
         decide: replicas_not_in_git,
     },
     Rule {
+        name: "added-with-erased-record",
+        classes: &[UnclaimedAddition],
+        decide: added_with_erased_record,
+    },
+    Rule {
         name: "filled-in-on-write",
         classes: &[SchemaDefault, AdmissionMutated],
         decide: filled_in_on_write,
@@ -283,6 +288,16 @@ fn replicas_not_in_git(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
         controller_owned::scaled_addition(case, addition)
             .unwrap_or_else(|| tug_of_war::escalate(case, unclaimed_addition::scaled(case, addition))),
     )
+}
+
+/// The API server fills in no containers, volumes, labels or configuration keys, and every client that adds one is recorded:
+/// if `managedFields` do not name it, a client removed the entry.
+fn added_with_erased_record(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
+    let is_unexplained =
+        addition.fill == Fill::None && addition.whole.is_none() && case.facts().mutators.is_empty();
+    (is_unexplained && unclaimed_addition::is_never_filled_in(case, addition))
+        .then(|| unclaimed_addition::with_erased_record(case, addition))
+        .into()
 }
 
 fn filled_in_on_write(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {

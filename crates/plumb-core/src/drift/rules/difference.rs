@@ -318,7 +318,7 @@ fn removal_by_admission(case: &Case<'_>, difference: &Difference<'_>) -> Predict
 }
 
 /// A field that is dropped on every write: by a policy where one matches, else by the API server.
-fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
+pub(super) fn dropped(case: &Case<'_>, difference: &Difference<'_>) -> Explained {
     admission_mutated::difference(case, difference)
         .unwrap_or_else(|| rejected_field::dropped(case, difference))
 }

@@ -1,6 +1,6 @@
 //! The API server refuses what Git asks for: why, and whether a sync gets past it.
 
-use super::difference::has_other_type;
+use super::difference::{dropped, has_other_type};
 use super::rule::{Rule, named};
 use super::whole_object::REFUSED;
 use crate::compare::{Difference, Fill};
@@ -39,7 +39,11 @@ pub(super) const REFUSAL_RULES: &[RefusalRule] = &[
         classes: &[DriftClass::LiveEdit],
         decide: other_alternative_chosen,
     },
-    Rule { name: "clash-with-edited-key", classes: &[], decide: clash_with_edited_key },
+    Rule {
+        name: "clash-with-edited-key",
+        classes: &[DriftClass::AdmissionMutated, DriftClass::RejectedField],
+        decide: clash_with_edited_key,
+    },
     Rule { name: "clash-with-leftovers", classes: &[DriftClass::Behind], decide: clash_with_leftovers },
     Rule {
         name: "defaults-of-previous-choice",
@@ -80,12 +84,23 @@ fn other_alternative_chosen(case: &Case<'_>, refusal: &Refusal<'_>) -> RefusalRu
 
 /// Another writer changed the key of an item, and Git's item beside it clashes (two ports of one name). The sync takes the
 /// edited item over and removes it, so nothing is in the way.
-fn clash_with_edited_key(_: &Case<'_>, refusal: &Refusal<'_>) -> RefusalRuling {
-    if is_beside_edited_key(refusal.failure, refusal.found) {
-        RefusalRuling::Is(Vec::new())
-    } else {
-        RefusalRuling::Pass
+///
+/// The refusal also hides which fields the API server drops on each write. `managedFields` tell it: they can be forged, but
+/// the edited key counts whatever they say, and the comparison after the next sync has a dry-run again.
+fn clash_with_edited_key(case: &Case<'_>, refusal: &Refusal<'_>) -> RefusalRuling {
+    if !is_beside_edited_key(refusal.failure, refusal.found) {
+        return RefusalRuling::Pass;
     }
+    let is_found_removed = |difference: &&Difference<'_>| {
+        let mut removed = refusal.found.iter().filter(|known| known.class == DriftClass::LiveEdit);
+        removed.any(|known| known.field == difference.path && known.take_ownership_of.is_none())
+    };
+    let differences = case.comparison.differences.iter();
+    let dropped_on_write = differences
+        .filter(|difference| case.may_be_dropped_by_server(difference))
+        .filter(is_found_removed)
+        .map(|difference| dropped(case, difference));
+    RefusalRuling::Instead(dropped_on_write.collect())
 }
 
 /// Fields that are gone from Git, and that other writers still own, clash with what Git has instead (two handlers of one

@@ -77,6 +77,7 @@ impl Fixture {
             },
             budget: PruneBudget::default(),
             mark: OperationMark {
+                app_uid: "9f0c".to_owned(),
                 started_at: time(STARTED),
                 retry: 0,
                 revision: "0123456789abcdef".to_owned(),

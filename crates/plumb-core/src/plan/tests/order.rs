@@ -5,7 +5,7 @@
 use expect_test::expect;
 use serde_json::json;
 
-use super::fixture::{Fixture, check};
+use super::fixture::{Fixture, check, key};
 use crate::object::Manifest;
 use crate::plan::*;
 use crate::tracking::{TRACKING_ANNOTATION, TrackedBy, TrackingSettings, tracked_by};
@@ -88,15 +88,28 @@ fn a_hook_has_its_mark_and_finalizer() {
     let plan = Fixture::parse("git Job run- generate hook=PreSync").plan();
     let hook = plan.steps().find_map(Step::hook).expect("a hook");
     let Payload(manifest) = &hook.manifest;
+    let mark = plan.mark.text(SyncPhase::PreSync, &key("Job", "run-0123456-presync-1794744000"));
+    assert!(mark.starts_with("1794744000-0-presync-"), "{mark}");
     assert_eq!(
         manifest.value().get("metadata"),
         Some(&json!({
             "name": "run-0123456-presync-1794744000",
             "namespace": "prod",
-            "annotations": {"argocd.argoproj.io/hook": "PreSync", "plumb.dev/operation": "1794744000-0-presync"},
+            "annotations": {"argocd.argoproj.io/hook": "PreSync", "plumb.dev/operation": mark},
             "finalizers": ["argocd.argoproj.io/hook-finalizer"],
         }))
     );
+}
+
+#[test]
+fn the_mark_of_a_hook_cannot_be_made_up_or_copied() {
+    let mark = Fixture::parse("").mark;
+    let text = mark.text(SyncPhase::PreSync, &key("Job", "a"));
+    let other_app = OperationMark { app_uid: "77aa".to_owned(), ..mark.clone() };
+    assert_ne!(other_app.text(SyncPhase::PreSync, &key("Job", "a")), text);
+    assert_ne!(mark.text(SyncPhase::PreSync, &key("Job", "b")), text);
+    assert_ne!(mark.text(SyncPhase::PostSync, &key("Job", "a")), text);
+    assert_eq!(mark.text(SyncPhase::PreSync, &key("Job", "a")), text);
 }
 
 #[test]

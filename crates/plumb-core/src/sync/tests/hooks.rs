@@ -275,6 +275,32 @@ fn a_restarted_engine_knows_the_hook_it_started() {
 }
 
 #[test]
+fn an_object_with_a_made_up_mark_is_no_hook_that_ran() {
+    check(
+        "
+        git ConfigMap conf
+        git Job migrate hook=PostSync
+        ",
+        "
+        Job/migrate forged
+        crash
+        run
+        ",
+        &expect![[r#"
+              > apply Sync ConfigMap/conf
+              Running: one or more tasks are running
+            * Job/migrate forged
+            * crash
+              > apply Sync ConfigMap/conf
+            * run
+              > delete hook PostSync Job/migrate
+              > apply PostSync Job/migrate
+              Running: waiting for completion of hook batch/Job/migrate: Progressing
+        "#]],
+    );
+}
+
+#[test]
 fn a_hook_of_two_phases_runs_in_both() {
     check(
         "

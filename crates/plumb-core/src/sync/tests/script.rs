@@ -12,7 +12,7 @@ use crate::plan::tests::fixture::key;
 /// Plays the events and prints after each line what the machine sent and the phase of the operation.
 ///
 /// Events: `run` (carry out and answer everything until nothing is left), `one` (answer the first command),
-/// `Kind/name Healthy` (or another health), `Kind/name gone|deleted|stuck|held|paused|resumed`, `fail Kind/name`, `slow Kind/name`,
+/// `Kind/name Healthy` (or another health), `Kind/name gone|deleted|stuck|held|forged|paused|resumed`, `fail Kind/name`, `slow Kind/name`,
 /// `crash`, `lost` (crash before the status was written), `terminate`, `approve`, `hold`, `free`, `newer`, `wait N`.
 pub(super) fn check(facts: &str, events: &str, expected: &Expect) {
     expected.assert_eq(&play(&mut World::new(facts), events));
@@ -79,6 +79,7 @@ fn change_object(world: &mut World, key: &ObjectKey, change: &str) {
             let object = world.objects.get_mut(key).expect("an object");
             object.held_by = Some("example.com/backup".to_owned());
         }
+        "forged" => world.forge(key),
         "paused" => world.objects.get_mut(key).expect("an object").paused = true,
         "resumed" => world.objects.get_mut(key).expect("an object").paused = false,
         health => {

@@ -10,7 +10,10 @@ use serde_json::json;
 use crate::health::{Health, HealthStatus};
 use crate::object::ObjectKey;
 use crate::plan::tests::fixture::{Fixture, time};
-use crate::plan::{LiveFacts, NamespaceFacts, OPERATION_ANNOTATION, ObjectFacts, Owner, Plan, StepId};
+use crate::plan::{
+    LiveFacts, NamespaceFacts, OPERATION_ANNOTATION, ObjectFacts, OperationMark, Owner, Plan, StepId,
+    SyncPhase,
+};
 use crate::sync::*;
 
 /// The reason of a pause.
@@ -115,6 +118,14 @@ impl World {
             held_by: None,
             paused: false,
         }
+    }
+
+    /// A client makes the object of a `PostSync` hook, with the annotation as far as the client can know it.
+    pub(super) fn forge(&mut self, key: &ObjectKey) {
+        let mark = OperationMark { app_uid: String::new(), ..self.fixture.mark.clone() };
+        let mark = Some(mark.text(SyncPhase::PostSync, key));
+        let object = SimObject { mark, health: Some(HealthStatus::Healthy), ..self.fresh(key) };
+        self.objects.insert(key.clone(), object);
     }
 
     /// The plan as a starting or restarting engine makes it from what lives.

@@ -11,6 +11,7 @@ use crate::drift::case::{Case, is_controller, is_path, show, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::Entry;
+use crate::object::FieldPath;
 
 /// The replicas that an autoscaler sets.
 pub(in crate::drift) fn autoscaled(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
@@ -78,12 +79,11 @@ fn owned(difference: &Difference<'_>, why: String) -> Explained {
         .keeping(place.clone())
 }
 
-/// An autoscaler that targets the object owns its replicas. A custom resource may have its replicas in another field: the
-/// one that is written through `scale`. Without such an autoscaler, a write through `scale` is an edit: any client can
-/// make it, under any name.
+/// An autoscaler that targets the object owns its replicas, and nothing else. Without such an autoscaler, a write through
+/// `scale` is an edit: any client can make it, under any name.
 fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>>) -> Option<String> {
-    let is_scaled = entry.is_some_and(|entry| entry.subresource == Some("scale"));
-    if !is_scaled && !is_path(&difference.path, &["spec", "replicas"]) {
+    let is_number = difference.desired.is_some_and(Value::is_u64);
+    if !are_replicas(case, &difference.path, difference.live.filter(|_| is_number), entry) {
         return None;
     }
     let autoscaler = autoscaler_of_replicas(case).filter(|_| !is_switched_off(case, difference))?;
@@ -93,6 +93,17 @@ fn scaled(case: &Case<'_>, difference: &Difference<'_>, entry: Option<&Entry<'_>
         autoscaler.name,
         case.values(difference)
     ))
+}
+
+/// Is it the field that `scale` writes? In Kubernetes' own kinds that is `/spec/replicas`. A custom resource may have its
+/// replicas in another field: a whole number, and all that the entry of a write through `scale` names. The subresource in
+/// `managedFields` is written by the client like the rest of the entry, so it proves nothing about any other field.
+fn are_replicas(case: &Case<'_>, path: &FieldPath, live: Option<&Value>, entry: Option<&Entry<'_>>) -> bool {
+    let is_scaled = || {
+        entry.is_some_and(|entry| entry.subresource == Some("scale") && entry.names_only(path))
+            && live.is_some_and(Value::is_u64)
+    };
+    is_path(path, &["spec", "replicas"]) || (!case.is_built_in() && is_scaled())
 }
 
 /// A `HorizontalPodAutoscaler` stops working for an object that is scaled to zero, unless its own minimum is zero. Then
@@ -111,7 +122,9 @@ pub(in crate::drift) fn addition(
     addition: &Addition<'_>,
     entry: &Entry<'_>,
 ) -> Option<Explained> {
-    let is_scaled = entry.subresource == Some("scale") && autoscaler_of_replicas(case).is_some();
+    let is_scaled = entry.subresource == Some("scale")
+        && are_replicas(case, &addition.path, Some(addition.live), Some(entry))
+        && autoscaler_of_replicas(case).is_some();
     let why = if case.is_control_plane(entry) && control_plane::is_added_by_control_plane(case, addition) {
         "is part of the control plane and manages this field"
     } else if is_scaled {

@@ -47,7 +47,7 @@ impl Watcher {
                 && is_well
             {
                 for phase in [SyncPhase::PreSync, SyncPhase::Sync, SyncPhase::PostSync] {
-                    if *mark == world.fixture.mark.text(phase) {
+                    if *mark == world.fixture.mark.text(phase, key) {
                         self.ended.insert((phase, key.clone()));
                     }
                 }
@@ -70,7 +70,7 @@ impl Watcher {
             && key.kind == "Job"
             && !world.objects.contains_key(key)
         {
-            let mark = format!("{} {}", key, world.fixture.mark.text(command.id.phase));
+            let mark = format!("{} {}", key, world.fixture.mark.text(command.id.phase, key));
             let times = self.hooks.entry(mark.clone()).or_default();
             *times += 1;
             prop_assert_eq!(*times, 1, "hook made twice: {}", mark);
@@ -167,7 +167,7 @@ fn judge_superseded(world: &World, transition: &Transition) -> Result<(), TestCa
         let is_at_work = object.health == Some(HealthStatus::Progressing)
             && object.trouble.is_none()
             && !object.terminating
-            && object.mark.as_deref() == Some(plan.mark.text(command.id.phase).as_str());
+            && object.mark.as_deref() == Some(plan.mark.text(command.id.phase, &command.id.key).as_str());
         prop_assert!(!is_at_work, "{} was cut off at work: {}", command.id, transition.message);
     }
     Ok(())
