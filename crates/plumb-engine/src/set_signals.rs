@@ -202,3 +202,52 @@ fn hash(values: &[&Value]) -> u64 {
     let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
     BuildHasherDefault::<DefaultHasher>::default().hash_one(texts)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn application(change: impl FnOnce(&mut Value)) -> Manifest {
+        let mut value = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "web", "namespace": "argocd", "ownerReferences": [{
+                "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "teams", "controller": true,
+            }]},
+            "spec": {"project": "default"},
+        });
+        change(&mut value);
+        Manifest::new(value).unwrap()
+    }
+
+    fn ready() -> SetSignals {
+        let signals = SetSignals::default();
+        assert!(signals.take().is_none(), "nothing is known yet");
+        signals.clusters_listed();
+        signals.applications_listed();
+        signals
+    }
+
+    #[test]
+    fn only_changes_by_others_concern_a_set() {
+        let signals = ready();
+        let teams = AppId { namespace: "argocd".to_owned(), name: "teams".to_owned() };
+        let concerns = |manifest: &Manifest| {
+            signals.application(manifest);
+            let happened = signals.take().unwrap();
+            (happened.changed.contains(&teams), happened.progressed.contains(&teams))
+        };
+        assert_eq!(concerns(&application(|_| {})), (false, false), "it is new");
+        assert_eq!(concerns(&application(|_| {})), (false, false), "nothing changed");
+        let status = |app: &mut Value| app["status"] = json!({"sync": {"status": "Synced"}});
+        assert_eq!(concerns(&application(status)), (false, true));
+        let edited = |app: &mut Value| app["spec"] = json!({"project": "other"});
+        assert_eq!(concerns(&application(edited)), (true, true));
+        let own = application(|app| app["spec"] = json!({"project": "third"}));
+        signals.written(&own);
+        assert_eq!(concerns(&own), (false, false), "the set wrote it");
+        signals.application_gone(&AppId { namespace: "argocd".to_owned(), name: "web".to_owned() });
+        assert!(signals.take().unwrap().changed.contains(&teams));
+    }
+}

@@ -3,7 +3,7 @@
 use plumb_crd::application_set::{BitbucketPullRequests, BitbucketRepositories};
 use serde_json::Value as Json;
 
-use super::client::{Client, ScmError, escape, text};
+use super::client::{Client, ScmError, escape, is_below, text};
 use super::filter::Provider;
 use crate::facts::{PullRequest, Repository};
 
@@ -38,7 +38,7 @@ fn pages(client: &Client<'_>, base: &str, path: &str) -> Result<Vec<Json>, ScmEr
         match page["next"].as_str() {
             None => return Ok(items),
             Some(url) => {
-                let path = url.strip_prefix(base);
+                let path = url.strip_prefix(base).filter(|_| is_below(url, base));
                 let other =
                     || ScmError::Failed(format!("GET {base}{next}: the next page is on another server"));
                 next = path.ok_or_else(other)?.to_owned();

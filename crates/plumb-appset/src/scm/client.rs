@@ -1,5 +1,7 @@
 //! Asks one provider.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plumb_crd::application_set::{BasicAuth, BearerToken, SecretRef};
 use serde_json::Value as Json;
 
@@ -141,7 +143,7 @@ impl<'a> Client<'a> {
             };
             match next {
                 // Credentials go only where the set sends them.
-                Some(next) if next.starts_with(&self.base) => url = next,
+                Some(next) if is_below(&next, &self.base) => url = next,
                 Some(_) => {
                     return Err(ScmError::Failed(format!("GET {url}: the next page is on another server")));
                 }
@@ -175,6 +177,11 @@ impl<'a> Client<'a> {
 fn read(url: &str, answer: &ScmAnswer) -> Result<Json, ScmError> {
     serde_json::from_str(&answer.body)
         .map_err(|_| ScmError::Failed(format!("GET {url}: the answer is not JSON")))
+}
+
+/// Is the URL a place of this server? `https://host.evil` is none of `https://host`.
+pub(super) fn is_below(url: &str, base: &str) -> bool {
+    url.strip_prefix(base).is_some_and(|rest| rest.starts_with(['/', '?']))
 }
 
 fn next_link(header: &str) -> Option<&str> {
@@ -218,21 +225,7 @@ pub(super) fn bitbucket_login(
 }
 
 pub(super) fn basic_login(user: &str, password: &str) -> String {
-    format!("Basic {}", base64(format!("{user}:{password}").as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_usize, |group, byte| group << 8 | usize::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = char::from(DIGITS[group >> (18 - 6 * place) & 63]);
-            text.push(if place <= chunk.len() { digit } else { '=' });
-        }
-    }
-    text
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
 /// A text as one segment of a path, or as the value of a query.
@@ -260,4 +253,30 @@ pub(super) fn text(value: &Json) -> String {
 /// The texts at a key of each item.
 pub(super) fn names(list: &Json, key: &str) -> Vec<String> {
     list.as_array().into_iter().flatten().map(|item| text(&item[key])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_on_the_same_server() {
+        let header = "<https://a.test/x?page=1>; rel=\"prev\", <https://a.test/x?page=3>; rel=\"next\"";
+        assert_eq!(next_link(header), Some("https://a.test/x?page=3"));
+        assert_eq!(next_link("<https://a.test/x>; rel=\"last\""), None);
+        for (url, expected) in [
+            ("https://a.test/x", true),
+            ("https://a.test?x", true),
+            ("https://a.test.evil/x", false),
+            ("https://a.test@evil/x", false),
+            ("https://b.test/x", false),
+        ] {
+            assert_eq!(is_below(url, "https://a.test"), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn texts_are_escaped_as_one_segment() {
+        assert_eq!(escape("release/1.x ü"), "release%2F1.x%20%C3%BC");
+    }
 }

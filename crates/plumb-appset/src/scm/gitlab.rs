@@ -39,7 +39,8 @@ impl Provider for Gitlab<'_> {
         let archived =
             if self.generator.include_archived_repos == Some(true) { "&archived=true" } else { "" };
         let path = format!(
-            "/groups/{}/projects?include_subgroups={include_subgroups}&per_page=100&topic={}&with_shared={shared}{archived}",
+            "/groups/{}/projects?include_subgroups={include_subgroups}&per_page=100&topic={}\
+             &with_shared={shared}{archived}",
             escape(group),
             escape(topic)
         );

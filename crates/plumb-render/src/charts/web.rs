@@ -92,3 +92,65 @@ pub async fn ask_web(policy: &Arc<AddressPolicy>, request: &WebRequest) -> Resul
     }
     Ok(WebAnswer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers one request, and returns what was asked.
+    async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let served = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = Vec::new();
+            let mut buffer = [0; 1024];
+            while !asked.windows(4).any(|end| end == b"\r\n\r\n") {
+                let n_read = stream.read(&mut buffer).await.unwrap();
+                asked.extend_from_slice(&buffer[..n_read]);
+            }
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            String::from_utf8(asked).unwrap()
+        });
+        (address, served)
+    }
+
+    fn request(url: String) -> WebRequest {
+        let headers = vec![("Authorization".to_owned(), "Bearer t".to_owned())];
+        WebRequest { url, headers, body: None, insecure: false, timeout: Duration::from_secs(20) }
+    }
+
+    #[tokio::test]
+    async fn an_answer_has_its_status_headers_and_body() {
+        let (address, served) =
+            server("HTTP/1.1 404 Not Found\r\nX-Next-Page: 2\r\nContent-Length: 2\r\n\r\n[]").await;
+        let policy = Arc::new(AddressPolicy::workstation());
+        let answer = ask_web(&policy, &request(format!("{address}/x?y=1"))).await.unwrap();
+        assert_eq!((answer.status, answer.body.as_str()), (404, "[]"));
+        assert_eq!(answer.headers.get("x-next-page").map(String::as_str), Some("2"));
+        let asked = served.await.unwrap();
+        assert!(asked.starts_with("GET /x?y=1 ") && asked.contains("authorization: Bearer t"), "{asked}");
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed_with_the_credentials() {
+        let (address, served) =
+            server("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/steal\r\nContent-Length: 0\r\n\r\n")
+                .await;
+        let policy = Arc::new(AddressPolicy::workstation());
+        let answer = ask_web(&policy, &request(address)).await.unwrap();
+        assert_eq!(answer.status, 302);
+        served.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_address_policy_applies() {
+        let policy = Arc::new(AddressPolicy::cluster([]));
+        for url in ["http://127.0.0.1:1/x", "http://169.254.169.254/latest/meta-data", "file:///etc/passwd"] {
+            assert!(ask_web(&policy, &request(url.to_owned())).await.is_err(), "{url}");
+        }
+    }
+}
