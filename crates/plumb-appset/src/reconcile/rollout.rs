@@ -114,13 +114,7 @@ fn observe(
         message.clone_into(&mut status.message);
         status.last_transition_time = Some(now);
     };
-    let revision_changed = status.target_revisions != revisions;
-    if revision_changed || spec_changed {
-        let message = match (revision_changed, spec_changed) {
-            (true, true) => BOTH_CHANGED,
-            (true, false) => REVISION_CHANGED,
-            _ => SPEC_CHANGED,
-        };
+    if let Some(message) = changes(status.target_revisions != revisions, spec_changed) {
         status.target_revisions = revisions;
         become_(&mut status, "Waiting", message);
     }
@@ -152,6 +146,16 @@ fn observe(
         _ => {}
     }
     status
+}
+
+/// What changed, in Argo CD's words.
+fn changes(revision_changed: bool, spec_changed: bool) -> Option<&'static str> {
+    match (revision_changed, spec_changed) {
+        (true, true) => Some(BOTH_CHANGED),
+        (true, false) => Some(REVISION_CHANGED),
+        (false, true) => Some(SPEC_CHANGED),
+        (false, false) => None,
+    }
 }
 
 /// Why a pending Application is progressing, if it is. Times have whole seconds, so a sync of the same second counts if

@@ -130,21 +130,7 @@ impl Stage {
         let rules = self.rules();
         let existing: Vec<Value> = self.applications.values().cloned().collect();
         if set.metadata.deletion_timestamp.is_some() {
-            let removal = remove(&set, &existing, &rules, self.now);
-            for step in removal.steps {
-                match step {
-                    RemovalStep::Release { name, patch } => {
-                        merge(self.applications.get_mut(&name).expect("it exists"), &patch);
-                    }
-                    RemovalStep::Delete { name, .. } => self.delete(&name),
-                    RemovalStep::RemoveFinalizer { finalizers } => {
-                        if finalizers.is_empty() {
-                            self.set = None;
-                        }
-                    }
-                }
-            }
-            return removal.waits.then_some(Duration::from_secs(10));
+            return self.remove(&set, &existing, &rules);
         }
         let facts = Recorded::new(&self.input);
         let generated = generate(&set, &facts, &settings(&self.input));
@@ -189,6 +175,25 @@ impl Stage {
             object["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
         }
         decision.requeue_after
+    }
+
+    /// One look at a set that is being deleted.
+    fn remove(&mut self, set: &ApplicationSet, existing: &[Value], rules: &Rules) -> Option<Duration> {
+        let removal = remove(set, existing, rules, self.now);
+        for step in removal.steps {
+            match step {
+                RemovalStep::Release { name, patch } => {
+                    merge(self.applications.get_mut(&name).expect("it exists"), &patch);
+                }
+                RemovalStep::Delete { name, .. } => self.delete(&name),
+                RemovalStep::RemoveFinalizer { finalizers } => {
+                    if finalizers.is_empty() {
+                        self.set = None;
+                    }
+                }
+            }
+        }
+        removal.waits.then_some(Duration::from_secs(10))
     }
 
     fn delete(&mut self, name: &str) {

@@ -11,6 +11,7 @@ use plumb_appset::reconcile::{
 };
 use plumb_core::app::AppId;
 use plumb_crd::ApplicationSet;
+use plumb_crd::application_set::ApplicationSetStatus;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -77,12 +78,17 @@ pub(super) async fn run_set(
         return remove_set(engine, &set, &id, &rules).await;
     }
     let settings = engine.config.settings();
-    let asked = generate_set(engine, &set, fetch_since).await;
+    let mut asked = generate_set(engine, &set, fetch_since).await;
+    // Cleaned before they are compared with the status: a condition that did not change keeps its time.
+    let shown = engine.shown_text();
+    if let Err(error) = &mut asked.generated {
+        shown.clean(&mut error.message);
+    }
     let mut existing = existing(engine, &id.namespace);
     let applications: Vec<Value> = existing.values().cloned().collect();
     let destinations = Destinations::new(&engine.set_signals.clusters(), settings.in_cluster_enabled);
     let projects = engine.config.project_names();
-    let decision = decide(&Situation {
+    let mut decision = decide(&Situation {
         set: &set,
         generated: asked.generated.as_ref().map(|generated| generated.applications.as_slice()),
         existing: &applications,
@@ -94,34 +100,23 @@ pub(super) async fn run_set(
         now: Timestamp::now(),
     });
     if decision.adds_finalizer {
-        let mut finalizers = set.metadata.finalizers.clone();
-        finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
-        if let Err(error) = patch_set(engine, &id, json!({"metadata": {"finalizers": finalizers}})).await {
-            warn!(set = %id, %error, "cannot add the finalizer of an ApplicationSet");
-        }
+        add_finalizer(engine, &set, &id).await;
     }
-    let written = carry_out(engine, &id.namespace, &decision.writes, &mut existing).await;
+    let mut written = carry_out(engine, &id.namespace, &decision.writes, &mut existing).await;
+    for failure in decision.failure.iter_mut().chain(&mut written.failure) {
+        shown.clean(&mut failure.message);
+    }
     if written.n_done > 0 {
         info!(set = %id, writes = written.n_done, "Applications of the set written");
     }
     let owned: Vec<&Value> = existing.values().filter(|live| is_owned_by(live, &set)).collect();
     let failure = written.failure.as_ref();
-    let mut status = conclude(&set, &decision, failure, &owned, rules.max_resources, Timestamp::now());
-    let shown = engine.shown_text();
-    status.conditions.iter_mut().for_each(|condition| shown.clean(&mut condition.message));
-    shown.clean(&mut status.health.message);
+    let status = conclude(&set, &decision, failure, &owned, rules.max_resources, Timestamp::now());
     let mut again_after = decision.requeue_after;
     let mut sooner =
         |time: Duration| again_after = Some(again_after.map_or(time, |known: Duration| known.min(time)));
-    match write_status(engine, &set, &status).await {
-        Ok(_) => {}
-        Err(error) => {
-            warn!(set = %id, %error, "cannot write the status of an ApplicationSet");
-            sooner(RETRY);
-        }
-    }
-    if set.metadata.annotations.contains_key(REFRESH) {
-        let _ = patch_set(engine, &id, json!({"metadata": {"annotations": {REFRESH: null}}})).await;
+    if !tell(engine, &set, &id, &status).await {
+        sooner(RETRY);
     }
     let is_soon = written.is_late || written.failure.is_some() || decision.retries;
     if written.is_late {
@@ -137,6 +132,29 @@ pub(super) async fn run_set(
         names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),
         again_after,
         polls: !is_soon,
+    }
+}
+
+/// Writes the status, and that the request for a look at Git is fulfilled. False if the status cannot be written.
+async fn tell(engine: &Engine, set: &ApplicationSet, id: &AppId, status: &ApplicationSetStatus) -> bool {
+    let result = write_status(engine, set, status).await;
+    if let Err(error) = &result {
+        warn!(set = %id, %error, "cannot write the status of an ApplicationSet");
+    }
+    if set.metadata.annotations.contains_key(REFRESH) {
+        let done = json!({"metadata": {"annotations": {REFRESH: null}}});
+        if let Err(error) = patch_set(engine, id, done).await {
+            warn!(set = %id, %error, "cannot remove the request for a look at Git");
+        }
+    }
+    result.is_ok()
+}
+
+async fn add_finalizer(engine: &Engine, set: &ApplicationSet, id: &AppId) {
+    let mut finalizers = set.metadata.finalizers.clone();
+    finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
+    if let Err(error) = patch_set(engine, id, json!({"metadata": {"finalizers": finalizers}})).await {
+        warn!(set = %id, %error, "cannot add the finalizer of an ApplicationSet");
     }
 }
 

@@ -188,9 +188,8 @@ async fn clusters_and_a_matrix_follow_the_secrets_and_the_policy_keeps_applicati
 
 #[tokio::test]
 async fn a_rollout_syncs_one_step_after_the_other() -> Result<()> {
-    let stage = Stage::bare().await?;
+    let mut stage = Stage::bare().await?;
     let settings = [("applicationsetcontroller.enable.progressive.syncs", "true")];
-    let mut stage = stage;
     stage.place.apply(&objects::config_map("argocd-cmd-params-cm", &settings)).await?;
     stage.begin().await?;
     stage.repo.commit(&[directory("dev"), directory("prod")])?;
