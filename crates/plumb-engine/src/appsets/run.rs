@@ -66,6 +66,8 @@ fn existing(engine: &Engine, namespace: &str) -> BTreeMap<String, Value> {
 }
 
 /// Runs a set: generates, decides, writes.
+///
+/// Long because it is the list of these steps.
 pub(super) async fn run_set(
     engine: &Arc<Engine>,
     set: Arc<ApplicationSet>,
