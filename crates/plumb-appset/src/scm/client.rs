@@ -133,22 +133,17 @@ impl<'a> Client<'a> {
                 _ => return Err(ScmError::Failed(format!("GET {url}: the answer is not a list"))),
             }
             let header = |name: &str| answer.headers.get(name).map(String::as_str).unwrap_or_default();
-            let next = match paging {
-                Paging::Link => next_link(header("link")).map(str::to_owned),
-                Paging::NextPage => {
-                    let page = header("x-next-page").trim();
-                    let separator = if first.contains('?') { '&' } else { '?' };
-                    (!page.is_empty()).then(|| format!("{first}{separator}page={page}"))
-                }
+            let page = match paging {
+                Paging::Link => next_page(header("link")),
+                Paging::NextPage => Some(header("x-next-page").trim()).filter(|page| !page.is_empty()),
             };
-            match next {
-                // Credentials go only where the set sends them.
-                Some(next) if is_below(&next, &self.base) => url = next,
-                Some(_) => {
-                    return Err(ScmError::Failed(format!("GET {url}: the next page is on another server")));
-                }
-                None => return Ok(items),
+            // Only the number counts: requests go where the set sends them, and so do its credentials.
+            let Some(page) = page else { return Ok(items) };
+            if !page.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(ScmError::Failed(format!("GET {url}: the next page has no number")));
             }
+            let separator = if first.contains('?') { '&' } else { '?' };
+            url = format!("{first}{separator}page={page}");
         }
         Err(ScmError::Failed(format!("GET {first}: the list has more than {MOST_PAGES} pages")))
     }
@@ -184,9 +179,12 @@ pub(super) fn is_below(url: &str, base: &str) -> bool {
     url.strip_prefix(base).is_some_and(|rest| rest.starts_with(['/', '?']))
 }
 
-fn next_link(header: &str) -> Option<&str> {
+/// The number of the next page in a `Link` header; empty if the link has none.
+fn next_page(header: &str) -> Option<&str> {
     let next = header.split(',').find(|link| link.contains("rel=\"next\""))?;
-    next.split_once('<')?.1.split_once('>').map(|(url, _)| url)
+    let (url, _) = next.split_once('<')?.1.split_once('>')?;
+    let (_, query) = url.split_once('?').unwrap_or_default();
+    Some(query.split('&').find_map(|pair| pair.strip_prefix("page=")).unwrap_or("-"))
 }
 
 /// The value of a key of a Secret in the set's namespace.
@@ -261,9 +259,11 @@ mod tests {
 
     #[test]
     fn the_next_page_is_on_the_same_server() {
-        let header = "<https://a.test/x?page=1>; rel=\"prev\", <https://a.test/x?page=3>; rel=\"next\"";
-        assert_eq!(next_link(header), Some("https://a.test/x?page=3"));
-        assert_eq!(next_link("<https://a.test/x>; rel=\"last\""), None);
+        let header =
+            "<https://a.test/x?page=1>; rel=\"prev\", <https://b.test/x?per_page=9&page=3>; rel=\"next\"";
+        assert_eq!(next_page(header), Some("3"));
+        assert_eq!(next_page("<https://a.test/x>; rel=\"next\""), Some("-"));
+        assert_eq!(next_page("<https://a.test/x>; rel=\"last\""), None);
         for (url, expected) in [
             ("https://a.test/x", true),
             ("https://a.test?x", true),

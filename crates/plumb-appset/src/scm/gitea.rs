@@ -22,7 +22,7 @@ pub(super) struct Gitea<'a> {
 }
 
 /// A server says how many items a page has at most, so all pages are read.
-const PAGE: &str = "limit=50&page=1";
+const PAGE: &str = "limit=50";
 
 impl Gitea<'_> {
     fn place(repository: &Repository) -> String {
