@@ -6,6 +6,22 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, check, config, said};
 
 #[test]
+fn a_null_that_the_api_server_refuses_is_no_absent_value() {
+    let scene = || {
+        Scene::new("example.io/v1 Thing", json!({"spec": null}), json!({"spec": {"mode": "auto"}}))
+            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+    };
+    let required = [("FieldValueRequired", "spec", "Required value")];
+    let message = "Thing.example.io \"x\" is invalid: spec: Required value";
+    check(scene().refused(422, message, &required), expect![[r#"
+        ! Blocked /spec
+        SchemaDefault /spec/mode"#]]);
+    check(scene(), expect![[r#"
+        SchemaDefault /spec/mode
+        PhantomDefault /spec"#]]);
+}
+
+#[test]
 fn a_refusal_of_any_code_is_shown_in_the_servers_words() {
     for code in [400, 403, 404, 409, 410, 422] {
         let scene = || {

@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::round::{DRAWN, EVERY_TIME, GONE_AFTER_SUCCESS, HOOKS, LEAVE, MOVER, Round, STAY};
 use crate::stage::Stage;
 
+/// How many copies of deleted objects an app keeps (`plumb.tombstones.app-count`).
+const MOST_COPIES: usize = 200;
+
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
@@ -101,13 +104,23 @@ pub(super) fn writes(stage: &Stage, user: &str, last: Round) -> Result<()> {
             "jobs" => HOOKS.contains(&name) || name.starts_with(DRAWN),
             "applications" | "driftreports" => matches!(name, "struck" | "mate") && !deletes,
             "leases" => name == "plumb",
-            "secrets" => (name.is_empty() || name.starts_with("plumb-tombstone-")) && !deletes,
+            "secrets" => (name.is_empty() && !deletes) || name.starts_with("plumb-tombstone-"),
             "events" => !deletes,
             _ => false,
         }
     };
+    // The copies of deleted objects that exist: only one too many is removed.
+    let mut n_copies = 0_usize;
     for write in &writes {
         let object = write.object_ref.clone().unwrap_or_default();
+        match (object.resource.as_str(), write.verb.as_str()) {
+            ("secrets", "delete") => {
+                ensure!(n_copies > MOST_COPIES, "a copy was removed without need: {write:?}");
+                n_copies -= 1;
+            }
+            ("secrets", _) => n_copies += 1,
+            _ => {}
+        }
         // What `--install` brings at each start, the same each time, and plumb's own witness.
         let is_install = write.verb == "patch"
             && match object.resource.as_str() {
