@@ -52,6 +52,7 @@ pub struct ControllerSettings {
 
 /// The keys `applicationsetcontroller.*`.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct AppSetSettings {
     /// The policy for all sets, such as `create-only`; empty: each set has its own.
     pub policy: String,
