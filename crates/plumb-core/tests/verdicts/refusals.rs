@@ -13,12 +13,18 @@ fn a_null_that_the_api_server_refuses_is_no_absent_value() {
     };
     let required = [("FieldValueRequired", "spec", "Required value")];
     let message = "Thing.example.io \"x\" is invalid: spec: Required value";
-    check(scene().refused(422, message, &required), expect![[r#"
+    check(
+        scene().refused(422, message, &required),
+        expect![[r#"
         ! Blocked /spec
-        SchemaDefault /spec/mode"#]]);
-    check(scene(), expect![[r#"
+        SchemaDefault /spec/mode"#]],
+    );
+    check(
+        scene(),
+        expect![[r#"
         SchemaDefault /spec/mode
-        PhantomDefault /spec"#]]);
+        PhantomDefault /spec"#]],
+    );
 }
 
 #[test]

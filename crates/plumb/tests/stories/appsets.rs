@@ -217,6 +217,12 @@ async fn a_rollout_syncs_one_step_after_the_other() -> Result<()> {
     Ok(())
 }
 
+/// How many kills: few in every test run, many by hand.
+fn kills() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "how long the test takes is its caller's choice")]
+    std::env::var("PLUMB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
 #[tokio::test]
 async fn killed_at_any_moment_the_end_state_is_what_the_generators_say() -> Result<()> {
     let mut stage = Stage::set().await?;
@@ -225,7 +231,7 @@ async fn killed_at_any_moment_the_end_state_is_what_the_generators_say() -> Resu
     set["metadata"]["annotations"] = json!({"plumb.appset.budget": "off"});
     stage.place.apply(&set).await?;
     let mut wanted = BTreeSet::new();
-    for round in 0..10_u32 {
+    for round in 0..kills() {
         // Each round adds seven Applications and removes the three oldest.
         let added: Vec<String> = (0..7).map(|n| format!("app-{round:02}-{n}")).collect();
         stage.repo.commit(&added.iter().map(|name| directory(name)).collect::<Vec<_>>())?;
