@@ -20,6 +20,7 @@ const MOST_PUSHES: usize = 1000;
 
 /// What happened since the last look.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an event of its own")]
 pub(crate) struct Happened {
     /// A cluster Secret changed.
     pub(crate) clusters: bool,

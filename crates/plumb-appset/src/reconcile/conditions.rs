@@ -60,18 +60,15 @@ pub fn conclude(
         }
     });
     let failure = generated.or(failure).or(decision.failure.as_ref());
-    match failure {
-        Some(failure) => {
-            wanted.push(condition(ERROR, true, failure.reason, &failure.message));
-            wanted.push(condition(UP_TO_DATE, false, ERROR, &failure.message));
-        }
-        None => {
-            wanted.push(condition(ERROR, false, "ApplicationSetUpToDate", ALL_WELL));
-            wanted.push(match &decision.held {
-                Some(held) => condition(UP_TO_DATE, false, DELETIONS, held),
-                None => condition(UP_TO_DATE, true, "ApplicationSetUpToDate", ALL_WELL),
-            });
-        }
+    if let Some(failure) = failure {
+        wanted.push(condition(ERROR, true, failure.reason, &failure.message));
+        wanted.push(condition(UP_TO_DATE, false, ERROR, &failure.message));
+    } else {
+        wanted.push(condition(ERROR, false, "ApplicationSetUpToDate", ALL_WELL));
+        wanted.push(match &decision.held {
+            Some(held) => condition(UP_TO_DATE, false, DELETIONS, held),
+            None => condition(UP_TO_DATE, true, "ApplicationSetUpToDate", ALL_WELL),
+        });
     }
     if let Some(held) = &decision.held {
         wanted.push(condition(DELETIONS, true, "DeletionBudgetExceeded", held));

@@ -22,7 +22,7 @@ use super::validate::{self, name_of};
 use crate::error::GenerationError;
 
 /// After a failure of a generator or a template, the set is tried again.
-const RETRY: Duration = Duration::from_secs(3 * 60);
+const RETRY: Duration = Duration::from_mins(3);
 
 /// What is known about a set.
 pub struct Situation<'a> {
@@ -180,11 +180,11 @@ fn write_wanted(
 ) {
     let existing: BTreeMap<&str, &Json> =
         situation.existing.iter().map(|live| (name_of(live), live)).collect();
-    let owned: BTreeSet<&str> = owned.iter().map(|live| name_of(live)).collect();
-    let updates = Policy::of(situation.set, situation.rules).allows_update();
+    let ours: BTreeSet<&str> = owned.iter().map(|live| name_of(live)).collect();
+    let may_update = Policy::of(situation.set, situation.rules).allows_update();
     for application in wanted {
         let name = name_of(application);
-        if !updates && owned.contains(name) {
+        if !may_update && ours.contains(name) {
             continue;
         }
         let live = existing.get(name);
@@ -201,7 +201,7 @@ fn write_wanted(
         match write {
             Ok(write) => decision.writes.extend(write),
             Err(message) if decision.failure.is_none() => {
-                let reason = if updates { "UpdateApplicationError" } else { "CreateApplicationError" };
+                let reason = if may_update { "UpdateApplicationError" } else { "CreateApplicationError" };
                 decision.failure = Some(Failure { reason, message });
                 decision.retries = true;
             }

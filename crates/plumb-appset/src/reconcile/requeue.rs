@@ -10,6 +10,9 @@ use serde_json::Value as Json;
 /// Servers that cannot be watched are asked this often.
 const SERVERS: u64 = 30 * 60;
 
+/// Longest time: a year is as good as never, and adds to any clock.
+const LONGEST: u64 = 365 * 24 * 60 * 60;
+
 /// Deepest nesting of generators that is read.
 const DEPTH: usize = 3;
 
@@ -26,7 +29,7 @@ pub fn requeue_after(set: &ApplicationSet, usual: Duration) -> Option<Duration> 
 fn of_entry(entry: &ApplicationSetGenerator, usual: u64, depth: usize) -> Option<u64> {
     let seconds = |set: Option<i64>, usual: u64| {
         let seconds = set.map_or(usual, |seconds| u64::try_from(seconds).unwrap_or_default());
-        (seconds > 0).then_some(seconds)
+        (seconds > 0).then_some(seconds.min(LONGEST))
     };
     let mut all: Vec<u64> = Vec::new();
     all.extend(entry.git.iter().filter_map(|git| seconds(git.requeue_after_seconds, usual)));

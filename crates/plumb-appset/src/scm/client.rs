@@ -92,8 +92,8 @@ impl<'a> Client<'a> {
         Self { facts, base: base.trim_end_matches('/').to_owned(), headers, insecure }
     }
 
-    fn answer(&self, url: String) -> Result<ScmAnswer, ScmError> {
-        let call = HttpCall { url: url.clone(), headers: self.headers.clone(), insecure: self.insecure };
+    fn answer(&self, url: &str) -> Result<ScmAnswer, ScmError> {
+        let call = HttpCall { url: url.to_owned(), headers: self.headers.clone(), insecure: self.insecure };
         let answer = self.facts.http(&call)?;
         if (200..300).contains(&answer.status) {
             return Ok(answer);
@@ -108,13 +108,13 @@ impl<'a> Client<'a> {
     /// One object or list.
     pub(super) fn get(&self, path: &str) -> Result<Json, ScmError> {
         let url = format!("{}{path}", self.base);
-        let answer = self.answer(url.clone())?;
+        let answer = self.answer(&url)?;
         read(&url, &answer)
     }
 
     /// True if there is something at the path.
     pub(super) fn exists(&self, path: &str) -> Result<bool, ScmError> {
-        match self.answer(format!("{}{path}", self.base)) {
+        match self.answer(&format!("{}{path}", self.base)) {
             Ok(_) => Ok(true),
             Err(ScmError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
@@ -127,7 +127,7 @@ impl<'a> Client<'a> {
         let mut url = first.clone();
         let mut items = Vec::new();
         for _ in 0..MOST_PAGES {
-            let answer = self.answer(url.clone())?;
+            let answer = self.answer(&url)?;
             match read(&url, &answer)? {
                 Json::Array(page) => items.extend(page),
                 _ => return Err(ScmError::Failed(format!("GET {url}: the answer is not a list"))),

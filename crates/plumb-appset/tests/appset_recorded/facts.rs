@@ -171,15 +171,12 @@ fn decoded(text: &str) -> String {
     while let Some((first, tail)) = rest.split_first() {
         let code = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, code) {
-            (b'%', Some(code)) => {
-                bytes.push(code);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let (b'%', Some(code)) = (first, code) {
+            bytes.push(code);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -119,7 +119,10 @@ impl Stage {
             progressive_syncs: settings["progressiveSyncs"] == true,
             preserved_annotations: texts("globalPreservedAnnotations"),
             preserved_labels: texts("globalPreservedLabels"),
-            max_resources: settings["maxResourcesStatusCount"].as_u64().unwrap_or(5000) as usize,
+            max_resources: settings["maxResourcesStatusCount"]
+                .as_u64()
+                .and_then(|most| usize::try_from(most).ok())
+                .unwrap_or(5000),
             ..Rules::default()
         }
     }
@@ -147,7 +150,7 @@ impl Stage {
             project_exists: &project_exists,
             also_generated_by: &BTreeMap::new(),
             rules: &rules,
-            git_every: Duration::from_secs(180),
+            git_every: Duration::from_mins(3),
             now: self.now,
         });
         drop(facts);

@@ -81,7 +81,7 @@ impl Scene {
             project_exists: &|_| true,
             also_generated_by: &self.others,
             rules: &Rules::default(),
-            git_every: Duration::from_secs(180),
+            git_every: Duration::from_mins(3),
             now: NOW.parse().expect("a time"),
         })
     }

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 4;
 /// The shortest time between two runs of a set: changes in between are taken together.
 const SPACING: Duration = Duration::from_millis(500);
 /// A set that aborted a run is left alone for a while.
-const AFTER_DEFECT: Duration = Duration::from_secs(180);
+const AFTER_DEFECT: Duration = Duration::from_mins(3);
 
 /// A set and when it runs.
 struct Known {
@@ -152,36 +152,31 @@ impl Sets {
         let now = Instant::now();
         let refreshes = set.metadata.annotations.contains_key(REFRESH);
         let content = content(manifest.value());
-        match self.known.get_mut(&id) {
-            Some(known) => {
-                let rollout_moved = known.set.status.application_status != set.status.application_status;
-                let asked = |set: &ApplicationSet| set.metadata.annotations.get(REFRESH).cloned();
-                let refreshes = refreshes && asked(&known.set) != asked(&set);
-                known.set = set;
-                if refreshes {
-                    known.fetch_since = Some(now);
-                    known.request(now);
-                }
-                if known.content != content {
-                    known.content = content;
-                    known.request(now);
-                } else if rollout_moved {
-                    // Only rollouts write it, and each state may be followed by another.
-                    known.request(now);
-                }
-            }
-            None => {
-                let known = Known {
-                    set,
-                    content,
-                    due: Some(now),
-                    fetch_since: Some(now),
-                    last_run: None,
-                    last: Ran::default(),
-                    is_running: false,
-                };
-                self.known.insert(id, known);
-            }
+        let Some(known) = self.known.get_mut(&id) else {
+            let known = Known {
+                set,
+                content,
+                due: Some(now),
+                fetch_since: Some(now),
+                last_run: None,
+                last: Ran::default(),
+                is_running: false,
+            };
+            self.known.insert(id, known);
+            return;
+        };
+        let rollout_moved = known.set.status.application_status != set.status.application_status;
+        let asked = |set: &ApplicationSet| set.metadata.annotations.get(REFRESH).cloned();
+        let refreshes = refreshes && asked(&known.set) != asked(&set);
+        known.set = set;
+        if refreshes {
+            known.fetch_since = Some(now);
+        }
+        let changed = known.content != content;
+        known.content = content;
+        // Only rollouts write their state, and each state may be followed by another.
+        if changed || refreshes || rollout_moved {
+            known.request(now);
         }
     }
 
@@ -249,7 +244,7 @@ impl Sets {
             self.known.iter().filter(|(other, _)| other.namespace == id.namespace && other.name != id.name);
         for (other, known) in same_namespace {
             for name in known.last.names.iter().flatten() {
-                others.entry(name.clone()).or_insert_with(BTreeSet::new).insert(other.name.clone());
+                others.entry(name.clone()).or_default().insert(other.name.clone());
             }
         }
         others
@@ -267,7 +262,7 @@ impl Sets {
         if let Some(after) = ran.again_after {
             if ran.polls && known.fetch_since.is_none() {
                 // Sets that are due at about the same time share one request.
-                known.fetch_since = Some(now + after - after / 10);
+                known.fetch_since = Some(now + after * 9 / 10);
             }
             known.request(now + after);
         }

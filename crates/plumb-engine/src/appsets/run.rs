@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// How long the watch may take to report what plumb itself wrote.
 const SOON: Duration = Duration::from_secs(2);
 /// How often Git is asked for a set if no setting says otherwise.
-const GIT_EVERY: Duration = Duration::from_secs(180);
+const GIT_EVERY: Duration = Duration::from_mins(3);
 
 /// What a run found out.
 #[derive(Clone, Debug, Default)]

@@ -50,7 +50,7 @@ pub(super) async fn carry_out(
     writes: &[Write],
     existing: &mut BTreeMap<String, Value>,
 ) -> Written {
-    let requests = writes.to_vec().into_iter().map(|write| async move {
+    let requests = writes.iter().cloned().map(|write| async move {
         let result = one(engine, namespace, &write).await;
         (write, result)
     });

@@ -209,9 +209,10 @@ async fn a_rollout_syncs_one_step_after_the_other() -> Result<()> {
     let time = async |name: &str| -> Result<String> {
         let app = stage.place.get(&stage.application_named(name)).await?.context("the Application")?;
         ensure!(app["spec"]["syncPolicy"]["automated"]["enabled"] == false, "automation is on");
-        let state = &app["status"]["operationState"];
-        ensure!(state["operation"]["initiatedBy"]["username"] == "applicationset-controller", "{state}");
-        Ok(state["startedAt"].as_str().unwrap_or_default().to_owned())
+        let operation = &app["status"]["operationState"];
+        let user = &operation["operation"]["initiatedBy"]["username"];
+        ensure!(user == "applicationset-controller", "{operation}");
+        Ok(operation["startedAt"].as_str().unwrap_or_default().to_owned())
     };
     ensure!(time("dev").await? <= time("prod").await?, "the second step came first");
     Ok(())
