@@ -11,7 +11,7 @@ use crate::object::ObjectKey;
 /// Limits of self-heal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealLimits {
-    /// After this many heals within `window`, each undone by the same writer, the next one does not happen.
+    /// After this many heals within `window`, each undone again, the next one does not happen.
     pub rounds: usize,
     /// Heals older than this are forgotten.
     pub window: Duration,
@@ -44,7 +44,8 @@ impl HealLimits {
     }
 }
 
-/// What a repeated heal is about. When any of it changes, the count restarts.
+/// What a repeated heal is about. When the desired state changes, the count restarts. Another writer resumes a heal that was
+/// stopped. The fields may vary between rounds, so they are not compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealContext {
     /// Fingerprint of the desired object and of the ignore rules that apply to it.
@@ -119,7 +120,8 @@ impl HealLedger {
         limits: &HealLimits,
         now: Timestamp,
     ) -> HealState {
-        let Some(entry) = self.entries.get(key).filter(|entry| entry.context.is_same_fight(context)) else {
+        let Some(entry) = self.entries.get(key).filter(|entry| entry.context.desired == context.desired)
+        else {
             return HealState::Free;
         };
         let stopped = |since| {
@@ -131,12 +133,15 @@ impl HealLedger {
                 since,
             })
         };
-        if let Some(since) = entry.stopped_at {
-            return stopped(since);
-        }
         let recent = entry.heals.iter().filter(|at| is_within(**at, limits.window, now)).count();
-        if recent >= limits.rounds {
-            return stopped(now);
+        // Another writer is another fight, but clients choose their names: it has no rounds of its own, and it waits.
+        if entry.context.is_same_writer(context) {
+            if let Some(since) = entry.stopped_at {
+                return stopped(since);
+            }
+            if recent >= limits.rounds {
+                return stopped(now);
+            }
         }
         // A wait may be longer than the window in which rounds are counted.
         let Some(last) = entry.heals.back() else { return HealState::Free };
@@ -158,8 +163,11 @@ impl HealLedger {
         now: Timestamp,
     ) -> Self {
         let entry = self.entries.entry(key.clone()).or_insert_with(|| HealEntry::new(context.clone()));
-        if !entry.context.is_same_fight(context) {
+        if entry.context.desired != context.desired {
             *entry = HealEntry::new(context.clone());
+        }
+        if !entry.context.is_same_writer(context) {
+            entry.stopped_at = None;
         }
         if context.opponent.is_some() {
             entry.context = context.clone();
@@ -218,14 +226,12 @@ impl HealEntry {
 }
 
 impl HealContext {
-    /// The same writer and the same desired state. An unknown writer may be the same one. The fields
-    /// may vary between rounds, so they are not compared.
-    fn is_same_fight(&self, other: &Self) -> bool {
-        let is_same_writer = match (&self.opponent, &other.opponent) {
+    /// The same writer. An unknown one may be the same.
+    fn is_same_writer(&self, other: &Self) -> bool {
+        match (&self.opponent, &other.opponent) {
             (Some(one), Some(other)) => one == other,
             (None, _) | (_, None) => true,
-        };
-        self.desired == other.desired && is_same_writer
+        }
     }
 }
 

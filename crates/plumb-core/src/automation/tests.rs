@@ -262,6 +262,29 @@ fn a_fight_goes_on_when_git_the_rules_or_the_opponent_change() {
     );
 }
 
+/// A client chooses its name, so a new name for each change must not gain it more heals.
+#[test]
+fn changing_names_do_not_shorten_the_waits() {
+    let (red, limits) = (key("ConfigMap", "red"), HealLimits::default());
+    for n_names in [1, 2, 3, 1000] {
+        let (mut ledger, mut at, mut n_heals) = (HealLedger::default(), now(), 0);
+        for round in 0..3600 {
+            let context = context(&format!("m{}", round % n_names));
+            match ledger.state_of(&red, &context, &limits, at) {
+                HealState::Free => {
+                    n_heals += 1;
+                    ledger = ledger.healed(&red, &context, &limits, at);
+                }
+                HealState::Stopped(stopped) => ledger = ledger.stopped(&stopped),
+                HealState::BackOff { .. } => {}
+            }
+            at += SignedDuration::from_secs(1);
+        }
+        // Waits of 1, 2, 4 … seconds allow ten heals in each window of ten minutes. Without waits it would be 3600.
+        assert!((5..=60).contains(&n_heals), "{n_names} names: {n_heals} heals in an hour");
+    }
+}
+
 #[test]
 fn the_waits_are_what_the_limits_say() {
     let (red, at) = (key("ConfigMap", "red"), now());

@@ -1,9 +1,12 @@
 //! Lists in the typed walk: by key, as a set, as a whole.
 
+use std::cell::LazyCell;
+
 use serde_json::Value;
 
+use super::item_keys::{KeyFields, Members, is_twice_in_set, names_twice};
 use super::value::Spelling;
-use super::walk::{Side, Step, Walk, known};
+use super::walk::{Side, Step, Walk};
 use super::{Change, Comparison, Fill, Reason};
 use crate::schema::{ListType, Schema, Shape};
 
@@ -50,21 +53,17 @@ impl<'a> Walk<'a> {
         desired: &'a [Value],
         live: &'a [Value],
     ) {
-        let mut pairs: Vec<Option<usize>> = Vec::with_capacity(desired.len());
+        let fields = KeyFields::of(keys, items);
+        if fields.has_twice(desired) {
+            self.out.duplicates.push(self.path(Side::Desired));
+            return;
+        }
+        let pairs = pairs(&fields, desired, live);
         let mut taken = vec![false; live.len()];
-        for (at, item) in desired.iter().enumerate() {
-            let duplicate = desired.iter().take(at).any(|earlier| same_keys(keys, items, earlier, item));
-            if duplicate {
-                self.out.duplicates.push(self.path(Side::Desired));
-                return;
-            }
-            // Most lists are in Git's order.
-            let guess = live.get(at).filter(|found| same_keys(keys, items, item, found)).map(|_| at);
-            let pair = guess.or_else(|| live.iter().position(|found| same_keys(keys, items, item, found)));
-            if let Some(taken) = pair.and_then(|pair| taken.get_mut(pair)) {
+        for pair in pairs.iter().flatten() {
+            if let Some(taken) = taken.get_mut(*pair) {
                 *taken = true;
             }
-            pairs.push(pair);
         }
         for (at, (item, pair)) in desired.iter().zip(&pairs).enumerate() {
             self.steps.push(Step::Item { desired: Some(at), live: *pair });
@@ -76,11 +75,12 @@ impl<'a> Walk<'a> {
             }
             self.steps.pop();
         }
+        let of_git = LazyCell::new(|| fields.positions(desired));
         for (at, found) in live.iter().enumerate() {
             if taken.get(at) == Some(&false) {
                 self.steps.push(Step::Item { desired: None, live: Some(at) });
                 // A second item of a name that Git has: of two variables of one name the last one counts.
-                if desired.iter().any(|item| same_keys(keys, items, item, found)) {
+                if of_git.contains_key(&fields.key(found)) {
                     self.differ(Change::Extra, None, Some(found));
                 } else {
                     self.add(found, Fill::None, true);
@@ -104,26 +104,27 @@ impl<'a> Walk<'a> {
         desired: &'a [Value],
         live: &'a [Value],
     ) {
-        if has_twice(desired, PartialEq::eq) {
+        if is_twice_in_set(desired) {
             self.out.duplicates.push(self.path(Side::Desired));
             return;
         }
+        let (of_git, of_live) = (Members::of(desired), Members::of(live));
         for (at, item) in desired.iter().enumerate() {
-            if !live.contains(item) {
+            if !of_live.contains(item) {
                 self.steps.push(Step::Item { desired: Some(at), live: None });
                 self.differ(Change::ItemMissing, Some(item), None);
                 self.steps.pop();
             }
         }
         for (at, found) in live.iter().enumerate() {
-            if !desired.contains(found) {
+            if !of_git.contains(found) {
                 self.steps.push(Step::Item { desired: None, live: Some(at) });
                 self.add(found, Fill::None, true);
                 self.steps.pop();
             }
         }
-        let kept = live.iter().filter(|found| desired.contains(found));
-        if desired.iter().all(|item| live.contains(item)) && !kept.eq(desired) {
+        let kept = live.iter().filter(|found| of_git.contains(found));
+        if desired.iter().all(|item| of_live.contains(item)) && !kept.eq(desired) {
             self.forgive(Reason::Spelling(Spelling::Order), Some(whole_desired), Some(whole_live));
         }
     }
@@ -213,29 +214,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Does Git name an item twice, where the server refuses that?
-pub(super) fn names_twice(list_type: &ListType, items: Schema<'_>, desired: &[Value]) -> bool {
-    match list_type {
-        ListType::Map(keys) => has_twice(desired, |one, other| same_keys(keys, items, one, other)),
-        ListType::Set => has_twice(desired, PartialEq::eq),
-        ListType::Atomic => false,
-    }
-}
-
-fn has_twice(items: &[Value], is_same: impl Fn(&Value, &Value) -> bool) -> bool {
-    items.iter().enumerate().any(|(at, item)| items.iter().take(at).any(|earlier| is_same(earlier, item)))
-}
-
-/// Are two items of a keyed list the same one? A key that is left out has its default.
-pub(super) fn same_keys(keys: &[String], items: Schema<'_>, one: &Value, other: &Value) -> bool {
-    keys.iter().all(|name| {
-        let (one, other) = (one.get(name), other.get(name));
-        if one.is_some() && other.is_some() {
-            return one == other;
-        }
-        let default = known(Some(items), name).and_then(Schema::default);
-        one.or(default) == other.or(default)
-    })
+/// The live item of each item of Git. Most lists are in Git's order.
+fn pairs(fields: &KeyFields<'_>, desired: &[Value], live: &[Value]) -> Vec<Option<usize>> {
+    let of_live = LazyCell::new(|| fields.positions(live));
+    let pairs = desired.iter().enumerate().map(|(at, item)| {
+        let key = fields.key(item);
+        let guess = live.get(at).filter(|found| fields.key(found) == key).map(|_| at);
+        guess.or_else(|| of_live.get(&key).copied())
+    });
+    pairs.collect()
 }
 
 /// Init containers run in order, and a variable can use only those before it. Everywhere else the order of a

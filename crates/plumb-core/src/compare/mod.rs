@@ -2,6 +2,7 @@
 //! the two differ and what it forgave on the way; why, and whether it counts, is for `drift` to say.
 
 mod comparison;
+mod item_keys;
 mod lists;
 mod nearest;
 mod quantity;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::lists::same_keys;
+use super::item_keys::KeyFields;
 use crate::object::{FieldPath, Segment};
 use crate::schema::{ListType, Schema, Shape};
 
@@ -25,7 +25,12 @@ pub(crate) fn twin(
             (Segment::Index(index), Some((items, keys))) => {
                 let item = from.and_then(|from| from.get(*index))?;
                 let others = to.and_then(Value::as_array)?;
-                let at = others.iter().position(|other| same_keys(keys, items, item, other))?;
+                let fields = KeyFields::of(keys, items);
+                let key = fields.key(item);
+                let is_it = |other: &Value| fields.key(other) == key;
+                // Most lists are in the same order.
+                let guess = others.get(*index).is_some_and(is_it).then_some(*index);
+                let at = guess.or_else(|| others.iter().position(is_it))?;
                 found.push(Segment::Index(at));
                 (from, to, schema) = (Some(item), others.get(at), Some(items));
             }

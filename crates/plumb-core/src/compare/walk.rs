@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::lists::names_twice;
+use super::item_keys::names_twice;
 use super::value::{Relation, is_zero, relate};
 use super::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason};
 use crate::normalize::is_kept_metadata;

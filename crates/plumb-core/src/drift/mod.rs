@@ -29,7 +29,7 @@ pub use facts::{
     Previous,
 };
 pub use finding::{Finding, Fix, FixKind};
-pub use judge::judge;
+pub use judge::{is_large, judge};
 pub use question::{Answers, DryRun, Question, SecondRender};
 pub use random_names::renamed;
 pub use rules::{RuleGroup, RuleInfo, rule_groups};

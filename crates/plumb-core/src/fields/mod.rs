@@ -1,7 +1,8 @@
 //! Who owns which field: `metadata.managedFields`, read where it lies. Nothing is built up front; a question
-//! about one place walks the `FieldsV1` tree to that place.
+//! about one place walks the `FieldsV1` tree to that place. Only long lists get an index, when they are first asked for.
 
 mod exemptions;
+mod list_index;
 mod managers;
 mod of_git;
 mod other_writers;

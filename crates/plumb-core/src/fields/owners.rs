@@ -4,6 +4,7 @@ use compact_str::format_compact;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::list_index::ListIndexes;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::tracking::FIELD_MANAGER;
 
@@ -20,7 +21,7 @@ pub enum Operation {
 }
 
 /// One entry of `managedFields`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry<'a> {
     /// Who.
     pub manager: &'a str,
@@ -34,6 +35,7 @@ pub struct Entry<'a> {
     pub api_version: Option<&'a str>,
     /// The `FieldsV1` tree.
     pub fields: &'a Map<String, Value>,
+    lists: ListIndexes<'a>,
 }
 
 impl<'a> Entry<'a> {
@@ -90,6 +92,7 @@ impl<'a> Entry<'a> {
             time_text: text("time"),
             api_version: text("apiVersion"),
             fields: value.get("fieldsV1")?.as_object()?,
+            lists: ListIndexes::default(),
         })
     }
 
@@ -99,7 +102,7 @@ impl<'a> Entry<'a> {
         let mut fields = self.fields;
         let mut value = Some(live);
         for segment in path.segments() {
-            let Some((child, inside)) = descend(fields, value, segment) else { return false };
+            let Some((child, inside)) = self.descend(fields, value, segment) else { return false };
             (fields, value) = (child, inside);
         }
         true
@@ -129,47 +132,52 @@ impl<'a> Entry<'a> {
             if fields.is_empty() {
                 return true;
             }
-            let Some((child, inside)) = descend(fields, value, segment) else { return false };
+            let Some((child, inside)) = self.descend(fields, value, segment) else { return false };
             (fields, value) = (child, inside);
         }
         true
     }
-}
 
-/// One step down: what the entry says about the child, and the child itself where the live object has it. Positions
-/// may come as fields, as JSON pointers write them.
-fn descend<'a, 'v>(
-    fields: &'a Map<String, Value>,
-    value: Option<&'v Value>,
-    segment: &Segment,
-) -> Option<(&'a Map<String, Value>, Option<&'v Value>)> {
-    let (child, inside) = match (value, segment) {
-        (Some(Value::Array(items)), segment) => {
-            let index = match segment {
-                Segment::Field(name) => name.parse().ok()?,
-                Segment::Index(index) => *index,
-            };
-            (item_of(fields, items, index), items.get(index))
-        }
-        (value, Segment::Field(name)) => (
-            fields.get(format_compact!("f:{name}").as_str()),
-            value.and_then(|value| value.get(name.as_str())),
-        ),
-        (_, Segment::Index(_)) => (None, None),
-    };
-    Some((child?.as_object()?, inside))
-}
-
-/// The subtree of the list item at `index`.
-fn item_of<'a>(fields: &'a Map<String, Value>, items: &[Value], index: usize) -> Option<&'a Value> {
-    let item = items.get(index)?;
-    // Most lists are keyed by the names of their items alone, so the element can be spelled and looked up.
-    if let Some(name) = item.get("name").and_then(Value::as_str).filter(|name| is_plain(name))
-        && let Some(subtree) = fields.get(format_compact!("k:{{\"name\":\"{name}\"}}").as_str())
-    {
-        return Some(subtree);
+    /// One step down: what the entry says about the child, and the child itself where the live object has it. Positions
+    /// may come as fields, as JSON pointers write them.
+    fn descend<'v>(
+        &self,
+        fields: &'a Map<String, Value>,
+        value: Option<&'v Value>,
+        segment: &Segment,
+    ) -> Option<(&'a Map<String, Value>, Option<&'v Value>)> {
+        let (child, inside) = match (value, segment) {
+            (Some(Value::Array(items)), segment) => {
+                let index = match segment {
+                    Segment::Field(name) => name.parse().ok()?,
+                    Segment::Index(index) => *index,
+                };
+                (self.item_of(fields, items, index), items.get(index))
+            }
+            (value, Segment::Field(name)) => (
+                fields.get(format_compact!("f:{name}").as_str()),
+                value.and_then(|value| value.get(name.as_str())),
+            ),
+            (_, Segment::Index(_)) => (None, None),
+        };
+        Some((child?.as_object()?, inside))
     }
-    fields.iter().find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
+
+    /// The subtree of the list item at `index`.
+    fn item_of(&self, fields: &'a Map<String, Value>, items: &[Value], index: usize) -> Option<&'a Value> {
+        let item = items.get(index)?;
+        // Most lists are keyed by the names of their items alone, so the element can be spelled and looked up.
+        if let Some(name) = item.get("name").and_then(Value::as_str).filter(|name| is_plain(name))
+            && let Some(subtree) = fields.get(format_compact!("k:{{\"name\":\"{name}\"}}").as_str())
+        {
+            return Some(subtree);
+        }
+        if let Some(list) = self.lists.of(self.fields, fields) {
+            return list.find(item, index);
+        }
+        let mut elements = fields.iter();
+        elements.find(|(element, _)| element_is(element, item, index)).map(|(_, subtree)| subtree)
+    }
 }
 
 /// Is it written in JSON as it is?

@@ -6,6 +6,7 @@
 mod controllers;
 mod edits;
 mod forged;
+mod large;
 mod refusals;
 mod rendering;
 mod scene;

@@ -330,6 +330,9 @@ fn schemas() -> SchemaSet {
             "args": {"type": "array", "items": text},
             "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
                 "items": {"type": "object", "properties": {"name": text, "port": {"type": "integer"}}}},
+            "endpoints": {"type": "array", "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object", "properties": {
+                    "name": text, "port": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}}}},
             "steps": {"type": "array", "items": {"type": "object", "properties": {"name": text, "on": {"type": "boolean"}}}},
             "target": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
                 "name": text, "options": {"type": "object", "properties": {"deep": texts}}}}}}});

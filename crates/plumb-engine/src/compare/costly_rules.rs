@@ -1,11 +1,12 @@
-//! Ignore rules whose jq paths may take long are applied where no other app waits for the thread.
+//! Large objects are judged, and ignore rules whose jq paths may take long are applied, where no other app waits for the
+//! thread.
 
 use std::sync::LazyLock;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
-/// At most half of the cores, however many apps have such rules.
+/// At most half of the cores, however many apps have such objects or rules.
 static SLOTS: LazyLock<Semaphore> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Semaphore::new((cores / 2).max(1))

@@ -11,7 +11,7 @@ use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
     Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Extraneous, Facts, FailureCause, Finding,
     FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict,
-    VerdictKey, judge, renamed,
+    VerdictKey, is_large, judge, renamed,
 };
 use plumb_core::fields::has_other_writers;
 use plumb_core::ignore::IgnoreRules;
@@ -148,7 +148,8 @@ impl Judge<'_, '_> {
             let mut questions: Vec<(&ObjectKey, &JudgeInput, Question)> = Vec::new();
             for key in std::mem::take(&mut open) {
                 let Some(input) = inputs.get(key) else { continue };
-                let is_costly = self.rules.are_costly_for(key);
+                let is_costly =
+                    self.rules.are_costly_for(key) || self.with_evidence(key, input, None, None, is_large);
                 let judged = || self.with_evidence(key, input, renamed.get(key), fetched.get(key), judge);
                 match apart(is_costly, judged).await {
                     Outcome::Settled(verdict) => {

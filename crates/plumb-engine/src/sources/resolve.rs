@@ -153,8 +153,10 @@ impl Sources {
         let version = if version.is_empty() { "*" } else { version };
         let mut repository = app_access.settings.chart_repository(url, app_access.project.name());
         repository.policy = app_access.settings.addresses(&self.addresses, app_access.project.name());
-        if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool {
-            repository.pass_credentials |= options.pass_credentials;
+        if let Some(plumb_core::app::SourceTool::Helm(options)) = &source.tool
+            && options.pass_credentials
+        {
+            repository.pass_credentials = Some(Arc::clone(&app_access.project));
         }
         let freshness = if depth == RefreshDepth::Hard { Freshness::Renewed } else { Freshness::Cached };
         let chart = self.fetch_chart(&repository, name, version, freshness, since).await?;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::archive_store::{ArchiveName, ArchiveStore, is_digest};
 use super::chart_identity::{self, is_full_version};
 use super::error::ChartError;
-use super::http::{FetchedFile, Request, RequestCredentials, is_same_origin};
+use super::http::{FetchedFile, Request, RequestCredentials};
 use super::index_store::IndexStore;
 use super::query::ChartQuery;
 use super::repository::ChartRepository;
@@ -156,8 +156,8 @@ impl Charts {
         let address = address
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .ok_or_else(|| ChartError::Url { url: repository.shown() })?;
-        let is_own = is_same_origin(&address, &base) || repository.pass_credentials;
-        let credentials = if is_own { RequestCredentials::Repository } else { RequestCredentials::None };
+        let is_shown = repository.shows_credentials_to(&address, &base);
+        let credentials = if is_shown { RequestCredentials::Repository } else { RequestCredentials::None };
         let what = format!("chart `{name}` {}", entry.version);
         let request = Request { repository, address, credentials, accept: None, what: &what };
         let response = request.checked(request.send().await?)?;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use plumb_core::project::shown_repo_url;
+use plumb_core::project::{Project, shown_repo_url};
 use plumb_core::source::{AddressPolicy, RepoAddress, normal_host};
 use reqwest::Url;
 use sha2::{Digest as _, Sha256};
 
 use super::error::ChartError;
+use super::http::is_same_origin;
 use crate::hash::hex;
 
 /// Largest index, in bytes. The largest public indexes have about 25 MB. The index is kept on disk, and of its versions
@@ -23,8 +24,9 @@ pub struct ChartRepository {
     pub username: Option<String>,
     /// Password or token.
     pub password: Option<String>,
-    /// Send the credentials also to other hosts that the index names.
-    pub pass_credentials: bool,
+    /// Send the credentials also to other hosts that the index names, if this project permits them as a source. The index is
+    /// written by whoever uploads charts, and the credentials are not theirs.
+    pub pass_credentials: Option<Arc<Project>>,
     /// Accept any certificate.
     pub insecure: bool,
     /// Certificates (PEM) to trust besides the system's.
@@ -68,6 +70,15 @@ impl ChartRepository {
             text = format!("{text}\0{}\0{}", client.certificate, client.key);
         }
         hex(&Sha256::digest(text))
+    }
+
+    /// May a server that the index names see the credentials?
+    pub(super) fn shows_credentials_to(&self, address: &Url, index: &Url) -> bool {
+        let is_same = is_same_origin(address, index);
+        // Not in clear text what was sent encrypted to the index.
+        let is_as_safe = address.scheme() == "https" || index.scheme() != "https";
+        let permits = |project: &Arc<Project>| project.permits_source(address.as_str());
+        is_same || (is_as_safe && self.pass_credentials.as_ref().is_some_and(permits))
     }
 
     /// The address for messages, without credentials.

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use plumb_core::app::{DirectoryOptions, SourceTool};
+use plumb_core::project::{Project, ProjectRules};
 use plumb_core::source::{RepoPath, SourceFiles};
 use plumb_render::{ChartRepository, Charts, Freshness, Limits};
 use plumb_testkit::https::{Authority, HttpResponse, HttpsServer};
@@ -308,10 +309,14 @@ async fn credentials_are_shown_to_their_own_host_only() {
     server.put("/charts/index.yaml", "text/yaml", index);
     server.put("/charts/web.tgz", "application/gzip", chart("2.0.0"));
     elsewhere.put("/web.tgz", "application/gzip", chart("1.0.0"));
-    let repository = |password: &str, pass_credentials| ChartRepository {
+    let project = |source: &str| {
+        let rules = ProjectRules { source_repos: vec![source.to_owned()], ..ProjectRules::default() };
+        Arc::new(Project::compile(&rules).0)
+    };
+    let repository = |password: &str, permitted: Option<&str>| ChartRepository {
         username: Some("user".to_owned()),
         password: Some(password.to_owned()),
-        pass_credentials,
+        pass_credentials: permitted.map(project),
         ..server.repository()
     };
     let kept = charts();
@@ -319,12 +324,17 @@ async fn credentials_are_shown_to_their_own_host_only() {
         let fetched = kept.charts.fetch(repository, "web", version, Instant::now()).await;
         fetched.map(|chart| chart.version).map_err(|error| whole(&error))
     };
-    assert_eq!(fetch(&repository("geheim", false), "2.0.0").await.unwrap(), "2.0.0");
-    let refused = fetch(&repository("geheim", false), "1.0.0").await.unwrap_err();
+    assert_eq!(fetch(&repository("geheim", None), "2.0.0").await.unwrap(), "2.0.0");
+    let refused = fetch(&repository("geheim", None), "1.0.0").await.unwrap_err();
     assert!(refused.contains("401") && !refused.contains("geheim"), "{refused}");
-    assert_eq!(fetch(&repository("geheim", true), "1.0.0").await.unwrap(), "1.0.0");
+    // An app may ask for more, but the project decides which servers see the credentials.
+    let own = format!("http://{}/*", server.host);
+    let refused = fetch(&repository("geheim", Some(&own)), "1.0.0").await.unwrap_err();
+    assert!(refused.contains("401") && !refused.contains("geheim"), "{refused}");
+    let other = format!("http://{}/*", elsewhere.host);
+    assert_eq!(fetch(&repository("geheim", Some(&other)), "1.0.0").await.unwrap(), "1.0.0");
     // What one set of credentials fetched, another one does not get from the cache.
-    let wrong = fetch(&repository("falsch", false), "2.0.0").await.unwrap_err();
+    let wrong = fetch(&repository("falsch", None), "2.0.0").await.unwrap_err();
     assert!(wrong.contains("401") && !wrong.contains("falsch"), "{wrong}");
 }
 

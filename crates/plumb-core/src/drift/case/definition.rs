@@ -1,12 +1,15 @@
 //! The case itself: evidence, comparison, schema and questions.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem::Discriminant;
 
 use serde_json::Value;
 
 use super::super::{Evidence, Facts, Question};
+use super::server::Predicted;
 use crate::compare::{Aside, Change, Comparison, compare};
+use crate::drift::random_names::RandomKeysOf;
 use crate::fields::Owners;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::{KindSchema, ListType, Schema, Shape};
@@ -24,7 +27,7 @@ pub(in crate::drift) struct Case<'a> {
     pub(in crate::drift) owners: Owners<'a>,
     pub(in crate::drift) comparison: Comparison<'a>,
     /// The comparison of Git with the answer to the dry-run.
-    pub(super) predicted: OnceCell<Comparison<'a>>,
+    pub(super) predicted: OnceCell<Predicted<'a>>,
     pub(super) last_applied: OnceCell<Option<Value>>,
     questions: RefCell<BTreeSet<Question>>,
     /// What several rules ask for each difference, computed once: objects may have many thousand of them.
@@ -38,8 +41,14 @@ pub(in crate::drift) struct Once {
     pub(super) siblings: OnceCell<BTreeMap<FieldPath, (usize, bool)>>,
     /// Git's path of a missing item, to the position of the addition that another writer made out of it.
     pub(in crate::drift) edited_keys: OnceCell<BTreeMap<FieldPath, usize>>,
+    /// The path of such an addition, to Git's path of the missing item.
+    pub(in crate::drift) replacements: OnceCell<BTreeMap<FieldPath, FieldPath>>,
+    /// The JSON types of which the live object still has a zero value of Git, where the types of an operator would drop it.
+    pub(in crate::drift) kept_zeros: OnceCell<HashSet<Discriminant<Value>>>,
     /// Which entries, by their position, own a value that Git sets too.
     pub(super) owners_of_git: RefCell<BTreeMap<usize, bool>>,
+    /// The keys that a chart generates at random.
+    pub(in crate::drift) random_keys: RefCell<RandomKeysOf>,
 }
 
 impl<'a> Case<'a> {

@@ -41,12 +41,11 @@ pub(in crate::drift) fn is_bookkeeping(path: &FieldPath) -> bool {
         || (is_under(path, &["metadata", "labels"]) && is_kept_label(key))
 }
 
-/// The same field, whatever its positions in lists: an apply may shift them.
-pub(super) fn is_same_place(one: &FieldPath, other: &FieldPath) -> bool {
-    let (one, other) = (one.segments(), other.segments());
-    one.len() == other.len()
-        && one.iter().zip(other).all(|(one, other)| match (one, other) {
-            (Segment::Index(_), Segment::Index(_)) => true,
-            (one, other) => one == other,
-        })
+/// The same path for the same field, whatever its positions in lists.
+pub(super) fn without_positions(path: &FieldPath) -> FieldPath {
+    let segments = path.segments().iter().map(|segment| match segment {
+        Segment::Index(_) => Segment::Index(0),
+        Segment::Field(_) => segment.clone(),
+    });
+    FieldPath::from(segments.collect::<Vec<_>>())
 }

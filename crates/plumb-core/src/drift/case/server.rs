@@ -1,10 +1,15 @@
 //! What the API server would make of an apply: the answer to the dry-run, and what `managedFields` prove without one.
 
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
 use super::Case;
-use super::field_paths::{is_same_place, last_field};
+use super::field_paths::{last_field, without_positions};
 use crate::compare::{Addition, Change, Comparison, Difference, Fill, compare, is_zero, twin};
 use crate::drift::{DryRun, Previous, Question};
 use crate::fields::Entry;
+use crate::object::FieldPath;
 use crate::schema::{Schema, ServerFill};
 
 /// What an apply would do to a difference.
@@ -22,25 +27,55 @@ pub(in crate::drift) enum Prediction {
     Asked,
 }
 
+/// The comparison of Git with the answer to the dry-run, by place: each difference and each addition asks for its own.
+pub(super) struct Predicted<'a> {
+    differences: HashMap<FieldPath, Vec<(Change, Option<&'a Value>)>>,
+    /// By their paths without positions: an apply may shift them.
+    additions: HashMap<FieldPath, AddedValues<'a>>,
+}
+
+/// What an apply would add at one place.
+struct AddedValues<'a> {
+    values: HashSet<&'a Value>,
+    /// Does the API server fill in the same value on each write?
+    are_defaults: bool,
+}
+
+impl<'a> Predicted<'a> {
+    fn of(comparison: &Comparison<'a>) -> Self {
+        let mut differences: HashMap<FieldPath, Vec<(Change, Option<&'a Value>)>> = HashMap::new();
+        for difference in &comparison.differences {
+            let same = differences.entry(difference.desired_path.clone()).or_default();
+            same.push((difference.change, difference.live));
+        }
+        let mut additions: HashMap<FieldPath, AddedValues<'a>> = HashMap::new();
+        for addition in &comparison.additions {
+            let is_default = matches!(addition.fill, Fill::Schema | Fill::BuiltIn)
+                || is_zero(addition.live)
+                || addition.live == "0";
+            let none = || AddedValues { values: HashSet::new(), are_defaults: true };
+            let same = additions.entry(without_positions(&addition.path)).or_insert_with(none);
+            same.values.insert(addition.live);
+            same.are_defaults &= is_default;
+        }
+        Self { differences, additions }
+    }
+}
+
 impl Case<'_> {
     /// Would an apply leave this difference as it is?
     pub(in crate::drift) fn predict(&self, difference: &Difference<'_>) -> Prediction {
         self.prediction(|predicted| {
-            predicted.differences.iter().any(|other| {
-                other.desired_path == difference.desired_path
-                    && other.change == difference.change
-                    && other.live == difference.live
-            })
+            let same = predicted.differences.get(&difference.desired_path);
+            same.is_some_and(|same| same.contains(&(difference.change, difference.live)))
         })
     }
 
     /// Would an apply leave this addition as it is?
     pub(in crate::drift) fn predict_addition(&self, addition: &Addition<'_>) -> Prediction {
         self.prediction(|predicted| {
-            predicted
-                .additions
-                .iter()
-                .any(|other| is_same_place(&other.path, &addition.path) && other.live == addition.live)
+            let same = predicted.additions.get(&without_positions(&addition.path));
+            same.is_some_and(|same| same.values.contains(addition.live))
         })
     }
 
@@ -62,13 +97,9 @@ impl Case<'_> {
     /// Does the API server fill this in with another value on each write (the time of a taint)? A default is the same on
     /// each write: if it differs from the live value, then Git asked for that value before.
     pub(in crate::drift) fn is_generated_on_each_write(&self, addition: &Addition<'_>) -> bool {
-        let is_default = |other: &Addition<'_>| {
-            matches!(other.fill, Fill::Schema | Fill::BuiltIn) || is_zero(other.live) || other.live == "0"
-        };
         self.prediction(|predicted| {
-            let mut same =
-                predicted.additions.iter().filter(|other| is_same_place(&other.path, &addition.path));
-            same.any(|other| !is_default(other))
+            let same = predicted.additions.get(&without_positions(&addition.path));
+            same.is_some_and(|same| !same.are_defaults)
         }) == Prediction::Unchanged
     }
 
@@ -89,7 +120,7 @@ impl Case<'_> {
         find().unwrap_or_default()
     }
 
-    fn prediction(&self, stays: impl FnOnce(&Comparison<'_>) -> bool) -> Prediction {
+    fn prediction(&self, stays: impl FnOnce(&Predicted<'_>) -> bool) -> Prediction {
         match self.evidence.answers.dry_run {
             None => {
                 self.ask(Question::DryRun);
@@ -98,9 +129,9 @@ impl Case<'_> {
             Some(DryRun::Refused(failure)) if failure.is_final() => Prediction::Refused,
             Some(DryRun::Refused(_) | DryRun::Unavailable) => Prediction::Unavailable,
             Some(DryRun::Object(object)) => {
-                let predicted = self
-                    .predicted
-                    .get_or_init(|| compare(self.desired, object, self.kind, Self::aside(self.kind)));
+                let predicted = self.predicted.get_or_init(|| {
+                    Predicted::of(&compare(self.desired, object, self.kind, Self::aside(self.kind)))
+                });
                 if stays(predicted) { Prediction::Unchanged } else { Prediction::Changed }
             }
         }

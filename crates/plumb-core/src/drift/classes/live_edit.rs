@@ -1,6 +1,8 @@
 //! Another writer changed a value that Git sets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
 
 use crate::compare::{Addition, Change, Difference};
 use crate::drift::case::{Case, last_field, writer};
@@ -148,25 +150,42 @@ fn edited_keys<'c>(case: &'c Case<'_>) -> &'c BTreeMap<FieldPath, usize> {
             .differences
             .iter()
             .filter(|difference| difference.change == Change::ItemMissing && difference.whole.is_none());
+        let by_list: BTreeMap<FieldPath, EditedItems<'_>> =
+            by_list.into_iter().map(|(list, items)| (list, EditedItems::of(&items))).collect();
         missing
             .filter_map(|difference| {
                 if let Previous::Changed(Some(previous)) = case.facts().previous {
                     case.desired_in(previous, &difference.desired_path)?;
                 }
                 let wanted = difference.desired?.as_object()?;
-                // An item that is only a key is recognised by its position.
-                let is_it = |addition: &Addition<'_>| {
-                    let found = addition.live.as_object();
-                    found.is_some_and(|found| {
-                        wanted.iter().any(|(name, value)| found.get(name) == Some(value))
-                    }) || (wanted.len() == 1 && addition.path == difference.path)
-                };
                 let candidates = by_list.get(&difference.path.parent()?)?;
-                let (index, _) = candidates.iter().find(|(_, addition)| is_it(addition))?;
+                let same = wanted.iter().filter_map(|field| candidates.by_field.get(&field));
+                // An item that is only a key is recognised by its position.
+                let there = candidates.by_path.get(&difference.path).filter(|_| wanted.len() == 1);
+                let index = same.chain(there).min()?;
                 Some((difference.desired_path.clone(), *index))
             })
             .collect()
     })
+}
+
+/// The edited items of one list, to find those that have a field in common with a missing one. The first one counts.
+struct EditedItems<'c> {
+    by_field: HashMap<(&'c String, &'c Value), usize>,
+    by_path: HashMap<&'c FieldPath, usize>,
+}
+
+impl<'c> EditedItems<'c> {
+    fn of(items: &[(usize, &'c Addition<'_>)]) -> Self {
+        let (mut by_field, mut by_path) = (HashMap::new(), HashMap::new());
+        for (index, addition) in items {
+            by_path.entry(&addition.path).or_insert(*index);
+            for field in addition.live.as_object().into_iter().flatten() {
+                by_field.entry(field).or_insert(*index);
+            }
+        }
+        Self { by_field, by_path }
+    }
 }
 
 /// Of several fields only one may be set (`value` or `valueFrom`, `httpGet` or `tcpSocket`, the types of a volume), and
@@ -236,10 +255,16 @@ pub(in crate::drift) fn under_our_name(addition: &Addition<'_>) -> Explained {
 
 /// The item with the edited key: it has to go when Git's item comes back.
 pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
-    let is_it =
-        |index: usize| case.comparison.additions.get(index).is_some_and(|found| found.path == addition.path);
-    let (place, _) =
-        edited_keys(case).iter().find(|(_, index)| is_it(**index)).filter(|_| addition.is_item)?;
+    let replacements = case.once.replacements.get_or_init(|| {
+        let mut replacements = BTreeMap::new();
+        for (place, index) in edited_keys(case) {
+            if let Some(found) = case.comparison.additions.get(*index) {
+                replacements.entry(found.path.clone()).or_insert_with(|| place.clone());
+            }
+        }
+        replacements
+    });
+    let place = replacements.get(&addition.path).filter(|_| addition.is_item)?;
     let entry = case.other_writer(&addition.path)?;
     let why = format!("`{}` made this item out of Git's item {place} by changing its key", writer(entry));
     let explained = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);

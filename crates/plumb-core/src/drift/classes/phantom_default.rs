@@ -94,7 +94,7 @@ fn is_by_controller(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&st
     // `managedFields` name the writer of a list or map that is replaced as a whole, and of a null.
     let place = forgiven.whole.as_ref().unwrap_or(&forgiven.path);
     if let Some(entry) = case.other_writer(place).filter(|entry| case.is_after_ours(entry)) {
-        return is_controller_by_name(entry.manager);
+        return is_controller_by_name(entry.manager) && is_no_person(case.user_of(entry).as_deref());
     }
     // The witness knows only the last writer of the object, who may have changed something else since.
     if case.was_found_dropped(&forgiven.desired_path) {
@@ -102,9 +102,17 @@ fn is_by_controller(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&st
     }
     match writer {
         // The witness does not note what plumb writes: it was another client under plumb's name.
-        Some(writer) => writer != FIELD_MANAGER && is_controller_by_name(writer),
+        Some(writer) => {
+            let user = case.witnessed_user();
+            writer != FIELD_MANAGER && is_controller_by_name(writer) && is_no_person(user.as_deref())
+        }
         None => case.is_reprinted_by_controller(),
     }
+}
+
+/// Controllers have service accounts. The client chose the name of its field manager, but not its user, where that is known.
+fn is_no_person(user: Option<&str>) -> bool {
+    user.is_none_or(|user| user.starts_with("system:serviceaccount:"))
 }
 
 /// Fields of Argo CD's own types for which absent is not `false` or zero.
@@ -169,19 +177,24 @@ const POINTERS: [&str; 14] = [
 /// Does the live object still have another zero value of Git of the same JSON type, where the types of an operator would
 /// drop it, too?
 fn is_kept_elsewhere(case: &Case<'_>, dropped: &Value) -> bool {
-    let schema = case.kind.map(|kind| kind.root);
-    let (desired, live) = (case.desired.value(), case.live.value());
-    let is_same_type =
-        |value: &Value| std::mem::discriminant(value) == std::mem::discriminant(dropped) && is_zero(value);
-    let content = desired.as_object().into_iter().flatten().filter(|(name, _)| name.as_str() != "metadata");
-    content.into_iter().any(|(name, value)| {
-        leaf_places(value, FieldPath::root().field(name.as_str())).iter().any(|place| {
-            place.find(desired).is_some_and(is_same_type)
-                && is_dropped_with_others(place, schema)
-                && twin(place, desired, live, schema)
-                    .is_some_and(|twin| twin.find(live).is_some_and(is_same_type))
-        })
-    })
+    let kept = case.once.kept_zeros.get_or_init(|| {
+        let schema = case.kind.map(|kind| kind.root);
+        let (desired, live) = (case.desired.value(), case.live.value());
+        let content = desired.as_object().into_iter().flatten();
+        let content = content.filter(|(name, _)| name.as_str() != "metadata");
+        let places =
+            content.flat_map(|(name, value)| leaf_places(value, FieldPath::root().field(name.as_str())));
+        let zeros = places.filter_map(|place| {
+            let zero = place.find(desired).filter(|value| is_zero(value))?;
+            let type_of_zero = std::mem::discriminant(zero);
+            let place =
+                is_dropped_with_others(&place, schema).then(|| twin(&place, desired, live, schema))??;
+            let found = place.find(live).filter(|value| is_zero(value))?;
+            (std::mem::discriminant(found) == type_of_zero).then_some(type_of_zero)
+        });
+        zeros.collect()
+    });
+    kept.contains(&std::mem::discriminant(dropped))
 }
 
 /// Would the types of an operator drop a zero value at this place? A field with a default has a pointer type, since zero

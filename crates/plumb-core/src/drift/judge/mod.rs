@@ -3,5 +3,7 @@
 mod object;
 mod secret;
 mod settle;
+mod size;
 
 pub use object::judge;
+pub use size::is_large;

@@ -3,5 +3,5 @@
 mod keys;
 mod objects;
 
-pub(super) use keys::{asked_key_of, held_key_of};
+pub(super) use keys::{RandomKeysOf, asked_key_of, held_key_of};
 pub use objects::renamed;

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::object::ObjectKey;
 
+/// How many names are compared for one app. What is not compared is missing and left over.
+const MOST_COMPARED: usize = 4_000_000;
+
 /// The most letters that random parts of two names have in common by chance.
 const CHANCE: usize = 2;
 
@@ -20,15 +23,20 @@ pub fn renamed(
     left_over: &[&ObjectKey],
 ) -> BTreeMap<ObjectKey, ObjectKey> {
     let mut pairs = BTreeMap::new();
-    let mut left_over: Vec<&ObjectKey> = left_over.to_vec();
+    let mut left_over: BTreeMap<_, Vec<&ObjectKey>> = by_kind(left_over.iter().copied());
+    let second_only = by_kind(second.iter().filter(|key| !first.contains(**key)).copied());
+    let mut n_compared = 0usize;
     for missing in missing.iter().filter(|key| !second.contains(**key)) {
-        let others = second.iter().filter(|key| !first.contains(**key) && is_same_kind(missing, key));
+        let Some(left_over) = left_over.get_mut(&kind_of(missing)) else { continue };
+        let others = second_only.get(&kind_of(missing)).into_iter().flatten();
+        n_compared = n_compared.saturating_add(others.clone().count() + left_over.len());
+        if n_compared > MOST_COMPARED {
+            break;
+        }
         // Of several, the most similar one shows best which part is not random.
         let Some(stays) = others.map(|other| alike(&missing.name, &other.name)).max() else { continue };
         let enough = stays.saturating_sub(CHANCE).max(1);
-        let found = left_over
-            .iter()
-            .position(|key| is_same_kind(missing, key) && alike(&missing.name, &key.name) >= enough);
+        let found = left_over.iter().position(|key| alike(&missing.name, &key.name) >= enough);
         if let Some(found) = found {
             let left = left_over.swap_remove(found);
             pairs.insert((*missing).clone(), left.clone());
@@ -38,8 +46,21 @@ pub fn renamed(
     pairs
 }
 
-fn is_same_kind(one: &ObjectKey, other: &ObjectKey) -> bool {
-    (&one.group, &one.kind, &one.namespace) == (&other.group, &other.kind, &other.namespace)
+/// Group, kind and namespace.
+type KindAndNamespace<'k> = (&'k str, &'k str, Option<&'k str>);
+
+fn kind_of(key: &ObjectKey) -> KindAndNamespace<'_> {
+    (&key.group, &key.kind, key.namespace.as_deref())
+}
+
+fn by_kind<'k>(
+    keys: impl Iterator<Item = &'k ObjectKey>,
+) -> BTreeMap<KindAndNamespace<'k>, Vec<&'k ObjectKey>> {
+    let mut by_kind: BTreeMap<_, Vec<&ObjectKey>> = BTreeMap::new();
+    for key in keys {
+        by_kind.entry(kind_of(key)).or_default().push(key);
+    }
+    by_kind
 }
 
 /// The number of letters that two names have in common at the start and at the end.
@@ -89,6 +110,17 @@ mod tests {
     fn another_name_is_another_object() {
         assert_eq!(pair(&["run-aaaaa"], &["run-bbbbb"], &["import-zzzzz"]), []);
         assert_eq!(pair(&["aaaaa"], &["bbbbb"], &["zzzzz"]), [], "nothing to recognise it by");
+    }
+
+    #[test]
+    fn thousands_of_names_are_compared_up_to_a_limit() {
+        let names = |prefix: &str| -> Vec<ObjectKey> {
+            (0..20_000).map(|n| key("Job", &format!("{prefix}{n:05}-{prefix}"))).collect()
+        };
+        let (first, second, live) = (names("a"), names("b"), names("c"));
+        let [first, second, live] = [&first, &second, &live].map(|keys| keys.iter().collect::<Vec<_>>());
+        let sets = [&first, &second].map(|keys| keys.iter().copied().collect());
+        assert!(renamed(&sets[0], &sets[1], &first, &live).is_empty());
     }
 
     #[test]

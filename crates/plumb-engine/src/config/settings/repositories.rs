@@ -153,7 +153,7 @@ impl Settings {
             password: credentials
                 .and_then(|credentials| credentials.password.as_ref())
                 .map(|password| password.expose().to_owned()),
-            pass_credentials: false,
+            pass_credentials: None,
             insecure: found.as_ref().is_some_and(|found| found.insecure),
             ca: self.certificate(url),
             client: credentials.and_then(|credentials| credentials.tls_client.as_ref()).map(|tls| {

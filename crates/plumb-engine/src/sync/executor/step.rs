@@ -212,6 +212,7 @@ impl Executor<'_> {
         let permit = self.permit(key, context)?;
         let mut live = Arc::clone(live);
         let mut managed_fields = rewritten.clone();
+        let mut pauses = transient_errors::pauses();
         loop {
             let mut operations =
                 vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": managed_fields})];
@@ -224,7 +225,9 @@ impl Executor<'_> {
                 Ok(_) => return Ok(()),
                 Err(error) if error.api().is_some_and(ApiError::is_conflict) => {
                     // Another writer changed the object. If it changed only a subresource, such as the status, the
-                    // rewrite is still valid.
+                    // rewrite is still valid. One that writes the status all the time must not keep plumb here.
+                    let Some(pause) = pauses.next() else { return Err(error) };
+                    tokio::time::sleep(pause).await;
                     let fresh =
                         self.cluster.client.get_at(&target.gvk, target.namespace.as_deref(), &target.name);
                     let Some(fresh) = fresh.await? else { return Ok(()) };
