@@ -95,14 +95,15 @@ async fn directories_become_applications_and_a_commit_without_new_parameters_wri
         .await?;
     ensure!(live["status"]["resourcesCount"] == 2, "{}", live["status"]);
     let one = stage.application_named("one");
-    let before = stage.place.get(&one).await?.context("one")?;
-    ensure!(before["metadata"]["ownerReferences"][0]["name"] == "teams", "{before}");
+    let live = stage.place.get(&one).await?.context("one")?;
+    ensure!(live["metadata"]["ownerReferences"][0]["name"] == "teams", "{live}");
 
+    let writes = || anyhow::Ok(stage.log()?.matches("Applications of the set written").count());
+    let n_before = writes()?;
+    ensure!(n_before > 0, "plumb does not tell what it writes");
     stage.repo.commit(&[("README.md", "nothing new")])?;
     look_at_git(&stage, &set).await?;
-    let after = stage.place.get(&one).await?.context("one")?;
-    let managers = |app: &Value| app["metadata"]["generation"].clone();
-    ensure!(managers(&before) == managers(&after), "the Application was written again");
+    ensure!(writes()? == n_before, "an Application was written again");
 
     stage.repo.commit(&[directory("three")])?;
     look_at_git(&stage, &set).await?;
