@@ -5,6 +5,7 @@
 
 mod queue;
 mod pushes;
+mod set_signals;
 mod metrics;
 mod events;
 mod config;
@@ -21,6 +22,7 @@ mod status;
 mod sync;
 mod deletion;
 mod reconcile;
+mod appsets;
 mod triggers;
 mod runtime;
 mod inspect;

@@ -40,6 +40,8 @@ enum Command {
     Install(commands::install::Args),
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
+    #[command(visible_aliases = ["applicationset", "appsets", "applicationsets"])]
+    Appset(Box<commands::appset::Args>),
     Doctor(Box<commands::doctor::Args>),
     Drift(commands::drift::Args),
     Fix(Box<commands::fix::Args>),
@@ -127,6 +129,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
+        Command::Appset(args) => commands::appset::run(context, &args).await,
         Command::Doctor(args) => commands::doctor::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
         Command::Fix(args) => commands::fix::run(context, &args).await,

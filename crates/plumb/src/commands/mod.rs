@@ -7,6 +7,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod app;
+pub(crate) mod appset;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod diff;
