@@ -94,6 +94,12 @@ impl WorkingCopy {
         &self.root
     }
 
+    /// The addresses of its remotes.
+    pub fn remotes(&self) -> Vec<String> {
+        let found = self.git(&["config", "--get-regexp", r"^remote\..*\.url$"]).unwrap_or_default();
+        found.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
+    }
+
     /// Fails unless everything is committed and a branch is checked out.
     pub fn check_ready(&self) -> Result<(), WorkingCopyError> {
         let changed = self.git(&["status", "--porcelain=v1", "--untracked-files=no"])?;
@@ -148,6 +154,12 @@ impl WorkingCopy {
         }
         // An empty old value: the branch must not exist.
         self.git(&["update-ref", "-m", "plumb fix", &format!("refs/heads/{name}"), &parent, ""]).map(drop)
+    }
+
+    /// Pushes a branch to `origin`, with the user's own credentials, and makes it the branch to follow.
+    pub fn push(&self, name: &str) -> Result<(), WorkingCopyError> {
+        let refspec = format!("refs/heads/{name}:refs/heads/{name}");
+        self.git(&["push", "--quiet", "--set-upstream", "origin", &refspec]).map(drop)
     }
 
     fn mode(&self, file: &str) -> Result<String, WorkingCopyError> {

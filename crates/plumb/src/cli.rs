@@ -43,6 +43,8 @@ enum Command {
     Doctor(Box<commands::doctor::Args>),
     Drift(commands::drift::Args),
     Fix(Box<commands::fix::Args>),
+    Adopt(Box<commands::adopt::Args>),
+    Unmask(Box<commands::unmask::Args>),
     Render(Box<commands::render::Args>),
     Seal(Box<commands::seal::Args>),
     #[command(visible_alias = "project")]
@@ -122,6 +124,8 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Doctor(args) => commands::doctor::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
         Command::Fix(args) => commands::fix::run(context, &args).await,
+        Command::Adopt(args) => commands::adopt::run(context, &args).await,
+        Command::Unmask(args) => commands::unmask::run(context, &args).await,
         Command::Render(args) => commands::render::run(context, &args).await,
         Command::Seal(args) => commands::seal::run(context, &args).await,
         Command::Proj(args) => commands::proj::run(context, &args).await,

@@ -19,6 +19,7 @@ mod select;
 mod follow;
 mod render_here;
 mod local;
+mod facts;
 mod bootstrap;
 mod listen;
 mod unsupported;

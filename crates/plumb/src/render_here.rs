@@ -80,14 +80,18 @@ impl RenderArgs {
         })
     }
 
-    /// Connects and prepares the renderers.
-    pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
-        let options = InspectOptions {
+    /// How apps are rendered.
+    pub(crate) fn options(&self, context: &Context) -> InspectOptions {
+        InspectOptions {
             namespace: context.namespace().to_owned(),
             cache_dir: self.cache(),
             tools: self.tools(),
-        };
-        Inspector::open(context.connect().await?, options)
+        }
+    }
+
+    /// Connects and prepares the renderers.
+    pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
+        Inspector::open(context.connect().await?, self.options(context))
             .await
             .map_err(|error| CommandError::because("prepare to render", error))
     }

@@ -66,11 +66,18 @@ impl Case {
 }
 
 fn unjudged(diagnosis: &Diagnosis) -> Vec<Case> {
-    let objects = diagnosis.unjudged.iter().flat_map(|(app, red)| red.iter().map(move |key| (app, key)));
-    let case = objects.map(|(app, key)| Case {
-        app: app.to_string(),
-        name: format!("{key} is Synced"),
-        failure: Some(("OutOfSync".to_owned(), "no report of plumb says why".to_owned())),
+    let case = diagnosis.unjudged.iter().flat_map(|unjudged| {
+        let problem = unjudged.problem.iter().map(|problem| Case {
+            app: unjudged.app.to_string(),
+            name: "can be judged".to_owned(),
+            failure: Some(("not judged".to_owned(), problem.clone())),
+        });
+        let red = unjudged.red.iter().map(|key| Case {
+            app: unjudged.app.to_string(),
+            name: format!("{key} is Synced"),
+            failure: Some(("OutOfSync".to_owned(), "plumb did not judge it".to_owned())),
+        });
+        problem.chain(red).collect::<Vec<_>>()
     });
     case.collect()
 }

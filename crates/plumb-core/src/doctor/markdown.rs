@@ -38,10 +38,17 @@ pub fn markdown(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> Strin
         }
     }
     if !diagnosis.unjudged.is_empty() {
-        text.push_str("\n## Out of sync, not judged by plumb\n\n| app | objects |\n|---|---|\n");
-        for (app, red) in &diagnosis.unjudged {
-            let objects: Vec<String> = red.iter().map(ToString::to_string).collect();
-            text.push_str(&row(&[app_name(app, namespace), objects.join(", ")]));
+        text.push_str("\n## Not judged by plumb\n\n| app | out of sync | why not |\n|---|---|---|\n");
+        for app in &diagnosis.unjudged {
+            let objects: Vec<String> = app.red.iter().map(ToString::to_string).collect();
+            let why = app.problem.clone().unwrap_or_default();
+            text.push_str(&row(&[app_name(&app.app, namespace), objects.join(", "), why]));
+        }
+    }
+    if !diagnosis.plain_secrets.is_empty() {
+        text.push_str("\n## Secrets with their values in Git\n\n| app | object |\n|---|---|\n");
+        for (app, key) in &diagnosis.plain_secrets {
+            text.push_str(&row(&[app_name(app, namespace), key.to_string()]));
         }
     }
     if text.lines().count() == 1 {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Diagnosis, Group};
+use super::{Diagnosis, Group, Unjudged};
 use crate::object::ObjectKey;
 
 /// One result per finding and illness. `version` is plumb's.
@@ -24,12 +24,20 @@ pub fn sarif(diagnosis: &Diagnosis, version: &str) -> Value {
             result("Unhealthy", "error", &text, (&illness.app.to_string(), &illness.key.to_string()))
         })
         .collect();
-    results.extend(diagnosis.unjudged.iter().flat_map(|(app, red)| {
+    results.extend(diagnosis.unjudged.iter().flat_map(|Unjudged { app, red, problem }| {
         let out_of_sync = |key: &ObjectKey| {
-            let text = format!("{key} is OutOfSync, and no report of plumb says why");
+            let text = format!("{key} is OutOfSync, and plumb did not judge it");
             result("OutOfSync", "warning", &text, (&app.to_string(), &key.to_string()))
         };
-        red.iter().map(out_of_sync).collect::<Vec<_>>()
+        let problem = problem.iter().map(|problem| {
+            let text = format!("the app {app} could not be judged: {problem}");
+            result("NotJudged", "warning", &text, (&app.to_string(), &app.to_string()))
+        });
+        problem.chain(red.iter().map(out_of_sync)).collect::<Vec<_>>()
+    }));
+    results.extend(diagnosis.plain_secrets.iter().map(|(app, key)| {
+        let text = format!("Git has the values of {key}");
+        result("PlainSecret", "warning", &text, (&app.to_string(), &key.to_string()))
     }));
     results.extend(blocks.iter().flat_map(|(groups, level)| of_groups(groups, level)));
     let used: BTreeSet<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();

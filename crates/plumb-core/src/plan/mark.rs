@@ -43,9 +43,9 @@ impl OperationMark {
             code.update(part.as_bytes());
             code.update([0]);
         }
-        let code: String =
-            code.finalize().iter().take(CODE_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        format!("{stage}-{code}")
+        let hash = code.finalize();
+        let code = hash.iter().take(CODE_BYTES).fold(0_u128, |code, byte| (code << 8) | u128::from(*byte));
+        format!("{stage}-{code:024x}")
     }
 
     /// The hook's manifest as it is sent in this phase: named (Argo CD's rule for `generateName`), in its

@@ -175,6 +175,12 @@ impl Results {
         }
     }
 
+    /// Forgets a result: its step has yet to run.
+    pub(super) fn remove(&mut self, id: &StepId) {
+        self.list.retain(|result| result.id != *id);
+        self.index = self.list.iter().enumerate().map(|(index, result)| (result.id.clone(), index)).collect();
+    }
+
     pub(super) fn list(&self) -> &[ResourceResult] {
         &self.list
     }

@@ -109,6 +109,14 @@ impl SyncState {
                         self.results.set(result);
                     }
                 }
+                Progress::Running if let Some(other) = other_phase(&plan, step, observation) => {
+                    if other > step.id.phase {
+                        let (phase, text) = ended_before(other);
+                        self.record(step, Some(ResultCode::Synced), phase, text);
+                    } else {
+                        self.results.remove(&step.id);
+                    }
+                }
                 Progress::Pending if is_our_hook(&plan, step, observation) => {
                     let text = format!("{} created", message::kubectl_name(&step.id.key));
                     self.record(step, Some(ResultCode::Synced), OperationPhase::Running, text);
@@ -153,6 +161,23 @@ fn is_our_hook(plan: &Plan, step: &Step, observation: &Observation) -> bool {
 fn is_an_older_hook(plan: &Plan, step: &Step, observation: &Observation) -> bool {
     let Observation::Live(live) = observation else { return false };
     step.hook().is_some() && live.mark.is_some() && !is_our_hook(plan, step, observation)
+}
+
+/// The other phase of this try that uses the hook's object now, if one does: the status was lost in a crash. A later phase
+/// began after this one had ended. An earlier phase ran again, so this one has yet to run.
+fn other_phase(plan: &Plan, step: &Step, observation: &Observation) -> Option<SyncPhase> {
+    let Observation::Live(live) = observation else { return None };
+    let mark = live.mark.as_deref().filter(|_| step.hook().is_some())?;
+    let phases = [SyncPhase::PreSync, SyncPhase::Sync, SyncPhase::PostSync, SyncPhase::SyncFail];
+    let mut others = phases.into_iter().filter(|phase| *phase != step.id.phase);
+    others.find(|phase| plan.mark.text(*phase, &step.id.key) == mark)
+}
+
+/// How a hook ended whose object a later phase uses.
+fn ended_before(later: SyncPhase) -> (OperationPhase, String) {
+    let text = format!("its object is used by the {} hook of this sync", later.name());
+    let phase = if later == SyncPhase::SyncFail { OperationPhase::Error } else { OperationPhase::Succeeded };
+    (phase, text)
 }
 
 /// The group whose objects are sent and left to themselves: the last one, unless hooks run in it too, and

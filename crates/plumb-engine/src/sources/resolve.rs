@@ -171,7 +171,8 @@ impl Sources {
         depth: RefreshDepth,
         since: Instant,
     ) -> Result<(String, SourceContent), SourceError> {
-        let url = RepoUrl::parse(&source.repo_url)?;
+        let checkout = self.checkouts.get(&normalize_repo_url(&source.repo_url));
+        let url = RepoUrl::parse(checkout.unwrap_or(&source.repo_url))?;
         match self.commit_in_mirror(app_access, source, &url, specs, depth, since).await {
             // The next fetch makes the mirror again.
             Err(_) if self.mirrors.is_damaged(&url) => {

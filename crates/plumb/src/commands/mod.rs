@@ -5,6 +5,7 @@
 //! `context.out`, reads through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
 //! that says what to do next. It is listed in the enum of `verbs.rs` or `cli.rs` and has a golden file in `tests/cli`.
 
+pub(crate) mod adopt;
 pub(crate) mod app;
 pub(crate) mod cluster;
 pub(crate) mod completion;
@@ -21,4 +22,5 @@ pub(crate) mod repo;
 pub(crate) mod run;
 pub(crate) mod seal;
 pub(crate) mod undo;
+pub(crate) mod unmask;
 pub(crate) mod version;

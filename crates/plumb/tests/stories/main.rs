@@ -15,6 +15,7 @@ mod commands;
 mod compare_options;
 mod cost;
 mod doctor;
+mod doctor_here;
 mod drift;
 mod external;
 mod fleet;

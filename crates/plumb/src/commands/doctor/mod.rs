@@ -2,7 +2,6 @@
 
 mod format;
 mod offline;
-mod reports;
 mod run;
 mod secrets;
 
