@@ -41,7 +41,8 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
 }
 
 pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
-    Ok(Answer::One(shown(&find(&call, call.text("name"))?)))
+    let project = find(&call, call.text("name"))?;
+    Ok(Answer::One(shown(&project)))
 }
 
 /// A project with what belongs to it. Credentials are never part of it, and clusters and repositories only if the caller
