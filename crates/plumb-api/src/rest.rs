@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    fn check(verb: &str, path: &str, query: &str, body: &str, expected: Expect) {
+    fn check(verb: &str, path: &str, query: &str, body: &str, expected: &Expect) {
         let tables = Tables::get();
         let found = match tables.route(verb, path) {
             Ok(routed) => match routed.request(tables, query, body.as_bytes()) {
@@ -217,14 +217,14 @@ mod tests {
             "/api/v1/applications",
             "projects=a&projects=b&selector=x%3Dy&unknown=1",
             "",
-            expect![[r#"application.ApplicationService/List {"projects":["a","b"],"selector":"x=y"}"#]],
+            &expect![[r#"application.ApplicationService/List {"projects":["a","b"],"selector":"x=y"}"#]],
         );
         check(
             "POST",
             "/api/v1/applications",
             "upsert=true",
             r#"{"metadata":{"name":"x"}}"#,
-            expect![[
+            &expect![[
                 r#"application.ApplicationService/Create {"application":{"metadata":{"name":"x"}},"upsert":true}"#
             ]],
         );
@@ -233,7 +233,7 @@ mod tests {
             "/api/v1/clusters/https%3A%2F%2Fkubernetes.default.svc",
             "id.type=name",
             "",
-            expect![[
+            &expect![[
                 r#"cluster.ClusterService/Get {"id":{"type":"name","value":"https://kubernetes.default.svc"}}"#
             ]],
         );
@@ -242,7 +242,7 @@ mod tests {
             "/api/v1/account/can-i/applications/get/default/shop",
             "",
             "",
-            expect![[
+            &expect![[
                 r#"account.AccountService/CanI {"action":"get","resource":"applications","subresource":"default/shop"}"#
             ]],
         );
@@ -251,14 +251,14 @@ mod tests {
             "/api/v1/account/password",
             "",
             r#"{"newPassword":"x"}"#,
-            expect![[r#"account.AccountService/UpdatePassword {"newPassword":"x"}"#]],
+            &expect![[r#"account.AccountService/UpdatePassword {"newPassword":"x"}"#]],
         );
         check(
             "POST",
             "/api/v1/applications/shop/resource",
             "kind=Pod&resourceName=p",
             r#""{}""#,
-            expect![[
+            &expect![[
                 r#"application.ApplicationService/PatchResource {"kind":"Pod","name":"shop","patch":"{}","resourceName":"p"}"#
             ]],
         );
@@ -266,21 +266,21 @@ mod tests {
 
     #[test]
     fn what_no_rule_has() {
-        check("GET", "/api/v1/nothing", "", "", expect!["Path"]);
-        check("PATCH", "/api/v1/session", "", "", expect!["Verb"]);
+        check("GET", "/api/v1/nothing", "", "", &expect!["Path"]);
+        check("PATCH", "/api/v1/session", "", "", &expect!["Verb"]);
         check(
             "GET",
             "/api/v1/applications/a/logs",
             "tailLines=x",
             "",
-            expect![[r#"InvalidArgument: cannot read tailLines: "x" is not its type"#]],
+            &expect![[r#"InvalidArgument: cannot read tailLines: "x" is not its type"#]],
         );
         check(
             "POST",
             "/api/v1/session",
             "",
             "[1]",
-            expect!["InvalidArgument: the body must be a JSON object"],
+            &expect!["InvalidArgument: the body must be a JSON object"],
         );
     }
 }

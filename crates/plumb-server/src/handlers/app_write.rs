@@ -298,12 +298,12 @@ fn merge(value: &mut Value, patch: &Value) {
 }
 
 /// Applies a list of operations (RFC 6902): add, replace, remove and test.
-fn json_patch(value: &Value, patch: &Value) -> Result<Value, Status> {
+fn json_patch(value: &Value, changes: &Value) -> Result<Value, Status> {
     let wrong = |why: &str| Status::invalid(format!("cannot apply the patch: {why}"));
     let mut value = value.clone();
-    let operations = patch.as_array().ok_or_else(|| wrong("it is not a list of operations"))?;
+    let operations = changes.as_array().ok_or_else(|| wrong("it is not a list of operations"))?;
     for operation in operations {
-        let text = |field: &str| operation.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or_default();
         let (kind, path) = (text("op"), text("path"));
         let new = operation.get("value").cloned().unwrap_or_default();
         if kind == "test" {
@@ -312,17 +312,17 @@ fn json_patch(value: &Value, patch: &Value) -> Result<Value, Status> {
             }
             continue;
         }
-        let (parent, last) = path.rsplit_once('/').ok_or_else(|| wrong("a path must start with a slash"))?;
-        let last = last.replace("~1", "/").replace("~0", "~");
+        let (parent, field) = path.rsplit_once('/').ok_or_else(|| wrong("a path must start with a slash"))?;
+        let field = field.replace("~1", "/").replace("~0", "~");
         let parent = value.pointer_mut(parent).ok_or_else(|| wrong(&format!("{path} does not exist")))?;
         let done = match parent {
             Value::Object(map) => match kind {
-                "add" => map.insert(last, new).map_or(Some(()), |_| Some(())),
-                "replace" => map.get_mut(&last).map(|old| *old = new),
-                "remove" => map.remove(&last).map(drop),
+                "add" => map.insert(field, new).map_or(Some(()), |_| Some(())),
+                "replace" => map.get_mut(&field).map(|old| *old = new),
+                "remove" => map.remove(&field).map(drop),
                 _ => None,
             },
-            Value::Array(list) => change_list(list, kind, &last, new),
+            Value::Array(list) => change_list(list, kind, &field, new),
             _ => None,
         };
         done.ok_or_else(|| wrong(&format!("cannot {kind} {path}")))?;
@@ -330,8 +330,8 @@ fn json_patch(value: &Value, patch: &Value) -> Result<Value, Status> {
     Ok(value)
 }
 
-fn change_list(list: &mut Vec<Value>, kind: &str, last: &str, new: Value) -> Option<()> {
-    let at: usize = if last == "-" { list.len() } else { last.parse().ok()? };
+fn change_list(list: &mut Vec<Value>, kind: &str, place: &str, new: Value) -> Option<()> {
+    let at: usize = if place == "-" { list.len() } else { place.parse().ok()? };
     match kind {
         "add" if at <= list.len() => list.insert(at, new),
         "replace" => *list.get_mut(at)? = new,
