@@ -77,6 +77,8 @@ wire! {
         "counted" counted: i64 = required,
         /// How many are explained and do not count.
         "explained" explained: i64 = required,
+        /// How many of the explained ones ask nothing of anybody, such as defaults that the API server fills in.
+        "quiet" quiet: i64,
         /// The most severe class; empty without findings.
         "worst" worst: String,
         /// Since when the oldest finding that counts has existed, if known.
@@ -167,6 +169,7 @@ impl DriftReport {
         sorted.sort_by(|a, b| (!a.counts, &a.key, a.class).cmp(&(!b.counts, &b.key, b.class)));
         let counted = || sorted.iter().filter(|finding| finding.counts);
         let n_counted = counted().count();
+        let n_quiet = sorted.iter().filter(|finding| finding.is_quiet()).count();
         Self {
             metadata: Metadata {
                 name: app.name.clone(),
@@ -178,6 +181,7 @@ impl DriftReport {
             summary: DriftSummary {
                 counted: i64::try_from(n_counted).unwrap_or(i64::MAX),
                 explained: i64::try_from(sorted.len() - n_counted).unwrap_or(i64::MAX),
+                quiet: i64::try_from(n_quiet).unwrap_or(i64::MAX),
                 worst: worst(&sorted),
                 since: counted().filter_map(|finding| finding.since).min(),
             },
@@ -301,6 +305,11 @@ impl DriftPause {
 }
 
 impl DriftFinding {
+    /// True if it asks nothing of anybody.
+    pub fn is_quiet(&self) -> bool {
+        self.finding().is_some_and(|finding| finding.is_quiet())
+    }
+
     /// The key of the object.
     pub fn key(&self) -> ObjectKey {
         object_key(&self.group, &self.kind, &self.namespace, &self.name)
@@ -461,6 +470,22 @@ mod tests {
             |finding: &Finding| -> Vec<String> { finding.fields.iter().map(ToString::to_string).collect() };
         assert_eq!(print(&back), print(&found));
         assert_eq!(Finding { fields: found.fields.clone(), ..back }, found);
+    }
+
+    #[test]
+    fn findings_that_ask_nothing_of_anybody_are_counted_apart() {
+        let quiet = |name: &str, counts| {
+            let finding = finding(name, DriftClass::SchemaDefault, counts, None);
+            Finding { fix: Fix { kind: FixKind::None, text: String::new(), patch: None }, ..finding }
+        };
+        let edit = finding("c", DriftClass::EquivalentValue, false, None);
+        let report = report(&[quiet("a", false), quiet("b", true), edit]);
+        assert_eq!(
+            report.to_json()["summary"],
+            json!({"counted": 1, "explained": 2, "quiet": 1, "worst": "SchemaDefault"})
+        );
+        let listed: Vec<bool> = report.findings.iter().map(DriftFinding::is_quiet).collect();
+        assert_eq!(listed, [false, true, false]);
     }
 
     #[test]

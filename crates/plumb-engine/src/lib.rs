@@ -5,6 +5,7 @@
 
 mod queue;
 mod pushes;
+mod set_signals;
 mod metrics;
 mod events;
 mod config;
@@ -21,13 +22,17 @@ mod status;
 mod sync;
 mod deletion;
 mod reconcile;
+mod appsets;
 mod triggers;
 mod runtime;
 mod inspect;
 
 pub use config::options::{Options, RunsIn, WitnessPlace};
 pub use events::event::EventFilter;
-pub use inspect::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
+pub use inspect::{
+    DryRuns, InspectError, InspectOptions, Inspector, Judged, Progress, RenderAt, RenderedApp, SurveyOptions,
+    Surveyed, survey,
+};
 pub use metrics::series::{Family, MetricKind, Sample};
 pub use plumb_heap::limit_arenas;
 pub use plumb_kube::FaultLog;

@@ -41,6 +41,7 @@ mod connect;
 mod discovery;
 mod read;
 mod table;
+mod service_proxy;
 mod write;
 mod dry_run;
 mod feed;
@@ -70,6 +71,7 @@ pub use live::{
 pub use packed::PackedJson;
 pub use read::{LogOptions, LogStream, Selection};
 pub use request_log::{RequestObserver, RequestRecord};
+pub use service_proxy::ServicePort;
 pub use table::{Table, TableRow};
 pub use transport::{AnswerBody, Lane, Protocol, RequestBody, Transport};
 pub use witness::{IsOwn, Witness, WitnessError, WitnessServer};

@@ -1,6 +1,7 @@
 //! Text to manifests.
 
 use plumb_core::desired::{Origin, RenderedManifest};
+use plumb_core::secrets::{is_sops, sops_message};
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{self, YamlError, YamlProblem};
 use serde::de::DeserializeOwned;
@@ -33,6 +34,7 @@ pub(crate) fn yaml_documents(
 ) -> Result<ReadManifests, RenderError> {
     let documents = yaml::parse_documents_bytes(text, &limits.yaml)
         .map_err(|source| yaml_error(file.to_string(), source))?;
+    documents.iter().try_for_each(|document| refuse_sops(&document.value, file))?;
     let memory = documents.iter().map(|document| document.memory).sum();
     let manifests = documents
         .into_iter()
@@ -48,6 +50,20 @@ pub(crate) fn yaml_documents(
         })
         .collect();
     Ok(ReadManifests { manifests, memory })
+}
+
+/// An object that SOPS encrypted must not be applied: its values are ciphertext. An object of an operator that decrypts
+/// in the cluster (`SopsSecret`) is meant to look so.
+fn refuse_sops(document: &Value, file: &RepoPath) -> Result<(), RenderError> {
+    let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if kind.is_empty() || kind.starts_with("Sops") || !is_sops(document) {
+        return Ok(());
+    }
+    let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
+    Err(RenderError::Refused {
+        file: file.clone(),
+        reason: sops_message(&format!("{kind} {name}"), document),
+    })
 }
 
 fn yaml_error(file: String, source: YamlError) -> RenderError {
@@ -66,11 +82,14 @@ pub(crate) fn tool_output(
 ) -> Result<Vec<RenderedManifest>, RenderError> {
     let documents = yaml::parse_documents_bytes(text, &limits.yaml)
         .map_err(|source| yaml_error(format!("output of {tool}"), source))?;
-    Ok(documents
-        .into_iter()
-        .filter(|document| !document.value.is_null())
-        .map(|document| RenderedManifest { origin: file_of(document.line), value: document.value })
-        .collect())
+    let mut manifests = Vec::with_capacity(documents.len());
+    for document in documents.into_iter().filter(|document| !document.value.is_null()) {
+        let origin = file_of(document.line);
+        let file = origin.as_ref().and_then(|origin| RepoPath::parse(&origin.file).ok());
+        refuse_sops(&document.value, &file.unwrap_or_else(RepoPath::root))?;
+        manifests.push(RenderedManifest { origin, value: document.value });
+    }
+    Ok(manifests)
 }
 
 /// One JSON document. Small numbers and maps take much more memory than text, so the memory is estimated first.
@@ -107,6 +126,7 @@ pub(crate) fn json_document(
     limits: &Limits,
 ) -> Result<ReadManifests, RenderError> {
     let value: Value = json(text, file.as_str(), limits)?;
+    refuse_sops(&value, file)?;
     let origin = Some(Origin { source, file: file.as_str().to_owned(), line: 1, verbatim: true });
     let manifests = vec![RenderedManifest { value, origin }];
     Ok(ReadManifests { manifests, memory: json_memory(text) })

@@ -15,6 +15,9 @@ use serde::Deserialize;
 pub struct AuditEvent {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`…
     pub verb: String,
+    /// `ResponseStarted` for a watch that begins, `ResponseComplete` for a request that has ended.
+    #[serde(default)]
+    pub stage: String,
     /// Path and query.
     #[serde(rename = "requestURI")]
     pub request_uri: String,

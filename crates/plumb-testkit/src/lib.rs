@@ -7,6 +7,7 @@
 //!   does to objects in it, and waiting on facts instead of time.
 //! - `line`: a line to an API server that can be cut, below TLS.
 //! - `ssh`, `https`: servers that repositories and charts are fetched from, with keys and certificates.
+//! - `SealedSecretsController`: the real one, behind a Service of a namespace.
 //! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
 //! Its errors are those of `anyhow`: they are shown to the author of a test, and no code decides by them.
@@ -36,6 +37,8 @@ mod private;
 mod namespace;
 #[cfg(feature = "client")]
 pub mod proxy;
+#[cfg(feature = "client")]
+mod sealed_secrets;
 
 #[cfg(feature = "client")]
 pub use namespace::TestNamespace;
@@ -43,5 +46,7 @@ pub use namespace::TestNamespace;
 pub use private::PrivateCluster;
 #[cfg(feature = "client")]
 pub use record::Recording;
+#[cfg(feature = "client")]
+pub use sealed_secrets::SealedSecretsController;
 #[cfg(feature = "client")]
 pub use shared::{SharedCluster, another_cluster, client_for, programs, shared_cluster};

@@ -19,6 +19,8 @@ mod select;
 mod follow;
 mod render_here;
 mod local;
+mod facts;
+mod repository;
 mod bootstrap;
 mod listen;
 mod unsupported;

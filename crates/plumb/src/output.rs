@@ -321,6 +321,43 @@ impl LiveTable {
     }
 }
 
+/// A text that is shown again after a change. On a terminal it is redrawn from the top, cut to the height of the
+/// terminal; elsewhere it is printed again, below a line.
+#[derive(Debug)]
+pub(crate) struct LiveScreen {
+    out: Output,
+    shown: Option<String>,
+}
+
+impl LiveScreen {
+    /// Nothing yet.
+    pub(crate) fn new(out: Output) -> Self {
+        Self { out, shown: None }
+    }
+
+    /// Shows the text as it is now.
+    pub(crate) fn show(&mut self, text: &str) {
+        if self.out.terminal {
+            let (height, _) = self.out.size();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            // One line is left for the cursor.
+            let room = height.saturating_sub(1).max(2);
+            if lines.len() > room {
+                let hidden = lines.len() - (room - 1);
+                lines.truncate(room - 1);
+                lines.push(format!("… and {hidden} more lines"));
+            }
+            self.out.print_raw(&format!("\x1b[H\x1b[2J{}\n", self.out.drawn(&lines)));
+        } else if self.shown.as_deref() != Some(text) {
+            if self.shown.is_some() {
+                self.out.print("---");
+            }
+            self.out.print(text);
+        }
+        self.shown = Some(text.to_owned());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_crd::Application;
 use plumb_engine::{InspectOptions, Inspector, RenderAt, RenderedApp, Tools};
-use plumb_render::{Renderer, RendererConfig};
+use plumb_render::{Charts, Renderer, RendererConfig};
 
 use crate::config;
 use crate::context::Context;
@@ -80,14 +80,26 @@ impl RenderArgs {
         })
     }
 
-    /// Connects and prepares the renderers.
-    pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
-        let options = InspectOptions {
+    /// Prepares to fetch charts, without a cluster.
+    pub(crate) fn charts(&self) -> Result<Charts, CommandError> {
+        let limits = RendererConfig::new(self.cache().join("render")).container_limits();
+        Charts::new(self.cache().join("charts"), limits).map_err(|error| {
+            CommandError::because(format!("use the cache {}", self.cache().display()), error)
+        })
+    }
+
+    /// How apps are rendered.
+    pub(crate) fn options(&self, context: &Context) -> InspectOptions {
+        InspectOptions {
             namespace: context.namespace().to_owned(),
             cache_dir: self.cache(),
             tools: self.tools(),
-        };
-        Inspector::open(context.connect().await?, options)
+        }
+    }
+
+    /// Connects and prepares the renderers.
+    pub(crate) async fn open(&self, context: &Context) -> Result<Inspector, CommandError> {
+        Inspector::open(context.connect().await?, self.options(context))
             .await
             .map_err(|error| CommandError::because("prepare to render", error))
     }

@@ -28,8 +28,6 @@ pub(crate) enum UnsupportedCommand {
     Account(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Admin(Rest),
-    #[command(hide = true, disable_help_flag = true, aliases = ["applicationset", "appsets", "applicationsets"])]
-    Appset(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Cert(Rest),
     #[command(hide = true, disable_help_flag = true)]
@@ -71,10 +69,6 @@ impl UnsupportedCommand {
                     "use other plumb commands or kubectl instead",
                     "`kubectl get applications,appprojects -n argocd -o yaml` exports everything",
                 ),
-            ),
-            Self::Appset(_) => (
-                "appset",
-                ("plumb does not generate Applications from ApplicationSets yet", "`plumb app list`"),
             ),
             Self::Cert(_) => {
                 ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
@@ -172,6 +166,7 @@ pub(crate) struct UnsupportedFlags {
     http_retry_max: Option<String>,
     #[arg(id = "argocd-server-name", long = "server-name", global = true, hide = true, value_name = "TEXT")]
     server_name: Option<String>,
+    // `plumb seal` has a use for it.
     #[arg(
         id = "argocd-controller-name",
         long = "controller-name",
@@ -179,7 +174,7 @@ pub(crate) struct UnsupportedFlags {
         hide = true,
         value_name = "TEXT"
     )]
-    controller_name: Option<String>,
+    pub(crate) controller_name: Option<String>,
     #[arg(
         id = "argocd-repo-server-name",
         long = "repo-server-name",

@@ -102,6 +102,11 @@ impl Repository {
         self.commit("disable the sub-charts")
     }
 
+    /// Its working copy.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The `repoURL` of the Applications.
     pub(super) fn url(&self) -> String {
         format!("file://{}", self.folder.display())

@@ -150,12 +150,20 @@ impl Stage {
 
     /// Keeps everything running until Ctrl-C ends this process. The cluster and plumb end with it.
     pub(super) fn linger(mut self, plumb: &Path) -> Result<ExitCode> {
+        let (plumb, repository) = (plumb.display(), self.repository.folder().display());
         say(&format!(
-            "\nThe cluster keeps running. In another terminal:\n\n  export KUBECONFIG={}\n  {} app list\n  \
-             kubectl -n argocd get driftreports\n  kubectl -n cilium scale deploy/cilium --replicas=5   # plumb reverts it\n\n\
+            "\nThe cluster keeps running. What to type next, in another terminal:\n\n  \
+             export KUBECONFIG={}\n  \
+             {plumb} app list\n  \
+             {plumb} doctor                 # what to look at first\n  \
+             {plumb} fix --repo {repository} --for argocd --yes --branch less-noise\n  \
+             git -C {repository} merge less-noise\n  \
+             {plumb} adopt --all            # objects that no app tracks yet\n  \
+             {plumb} orphans                # objects that Git no longer has\n  \
+             kubectl -n argocd get driftreports\n  \
+             kubectl -n cilium scale deploy/cilium --replicas=5   # plumb reverts it\n\n\
              The repository is {}; commit to it and see what happens. Ctrl-C ends everything.",
             self.kubectl.kubeconfig().display(),
-            plumb.display(),
             self.repository.url(),
         ));
         let status = self.plumb.wait()?;

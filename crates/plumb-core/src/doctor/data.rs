@@ -34,13 +34,18 @@ pub fn data(diagnosis: &Diagnosis) -> Value {
             "unjudged": diagnosis.unjudged.len(),
             "orphans": count(&diagnosis.orphans),
             "unstable": count(&diagnosis.unstable),
+            "plainSecrets": diagnosis.plain_secrets.len(),
             "quiet": diagnosis.n_quiet,
         },
         "unhealthy": ill.collect::<Vec<_>>(),
         "wrong": findings(&diagnosis.wrong),
         "harmless": findings(&diagnosis.harmless),
-        "unjudged": diagnosis.unjudged.iter().map(|(app, red)| {
-            json!({"app": app.to_string(), "objects": red.iter().map(ToString::to_string).collect::<Vec<_>>()})
+        "unjudged": diagnosis.unjudged.iter().map(|app| {
+            let objects: Vec<String> = app.red.iter().map(ToString::to_string).collect();
+            compact(json!({"app": app.app.to_string(), "objects": objects, "problem": app.problem}))
+        }).collect::<Vec<_>>(),
+        "plainSecrets": diagnosis.plain_secrets.iter().map(|(app, key)| {
+            compact(json!({"app": app.to_string(), "namespace": key.namespace_or_empty(), "name": key.name}))
         }).collect::<Vec<_>>(),
         "orphans": findings(&diagnosis.orphans),
         "unstable": findings(&diagnosis.unstable),
@@ -62,6 +67,7 @@ fn findings(groups: &[Group]) -> Vec<Value> {
             "rule": finding.rule,
             "counts": finding.counts,
             "red": place.is_red,
+            "argocd": place.in_argo_cd(),
             "group": finding.key.group, "kind": finding.key.kind,
             "namespace": finding.key.namespace_or_empty(), "name": finding.key.name,
             "fields": finding.fields.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{AppFacts, Group, Illness, PauseFact, Place};
+use super::{AppFacts, Group, Illness, PauseFact, Place, Unjudged};
 use crate::app::AppId;
-use crate::drift::DriftClass;
+use crate::drift::{DriftClass, Finding};
 use crate::object::ObjectKey;
 
 /// A health that has lasted this long is not a hiccup.
@@ -38,12 +38,14 @@ pub struct Diagnosis {
     pub wrong: Vec<Group>,
     /// Objects that a status shows as `OutOfSync` although nothing is wrong with them.
     pub harmless: Vec<Group>,
-    /// Apps with objects that a status shows as `OutOfSync`, and no report that says why.
-    pub unjudged: Vec<(AppId, Vec<ObjectKey>)>,
+    /// Apps without a verdict of plumb that need one.
+    pub unjudged: Vec<Unjudged>,
     /// Objects that Git no longer has.
     pub orphans: Vec<Group>,
     /// Values that differ in each render.
     pub unstable: Vec<Group>,
+    /// Secrets that Git has with their values.
+    pub plain_secrets: Vec<(AppId, ObjectKey)>,
     /// Pauses that end soon, or never.
     pub pauses: Vec<(AppId, PauseFact)>,
     /// How many further differences mean nothing, and show nowhere.
@@ -64,34 +66,18 @@ impl Diagnosis {
 /// Sorts what is known about all apps into the blocks.
 pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    let mut groups: BTreeMap<(Block, u8, DriftClass, String), Vec<Place>> = BTreeMap::new();
+    let mut groups = Groups::new();
     for facts in apps.iter().filter(|facts| filter.has_app(facts)) {
         diagnosis.n_apps += 1;
         diagnosis.ill.extend(illnesses(facts, filter, now));
         let pauses =
             facts.pauses.iter().filter(|pause| filter.classes.is_empty() && is_worth_a_line(pause, now));
         diagnosis.pauses.extend(pauses.map(|pause| (facts.app.clone(), pause.clone())));
-        if !facts.is_judged && !facts.red.is_empty() && filter.classes.is_empty() {
-            let red = facts.red.iter().filter(|key| filter.has_kind(&key.kind)).cloned().collect();
-            diagnosis.unjudged.push((facts.app.clone(), red));
-        }
-        let wrong: BTreeSet<&ObjectKey> =
-            facts.findings.iter().filter(|finding| finding.counts).map(|finding| &finding.key).collect();
-        for finding in &facts.findings {
-            if !filter.has_class(finding.class) || !filter.has_kind(&finding.key.kind) {
-                continue;
-            }
-            let is_red = facts.red.contains(&finding.key);
-            // An object that is red for a good reason is not red for nothing.
-            let has_reason = is_red && wrong.contains(&finding.key);
-            let Some(block) = block(finding.class, finding.counts, is_red && !has_reason) else {
-                diagnosis.n_quiet += 1;
-                continue;
-            };
-            let key = (block, u8::MAX - finding.class.severity(), finding.class, finding.key.kind.clone());
-            let place = Place { app: facts.app.clone(), finding: finding.clone(), is_red };
-            groups.entry(key).or_default().push(place);
-        }
+        diagnosis.unjudged.extend(unjudged(facts, filter));
+        let secrets = facts.plain_secrets.iter();
+        let secrets = secrets.filter(|key| filter.classes.is_empty() && filter.has_kind(&key.kind));
+        diagnosis.plain_secrets.extend(secrets.map(|key| (facts.app.clone(), key.clone())));
+        diagnosis.n_quiet += sort_findings(facts, filter, &mut groups);
     }
     for ((block, _, class, kind), mut places) in groups {
         places.sort_by(|one, other| (&one.app, &one.finding.key).cmp(&(&other.app, &other.finding.key)));
@@ -103,8 +89,8 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
             Block::Unstable => diagnosis.unstable.push(group),
         }
     }
-    diagnosis.unjudged.retain(|(_, red)| !red.is_empty());
     diagnosis.unjudged.sort();
+    diagnosis.plain_secrets.sort();
     diagnosis.ill.sort_by_cached_key(|illness| {
         // A status that waits for a user can be months old; a crash loop must not be below it. What has no known start
         // comes last; among equals the worse status comes first.
@@ -115,6 +101,42 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         (pause.until.unwrap_or(Timestamp::MAX), app.clone(), pause.key.clone())
     });
     diagnosis
+}
+
+/// Findings by block, severity (the worst first), class and kind.
+type Groups = BTreeMap<(Block, u8, DriftClass, String), Vec<Place>>;
+
+/// Sorts the findings of one app into the groups. Returns how many mean nothing, and show nowhere.
+fn sort_findings(facts: &AppFacts, filter: &Filter, groups: &mut Groups) -> usize {
+    let wrong: BTreeSet<&ObjectKey> =
+        facts.findings.iter().filter(|finding| finding.counts).map(|finding| &finding.key).collect();
+    let is_wanted =
+        |finding: &&Finding| filter.has_class(finding.class) && filter.has_kind(&finding.key.kind);
+    let mut n_quiet = 0;
+    for finding in facts.findings.iter().filter(is_wanted) {
+        let is_red = facts.red.contains(&finding.key);
+        // An object that is red for a good reason is not red for nothing.
+        let has_reason = is_red && wrong.contains(&finding.key);
+        let Some(block) = block(finding.class, finding.counts, is_red && !has_reason) else {
+            n_quiet += 1;
+            continue;
+        };
+        let key = (block, u8::MAX - finding.class.severity(), finding.class, finding.key.kind.clone());
+        let (app, finding) = (facts.app.clone(), finding.clone());
+        groups.entry(key).or_default().push(Place { app, finding, is_red, status_of: facts.status_of });
+    }
+    n_quiet
+}
+
+/// An app without a verdict, if its status is not green or nothing could be found out about it.
+fn unjudged(facts: &AppFacts, filter: &Filter) -> Option<Unjudged> {
+    if !filter.classes.is_empty() || (facts.is_judged && facts.problem.is_none()) {
+        return None;
+    }
+    let is_shown = |key: &&ObjectKey| !facts.is_judged && filter.has_kind(&key.kind);
+    let red: Vec<ObjectKey> = facts.red.iter().filter(is_shown).cloned().collect();
+    let problem = facts.problem.clone().filter(|_| filter.kinds.is_empty());
+    (!red.is_empty() || problem.is_some()).then(|| Unjudged { app: facts.app.clone(), red, problem })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,11 +163,13 @@ fn illnesses<'facts>(
     filter: &'facts Filter,
     now: Timestamp,
 ) -> impl Iterator<Item = Illness> + 'facts {
-    // An object that makes progress is not ill until it is stuck; any other state is after a while.
+    // An object that makes progress is not ill until it is stuck; any other state is after a while. A container that
+    // crashes again and again makes no progress.
     let is_too_long =
         move |since: Option<Timestamp>| since.is_none_or(|since| now.duration_since(since) >= TOO_LONG);
     let ill = facts.unhealthy.iter().filter(move |object| {
         object.is_stuck
+            || object.is_crash_loop()
             || (object.status != "Progressing" && object.status != "Suspended" && is_too_long(object.since))
     });
     let shown = ill.filter(|object| filter.classes.is_empty() && filter.has_kind(&object.key.kind));

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::StatusOf;
+use super::facts::is_crash_loop;
 use crate::app::AppId;
 use crate::drift::{DriftClass, Finding};
 use crate::object::ObjectKey;
@@ -28,7 +30,7 @@ pub struct Illness {
 impl Illness {
     /// Does a container crash again and again? The reason of the kubelet says so, in every report and status.
     pub fn is_crash_loop(&self) -> bool {
-        self.causes.iter().any(|cause| cause.contains("CrashLoopBackOff"))
+        is_crash_loop(&self.causes)
     }
 }
 
@@ -41,6 +43,30 @@ pub struct Place {
     pub finding: Finding,
     /// The app's status shows the object as `OutOfSync`.
     pub is_red: bool,
+    /// Who wrote that status.
+    pub status_of: StatusOf,
+}
+
+impl Place {
+    /// What Argo CD says about the object; `None` where plumb's engine writes the status.
+    pub fn in_argo_cd(&self) -> Option<&'static str> {
+        match (self.status_of, self.is_red) {
+            (StatusOf::Plumb, _) => None,
+            (StatusOf::ArgoCd, true) => Some("OutOfSync"),
+            (StatusOf::ArgoCd, false) => Some("Synced"),
+        }
+    }
+}
+
+/// An app that has objects whose status is `OutOfSync`, or that could not be judged, without a verdict of plumb.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unjudged {
+    /// The app.
+    pub app: AppId,
+    /// The objects that its status shows as `OutOfSync`.
+    pub red: Vec<ObjectKey>,
+    /// Why there is no verdict.
+    pub problem: Option<String>,
 }
 
 /// Findings of one class about objects of one kind.

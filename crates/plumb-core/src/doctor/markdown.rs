@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::text::app_name;
 use super::{Diagnosis, Group};
 use crate::health::in_words;
+use crate::report::row;
 
 /// One table per block. Apps outside of `namespace` are named with theirs.
 pub fn markdown(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
@@ -38,10 +39,17 @@ pub fn markdown(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> Strin
         }
     }
     if !diagnosis.unjudged.is_empty() {
-        text.push_str("\n## Out of sync, not judged by plumb\n\n| app | objects |\n|---|---|\n");
-        for (app, red) in &diagnosis.unjudged {
-            let objects: Vec<String> = red.iter().map(ToString::to_string).collect();
-            text.push_str(&row(&[app_name(app, namespace), objects.join(", ")]));
+        text.push_str("\n## Not judged by plumb\n\n| app | out of sync | why not |\n|---|---|---|\n");
+        for app in &diagnosis.unjudged {
+            let objects: Vec<String> = app.red.iter().map(ToString::to_string).collect();
+            let why = app.problem.clone().unwrap_or_default();
+            text.push_str(&row(&[app_name(&app.app, namespace), objects.join(", "), why]));
+        }
+    }
+    if !diagnosis.plain_secrets.is_empty() {
+        text.push_str("\n## Secrets with their values in Git\n\n| app | object |\n|---|---|\n");
+        for (app, key) in &diagnosis.plain_secrets {
+            text.push_str(&row(&[app_name(app, namespace), key.to_string()]));
         }
     }
     if text.lines().count() == 1 {
@@ -70,28 +78,6 @@ fn table(
             long(finding.since),
         ];
         text.push_str(&row(&cells));
-    }
-    text
-}
-
-fn row(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
-/// Names and messages are written by others: they must not become links, images or HTML.
-fn escaped(cell: &str) -> String {
-    let mut text = String::with_capacity(cell.len());
-    for char in cell.chars() {
-        match char {
-            '\n' | '\r' | '\t' => text.push(' '),
-            char if char.is_control() => {}
-            '|' | '[' | ']' | '<' | '>' | '`' | '*' | '_' | '\\' | '!' | '&' | '@' | '#' => {
-                text.push('\\');
-                text.push(char);
-            }
-            char => text.push(char),
-        }
     }
     text
 }

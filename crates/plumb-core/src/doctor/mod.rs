@@ -3,10 +3,12 @@
 //! `diagnose` sorts, groups and filters; `text`, `markdown`, `sarif`, `junit` and `data` print. Nothing here reads a
 //! clock or a cluster: the facts come from reports and Applications.
 
+mod began;
 mod data;
 mod diagnose;
 mod facts;
 mod group;
+mod hygiene;
 mod junit;
 mod markdown;
 mod sarif;
@@ -15,10 +17,12 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use began::{Change, ChangeKind, began, changed_fields, edits, last_before};
 pub use data::data;
 pub use diagnose::{Diagnosis, Filter, diagnose};
-pub use facts::{AppFacts, PauseFact, UnhealthyFact};
-pub use group::{Group, Illness, Place};
+pub use facts::{AppFacts, PauseFact, StatusOf, UnhealthyFact};
+pub use group::{Group, Illness, Place, Unjudged};
+pub use hygiene::plain_secrets;
 pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::sarif;

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{Diagnosis, Group, Illness};
+use super::{Diagnosis, Group, Illness, Place, StatusOf};
 use crate::app::AppId;
-use crate::drift::DriftClass;
+use crate::drift::{DriftClass, FixKind};
 use crate::health::in_words;
 use crate::text::one_line;
 
@@ -12,6 +12,8 @@ use crate::text::one_line;
 const MAX_APPS: usize = 4;
 /// Most objects that a group lists.
 const MAX_PLACES: usize = 3;
+/// Longer patches are not shown.
+const MAX_PATCH: usize = 12;
 /// Most illnesses and pauses that a block lists.
 const MAX_LINES: usize = 10;
 
@@ -19,21 +21,20 @@ const MAX_LINES: usize = 10;
 /// are named with theirs.
 pub fn text(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
     let screen = Screen { namespace, now };
+    let orphans = ["plumb orphans  # who still uses them, and in which order they can go"];
+    let unstable = ["plumb fix --class UnstableRender --patch  # a rule for exactly these fields"];
     let blocks = [
         screen.ill(diagnosis),
-        screen.groups("WRONG", &diagnosis.wrong, "plumb drift APP  # the evidence; then sync, or change Git"),
+        screen.groups("WRONG", &diagnosis.wrong, &wrong_commands(&diagnosis.wrong)),
         screen.groups(
             "RED, BUT NOTHING IS WRONG",
             &diagnosis.harmless,
-            "plumb fix --patch  # the changes of Git that end it; plumb drift APP --all explains",
+            &["plumb fix --patch  # the changes of Git that end it; --branch NAME commits them"],
         ),
         screen.unjudged(diagnosis),
-        screen.groups("NOT IN GIT", &diagnosis.orphans, "plumb app sync APP --prune --dry-run"),
-        screen.groups(
-            "RENDERED DIFFERENTLY EACH TIME",
-            &diagnosis.unstable,
-            "plumb fix --class UnstableRender --patch  # a rule for exactly these fields",
-        ),
+        screen.groups("NOT IN GIT", &diagnosis.orphans, &orphans),
+        screen.groups("RENDERED DIFFERENTLY EACH TIME", &diagnosis.unstable, &unstable),
+        screen.plain_secrets(diagnosis),
         screen.pauses(diagnosis),
     ];
     let mut lines: Vec<String> = Vec::new();
@@ -87,26 +88,28 @@ impl Screen<'_> {
         if diagnosis.ill.is_empty() {
             return Vec::new();
         }
-        let mut lines = vec![format!("UNHEALTHY FOR TOO LONG ({})", diagnosis.ill.len())];
+        // No title: the first line of the screen is the worst of them.
+        let mut lines = Vec::new();
         for illness in diagnosis.ill.iter().take(MAX_LINES) {
             lines.push(self.headline(illness));
             lines.extend(illness.causes.iter().skip(1).map(|cause| format!("      {}", one_line(cause))));
         }
         lines.extend(more(diagnosis.ill.len(), MAX_LINES));
-        lines.push("  → plumb app get APP".to_owned());
+        lines.push("  → plumb unmask  # all of them, and what changed before each of them began".to_owned());
         lines
     }
 
+    /// `UNHEALTHY for 21d 2h: rollouts: apps/Deployment argo/rollouts: Progressing, stuck`
     fn headline(&self, illness: &Illness) -> String {
         let status =
             if illness.status.is_empty() { "a child resource is unhealthy" } else { &illness.status };
         let since = self.since(illness.since).map(|since| format!(" {since}")).unwrap_or_default();
         let stuck = if illness.is_stuck { ", stuck" } else { "" };
         let app = app_name(&illness.app, self.namespace);
-        one_line(&format!("  {app}: {}: {status}{since}{stuck}", illness.key)).into_owned()
+        one_line(&format!("UNHEALTHY{since}: {app}: {}: {status}{stuck}", illness.key)).into_owned()
     }
 
-    fn groups(&self, title: &str, groups: &[Group], command: &str) -> Vec<String> {
+    fn groups(&self, title: &str, groups: &[Group], commands: &[&str]) -> Vec<String> {
         if groups.is_empty() {
             return Vec::new();
         }
@@ -114,23 +117,27 @@ impl Screen<'_> {
         let mut lines = vec![format!("{title} ({n_findings})")];
         for group in groups {
             lines.push(self.group(group));
-            for place in group.places.iter().take(MAX_PLACES) {
-                let fields: Vec<String> =
-                    place.finding.fields.iter().take(MAX_PLACES).map(ToString::to_string).collect();
-                let rest = if place.finding.fields.len() > MAX_PLACES { ", …" } else { "" };
-                let fields =
-                    if fields.is_empty() { String::new() } else { format!(": {}{rest}", fields.join(", ")) };
-                let line =
-                    format!("      {} {}{fields}", app_name(&place.app, self.namespace), place.finding.key);
-                lines.push(one_line(&line).into_owned());
-            }
+            lines.extend(group.places.iter().take(MAX_PLACES).map(|place| self.place(place)));
             lines.extend(more(group.places.len(), MAX_PLACES).map(|more| format!("    {more}")));
-            if is_worth_saying(group) {
-                lines.push(one_line(&format!("      ends with: {}", group.fix())).into_owned());
-            }
+            lines.extend(ending(group));
         }
-        lines.push(format!("  → {command}"));
+        lines.extend(commands.iter().map(|command| format!("  → {command}")));
         lines
+    }
+
+    fn place(&self, place: &Place) -> String {
+        let fields: Vec<String> =
+            place.finding.fields.iter().take(MAX_PLACES).map(ToString::to_string).collect();
+        let rest = if place.finding.fields.len() > MAX_PLACES { ", …" } else { "" };
+        let fields = if fields.is_empty() { String::new() } else { format!(": {}{rest}", fields.join(", ")) };
+        // What Argo CD does not see is worth knowing where Argo CD is what people look at.
+        let unseen = match place.in_argo_cd() {
+            Some("Synced") if place.finding.counts => " (Argo CD: Synced)",
+            _ => "",
+        };
+        let line =
+            format!("      {} {}{fields}{unseen}", app_name(&place.app, self.namespace), place.finding.key);
+        one_line(&line).into_owned()
     }
 
     /// `LiveEdit Deployment: 3 findings in payments, shop, by kubectl, for 2d`
@@ -158,17 +165,39 @@ impl Screen<'_> {
         if diagnosis.unjudged.is_empty() {
             return Vec::new();
         }
-        let mut lines = vec![format!("OUT OF SYNC, NOT JUDGED BY PLUMB ({})", diagnosis.unjudged.len())];
-        for (app, red) in diagnosis.unjudged.iter().take(MAX_LINES) {
-            let mut names: Vec<String> = red.iter().take(MAX_PLACES).map(ToString::to_string).collect();
-            if red.len() > MAX_PLACES {
-                names.push(format!("{} more", red.len() - MAX_PLACES));
+        let mut lines = vec![format!("NOT JUDGED BY PLUMB ({})", diagnosis.unjudged.len())];
+        for unjudged in diagnosis.unjudged.iter().take(MAX_LINES) {
+            let mut names: Vec<String> =
+                unjudged.red.iter().take(MAX_PLACES).map(ToString::to_string).collect();
+            if unjudged.red.len() > MAX_PLACES {
+                names.push(format!("{} more", unjudged.red.len() - MAX_PLACES));
             }
-            let line = format!("  {}: {}", app_name(app, self.namespace), names.join(", "));
-            lines.push(one_line(&line).into_owned());
+            let app = app_name(&unjudged.app, self.namespace);
+            let out_of_sync = (!names.is_empty()).then(|| format!("OutOfSync: {}", names.join(", ")));
+            let parts: Vec<String> = unjudged.problem.clone().into_iter().chain(out_of_sync).collect();
+            lines.push(one_line(&format!("  {app}: {}", parts.join("; "))).into_owned());
         }
         lines.extend(more(diagnosis.unjudged.len(), MAX_LINES));
-        lines.push("  → plumb app diff APP  # what differs, and why".to_owned());
+        lines.push("  → plumb app get APP  # its conditions".to_owned());
+        lines
+    }
+
+    fn plain_secrets(&self, diagnosis: &Diagnosis) -> Vec<String> {
+        let secrets = &diagnosis.plain_secrets;
+        if secrets.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![format!("SECRETS WITH THEIR VALUES IN GIT ({})", secrets.len())];
+        let shown = secrets.iter().take(MAX_LINES);
+        lines.extend(
+            shown.map(|(app, key)| {
+                one_line(&format!("  {}: {key}", app_name(app, self.namespace))).into_owned()
+            }),
+        );
+        lines.extend(more(secrets.len(), MAX_LINES));
+        lines.push(
+            "  → plumb lint DIRECTORY  # names the files; a value that was in Git has to change".to_owned(),
+        );
         lines
     }
 
@@ -189,6 +218,51 @@ impl Screen<'_> {
         lines.extend(more(diagnosis.pauses.len(), MAX_LINES));
         lines.push("  → plumb resume APP".to_owned());
         lines
+    }
+}
+
+/// The commands that act on differences that count.
+fn wrong_commands(groups: &[Group]) -> Vec<&'static str> {
+    let places = || groups.iter().flat_map(|group| &group.places);
+    let has = |is_it: fn(&Place) -> bool| places().any(is_it);
+    let mut commands = Vec::new();
+    if has(|place| place.status_of == StatusOf::Plumb) {
+        commands.push("plumb drift APP  # the evidence; then sync, or change Git");
+    }
+    if has(|place| place.status_of == StatusOf::ArgoCd) {
+        commands.push("plumb doctor --app APP -o yaml  # the evidence; then sync, or change Git");
+    }
+    if has(|place| place.finding.class == DriftClass::Unadopted) {
+        commands.push("plumb adopt --all --dry-run  # marks existing objects as the app's own");
+    }
+    if has(|place| place.finding.fix.kind == FixKind::EditGit) {
+        commands.push("plumb fix --patch  # the changes of Git that end some of them");
+    }
+    commands
+}
+
+/// What ends the findings of a group.
+fn ending(group: &Group) -> Vec<String> {
+    let verdict =
+        group.places.iter().all(|place| !place.finding.counts && place.in_argo_cd() == Some("OutOfSync"));
+    let verdict = if verdict {
+        format!("Argo CD: OutOfSync. plumb: nothing is wrong ({}), ", group.class)
+    } else {
+        String::new()
+    };
+    let patch = group.places.first().and_then(|place| place.finding.fix.patch.as_deref());
+    // A patch names one object; of several, the first one is an example.
+    if let Some(patch) = patch.filter(|patch| !verdict.is_empty() && patch.lines().count() <= MAX_PATCH) {
+        let what = if group.places.len() == 1 { "this patch" } else { "patches like this one" };
+        let mut lines = vec![format!("      {verdict}ends with {what}:")];
+        lines.extend(patch.lines().map(|line| format!("        {}", one_line(line))));
+        return lines;
+    }
+    let fix = Some(group.fix()).filter(|_| is_worth_saying(group));
+    match fix {
+        Some(fix) => vec![one_line(&format!("      {verdict}ends with: {fix}")).into_owned()],
+        None if verdict.is_empty() => Vec::new(),
+        None => vec![format!("      {}", verdict.trim_end_matches(", "))],
     }
 }
 

@@ -31,6 +31,13 @@ pub struct Finding {
     pub fix: Fix,
 }
 
+impl Finding {
+    /// True if it asks nothing of anybody: it does not count, and nothing has to be done about it.
+    pub fn is_quiet(&self) -> bool {
+        !self.counts && self.fix.kind == FixKind::None
+    }
+}
+
 /// What ends a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {

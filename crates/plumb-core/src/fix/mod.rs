@@ -4,6 +4,7 @@
 //! proves that nothing else changes. What has no safe change is an instruction for a person. Nothing here reads or
 //! writes a file.
 
+mod drop;
 mod file;
 mod git_path;
 mod goal;
@@ -11,18 +12,23 @@ mod hook_policy;
 mod ignore_entry;
 mod json_patch;
 mod locate;
+mod overlay;
 mod pins;
 mod proof;
 mod proposal;
 mod propose;
+mod values;
 
 #[cfg(test)]
 mod tests;
 
+pub use drop::drop_document;
 pub use file::{FileEdit, FixRefusal, edit_file};
 pub use goal::FixGoal;
 pub use ignore_entry::IgnoreEntry;
 pub use locate::{DocumentPlace, locate};
-pub use proof::{ProofFailure, prove, same_places};
+pub use overlay::overlay_patch;
+pub use proof::{ProofFailure, prove, prove_dropped, same_places};
 pub use proposal::{Action, ObjectChange, Proposal};
 pub use propose::{Subject, propose};
+pub use values::{ValuesCandidate, literal_line, value_candidates};

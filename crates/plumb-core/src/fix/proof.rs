@@ -83,6 +83,22 @@ pub fn prove(before: &DesiredSet, after: &DesiredSet, changes: &[&ObjectChange])
     Ok(())
 }
 
+/// Compares two renders of an app. Fails unless exactly this object is gone from the second.
+pub fn prove_dropped(before: &DesiredSet, after: &DesiredSet, key: &ObjectKey) -> Result<(), ProofFailure> {
+    let (mut expected, after) = (values(before), values(after));
+    if expected.remove(key).is_none() {
+        return Err(ProofFailure::NotRendered { key: key.clone() });
+    }
+    if after.contains_key(key) {
+        return Err(ProofFailure::NotTaken { key: key.clone() });
+    }
+    let mut keys = expected.keys().chain(after.keys());
+    match keys.find(|other| expected.get(*other) != after.get(*other)) {
+        Some(other) => Err(ProofFailure::OtherObject { key: other.clone() }),
+        None => Ok(()),
+    }
+}
+
 /// Objects and hooks. Hooks of a generated name are told apart by their place in the list.
 fn values(set: &DesiredSet) -> BTreeMap<ObjectKey, Value> {
     let objects = set.objects.iter().map(|(key, object)| (key.clone(), object.manifest.value().clone()));
@@ -131,6 +147,21 @@ mod tests {
             operations: vec![Operation::Remove { path: FieldPath::from_pointer(path) }],
             why: String::new(),
         }
+    }
+
+    #[test]
+    fn only_the_dropped_object_may_go() {
+        let (a, b) = (map("a", &json!({"x": "1"})), map("b", &json!({"x": "1"})));
+        let key = change("a", "").key;
+        let before = set(&[a.clone(), b.clone()]);
+        let proved =
+            |after: &[Value]| prove_dropped(&before, &set(after), &key).map_err(|why| why.to_string());
+        assert_eq!(proved(std::slice::from_ref(&b)), Ok(()));
+        assert_eq!(
+            proved(&[a, b]),
+            Err("the render does not take over the change of ConfigMap web/a".to_owned())
+        );
+        assert_eq!(proved(&[]), Err("ConfigMap web/b would change too".to_owned()));
     }
 
     #[test]

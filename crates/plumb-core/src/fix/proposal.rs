@@ -22,8 +22,13 @@ pub struct Proposal {
 pub enum Action {
     /// Change the document of the object.
     Edit(ObjectChange),
+    /// Change what a tool renders the object from: values, a template, an overlay. Where that cannot be proved, the other
+    /// action.
+    Through(ObjectChange, Box<Action>),
     /// Add a rule to the Application.
     Ignore(IgnoreEntry),
+    /// Remove the document of the object: another app keeps it.
+    Drop(ObjectChange),
     /// A person has to act; this says how.
     Instruct(String),
     /// Nothing has to change; this says why.

@@ -59,7 +59,7 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
             let why = "the API server does not keep this field";
             // Ignoring a typo would hide that the field has no effect.
             if finding.counts {
-                edit(subject, why).unwrap_or_else(|| instruct(finding))
+                edit(subject, why).unwrap_or_else(|| through(subject, why, instruct(finding)))
             } else {
                 edit_or_ignore(subject, why)
             }
@@ -69,7 +69,7 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
         }
         DriftClass::ControllerOwned => {
             let why = owned_by(finding);
-            edit(subject, &why).unwrap_or_else(|| ignore_addition(subject, &why))
+            edit(subject, &why).unwrap_or_else(|| through(subject, &why, ignore_addition(subject, &why)))
         }
         DriftClass::UnstableRender => match goal {
             FixGoal::ArgoCd => {
@@ -91,14 +91,14 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
         {
             let by = finding.actor.as_deref().unwrap_or("another writer");
             let why = format!("keeps what {by} changed in the cluster");
-            edit(subject, &why).unwrap_or_else(|| instruct(finding))
+            edit(subject, &why).unwrap_or_else(|| through(subject, &why, instruct(finding)))
         }
+        DriftClass::SharedResource => drop_document(subject),
         DriftClass::LiveEdit
         | DriftClass::UnclaimedAddition
         | DriftClass::Unexplained
         | DriftClass::Unadopted
         | DriftClass::Orphan
-        | DriftClass::SharedResource
         | DriftClass::StaleOwnership
         | DriftClass::Blocked
         | DriftClass::Behind
@@ -119,14 +119,16 @@ fn pin(subject: &Subject<'_>) -> Vec<Action> {
     const WHY: &str = "the API server fills in these defaults; set here, a later change of them shows";
     const LEFT: &str = "the API server fills in this value";
     let finding = subject.finding;
-    let origin = subject.origin.filter(|origin| origin.verbatim);
     let live = subject.live.filter(|live| !is_secret(live));
-    let (Some(origin), Some(desired), Some(live)) = (origin, subject.desired, live) else {
+    let (Some(origin), Some(desired), Some(live)) = (subject.origin, subject.desired, live) else {
         return vec![ignore(subject, &finding.fields, LEFT)];
     };
     let (operations, left) = pins(finding, desired, live);
     let mut actions = Vec::new();
-    if !operations.is_empty() {
+    if !origin.verbatim && !operations.is_empty() {
+        let set = change(subject, origin, operations, WHY);
+        actions.push(Action::Through(set, Box::new(ignore(subject, &finding.fields, LEFT))));
+    } else if !operations.is_empty() {
         actions.push(Action::Edit(change(subject, origin, operations, WHY)));
     }
     if !left.is_empty() {
@@ -137,7 +139,33 @@ fn pin(subject: &Subject<'_>) -> Vec<Action> {
 
 /// The finding's own patch, if the object's document in Git is known; else a rule for exactly its fields.
 fn edit_or_ignore(subject: &Subject<'_>, why: &str) -> Action {
-    edit(subject, why).unwrap_or_else(|| ignore(subject, &subject.finding.fields, why))
+    edit(subject, why).unwrap_or_else(|| through(subject, why, ignore(subject, &subject.finding.fields, why)))
+}
+
+/// The finding's own patch, for an object that a tool renders; the other action if there is no patch.
+fn through(subject: &Subject<'_>, why: &str, otherwise: Action) -> Action {
+    let origin = subject.origin.filter(|origin| !origin.verbatim);
+    let patch = subject.finding.fix.patch.as_deref();
+    match (origin, patch.and_then(json_patch::operations)) {
+        (Some(origin), Some(operations)) => {
+            Action::Through(change(subject, origin, operations, why), Box::new(otherwise))
+        }
+        _ => otherwise,
+    }
+}
+
+/// The app that does not own a shared object gives it up.
+fn drop_document(subject: &Subject<'_>) -> Action {
+    let finding = subject.finding;
+    let origin = subject.origin.filter(|origin| origin.verbatim && finding.counts);
+    match (origin, &finding.actor) {
+        (Some(origin), Some(owner)) => {
+            let why = format!("app {owner} keeps it: one object belongs to one app");
+            Action::Drop(change(subject, origin, Vec::new(), &why))
+        }
+        _ if finding.counts => instruct(finding),
+        _ => Action::Nothing("this app keeps it; another one has to give it up"),
+    }
 }
 
 fn edit(subject: &Subject<'_>, why: &str) -> Option<Action> {

@@ -63,7 +63,11 @@ fn subject<'facts>(scene: &'facts Scene, finding: &'facts Finding) -> Subject<'f
 
 /// The proposals, and the file after them.
 fn shown(scene: &Scene, proposals: &[Proposal]) -> String {
-    let shown = |proposal: &Proposal| match &proposal.action {
+    proposals.iter().map(|proposal| shown_action(scene, &proposal.action)).collect::<Vec<String>>().concat()
+}
+
+fn shown_action(scene: &Scene, action: &Action) -> String {
+    match action {
         Action::Edit(change) => {
             let edit = edit_file(scene.file.as_bytes(), std::slice::from_ref(change));
             assert_eq!(edit.refused, []);
@@ -72,8 +76,13 @@ fn shown(scene: &Scene, proposals: &[Proposal]) -> String {
         Action::Ignore(entry) => format!("ignore {}, because {}\n", entry.value(), entry.why),
         Action::Instruct(what) => format!("instruct: {what}\n"),
         Action::Nothing(why) => format!("nothing: {why}\n"),
-    };
-    proposals.iter().map(shown).collect::<Vec<String>>().concat()
+        Action::Through(change, otherwise) => {
+            let operations: Vec<String> = change.operations.iter().map(ToString::to_string).collect();
+            let otherwise = shown_action(scene, otherwise);
+            format!("where the tool reads it: {}\nelse {otherwise}", operations.join("; "))
+        }
+        Action::Drop(change) => format!("drop, because {}\n", change.why),
+    }
 }
 
 fn check(scene: &Scene, finding: &Finding, goal: FixGoal, expected: &Expect) {
@@ -143,7 +152,11 @@ fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
     let proposals = propose(&subject(&scene, &found), FixGoal::ArgoCd);
     let ignored = proposals.iter().find_map(|proposal| match &proposal.action {
         Action::Ignore(entry) => Some(entry.value()),
-        Action::Edit(_) | Action::Instruct(_) | Action::Nothing(_) => None,
+        Action::Edit(_)
+        | Action::Through(..)
+        | Action::Drop(_)
+        | Action::Instruct(_)
+        | Action::Nothing(_) => None,
     });
     let expected = json!({"group": "external-secrets.io", "kind": "ExternalSecret", "namespace": "shop", "name": "a",
         "jsonPointers": ["/spec/clusterIP"]});
@@ -152,13 +165,30 @@ fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
 }
 
 #[test]
-fn defaults_of_a_rendered_object_are_ignored() {
+fn the_app_that_does_not_own_a_shared_object_gives_it_up() {
+    let scene = external_secret();
+    let mut theirs = finding(&scene, DriftClass::SharedResource, true, &[], &[]);
+    theirs.actor = Some("other".to_owned());
+    let expected = expect![[r"
+        drop, because app other keeps it: one object belongs to one app
+    "]];
+    check(&scene, &theirs, FixGoal::Plumb, &expected);
+    let ours = Finding { counts: false, ..theirs.clone() };
+    let expected = expect![[r"
+        nothing: this app keeps it; another one has to give it up
+    "]];
+    check(&scene, &ours, FixGoal::ArgoCd, &expected);
+}
+
+#[test]
+fn defaults_of_a_rendered_object_are_set_where_the_tool_reads_them() {
     let scene = external_secret();
     let found = finding(&scene, DriftClass::SchemaDefault, false, &DEFAULTS, &[]);
     let rendered = Origin { verbatim: false, ..scene.origin.clone() };
     let subject = Subject { origin: Some(&rendered), ..subject(&scene, &found) };
     expect![[r#"
-        ignore {"group":"external-secrets.io","jsonPointers":["/spec/data/0/remoteRef/metadataPolicy","/spec/target/deletionPolicy"],"kind":"ExternalSecret","name":"a","namespace":"shop"}, because the API server fills in this value
+        where the tool reads it: set /spec/target/deletionPolicy to "Retain"; set /spec/data/0/remoteRef/metadataPolicy to "None"
+        else ignore {"group":"external-secrets.io","jsonPointers":["/spec/data/0/remoteRef/metadataPolicy","/spec/target/deletionPolicy"],"kind":"ExternalSecret","name":"a","namespace":"shop"}, because the API server fills in this value
     "#]]
     .assert_eq(&shown(&scene, &propose(&subject, FixGoal::ArgoCd)));
 }
@@ -410,7 +440,6 @@ fn what_needs_a_decision_is_an_instruction() {
     for class in [
         DriftClass::Unadopted,
         DriftClass::Orphan,
-        DriftClass::SharedResource,
         DriftClass::StaleOwnership,
         DriftClass::Blocked,
         DriftClass::Behind,

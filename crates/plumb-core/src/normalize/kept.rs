@@ -1,5 +1,6 @@
 //! Marks that controllers keep on objects for themselves.
 
+use crate::tracking::ADOPTED_ANNOTATION;
 use crate::witness::LAST_WRITER_ANNOTATION;
 
 /// The record of a client-side apply.
@@ -11,6 +12,7 @@ pub fn is_kept_annotation(key: &str) -> bool {
         key,
         LAST_APPLIED
             | LAST_WRITER_ANNOTATION
+            | ADOPTED_ANNOTATION
             | "deployment.kubernetes.io/revision"
             | "deployment.kubernetes.io/desired-replicas"
             | "deployment.kubernetes.io/max-replicas"

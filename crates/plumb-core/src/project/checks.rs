@@ -10,7 +10,7 @@ use super::service_accounts::{self, ServiceAccount};
 use super::signature::Signatures;
 use super::windows;
 use super::{
-    OrphanRules, ProjectProblem, ProjectRules, Refusal, SignatureRule, SyncTrigger, SyncWindow,
+    OrphanRules, PlainSecrets, ProjectProblem, ProjectRules, Refusal, SignatureRule, SyncTrigger, SyncWindow,
     TargetCluster, WindowDecision, WindowSubject, shown_repo_url,
 };
 use crate::app::{App, Source};
@@ -30,10 +30,14 @@ pub struct Project {
     service_accounts: Vec<ServiceAccount>,
     signatures: Signatures,
     local_manifests: bool,
+    plain_secrets: PlainSecrets,
 }
 
 /// On an `AppProject`: `"true"` lets syncs bring their own manifests (`app sync --local`).
 pub const LOCAL_MANIFESTS_ANNOTATION: &str = "plumb.dev/allow-local-manifests";
+
+/// On an `AppProject`: `allow`, `warn` or `refuse` Secrets that Git has in plain text.
+pub const PLAIN_SECRETS_ANNOTATION: &str = "plumb.dev/plain-secrets";
 
 impl Project {
     /// Compiles the rules. What cannot be read is reported, permits nothing, and where it would forbid,
@@ -59,6 +63,7 @@ impl Project {
             service_accounts: service_accounts::compile(&rules.service_accounts, &mut problems),
             signatures: Signatures::compile(&rules.signatures, &mut problems),
             local_manifests: rules.local_manifests,
+            plain_secrets: rules.plain_secrets,
         };
         (project, problems)
     }
@@ -103,6 +108,11 @@ impl Project {
                  may come from; commit them there, or annotate the project with {LOCAL_MANIFESTS_ANNOTATION}=true"
             )
         })
+    }
+
+    /// What plumb does about Secrets that Git has in plain text.
+    pub fn plain_secrets(&self) -> PlainSecrets {
+        self.plain_secrets
     }
 
     /// What the commits of this repository must prove; `None`: nothing.

@@ -18,7 +18,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use checks::{LOCAL_MANIFESTS_ANNOTATION, Project};
+pub use checks::{LOCAL_MANIFESTS_ANNOTATION, PLAIN_SECRETS_ANNOTATION, Project};
 pub use cron::{CronSchedule, NotASchedule};
 pub use kinds::KindPattern;
 pub use orphans::OrphanRules;
@@ -26,8 +26,8 @@ pub use places::{DestinationPattern, TargetCluster};
 pub use refusal::Refusal;
 pub use repository::{normalize_repo_url, repo_label, shown_repo_url};
 pub use rules::{
-    OrphanPattern, OrphanPatterns, ProjectProblem, ProjectRules, ServiceAccountRule, WindowKind, WindowRule,
-    WindowTime,
+    OrphanPattern, OrphanPatterns, PlainSecrets, ProjectProblem, ProjectRules, ServiceAccountRule,
+    WindowKind, WindowRule, WindowTime,
 };
 pub use signature::{SignatureMode, SignatureRule};
 pub use windows::{SyncTrigger, SyncWindow, WindowDecision, WindowSubject};

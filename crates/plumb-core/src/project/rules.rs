@@ -39,6 +39,8 @@ pub struct ProjectRules {
     pub signatures: Vec<SignatureRule>,
     /// True if a sync may bring its own manifests, though the project restricts repositories.
     pub local_manifests: bool,
+    /// What plumb does about Secrets that Git has in plain text.
+    pub plain_secrets: PlainSecrets,
 }
 
 impl ProjectRules {
@@ -61,6 +63,30 @@ impl ProjectRules {
         self.destinations.extend_from_slice(&global.destinations);
         self.service_accounts.extend_from_slice(&global.service_accounts);
         self
+    }
+}
+
+/// What plumb does about Secrets that Git has in plain text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainSecrets {
+    /// Nothing.
+    Allow,
+    /// Put a warning on the app.
+    #[default]
+    Warn,
+    /// Put an error on the app, and sync nothing while there is one.
+    Refuse,
+}
+
+impl PlainSecrets {
+    /// From the text of the annotation; `None` if it is none of the three words.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "allow" => Some(Self::Allow),
+            "warn" => Some(Self::Warn),
+            "refuse" => Some(Self::Refuse),
+            _ => None,
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use crate::object::Manifest;
 pub const TRACKING_ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
 /// The annotation that separates the objects of one installation from those of another.
 pub const INSTALLATION_ANNOTATION: &str = "argocd.argoproj.io/installation-id";
+/// The annotation that `plumb adopt` writes to a CRD: CRDs carry no tracking mark.
+pub const ADOPTED_ANNOTATION: &str = "plumb.dev/adopted-by";
 /// The label key of Argo CD before 0.11; where it is configured, pod templates carry the label too.
 pub const LEGACY_LABEL: &str = "applications.argoproj.io/app-name";
 

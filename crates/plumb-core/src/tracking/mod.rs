@@ -6,6 +6,7 @@
 //! are known to the live store.
 
 mod tracked_by;
+mod adopt;
 mod id;
 mod mark;
 mod provenance;
@@ -14,8 +15,11 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use adopt::{Adoption, adoption};
 pub use id::{NotATrackingId, TrackingId};
-pub use mark::{INSTALLATION_ANNOTATION, LEGACY_LABEL, TRACKING_ANNOTATION, is_crd, mark};
+pub use mark::{
+    ADOPTED_ANNOTATION, INSTALLATION_ANNOTATION, LEGACY_LABEL, TRACKING_ANNOTATION, is_crd, mark,
+};
 pub use provenance::{Provenance, RecordedObjects, StatusEntry};
 pub use settings::{TrackingMethod, TrackingSettings, UnknownMethod};
-pub use tracked_by::{FIELD_MANAGER, Owner, TrackedBy, owner_by_marks, owner_of, tracked_by};
+pub use tracked_by::{FIELD_MANAGER, Owner, TrackedBy, is_our_manager, owner_by_marks, owner_of, tracked_by};

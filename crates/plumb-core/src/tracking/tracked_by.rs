@@ -98,12 +98,17 @@ pub fn tracked_by(live: &Manifest, app: &str, settings: &TrackingSettings) -> Tr
 /// program.
 const OUR_MANAGERS: [&str; 3] = [FIELD_MANAGER, "argocd-application-controller", "argocd"];
 
+/// Is this a field manager under which plumb, Argo CD or their commands write?
+pub fn is_our_manager(manager: &str) -> bool {
+    OUR_MANAGERS.contains(&manager)
+}
+
 /// Did plumb or Argo CD write this object itself, and not only a subresource of it?
 pub(super) fn is_written_by_us(live: &Manifest) -> bool {
     let entries = live.value().pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().any(|entry| {
         let is_main = entry.get("subresource").and_then(Value::as_str).is_none_or(str::is_empty);
         let manager = entry.get("manager").and_then(Value::as_str);
-        is_main && manager.is_some_and(|manager| OUR_MANAGERS.contains(&manager))
+        is_main && manager.is_some_and(is_our_manager)
     })
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::status::Condition;
 
-/// The types of conditions that plumb writes. The names are Argo CD's, except [`ConditionType::StuckWarning`].
+/// The types of conditions that plumb writes. The names are Argo CD's, except
+/// [`ConditionType::StuckWarning`] and [`ConditionType::PlainSecretWarning`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
     /// The deletion of the app cannot continue.
@@ -27,11 +28,13 @@ pub enum ConditionType {
     OrphanedResourceWarning,
     /// An object has been progressing for longer than is normal.
     StuckWarning,
+    /// The sources have a Secret in plain text.
+    PlainSecretWarning,
 }
 
 impl ConditionType {
     /// All types.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DeletionError,
         Self::InvalidSpecError,
         Self::ComparisonError,
@@ -42,6 +45,7 @@ impl ConditionType {
         Self::ExcludedResourceWarning,
         Self::OrphanedResourceWarning,
         Self::StuckWarning,
+        Self::PlainSecretWarning,
     ];
 
     /// The name in the wire format.
@@ -57,6 +61,7 @@ impl ConditionType {
             Self::ExcludedResourceWarning => "ExcludedResourceWarning",
             Self::OrphanedResourceWarning => "OrphanedResourceWarning",
             Self::StuckWarning => "StuckWarning",
+            Self::PlainSecretWarning => "PlainSecretWarning",
         }
     }
 
@@ -77,7 +82,8 @@ impl ConditionType {
             | Self::RepeatedResourceWarning
             | Self::ExcludedResourceWarning
             | Self::OrphanedResourceWarning
-            | Self::StuckWarning => false,
+            | Self::StuckWarning
+            | Self::PlainSecretWarning => false,
         }
     }
 }

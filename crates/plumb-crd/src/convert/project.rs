@@ -3,8 +3,8 @@
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use plumb_core::project::{
     CronSchedule, DestinationPattern, KindPattern, LOCAL_MANIFESTS_ANNOTATION, OrphanPattern, OrphanPatterns,
-    ProjectProblem, ProjectRules, ServiceAccountRule, SignatureMode, SignatureRule, WindowKind, WindowRule,
-    WindowTime,
+    PLAIN_SECRETS_ANNOTATION, PlainSecrets, ProjectProblem, ProjectRules, ServiceAccountRule, SignatureMode,
+    SignatureRule, WindowKind, WindowRule, WindowTime,
 };
 
 use super::duration::parse_go_duration;
@@ -67,8 +67,23 @@ pub fn to_project_rules(project: &AppProject) -> (ProjectRules, Vec<ProjectProbl
             .annotations
             .get(LOCAL_MANIFESTS_ANNOTATION)
             .is_some_and(|text| text == "true"),
+        plain_secrets: plain_secrets(project, &mut problems),
     };
     (rules, problems)
+}
+
+/// A word that cannot be read refuses, as an unreadable rule of a project permits nothing.
+fn plain_secrets(project: &AppProject, problems: &mut Vec<ProjectProblem>) -> PlainSecrets {
+    let Some(text) = project.metadata.annotations.get(PLAIN_SECRETS_ANNOTATION) else {
+        return PlainSecrets::default();
+    };
+    PlainSecrets::parse(text).unwrap_or_else(|| {
+        problems.push(ProjectProblem {
+            field: format!("metadata.annotations[{PLAIN_SECRETS_ANNOTATION}]"),
+            reason: format!("`{text}` is none of allow, warn and refuse; refuse is used"),
+        });
+        PlainSecrets::Refuse
+    })
 }
 
 /// `sourceIntegrity` takes precedence; the older keys are a rule for every repository.
@@ -200,6 +215,26 @@ mod tests {
         let rule =
             project.signatures("https://any.example.com/app").map(|rule| (rule.mode, rule.keys.clone()));
         assert_eq!(rule, Some((SignatureMode::Head, vec!["OLD".to_owned()])));
+    }
+
+    #[test]
+    fn a_word_about_plain_secrets_that_cannot_be_read_refuses_them() {
+        let read = |text: &str| {
+            let project = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+                "metadata": {"name": "team", "annotations": {PLAIN_SECRETS_ANNOTATION: text}}, "spec": {}});
+            let (rules, problems) = to_project_rules(&AppProject::from_json(&project).unwrap());
+            (rules.plain_secrets, problems.len())
+        };
+        assert_eq!(project(&json!({})).0.plain_secrets, PlainSecrets::Warn);
+        for (text, policy, n_problems) in [
+            ("allow", PlainSecrets::Allow, 0),
+            ("warn", PlainSecrets::Warn, 0),
+            ("refuse", PlainSecrets::Refuse, 0),
+            ("Refuse", PlainSecrets::Refuse, 1),
+            ("no", PlainSecrets::Refuse, 1),
+        ] {
+            assert_eq!(read(text), (policy, n_problems), "{text}");
+        }
     }
 
     #[test]

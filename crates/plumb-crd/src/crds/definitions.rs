@@ -49,6 +49,7 @@ fn application() -> Value {
             column("Automated", "string", ".spec.syncPolicy.automated", 10),
             column("Conditions", "string", ".status.conditions", 10),
             column("Pause", "string", r".metadata.annotations.plumb\.dev/pause", 10),
+            column("Health Since", "string", ".status.health.lastTransitionTime", 10),
         ],
     };
     let fields = [
@@ -110,6 +111,7 @@ fn drift_report() -> Value {
             // For `plumb app list`: the time itself instead of an age, and the pauses.
             column("Oldest", "string", ".summary.since", 10),
             column("Pauses", "string", ".pauses", 10),
+            column("Quiet", "integer", ".summary.quiet", 10),
         ],
     };
     let fields = [

@@ -219,6 +219,7 @@ fn names_scope_columns_and_subresources() {
                 "Automated string .spec.syncPolicy.automated 10",
                 "Conditions string .status.conditions 10",
                 r"Pause string .metadata.annotations.plumb\.dev/pause 10",
+                "Health Since string .status.health.lastTransitionTime 10",
             ]
         ],
         ["appprojects.argoproj.io", ["appproj", "appprojs"], "Namespaced", null, []],
@@ -235,6 +236,7 @@ fn names_scope_columns_and_subresources() {
                 "Since date .summary.since null",
                 "Oldest string .summary.since 10",
                 "Pauses string .pauses 10",
+                "Quiet integer .summary.quiet 10",
             ]
         ],
     ]);

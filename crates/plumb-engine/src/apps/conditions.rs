@@ -36,9 +36,11 @@ impl Conditions {
         self.kept.push(condition);
     }
 
-    /// True if the run found none and keeps none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.kept.is_empty()
+    /// True if what the run found can only change with Git or the project: no later run has to look again.
+    pub(crate) fn lets_settle(&self) -> bool {
+        let is_lasting =
+            |(condition, _): &(ConditionType, String)| *condition == ConditionType::PlainSecretWarning;
+        self.found.iter().all(is_lasting) && self.kept.is_empty()
     }
 
     /// The messages of all errors.

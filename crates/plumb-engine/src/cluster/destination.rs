@@ -81,6 +81,11 @@ impl Cluster {
         Self { name: registration.name.clone(), project: registration.project.clone(), ..self.clone() }
     }
 
+    /// The same cluster with another store of its objects.
+    pub(crate) fn with_store(&self, store: LiveStore) -> Self {
+        Self { store, ..self.clone() }
+    }
+
     /// The cluster as project rules match it.
     pub(crate) fn target(&self) -> TargetCluster<'_> {
         TargetCluster { server: &self.server, name: &self.name, project: self.project.as_deref() }

@@ -83,7 +83,7 @@ impl Comparison<'_> {
         }
         // If a sync follows and plumb is the only writer, the previous manifest makes no difference.
         let needs_previous =
-            self.dry_runs == DryRunPolicy::Ask || live.as_deref().is_some_and(has_other_writers);
+            self.dry_runs != DryRunPolicy::SyncFollows || live.as_deref().is_some_and(has_other_writers);
         let previous = || history.previous_manifest(key).filter(|_| needs_previous);
         let was_in_sync = history.git.was_in_sync_before(key);
         let rendering = self.gathered.rendering;

@@ -64,6 +64,8 @@ pub(crate) enum DryRunPolicy {
     /// A sync to a new commit follows and writes what Git changed, whatever the answer would be. For objects that only
     /// plumb ever wrote the API server is not asked.
     SyncFollows,
+    /// Nothing is asked: whoever looks only reads.
+    Never,
 }
 
 /// What is known about one object before any question is asked.
@@ -319,6 +321,7 @@ impl Judge<'_, '_> {
     /// Asks the API server. `None` if it could not be asked.
     async fn ask(&self, key: &ObjectKey, input: &JudgeInput, question: &Question) -> Answer {
         match question {
+            Question::DryRun if self.dry_runs == DryRunPolicy::Never => None,
             Question::DryRun if self.dry_runs == DryRunPolicy::SyncFollows && input.is_plain_change() => None,
             Question::DryRun => {
                 let manifest = manifest_to_apply(&input.desired.as_ref()?.manifest, self.schemas);

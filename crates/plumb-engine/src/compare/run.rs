@@ -26,7 +26,6 @@ use crate::cluster::destination::Cluster;
 use crate::cluster::mutators;
 use crate::config::settings::Settings;
 use crate::health::check::{HealthCheck, HealthResults};
-use crate::health::dependencies::PermitsNamespace;
 use crate::health::events_and_logs::Diagnostics;
 use crate::health::history::HealthState;
 use crate::sources::gathered::Gathered;
@@ -139,9 +138,7 @@ impl Comparison<'_> {
         unreadable.retain(|(key, _)| self.permits(key));
         let schemas = self.schemas(&live).await?;
         let new_schemas = self.reread(&mut live, &schemas, judge).await;
-        let permits_namespace =
-            |namespace: &str| self.project.permits_destination(&self.cluster.target(), namespace);
-        let health = self.health_check(&permits_namespace).run(&live.objects, health).await;
+        let health = self.check_health(&live, health).await;
         let compared = Compared {
             health,
             recorded: self.recorded.clone(),
@@ -153,7 +150,7 @@ impl Comparison<'_> {
     }
 
     /// True if the app's project permits this object.
-    pub(super) fn permits(&self, key: &ObjectKey) -> bool {
+    pub(crate) fn permits(&self, key: &ObjectKey) -> bool {
         self.project.permits_object(key, &self.cluster.target()).is_ok()
     }
 
@@ -205,7 +202,7 @@ impl Comparison<'_> {
     }
 
     /// The objects and hooks that Git asks for and the project permits.
-    fn wanted(&self) -> Vec<ObjectKey> {
+    pub(crate) fn wanted(&self) -> Vec<ObjectKey> {
         let desired = self.gathered.desired.get();
         let hooks = desired
             .hooks
@@ -238,16 +235,20 @@ impl Comparison<'_> {
         self.app.asked_namespace().into_iter().filter(|key| !wanted.contains(key)).collect()
     }
 
-    fn health_check<'h>(&'h self, permits_namespace: &'h PermitsNamespace<'h>) -> HealthCheck<'h> {
-        HealthCheck {
+    /// Checks the health of the live objects.
+    pub(crate) async fn check_health(&self, live: &LiveSet, state: &mut HealthState) -> HealthResults {
+        let permits_namespace =
+            |namespace: &str| self.project.permits_destination(&self.cluster.target(), namespace);
+        let check = HealthCheck {
             app: &self.app.id,
             cluster: self.cluster,
             acting: self.acting,
             settings: self.settings,
             diagnostics: self.diagnostics,
-            permits_namespace,
+            permits_namespace: &permits_namespace,
             now: self.now,
-        }
+        };
+        check.run(&live.objects, state).await
     }
 
     /// Reads objects again whose schema is not the one that they were last judged with.

@@ -10,6 +10,8 @@ use plumb_core::health::{
     assess_with, chain, essence, explained, is_bad_wait, looping_since,
 };
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::UnhealthyObject;
+use plumb_crd::wire::whole_seconds;
 use plumb_kube::ClusterClient;
 
 use super::children::Family;
@@ -60,6 +62,23 @@ pub(crate) struct Unhealthy {
     pub(crate) causes: Vec<String>,
 }
 
+impl Unhealthy {
+    /// As a report tells it.
+    pub(crate) fn to_wire(&self) -> UnhealthyObject {
+        UnhealthyObject {
+            group: self.key.group.clone(),
+            kind: self.key.kind.clone(),
+            namespace: self.key.namespace_or_empty().to_owned(),
+            name: self.key.name.clone(),
+            status: self.status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
+            since: Some(whole_seconds(self.since)),
+            stuck: self.is_stuck,
+            message: self.message.clone(),
+            causes: self.causes.clone(),
+        }
+    }
+}
+
 /// What was found out about an unhealthy object.
 #[derive(Clone, Copy)]
 struct Diagnosis<'d> {
@@ -74,7 +93,7 @@ impl HealthCheck<'_> {
     /// Events belong to the object, which plumb reads anyway. Logs are read as the app, and only if the settings permit it.
     fn readers(&self) -> Readers<'_> {
         let logs = self.acting.filter(|_| self.settings.quote_logs);
-        Readers { events: &self.cluster.client, logs }
+        Readers { events: Some(&self.cluster.client), logs }
     }
 
     pub(crate) async fn run(

@@ -14,7 +14,7 @@ use plumb_core::health::{Event, LogTail};
 use plumb_core::object::Manifest;
 use plumb_kube::{ClusterClient, LogOptions};
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing::debug;
 
 use crate::queue::{Queue, Trigger, TriggerReason};
@@ -39,7 +39,8 @@ pub(crate) struct EventsAndLogs {
 /// The clients that read events and logs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Readers<'a> {
-    pub(super) events: &'a ClusterClient,
+    /// `None` if events are not read.
+    pub(super) events: Option<&'a ClusterClient>,
     /// `None` if logs are not quoted.
     pub(super) logs: Option<&'a ClusterClient>,
 }
@@ -50,7 +51,11 @@ pub(crate) struct Diagnostics(Arc<Inner>);
 
 struct Inner {
     queue: Queue,
+    /// A command that reads many objects reads no events: that would be one list for each of them.
+    reads_events: bool,
     permits: Semaphore,
+    /// How many objects are being read about.
+    under_way: watch::Sender<usize>,
     entries: Mutex<HashMap<String, DiagnosticsEntry>>,
 }
 
@@ -62,8 +67,24 @@ struct DiagnosticsEntry {
 
 impl Diagnostics {
     pub(crate) fn new(queue: Queue) -> Self {
-        let entries = Mutex::default();
-        Self(Arc::new(Inner { queue, permits: Semaphore::new(MAX_CONCURRENT), entries }))
+        Self::reading(queue, true)
+    }
+
+    /// For one look at many objects: only logs are read.
+    pub(crate) fn of_logs() -> Self {
+        Self::reading(Queue::default(), false)
+    }
+
+    fn reading(queue: Queue, reads_events: bool) -> Self {
+        let (entries, permits) = (Mutex::default(), Semaphore::new(MAX_CONCURRENT));
+        Self(Arc::new(Inner { queue, reads_events, permits, under_way: watch::Sender::new(0), entries }))
+    }
+
+    /// Waits until everything that was asked for is there, but not longer than this.
+    pub(crate) async fn settled_within(&self, time: Duration) {
+        let mut under_way = self.0.under_way.subscribe();
+        // The sender lives as long as `self`. What is missing then is left out.
+        let _ = tokio::time::timeout(time, under_way.wait_for(|n_objects| *n_objects == 0)).await;
     }
 
     /// The events and logs of an object with this problem. If they were not read yet, a background task reads them and
@@ -108,10 +129,14 @@ impl Diagnostics {
         entries.insert(uid.clone(), pending);
         drop(entries);
         let (this, app, object) = (self.clone(), app.clone(), Arc::clone(object));
-        let (events, logs) = (readers.events.clone(), readers.logs.cloned());
+        let events = readers.events.filter(|_| self.0.reads_events).cloned();
+        let logs = readers.logs.cloned();
+        let under_way = UnderWay::begin(self);
         tokio::spawn(async move {
+            let _under_way = under_way;
             let Ok(_permit) = this.0.permits.acquire().await else { return };
-            let found = read_events_and_logs(Readers { events: &events, logs: logs.as_ref() }, &object).await;
+            let readers = Readers { events: events.as_ref(), logs: logs.as_ref() };
+            let found = read_events_and_logs(readers, &object).await;
             let is_new = {
                 let mut entries = this.lock();
                 let Some(entry) = entries.get_mut(&uid) else { return };
@@ -131,16 +156,34 @@ impl Diagnostics {
     }
 }
 
+/// Counts one object that is being read about, until it is dropped.
+struct UnderWay(Diagnostics);
+
+impl UnderWay {
+    fn begin(diagnostics: &Diagnostics) -> Self {
+        diagnostics.0.under_way.send_modify(|n_objects| *n_objects += 1);
+        Self(diagnostics.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.under_way.send_modify(|n_objects| *n_objects = n_objects.saturating_sub(1));
+    }
+}
+
 async fn read_events_and_logs(readers: Readers<'_>, object: &Manifest) -> EventsAndLogs {
     let (Some(uid), Some(name)) = (object.uid(), object.name()) else { return EventsAndLogs::default() };
     let mut found = EventsAndLogs::default();
-    match tokio::time::timeout(TIMEOUT, readers.events.events_of(uid, object.namespace())).await {
-        Ok(Ok(events)) => {
-            let first = events.len().saturating_sub(MAX_EVENTS);
-            found.events = events[first..].iter().map(event).collect();
+    if let Some(client) = readers.events {
+        match tokio::time::timeout(TIMEOUT, client.events_of(uid, object.namespace())).await {
+            Ok(Ok(events)) => {
+                let first = events.len().saturating_sub(MAX_EVENTS);
+                found.events = events[first..].iter().map(event).collect();
+            }
+            Ok(Err(error)) => debug!(name, %error, "cannot read events"),
+            Err(_) => debug!(name, "timed out reading events"),
         }
-        Ok(Err(error)) => debug!(name, %error, "cannot read events"),
-        Err(_) => debug!(name, "timed out reading events"),
     }
     let (Some(namespace), Some(client)) = (object.namespace(), readers.logs) else { return found };
     for (container, previous) in crashed(object) {

@@ -288,7 +288,7 @@ async fn write_all(run: &mut AppRun<'_>, inputs: AppInputs<'_>, assessed: &Asses
     let ended = state.operation.ended.take();
     let is_idle =
         ended.is_none() && state.operation.active.is_none() && inputs.application.operation.is_none();
-    let is_clean = assessed.status.sync == SyncCode::Synced && run.conditions.is_empty();
+    let is_clean = assessed.status.sync == SyncCode::Synced && run.conditions.lets_settle();
     let draft = StatusDraft {
         inputs,
         compared: &assessed.compared,

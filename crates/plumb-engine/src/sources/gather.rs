@@ -72,6 +72,8 @@ pub(crate) struct Sources {
     /// Limits how many renderings run at the same time.
     render_slots: Arc<Semaphore>,
     large_apps: LargeApps,
+    /// Local checkouts that are read in place of repositories, by the normalized URL of the repository.
+    pub(super) checkouts: BTreeMap<String, String>,
     /// Servers that runs wait for.
     pub(super) slow_servers: SlowServers,
     cached: AtomicU64,
@@ -110,6 +112,7 @@ impl Sources {
                 settings.render_parallelism.unwrap_or(n_workers / 2).max(1),
             )),
             large_apps: LargeApps::new(Queue::default()),
+            checkouts: BTreeMap::new(),
             addresses,
             slow_servers: SlowServers::default(),
             cached: AtomicU64::default(),
@@ -120,6 +123,11 @@ impl Sources {
     /// The same, where large apps take turns with runs.
     pub(crate) fn with_turns(self, large_apps: LargeApps) -> Self {
         Self { large_apps, ..self }
+    }
+
+    /// The same, with local checkouts in place of these repositories. The project is still asked about the repository.
+    pub(crate) fn with_checkouts(self, checkouts: BTreeMap<String, String>) -> Self {
+        Self { checkouts, ..self }
     }
 
     /// The number of renderings since the start.

@@ -29,7 +29,7 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let findings: Vec<&Finding> =
         compared.verdicts.values().flat_map(|verdict| verdict.findings.iter()).collect();
     let revision = compared.gathered.revisions.first().cloned().unwrap_or_default();
-    let unhealthy = compared.health.unhealthy.iter().take(MOST_UNHEALTHY).map(to_wire);
+    let unhealthy = compared.health.unhealthy.iter().take(MOST_UNHEALTHY).map(Unhealthy::to_wire);
     let unhealthy: Vec<UnhealthyObject> = unhealthy.collect();
     let pauses = pauses(run, draft.inputs, compared);
     let is_empty = findings.is_empty()
@@ -127,19 +127,5 @@ fn digest(report: &DriftReport) -> ReportDigest {
         whole: Fingerprint::of_value(&report.content()),
         findings: Fingerprint::of_value(&report.findings_content()),
         counting: Fingerprint::of_value(&report.counting_content()),
-    }
-}
-
-fn to_wire(object: &Unhealthy) -> UnhealthyObject {
-    UnhealthyObject {
-        group: object.key.group.clone(),
-        kind: object.key.kind.clone(),
-        namespace: object.key.namespace_or_empty().to_owned(),
-        name: object.key.name.clone(),
-        status: object.status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
-        since: Some(whole_seconds(object.since)),
-        stuck: object.is_stuck,
-        message: object.message.clone(),
-        causes: object.causes.clone(),
     }
 }

@@ -3,6 +3,8 @@
 use plumb_core::desired::{DesiredProblem, Origin};
 use plumb_core::drift::DriftClass;
 use plumb_core::object::ObjectKey;
+use plumb_core::project::PlainSecrets;
+use plumb_core::secrets::plain_secrets_message;
 use plumb_crd::application::ConditionType;
 use tracing::debug;
 
@@ -30,6 +32,7 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         conditions.add(ConditionType::InvalidSpecError, message);
     }
     add_left_to_others(conditions, compared);
+    add_plain_secrets(conditions, context.project.plain_secrets(), compared);
     for stuck in compared.health.unhealthy.iter().filter(|object| object.is_stuck).take(MOST_STUCK) {
         conditions.add(ConditionType::StuckWarning, format!("{} is {}", stuck.key, stuck.message));
     }
@@ -55,6 +58,22 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
         }
     }
     add_orphans(run, inputs);
+}
+
+/// Names the Secrets that Git has in plain text.
+fn add_plain_secrets(conditions: &mut Conditions, policy: PlainSecrets, compared: &Compared) {
+    let condition = match policy {
+        PlainSecrets::Allow => return,
+        PlainSecrets::Warn => ConditionType::PlainSecretWarning,
+        // The plan refuses the sync.
+        PlainSecrets::Refuse => ConditionType::InvalidSpecError,
+    };
+    let desired = compared.gathered.desired.get();
+    let objects = desired.objects.values().map(|object| &object.manifest);
+    let message = plain_secrets_message(objects.chain(desired.hooks.iter().map(|hook| &hook.manifest)));
+    if let Some(message) = message {
+        conditions.add(condition, message);
+    }
 }
 
 /// Says which objects left Git and are not pruned because of another app.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_core::desired::{ObjectOptions, PruneOption};
+use plumb_core::desired::{DesiredHook, ObjectOptions, PruneOption};
 use plumb_core::drift::{Verdict, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::{
@@ -11,11 +11,14 @@ use plumb_core::plan::{
     build, data_lost_with,
 };
 
+use plumb_core::project::PlainSecrets;
+use plumb_core::secrets::{plain_keys, shown_keys};
 use plumb_core::tracking::Provenance;
 
 use super::advance::approved_for;
 use super::namespace_contents::{of_others, why_never};
 use crate::app_run::{AppInputs, AppRun};
+use crate::apps::context::AppContext;
 use crate::compare::run::Compared;
 use crate::operation::active::ActiveOperation;
 
@@ -55,7 +58,30 @@ pub(super) fn plan(
         approved_at: approved_for(application, active, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
         served_versions: &|kind: &GroupKind| catalog.served_versions(kind),
-        denied: &|key: &ObjectKey| run.engine.denies_now(app, context, key),
+        denied: &|key: &ObjectKey| {
+            run.engine.denies_now(app, context, key).or_else(|| refuses_plain(context, compared, key))
+        },
+    })
+}
+
+/// Why the project does not permit the Secret, if it does not.
+fn refuses_plain(context: &AppContext, compared: &Compared, key: &ObjectKey) -> Option<String> {
+    if key.kind != "Secret" || context.project.plain_secrets() != PlainSecrets::Refuse {
+        return None;
+    }
+    let desired = compared.gathered.desired.get();
+    let is_it =
+        |hook: &&DesiredHook| hook.manifest.name() == Some(&key.name) && hook.namespace == key.namespace;
+    let hooks = desired.hooks.iter().filter(is_it).map(|hook| &hook.manifest);
+    let objects = desired.objects.get(key).into_iter().map(|object| &object.manifest);
+    let keys: Vec<&str> = objects.chain(hooks).flat_map(|manifest| plain_keys(manifest)).collect();
+    let (name, project) = (&key.name, context.project.name());
+    (!keys.is_empty()).then(|| {
+        format!(
+            "Secret {name} has plain values in the sources ({}), which project '{project}' refuses; `plumb seal` \
+             encrypts them for Git",
+            shown_keys(&keys)
+        )
     })
 }
 

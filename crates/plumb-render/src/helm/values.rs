@@ -2,12 +2,15 @@
 
 use plumb_core::app::HelmOptions;
 use plumb_core::glob::Glob;
+use plumb_core::secrets::{is_sops, sops_message};
 use plumb_core::source::{EntryKind, RepoPath, SourceError, SourceFiles, follow};
+use plumb_core::yaml::{Limits, parse_documents_bytes};
 
 use crate::build_env::BuildEnvironment;
 use crate::error::RenderError;
 use crate::read_set::{ReadSet, SourceFile, check_depth};
 use crate::request::RenderRequest;
+use crate::unrelated_file::contains;
 
 /// Most files that a pattern may search.
 const MAX_SEARCHED: usize = 50_000;
@@ -43,6 +46,7 @@ pub(super) fn value_files(
             for found in matched {
                 if !named.contains(&found) && !files.contains(&found) {
                     set.add(&found.source, &found.path, &format!("value file `{}`", found.path))?;
+                    refuse_sops(source.as_ref(), &found.path)?;
                     files.push(found);
                 }
             }
@@ -51,6 +55,7 @@ pub(super) fn value_files(
         match follow(source.as_ref(), &file.path) {
             Ok((_, EntryKind::File | EntryKind::Executable)) => {
                 set.add(&file.source, &file.path, &format!("value file `{written}`"))?;
+                refuse_sops(source.as_ref(), &file.path)?;
                 files.push(file);
             }
             Ok(_) => return Err(failed(SourceError::NotAFile { path: file.path })),
@@ -59,6 +64,20 @@ pub(super) fn value_files(
         }
     }
     Ok(files)
+}
+
+/// Helm would take ciphertext for values. A file that cannot be read is left to Helm, which says why.
+fn refuse_sops(files: &dyn SourceFiles, path: &RepoPath) -> Result<(), RenderError> {
+    let Ok((real, _)) = follow(files, path) else { return Ok(()) };
+    let Some(text) = files.read(&real).ok().filter(|text| contains(text, b"sops")) else { return Ok(()) };
+    let documents = parse_documents_bytes(&text, &Limits::default()).unwrap_or_default();
+    match documents.iter().find(|document| is_sops(&document.value)) {
+        Some(document) => {
+            let reason = sops_message("the value file", &document.value);
+            Err(RenderError::Refused { file: path.clone(), reason })
+        }
+        None => Ok(()),
+    }
 }
 
 fn is_pattern(file: &SourceFile) -> bool {

@@ -39,6 +39,11 @@ impl Layout {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/cluster")
     }
 
+    /// The Go sources of another tool of this repository.
+    pub(super) fn tool(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools").join(name)
+    }
+
     /// One directory per program and hash of its sources.
     pub(super) fn programs(&self) -> PathBuf {
         self.root.join("programs")

@@ -1,6 +1,10 @@
 //! Versions are pinned in the go.mod files and nowhere else.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context, Result};
 
@@ -9,6 +13,22 @@ pub(super) fn version(directory: &Path, module: &str) -> Result<String> {
     let path = directory.join("go.mod");
     let content = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     in_go_mod(&content, module).with_context(|| format!("{} does not pin {module}", path.display()))
+}
+
+/// Where Go keeps the sources of a module that a directory's go.mod pins. Fetches them if they are not there.
+pub(super) fn folder(directory: &Path, module: &str) -> Result<PathBuf> {
+    let pinned = format!("{module}@{}", version(directory, module)?);
+    let output = Command::new("go")
+        .args(["mod", "download", "-json", &pinned])
+        .current_dir(directory)
+        .env("GOWORK", "off")
+        .stdin(Stdio::null())
+        .output()
+        .context("start `go mod download`")?;
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let folder = said.get("Dir").and_then(serde_json::Value::as_str).map(PathBuf::from);
+    folder
+        .with_context(|| format!("cannot fetch {module}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
 fn in_go_mod(content: &str, module: &str) -> Option<String> {

@@ -66,6 +66,47 @@ impl Programs {
     }
 }
 
+/// The Sealed Secrets controller and its command line, for the tests that want them.
+#[derive(Clone, Debug)]
+pub struct SealedSecretsPrograms {
+    /// The controller, with a kubeconfig in place of the service account of a pod.
+    pub controller: PathBuf,
+    /// What users of Sealed Secrets call.
+    pub kubeseal: PathBuf,
+    /// The file with the definition of the kind, in the same release.
+    pub definition: PathBuf,
+}
+
+impl SealedSecretsPrograms {
+    /// Builds what is missing and returns where everything is.
+    pub fn ensure(layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<Self> {
+        const MODULE: &str = "github.com/bitnami-labs/sealed-secrets";
+        let directory = Layout::tool("sealed-secrets");
+        let go = requirements::check(&directory)?;
+        let recipe = |name, package, own_code| Recipe {
+            name,
+            directory: directory.clone(),
+            package,
+            linker_flags: String::new(),
+            own_code,
+        };
+        let mut build = |recipe: Recipe| compile::ensure(layout, &go, &recipe, progress);
+        let controller = build(recipe("sealed-secrets-controller", ".", true))?;
+        let kubeseal =
+            build(recipe("kubeseal", "github.com/bitnami-labs/sealed-secrets/cmd/kubeseal", false))?;
+        let module = pinned::folder(&directory, MODULE)?;
+        let definition = module.join("helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml");
+        Ok(Self { controller, kubeseal, definition })
+    }
+}
+
+/// The folder with the definitions of the pinned release of External Secrets. Fetched on first use.
+pub fn external_secrets_definitions() -> Result<PathBuf> {
+    let module =
+        pinned::folder(&Layout::tool("external-secrets"), "github.com/external-secrets/external-secrets")?;
+    Ok(module.join("config/crds/bases"))
+}
+
 fn control_plane(sources: &Path) -> Result<Recipe> {
     Ok(Recipe {
         name: "plumb-cluster",

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
-    /// Also show differences that do not count.
+    /// Also show differences that do not count, and those that ask nothing of anybody (defaults of the API server).
     #[arg(long)]
     all: bool,
 }
@@ -48,7 +48,14 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     };
     let named: Vec<(String, &DriftReport)> =
         reports.iter().map(|report| (name(context, report), report)).collect();
-    overview(context.out, &named);
+    let is_listed = |finding: &DriftFinding| args.all || args.app.is_some() || !finding.is_quiet();
+    overview(context.out, &named, &is_listed);
+    let n_quiet =
+        reports.iter().flat_map(|report| &report.findings).filter(|finding| !is_listed(finding)).count();
+    if n_quiet > 0 {
+        let differences = if n_quiet == 1 { "difference asks" } else { "differences ask" };
+        context.out.note(&format!("{n_quiet} more {differences} nothing of anybody; --all shows them"));
+    }
     for (name, report) in named {
         let is_shown = |finding: &&DriftFinding| finding.counts || args.all || args.app.is_some();
         let shown: Vec<&DriftFinding> = report.findings.iter().filter(is_shown).collect();
@@ -108,10 +115,10 @@ fn name(context: &Context, report: &DriftReport) -> String {
     }
 }
 
-fn overview(out: Output, reports: &[(String, &DriftReport)]) {
+fn overview(out: Output, reports: &[(String, &DriftReport)], is_listed: &dyn Fn(&DriftFinding) -> bool) {
     let mut counts: BTreeMap<(bool, &str, &str), (usize, std::collections::BTreeSet<&str>)> = BTreeMap::new();
     for (name, report) in reports {
-        for finding in &report.findings {
+        for finding in report.findings.iter().filter(|finding| is_listed(finding)) {
             let entry = counts.entry((!finding.counts, &finding.class, &finding.kind)).or_default();
             entry.0 += 1;
             entry.1.insert(name);

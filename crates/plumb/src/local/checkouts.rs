@@ -1,10 +1,11 @@
 //! Working copies of repositories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use plumb_core::app::Source;
 use plumb_core::project::{normalize_repo_url, shown_repo_url};
+use plumb_git::WorkingCopy;
 
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -52,8 +53,40 @@ impl Checkouts {
         Err(CommandError::usage(format!("checkout {} is not a directory", path.display())))
     }
 
+    /// The checkouts of these repositories (normalized URLs), each by its URL. A checkout without a URL belongs to the
+    /// repositories that its remotes name; if none of them is wanted, to the only wanted one.
+    pub(crate) fn of_repositories(
+        &self,
+        urls: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, String>, CommandError> {
+        let mut found = BTreeMap::new();
+        for (url, path) in &self.by_url {
+            found.insert(url.clone(), root(path)?);
+        }
+        let Some(rest) = &self.rest else { return Ok(found) };
+        let copy = WorkingCopy::open(rest).map_err(|error| CommandError::because("use the clone", error))?;
+        let remotes: BTreeSet<String> = copy.remotes().iter().map(|url| normalize_repo_url(url)).collect();
+        let named: Vec<&String> = urls.intersection(&remotes).collect();
+        let of_rest = match (named.is_empty(), urls.len()) {
+            (false, _) => named,
+            (true, 1) => urls.iter().collect(),
+            (true, _) => {
+                let message = format!("no app uses a repository that {} is a clone of", rest.display());
+                let hint = format!("name its repository: {} REPO_URL=PATH", self.flag);
+                return Err(CommandError::usage(message).hint(hint));
+            }
+        };
+        found.extend(of_rest.into_iter().map(|url| (url.clone(), copy.root().display().to_string())));
+        Ok(found)
+    }
+
     /// All checkouts.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         self.by_url.values().chain(&self.rest).map(PathBuf::as_path)
     }
+}
+
+fn root(path: &Path) -> Result<String, CommandError> {
+    let copy = WorkingCopy::open(path).map_err(|error| CommandError::because("use the clone", error))?;
+    Ok(copy.root().display().to_string())
 }

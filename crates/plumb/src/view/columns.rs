@@ -37,7 +37,7 @@ const fn json_text(name: &'static str, field: &'static [&'static str]) -> Column
     Column { name, field, is_json: true }
 }
 
-const APPLICATION: [Column; 14] = [
+const APPLICATION: [Column; 15] = [
     text("Sync Status", &["status", "sync", "status"]),
     text("Health Status", &["status", "health", "status"]),
     text("Project", &["spec", "project"]),
@@ -52,11 +52,13 @@ const APPLICATION: [Column; 14] = [
     json_text("Automated", &["spec", "syncPolicy", "automated"]),
     json_text("Conditions", &["status", "conditions"]),
     text("Pause", &["metadata", "annotations", Pause::ANNOTATION]),
+    text("Health Since", &["status", "health", "lastTransitionTime"]),
 ];
 
-const DRIFT_REPORT: [Column; 5] = [
+const DRIFT_REPORT: [Column; 6] = [
     text("Counted", &["summary", "counted"]),
     text("Explained", &["summary", "explained"]),
+    text("Quiet", &["summary", "quiet"]),
     text("Worst", &["summary", "worst"]),
     text("Oldest", &["summary", "since"]),
     json_text("Pauses", &["pauses"]),

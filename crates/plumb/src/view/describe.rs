@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::Pause;
 use plumb_core::object::Manifest;
 use plumb_core::text::one_line;
@@ -57,10 +57,10 @@ pub(crate) fn conditions(application: &Application) -> String {
     if words.is_empty() { "<none>".to_owned() } else { words.join(",") }
 }
 
-/// The summary of a report: `1 drifted: LiveEdit, 3h`, `2 explained`, or nothing.
+/// The summary of a report: `1 drifted: LiveEdit, 3h`, `2 explained`, or nothing. What asks nothing of anybody is no news.
 pub(crate) fn drift(report: &DriftReport, now: Timestamp) -> String {
     let summary = &report.summary;
-    match (summary.counted, summary.explained) {
+    match (summary.counted, summary.explained.saturating_sub(summary.quiet)) {
         (0, 0) => String::new(),
         (0, explained) => format!("{explained} explained"),
         (counted, _) => {
@@ -69,6 +69,18 @@ pub(crate) fn drift(report: &DriftReport, now: Timestamp) -> String {
         }
     }
 }
+
+/// `Degraded for 21d`, if the app has not been healthy for some time.
+pub(crate) fn unhealthy_for(application: &Application, now: Timestamp) -> Option<String> {
+    let health = &application.status.health;
+    let since = health.last_transition_time?;
+    let is_well = matches!(health.status.as_str(), "" | "Healthy" | "Suspended");
+    let is_news = now.duration_since(since) < WORTH_A_WORD;
+    (!is_well && !is_news).then(|| format!("{} for {}", health.status, age(since, now)))
+}
+
+/// An app that starts is not healthy for a moment.
+const WORTH_A_WORD: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long ago, as kubectl prints it: `45s`, `2m30s`, `12m`, `3h25m`, `17h`, `5d`, `2y`.
 pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
@@ -199,6 +211,30 @@ pub(crate) fn readable(object: &Manifest) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_not_been_healthy_for_long_is_said() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let said = |status: &str, since: &str| {
+            let app = serde_json::json!({"metadata": {"name": "a", "namespace": "argocd"}, "spec": {"destination": {}, "project": ""},
+                "status": {"health": {"status": status, "lastTransitionTime": since}}});
+            unhealthy_for(&Application::from_json(&app).unwrap(), now)
+        };
+        assert_eq!(said("Degraded", "2026-10-26T12:00:00Z").as_deref(), Some("Degraded for 21d"));
+        assert_eq!(said("Progressing", "2026-11-16T11:58:00Z"), None, "it starts");
+        assert_eq!(said("Healthy", "2026-10-26T12:00:00Z"), None);
+    }
+
+    #[test]
+    fn quiet_findings_are_no_news() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let said = |explained: i64, quiet: i64| {
+            let report = serde_json::json!({"metadata": {"name": "a"}, "findings": [],
+                "summary": {"counted": 0, "explained": explained, "quiet": quiet}});
+            drift(&DriftReport::from_json(&report).unwrap(), now)
+        };
+        assert_eq!([said(2, 0), said(2, 1), said(2, 2)], ["2 explained", "1 explained", ""]);
+    }
 
     #[test]
     fn ages_are_those_of_kubectl() {

@@ -27,24 +27,44 @@ pub(crate) async fn follow(
     let mut table = LiveTable::new(context.out);
     // An error of the first list ends the command. Later errors are printed, and the watch goes on.
     table.show(header, &rows().await?);
-    let streams: Vec<ObjectStream> = watched
-        .iter()
-        .map(|(gvk, selection)| {
-            let failed = |error| CommandError::api(format!("watch {}", kinds::plural(&gvk.kind)), error);
-            client.watch_objects(gvk, selection.clone()).map_err(failed)
-        })
-        .collect::<Result<_, _>>()?;
-    let mut events = stream::select_all(streams);
-    while !context.out.is_reader_gone() && changed(context, &mut events).await {
-        // Wait a moment for further changes.
-        let more = async { while changed(context, &mut events).await {} };
-        let _ = tokio::time::timeout(TOGETHER, more).await;
+    let mut changes = Changes::of(client, watched)?;
+    while !context.out.is_reader_gone() && changes.next(context).await {
         match rows().await {
             Ok(rows) => table.show(header, &rows),
             Err(error) => context.out.note(&error.to_string()),
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Changes of watched objects.
+pub(crate) struct Changes(SelectAll<ObjectStream>);
+
+impl Changes {
+    /// Watches these objects.
+    pub(crate) fn of(
+        client: &ClusterClient,
+        watched: &[(GroupVersionKind, Selection)],
+    ) -> Result<Self, CommandError> {
+        let streams: Vec<ObjectStream> = watched
+            .iter()
+            .map(|(gvk, selection)| {
+                let failed = |error| CommandError::api(format!("watch {}", kinds::plural(&gvk.kind)), error);
+                client.watch_objects(gvk, selection.clone()).map_err(failed)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self(stream::select_all(streams)))
+    }
+
+    /// Waits for the next change, and a moment longer for those that come with it; `false` when there will be none.
+    pub(crate) async fn next(&mut self, context: &Context) -> bool {
+        if !changed(context, &mut self.0).await {
+            return false;
+        }
+        let more = async { while changed(context, &mut self.0).await {} };
+        let _ = tokio::time::timeout(TOGETHER, more).await;
+        true
+    }
 }
 
 /// Waits for the next change; `false` when there will be none.

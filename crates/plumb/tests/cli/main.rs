@@ -9,6 +9,7 @@ mod app;
 mod bench;
 mod completion;
 mod errors;
+mod fix_tools;
 mod flags;
 mod golden;
 mod logs;

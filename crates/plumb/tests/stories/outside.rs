@@ -14,7 +14,7 @@ use crate::stage::Stage;
 const SECRET: &str = "a webhook's secret";
 
 /// One request, one answer, over a connection of its own.
-async fn http(
+pub(crate) async fn http(
     address: SocketAddr,
     method: &str,
     path: &str,

@@ -189,6 +189,45 @@ impl Stage {
         Ok((format!("system:serviceaccount:{namespace}:{name}"), kubeconfig))
     }
 
+    /// A user who may read everything and change nothing: its name as the audit log has it, and its kubeconfig.
+    pub(crate) async fn reader(&self, name: &str, folder: &Path) -> Result<(String, PathBuf)> {
+        let namespace = self.place.name().to_owned();
+        let role = format!("{name}-{namespace}");
+        self.place
+            .apply(&json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role},
+                "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+                          {"nonResourceURLs": ["*"], "verbs": ["get"]}],
+            }))
+            .await?;
+        self.place
+            .apply(&json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                "metadata": {"name": role},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            }))
+            .await?;
+        self.account(name, folder).await
+    }
+
+    /// Runs a command with another kubeconfig, and returns what it answered. Fails unless the command succeeds.
+    pub(crate) fn plumb_with(&self, kubeconfig: &Path, words: &[&str]) -> Result<String> {
+        let tools = programs()?;
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(words)
+            .args(["--namespace", self.place.name(), "--kubeconfig"])
+            .arg(kubeconfig)
+            .env("PATH", path_with(tools.path_additions().iter().map(AsRef::as_ref)))
+            .stdin(Stdio::null())
+            .output()
+            .context("run plumb")?;
+        let (answer, talk) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        anyhow::ensure!(output.status.success(), "plumb {}: {answer}{talk}", words.join(" "));
+        Ok(answer.into_owned())
+    }
+
     /// Takes the lease of a plumb that is known to be dead, so that the next one need not wait for its end.
     pub(crate) async fn break_lease(&self) -> Result<()> {
         let lease =

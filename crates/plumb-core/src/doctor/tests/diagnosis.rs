@@ -12,11 +12,10 @@ use crate::drift::DriftClass;
 fn the_longest_illness_is_the_first_line() {
     let diagnosis = diagnose(&cluster(), &Filter::default(), now());
     expect![[r"
-        UNHEALTHY FOR TOO LONG (2)
-          rollouts: apps/Deployment shop/rollouts: Progressing for 21d 2h, stuck
+        UNHEALTHY for 21d 2h: rollouts: apps/Deployment shop/rollouts: Progressing, stuck
               Pod shop/rollouts-6b4c: container main keeps crashing (CrashLoopBackOff): 1154 restarts, exit code 1
-          payments: Service shop/lb: Degraded for 1h 0m
-          → plumb app get APP
+        UNHEALTHY for 1h 0m: payments: Service shop/lb: Degraded
+          → plumb unmask  # all of them, and what changed before each of them began
 
         WRONG (3)
           Blocked Service: 1 finding in payments
@@ -32,12 +31,12 @@ fn the_longest_illness_is_the_first_line() {
           PhantomDefault ConfigMap: 1 finding in payments
               payments ConfigMap shop/c: /data/x
               ends with: the fix of PhantomDefault
-          → plumb fix --patch  # the changes of Git that end it; plumb drift APP --all explains
+          → plumb fix --patch  # the changes of Git that end it; --branch NAME commits them
 
         NOT IN GIT (1)
           Orphan Secret: 1 finding in payments, for 6d 23h
               payments Secret shop/old|one
-          → plumb app sync APP --prune --dry-run
+          → plumb orphans  # who still uses them, and in which order they can go
 
         RENDERED DIFFERENTLY EACH TIME (1)
           UnstableRender Deployment: 1 finding in team/payments
@@ -94,14 +93,65 @@ fn red_without_a_report_is_not_called_harmless() {
     argo.red = BTreeSet::from([key("ConfigMap", "c"), key("Deployment", "web")]);
     let diagnosis = diagnose(&[argo.clone()], &Filter::default(), now());
     expect![[r"
-        OUT OF SYNC, NOT JUDGED BY PLUMB (1)
-          legacy: ConfigMap shop/c, apps/Deployment shop/web
-          → plumb app diff APP  # what differs, and why
+        NOT JUDGED BY PLUMB (1)
+          legacy: OutOfSync: ConfigMap shop/c, apps/Deployment shop/web
+          → plumb app get APP  # its conditions
 
         1 app: 0 objects unhealthy for too long, 0 wrong, 0 not in Git, 0 red without a reason; 0 more differences without any meaning"]].assert_eq(&text(&diagnosis, "argocd", now()));
     assert!(diagnosis.is_bad() && diagnosis.harmless.is_empty());
     argo.is_judged = true;
     assert!(!diagnose(&[argo], &Filter::default(), now()).is_bad());
+}
+
+/// Under Argo CD, its verdict is shown beside plumb's.
+#[test]
+fn what_argo_cd_says_is_shown_beside_the_verdict() {
+    let default = |name: &str| {
+        let mut finding = finding(DriftClass::SchemaDefault, false, "Service", name, "/spec/type", None);
+        finding.fix.patch = Some("- op: add\n  path: /spec/type\n  value: ClusterIP".to_owned());
+        finding
+    };
+    let edit = finding(DriftClass::LiveEdit, true, "Deployment", "web", "/spec/replicas", None);
+    let unadopted = finding(DriftClass::Unadopted, true, "ConfigMap", "c", "", None);
+    let mut shop = app("argocd", "shop", vec![default("a"), default("b"), edit, unadopted]);
+    shop.status_of = StatusOf::ArgoCd;
+    shop.red = BTreeSet::from([key("Service", "a"), key("ConfigMap", "c")]);
+    shop.plain_secrets = vec![key("Secret", "login")];
+    let mut away = app("argocd", "away", Vec::new());
+    away.is_judged = false;
+    away.problem = Some("its destination is not the control-plane cluster".to_owned());
+    let diagnosis = diagnose(&[shop, away], &Filter::default(), now());
+    expect![[r"
+        WRONG (2)
+          LiveEdit Deployment: 1 finding in shop, by kubectl
+              shop apps/Deployment shop/web: /spec/replicas (Argo CD: Synced)
+              ends with: the fix of LiveEdit
+          Unadopted ConfigMap: 1 finding in shop
+              shop ConfigMap shop/c: 
+              ends with: the fix of Unadopted
+          → plumb doctor --app APP -o yaml  # the evidence; then sync, or change Git
+          → plumb adopt --all --dry-run  # marks existing objects as the app's own
+
+        RED, BUT NOTHING IS WRONG (1)
+          SchemaDefault Service: 1 finding in shop
+              shop Service shop/a: /spec/type
+              Argo CD: OutOfSync. plumb: nothing is wrong (SchemaDefault), ends with this patch:
+                - op: add
+                  path: /spec/type
+                  value: ClusterIP
+          → plumb fix --patch  # the changes of Git that end it; --branch NAME commits them
+
+        NOT JUDGED BY PLUMB (1)
+          away: its destination is not the control-plane cluster
+          → plumb app get APP  # its conditions
+
+        SECRETS WITH THEIR VALUES IN GIT (1)
+          shop: Secret shop/login
+          → plumb lint DIRECTORY  # names the files; a value that was in Git has to change
+
+        2 apps: 0 objects unhealthy for too long, 2 wrong, 0 not in Git, 1 red without a reason; 1 more difference without any meaning"]].assert_eq(&text(&diagnosis, "argocd", now()));
+    assert_eq!(data(&diagnosis)["harmless"][0]["argocd"], "OutOfSync");
+    assert!(diagnosis.is_bad());
 }
 
 /// Names and messages come from others.

@@ -138,10 +138,12 @@ fn formats() {
               "until": "2026-04-17T01:00:00Z"
             }
           ],
+          "plainSecrets": [],
           "summary": {
             "apps": 3,
             "harmless": 1,
             "orphans": 1,
+            "plainSecrets": 0,
             "quiet": 1,
             "unhealthy": 2,
             "unjudged": 0,

@@ -48,10 +48,13 @@ pub(super) fn app(namespace: &str, name: &str, findings: Vec<Finding>) -> AppFac
         app: AppId { namespace: namespace.to_owned(), name: name.to_owned() },
         project: if namespace == "argocd" { "default" } else { "team" }.to_owned(),
         is_judged: true,
+        problem: None,
+        status_of: StatusOf::Plumb,
         findings,
         unhealthy: Vec::new(),
         pauses: Vec::new(),
         red: BTreeSet::new(),
+        plain_secrets: Vec::new(),
     }
 }
 

@@ -87,3 +87,32 @@ fn values_that_take_much_memory() {
     fails(&workbench, "app", None, &["more than"]);
     workbench.render("one", None).unwrap();
 }
+
+/// As SOPS leaves a file: the structure in plain text, the values encrypted.
+const SOPS: &str = "sops:\n  age: [{recipient: age1x, enc: y}]\n  lastmodified: '2026-01-01T00:00:00Z'\n  mac: ENC[AES256_GCM,data:z]\n  version: 3.9.0\n";
+
+#[test]
+fn files_that_sops_encrypted() {
+    let secret = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: db}}\nstringData: {{password: 'ENC[AES256_GCM,data:x]'}}\n{SOPS}"
+    );
+    let words = ["Secret db is encrypted with SOPS for age", "plumb seal"];
+    let workbench = workbench(&[("app/db.yaml", &secret)]);
+    fails(&workbench, "app", None, &[&["app/db.yaml"], &words[..]].concat());
+    if has(&tools().kustomize) {
+        workbench.write("overlay/kustomization.yaml", "resources: [db.yaml]\n");
+        workbench.write("overlay/db.yaml", &secret);
+        fails(&workbench, "overlay", None, &words);
+    }
+    workbench.write("chart/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n");
+    workbench.write("chart/templates/a.yaml", GOOD);
+    workbench.write("chart/secrets.yaml", &format!("password: 'ENC[AES256_GCM,data:x]'\n{SOPS}"));
+    let options = HelmOptions { value_files: vec!["secrets.yaml".to_owned()], ..HelmOptions::default() };
+    fails(&workbench, "chart", Some(helm(options)), &["chart/secrets.yaml", "encrypted with SOPS"]);
+    // The object of an operator that decrypts in the cluster, and a file that only has a field of that name.
+    let operator =
+        secret.replace("kind: Secret", "kind: SopsSecret").replace("v1\n", "isindir.github.com/v1alpha3\n");
+    workbench.write("operator/db.yaml", &operator);
+    workbench.write("operator/map.yaml", &format!("{GOOD}sops: {{enabled: true}}\n"));
+    assert_eq!(names(&renders_without_canary(&workbench, "operator", None)).len(), 2);
+}

@@ -154,8 +154,8 @@ fn status_lines(application: &Application, report: Option<&DriftReport>, now: Ti
         (status, message) => format!("{status} ({message})"),
     };
     lines.push(describe::line("Health Status", &health));
-    if let Some(report) = report.filter(|report| !report.findings.is_empty()) {
-        let drift = describe::drift(report, now);
+    let drift = report.map(|report| describe::drift(report, now));
+    if let Some(drift) = drift.filter(|drift| !drift.is_empty()) {
         let name = &application.metadata.name;
         lines.push(describe::line("Drift", &format!("{drift} (`plumb app diff {name}`)")));
     }

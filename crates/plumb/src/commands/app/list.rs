@@ -22,8 +22,8 @@ use crate::view::watch;
 
 /// List Applications with their status and drift.
 ///
-/// The column DRIFT is plumb's own: how many differences count, the most urgent class, since when, and whether the app
-/// is paused (`plumb pause`).
+/// The column DRIFT is plumb's own: how many differences count, the most urgent class, since when; since when the app is
+/// not healthy; and whether it is paused (`plumb pause`).
 ///
 /// Example: `plumb app list --project payments -o name`
 #[derive(Debug, clap::Args)]
@@ -216,11 +216,16 @@ fn row(application: &Application, report: Option<&DriftReport>, now: Timestamp) 
     ]
 }
 
-/// Drift and pauses: `1 drifted: LiveEdit, 3h; paused until …`.
+/// Drift, since when the app is not healthy, and pauses: `1 drifted: LiveEdit, 3h; Degraded for 21d; paused until …`.
 fn drift(application: &Application, report: Option<&DriftReport>, now: Timestamp) -> String {
     let found = report.map(|report| describe::drift(report, now)).filter(|text| !text.is_empty());
     let paused = describe::paused(application, report, now);
-    found.into_iter().chain(paused).collect::<Vec<_>>().join("; ")
+    found
+        .into_iter()
+        .chain(describe::unhealthy_for(application, now))
+        .chain(paused)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Shows the table and its changes, until the reader closes its end.

@@ -2,7 +2,7 @@
 
 mod format;
 mod offline;
-mod reports;
 mod run;
+mod secrets;
 
 pub(crate) use run::{Args, run};

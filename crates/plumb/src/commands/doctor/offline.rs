@@ -1,14 +1,14 @@
 //! What files say, without a cluster.
 
 use jiff::Timestamp;
-use plumb_core::doctor::AppFacts;
+use plumb_core::doctor::{AppFacts, StatusOf, plain_secrets};
 use plumb_core::drift::Finding;
 use plumb_core::dump::unhealthy;
 use plumb_crd::Application;
 
-use super::reports::from_status;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::facts::from_status;
 use crate::local::{LocalRenderer, OfflineArgs};
 use crate::render_here::RenderArgs;
 
@@ -27,10 +27,13 @@ pub(super) fn facts(
             app: app.id.clone(),
             project: app.application.as_ref().map_or("default", Application::project).to_owned(),
             is_judged: true,
+            problem: None,
+            status_of: if app.application.is_some() { StatusOf::ArgoCd } else { StatusOf::Plumb },
             findings: app.findings().map(|finding| seen(finding, now)).collect(),
             unhealthy: unhealthy(&judged.live, app.verdicts.keys(), now),
             pauses: Vec::new(),
             red: app.red().unwrap_or_default(),
+            plain_secrets: plain_secrets(&app.desired),
         })
         .collect();
     let others =

@@ -92,8 +92,22 @@ pub(super) struct Unit {
 pub(super) enum UnitChange {
     /// Of the object's own document, with what was compared with the cluster.
     Edit(ObjectChange, Value),
+    /// Of what a tool renders the object from, with what was compared with the cluster; else the other change.
+    Through(ObjectChange, Value, Box<Action>),
+    /// The object's document goes.
+    Drop(ObjectChange),
     /// A rule in the Application.
     Ignore(IgnoreEntry),
+}
+
+impl UnitChange {
+    /// Why, in a sentence.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Edit(change, _) | Self::Through(change, ..) | Self::Drop(change) => &change.why,
+            Self::Ignore(entry) => &entry.why,
+        }
+    }
 }
 
 /// What a user has to do instead.
@@ -140,6 +154,11 @@ pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
                             let compared = desired.map(|desired| desired.value().clone()).unwrap_or_default();
                             proposed.units.push(unit(UnitChange::Edit(change, compared)));
                         }
+                        Action::Through(change, otherwise) => {
+                            let compared = desired.map(|desired| desired.value().clone()).unwrap_or_default();
+                            proposed.units.push(unit(UnitChange::Through(change, compared, otherwise)));
+                        }
+                        Action::Drop(change) => proposed.units.push(unit(UnitChange::Drop(change))),
                         Action::Ignore(entry) => proposed.units.push(unit(UnitChange::Ignore(entry))),
                         Action::Instruct(text) => {
                             proposed.advice.push(Advice { app: case.id.clone(), class, key, text });

@@ -8,16 +8,17 @@ use plumb_core::fix::FixGoal;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::application::ResourceStatus;
 use plumb_crd::{Application, to_app};
-use plumb_engine::{Inspector, RenderedApp};
+use plumb_engine::{RenderedApp, Surveyed};
 use plumb_kube::{ClusterClient, Selection};
 use plumb_render::AppFacts;
 
 use super::case::{Case, CaseObject};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::facts::{engine_runs, survey_objects};
 use crate::kinds;
 use crate::local::{Checkouts, LocalSource, overrides};
-use crate::render_here::{self, RenderArgs, RevisionOverride};
+use crate::render_here::RenderArgs;
 use crate::select::app;
 use crate::select::namespaces::list_in;
 
@@ -37,36 +38,41 @@ pub(super) async fn cases(
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Case>, CommandError> {
     let client = context.client_of_all_kinds().await?;
-    let applications = applications(context, &client, wanted).await?;
-    let inspector = render.open(context).await?;
-    let mut cases = Vec::new();
+    let (applications, objects) = applications(context, &client, wanted).await?;
+    let has_engine = engine_runs(context, &client).await;
+    let judging = Judging { context, client: &client, wanted, has_engine };
+    let mut prepared = Vec::new();
     for application in &applications {
-        let id = application.id();
-        let judging = Judging { context, client: &client, inspector: &inspector, wanted };
-        match judging.case(application).await {
-            Ok(Some(case)) => cases.push(case),
+        match judging.prepare(application) {
+            Ok(Some((app, sources))) => prepared.push((application, app, sources)),
             Ok(None) => {}
-            // The user asked for these apps, and gets no answer for one of them.
-            Err(error) if !wanted.apps.is_empty() => return Err(error),
-            Err(error) => context.out.note(&format!("warning: {id}: {}", error.message())),
+            Err(error) => judging.left_out(application, error)?,
+        }
+    }
+    let ids = prepared.iter().map(|(application, ..)| application.id()).collect();
+    let mut surveyed = survey_objects(context, render, ids, &objects).await?;
+    let mut cases = Vec::new();
+    for (application, app, sources) in prepared {
+        let id = application.id();
+        match surveyed.remove(&id) {
+            Some(Ok(surveyed)) => cases.extend(judging.case(application, &app, sources, surveyed)),
+            Some(Err(error)) => {
+                let error = CommandError::because(format!("render and compare {id}"), error)
+                    .hint("repositories are read from this machine, with their registered credentials");
+                judging.left_out(application, error)?;
+            }
+            None => {}
         }
     }
     Ok(cases)
 }
 
+/// The wanted Applications, and all of them as the cluster has them.
 async fn applications(
     context: &Context,
     client: &ClusterClient,
     wanted: &Wanted<'_>,
-) -> Result<Vec<Application>, CommandError> {
-    if !wanted.apps.is_empty() {
-        let mut named = Vec::with_capacity(wanted.apps.len());
-        for name in wanted.apps {
-            let target = app::target(context, name, wanted.namespace);
-            named.push(app::read(context, client, &target).await?);
-        }
-        return Ok(named);
-    }
+) -> Result<(Vec<Application>, Vec<Manifest>), CommandError> {
     let list = async |namespace: Option<&str>| {
         let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
         context.list(client, &kinds::application(), &selection).await
@@ -75,32 +81,59 @@ async fn applications(
     let read = |object: &Manifest| Application::from_json(object.value()).ok();
     let mut applications: Vec<Application> = found.iter().filter_map(read).collect();
     applications.sort_by_cached_key(Application::id);
-    Ok(applications)
+    if wanted.apps.is_empty() {
+        return Ok((applications, found));
+    }
+    let mut named = Vec::with_capacity(wanted.apps.len());
+    for name in wanted.apps {
+        let target = app::target(context, name, wanted.namespace);
+        // For its error: it names apps of the same name in other namespaces.
+        named.push(app::read(context, client, &target).await?);
+    }
+    Ok((named, found))
 }
+
+/// An app, and its sources that have a working copy, by their place in the Application.
+type Prepared = (App, BTreeMap<usize, LocalSource>);
 
 struct Judging<'run> {
     context: &'run Context,
     client: &'run ClusterClient,
-    inspector: &'run Inspector,
     wanted: &'run Wanted<'run>,
+    /// Does an engine of plumb run? Then the status is plumb's verdict.
+    has_engine: bool,
 }
 
 impl Judging<'_> {
-    /// The case of an app; `None` if none of its sources has a working copy.
-    async fn case(&self, application: &Application) -> Result<Option<Case>, CommandError> {
+    /// An app that cannot be judged. If the user asked for it, there is no answer without it.
+    fn left_out(&self, application: &Application, error: CommandError) -> Result<(), CommandError> {
+        if !self.wanted.apps.is_empty() {
+            return Err(error);
+        }
+        self.context.out.note(&format!("warning: {}: {}", application.id(), error.message()));
+        Ok(())
+    }
+
+    /// The app and its sources with a working copy; `None` if there is none.
+    fn prepare(&self, application: &Application) -> Result<Option<Prepared>, CommandError> {
         let id = application.id();
         let app = to_app(application).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             CommandError::new(format!("cannot read the Application {id}: {}", problems.join("; ")))
         })?;
         let sources = self.sources(application, &app)?;
-        if sources.is_empty() {
-            return Ok(None);
-        }
-        let rendered = render_here::gather(self.inspector, application, &RevisionOverride::default()).await?;
-        let judged = self.inspector.judge(application, &rendered).await;
-        let judged = judged.map_err(|error| CommandError::because(format!("compare {id}"), error))?;
-        let has_report = self.has_report(application).await?;
+        Ok((!sources.is_empty()).then_some((app, sources)))
+    }
+
+    fn case(
+        &self,
+        application: &Application,
+        app: &App,
+        sources: BTreeMap<usize, LocalSource>,
+        surveyed: Surveyed,
+    ) -> Option<Case> {
+        let id = application.id();
+        let rendered = surveyed.rendered?;
         let red: BTreeSet<ObjectKey> = application
             .status
             .resources
@@ -108,15 +141,15 @@ impl Judging<'_> {
             .filter(|resource| resource.status == "OutOfSync")
             .map(ResourceStatus::key)
             .collect();
-        let objects = judged.into_iter().map(|(key, object)| CaseObject {
+        let objects = surveyed.objects.into_iter().map(|(key, object)| CaseObject {
             findings: object.verdict.findings.to_vec(),
             desired: CaseObject::in_git(rendered.desired(), &key),
             live: object.live.as_deref().cloned(),
             // Where plumb's engine runs, the status is plumb's verdict. What Argo CD would say is not known.
-            is_red: (!has_report).then(|| red.contains(&key)),
+            is_red: (!self.has_engine).then(|| red.contains(&key)),
         });
-        let by_engine = if has_report { FixGoal::Plumb } else { FixGoal::ArgoCd };
-        Ok(Some(Case {
+        let by_engine = if self.has_engine { FixGoal::Plumb } else { FixGoal::ArgoCd };
+        Some(Case {
             objects: objects.collect(),
             instance: id.instance_name(self.context.namespace()),
             namespace: app.destination.namespace.clone(),
@@ -124,7 +157,7 @@ impl Judging<'_> {
             sources,
             goal: self.wanted.goal.unwrap_or(by_engine),
             id,
-        }))
+        })
     }
 
     /// The sources that have a working copy.
@@ -163,18 +196,6 @@ impl Judging<'_> {
             );
         }
         Ok(sources)
-    }
-
-    async fn has_report(&self, application: &Application) -> Result<bool, CommandError> {
-        let id = application.id();
-        let report = self.client.get_at(&kinds::drift_report(), Some(&id.namespace), &id.name).await;
-        match report {
-            Ok(report) => Ok(report.is_some()),
-            // Without plumb's kinds, no engine of plumb runs here.
-            Err(plumb_kube::ApiError::UnknownKind { .. }) => Ok(false),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(CommandError::api(format!("read the drift report of {id}"), error)),
-        }
     }
 }
 

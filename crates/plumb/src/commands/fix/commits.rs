@@ -9,6 +9,7 @@ use plumb_git::{NewCommit, WorkingCopy, WorkingCopyError};
 
 use super::case::{Case, UnitChange};
 use super::plan::{Plan, Step};
+use crate::context::Context;
 use crate::error::CommandError;
 
 /// The working copies that change. Fails if one of them is not ready for it.
@@ -31,7 +32,10 @@ fn refused(error: WorkingCopyError) -> CommandError {
         WorkingCopyError::Detached { .. } => "check out the branch that the app follows: `git switch BRANCH`",
         WorkingCopyError::BranchExists { .. } => "choose another name for --branch",
         WorkingCopyError::NotARepository { .. } => "--patch only prints the changes, and needs no repository",
-        WorkingCopyError::NotCommitted { .. } | WorkingCopyError::Git { .. } => "nothing was changed",
+        WorkingCopyError::NotCommitted { .. }
+        | WorkingCopyError::NoRevision { .. }
+        | WorkingCopyError::Unreadable { .. }
+        | WorkingCopyError::Git { .. } => "nothing was changed",
     };
     CommandError::because("change the working copy", error).hint(hint)
 }
@@ -53,6 +57,18 @@ pub(super) fn commit(
     Ok(made)
 }
 
+/// Pushes the branch of each working copy.
+pub(super) fn push(context: &Context, copies: &[WorkingCopy], branch: &str) -> Result<(), CommandError> {
+    for copy in copies {
+        copy.push(branch).map_err(|error| {
+            CommandError::because(format!("push the branch {branch} of {}", copy.root().display()), error)
+                .hint(format!("the branch is there; `git push --set-upstream origin {branch}` tries again"))
+        })?;
+        context.out.print(&format!("pushed {branch} of {}", copy.root().display()));
+    }
+    Ok(())
+}
+
 /// The part of a step in this working copy.
 fn new_commit(step: &Step, cases: &[Case], root: &Path) -> Option<NewCommit> {
     let files = step.files.iter().filter_map(|(place, content)| {
@@ -66,21 +82,14 @@ fn new_commit(step: &Step, cases: &[Case], root: &Path) -> Option<NewCommit> {
 
 /// What changes, why, for how many objects, and what was checked.
 fn message(step: &Step, cases: &[Case]) -> String {
-    let reasons: BTreeSet<&str> = step
-        .units
-        .iter()
-        .map(|unit| match &unit.change {
-            UnitChange::Edit(change, _) => change.why.as_str(),
-            UnitChange::Ignore(entry) => entry.why.as_str(),
-        })
-        .collect();
+    let reasons: BTreeSet<&str> = step.units.iter().map(|unit| unit.change.why()).collect();
     let apps: BTreeSet<&AppId> =
         step.units.iter().filter_map(|unit| cases.get(unit.case)).map(|case| &case.id).collect();
     let apps: Vec<&str> = apps.into_iter().map(|app| app.name.as_str()).collect();
     let objects: BTreeSet<String> = step.units.iter().map(|unit| unit.key.to_string()).collect();
     let reasons: Vec<String> = reasons.into_iter().map(|why| format!("- {why}")).collect();
     let objects: Vec<String> = objects.into_iter().map(|object| format!("- {object}")).collect();
-    let has_edits = step.units.iter().any(|unit| matches!(unit.change, UnitChange::Edit(..)));
+    let has_edits = step.units.iter().any(|unit| !matches!(unit.change, UnitChange::Ignore(_)));
     let checked = if has_edits {
         "Rendered again: only the intended fields of these objects differ."
     } else {
@@ -110,9 +119,9 @@ pub(super) fn subject(class: DriftClass) -> &'static str {
         DriftClass::AdmissionMutated => "Ignore fields that admission sets",
         DriftClass::UnclaimedAddition => "Ignore fields that other writers add",
         DriftClass::LiveEdit | DriftClass::Unexplained => "Keep values that were changed in the cluster",
+        DriftClass::SharedResource => "Leave shared objects to the apps that own them",
         DriftClass::Unadopted
         | DriftClass::Orphan
-        | DriftClass::SharedResource
         | DriftClass::StaleOwnership
         | DriftClass::Blocked
         | DriftClass::Behind

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use plumb_core::desired::{DesiredSet, Origin};
 use plumb_core::drift::DriftClass;
-use plumb_core::fix::{IgnoreEntry, ObjectChange, edit_file, locate, prove, same_places};
+use plumb_core::fix::{
+    Action, IgnoreEntry, ObjectChange, drop_document, edit_file, locate, prove, prove_dropped, same_places,
+};
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{Limits, parse_documents_bytes};
 use plumb_render::Freshness;
@@ -76,16 +78,16 @@ pub(super) fn plan(
     planner.plan
 }
 
-struct Planner<'cases> {
+pub(super) struct Planner<'cases> {
     cases: &'cases [Case],
     renderer: &'cases LocalRenderer,
     applications: &'cases ApplicationFiles,
     /// The files that were read, as they are so far.
-    current: Contents,
+    pub(super) current: Contents,
     plan: Plan,
 }
 
-impl Planner<'_> {
+impl<'cases> Planner<'cases> {
     /// Makes changes of one class and one app. Returns those that were made.
     fn make(&mut self, units: &[&Unit]) -> Vec<Unit> {
         let edits: Vec<&Unit> =
@@ -97,23 +99,68 @@ impl Planner<'_> {
                 .iter()
                 .flat_map(|unit| match self.try_edits(&[*unit]) {
                     Ok(made) => made,
-                    Err(why) => {
-                        self.refuse(unit, &why);
-                        Vec::new()
-                    }
+                    Err(why) => self.elsewhere(unit, &why).into_iter().collect(),
                 })
                 .collect(),
         };
         for unit in units {
-            if let UnitChange::Ignore(entry) = &unit.change {
-                match self.ignore(unit, entry) {
-                    Ok(true) => made.push((*unit).clone()),
-                    Ok(false) => {}
-                    Err(why) => self.refuse(unit, &why),
+            let outcome = match &unit.change {
+                UnitChange::Edit(..) => continue,
+                UnitChange::Ignore(entry) => self.ignore(unit, entry),
+                UnitChange::Drop(change) => self.kept_if_proved(|planner| planner.drop(unit, change)),
+                UnitChange::Through(change, compared, otherwise) => {
+                    let through = self.kept_if_proved(|planner| planner.through(unit, change, compared));
+                    match (through, &**otherwise) {
+                        (Ok(is_other), _) => Ok(is_other),
+                        (Err(_), Action::Ignore(entry)) => self.ignore(unit, entry),
+                        (Err(why), _) => Err(why),
+                    }
                 }
+            };
+            match outcome {
+                Ok(true) => made.push((*unit).clone()),
+                Ok(false) => {}
+                Err(why) => self.refuse(unit, &why),
             }
         }
         made
+    }
+
+    /// Nothing is kept of a change that fails.
+    pub(super) fn kept_if_proved(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<bool, String>,
+    ) -> Result<bool, String> {
+        let kept = self.current.clone();
+        let made = change(self);
+        if made.is_err() {
+            self.current = kept;
+        }
+        made
+    }
+
+    /// Removes the document of an object that another app keeps.
+    fn drop(&mut self, unit: &Unit, change: &ObjectChange) -> Result<bool, String> {
+        let (case, source) = self.case_of(unit, change)?;
+        let before = self.render(case, source)?;
+        let place = own_file(source, &change.origin.file)?;
+        let content = self.content(&place)?;
+        let text = drop_document(&content, change).map_err(|why| why.to_string())?;
+        self.current.insert(place, text);
+        let after = self.render(case, source)?;
+        prove_dropped(&before, &after, &change.key).map_err(|why| why.to_string())?;
+        Ok(true)
+    }
+
+    /// The app of a change, and its source in a working copy.
+    pub(super) fn case_of(
+        &self,
+        unit: &Unit,
+        change: &ObjectChange,
+    ) -> Result<(&'cases Case, &'cases LocalSource), String> {
+        let missing = || "the file is not in one of the given working copies".to_owned();
+        let case = self.cases.get(unit.case).ok_or_else(missing)?;
+        Ok((case, case.sources.get(&change.origin.source).ok_or_else(missing)?))
     }
 
     /// Edits files, renders, and compares. Nothing is kept if that fails.
@@ -146,11 +193,12 @@ impl Planner<'_> {
             };
             let before = self.render(case, source)?;
             let mut changed: Vec<(&Unit, &ObjectChange)> = Vec::new();
+            let mut left: Vec<(&Unit, String)> = Vec::new();
             for (unit, change) in units {
                 match self.edit(source, unit, change, &before) {
                     Ok(true) => changed.push((unit, change)),
                     Ok(false) => {}
-                    Err(why) => self.refuse(unit, &why),
+                    Err(why) => left.push((unit, why)),
                 }
             }
             if !changed.is_empty() {
@@ -159,8 +207,22 @@ impl Planner<'_> {
                 prove(&before, &after, &of_file).map_err(|why| why.to_string())?;
                 made.extend(changed.into_iter().map(|(unit, _)| unit.clone()));
             }
+            for (unit, why) in left {
+                made.extend(self.elsewhere(unit, &why));
+            }
         }
         Ok(made)
+    }
+
+    /// A document that cannot be changed where it is, such as one of a base that other apps use, may be changed by a
+    /// patch in the app's overlay.
+    fn elsewhere(&mut self, unit: &Unit, why: &str) -> Option<Unit> {
+        let UnitChange::Edit(change, compared) = &unit.change else { return None };
+        if self.kept_if_proved(|planner| planner.through(unit, change, compared)).is_ok() {
+            return Some(unit.clone());
+        }
+        self.refuse(unit, why);
+        None
     }
 
     /// Changes one document. Returns whether the file is another one now.
@@ -175,15 +237,7 @@ impl Planner<'_> {
         {
             same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
         }
-        let place = FilePlace::find(&source.root, &change.origin.file)?;
-        let folder = source.source.path.as_deref().unwrap_or(".");
-        let folder = RepoPath::root().join(folder).map_err(|error| error.to_string())?;
-        if !place.path.is_within(&folder) {
-            return Err(format!(
-                "{} is outside of the app's directory, and other apps may use it",
-                place.path
-            ));
-        }
+        let place = own_file(source, &change.origin.file)?;
         self.write(&place, change)
     }
 
@@ -223,7 +277,7 @@ impl Planner<'_> {
         self.write(&file.place, &change)
     }
 
-    fn content(&mut self, place: &FilePlace) -> Result<Vec<u8>, String> {
+    pub(super) fn content(&mut self, place: &FilePlace) -> Result<Vec<u8>, String> {
         if let Some(content) = self.current.get(place) {
             return Ok(content.clone());
         }
@@ -233,7 +287,7 @@ impl Planner<'_> {
         Ok(content)
     }
 
-    fn render(&self, case: &Case, source: &LocalSource) -> Result<DesiredSet, String> {
+    pub(super) fn render(&self, case: &Case, source: &LocalSource) -> Result<DesiredSet, String> {
         let root = source.root.canonicalize().unwrap_or_else(|_| source.root.clone());
         let edits = self.current.iter().filter(|(place, _)| place.root == root);
         let edits = edits.map(|(place, content)| (place.path.clone(), content.clone())).collect();
@@ -245,7 +299,11 @@ impl Planner<'_> {
     fn refuse(&mut self, unit: &Unit, why: &str) {
         let Some(case) = self.cases.get(unit.case) else { return };
         let instruction = match &unit.change {
-            UnitChange::Edit(change, _) => change.instruction(),
+            UnitChange::Edit(change, _) | UnitChange::Through(change, ..) => change.instruction(),
+            UnitChange::Drop(change) => {
+                let file = &change.origin.file;
+                format!("remove the document of {} from {file}: {}", change.key, change.why)
+            }
             UnitChange::Ignore(entry) => {
                 format!("add to spec.ignoreDifferences of the Application {}: {}", case.id, entry.value())
             }
@@ -257,4 +315,15 @@ impl Planner<'_> {
             text: format!("{instruction} (not done: {why})"),
         });
     }
+}
+
+/// A file of the app's own directory.
+pub(super) fn own_file(source: &LocalSource, file: &str) -> Result<FilePlace, String> {
+    let place = FilePlace::find(&source.root, file)?;
+    let folder = source.source.path.as_deref().unwrap_or(".");
+    let folder = RepoPath::root().join(folder).map_err(|error| error.to_string())?;
+    if !place.path.is_within(&folder) {
+        return Err(format!("{} is outside of the app's directory, and other apps may use it", place.path));
+    }
+    Ok(place)
 }

@@ -9,12 +9,12 @@ use plumb_core::fix::FixGoal;
 use super::application_files::ApplicationFiles;
 use super::case::{Case, Unit, Wanted, proposals};
 use super::plan::{Plan, plan};
-use super::{cluster, commits, offline, show, write};
+use super::{cluster, commits, merge_request, offline, show, write};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::local::{Checkouts, LocalRenderer, OfflineArgs};
-use crate::prompt::confirm;
+use crate::prompt::{Answer, answer};
 use crate::render_here::RenderArgs;
 use crate::select::class::class;
 use crate::select::resource_filter::ResourceFilter;
@@ -27,12 +27,17 @@ use crate::select::resource_filter::ResourceFilter;
 /// written: the app is rendered again, and only the intended fields of the intended objects may differ. What cannot be
 /// proved is left to you, with an instruction.
 ///
-/// Without --patch, --yes or --branch it asks for every change. Nothing is pushed.
+/// What a chart renders is changed in its values if one of them certainly is the field, else in the one line of the
+/// template that says it; what an overlay renders is changed by a patch in the overlay. An object that two apps render is
+/// removed from the Git of the app that does not own it.
+///
+/// Without --patch, --yes or --branch it asks for every change. Nothing is pushed without --push.
 ///
 /// Examples: `plumb fix --patch`, `plumb fix --app shop --class PhantomDefault --yes`,
 /// `plumb fix --repo https://git.example.com/shop.git=../shop --branch less-noise`,
 /// `plumb fix --live dump.yaml --desired deploy/shop --patch`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
     /// Only these apps: `name`, or `namespace/name`.
     #[arg(long, value_name = "APP", add = crate::complete::apps())]
@@ -62,6 +67,12 @@ pub(crate) struct Args {
     /// Make a branch with one commit per class instead of changing files. The checked-out files stay as they are.
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// Push the branch to `origin`.
+    #[arg(long, requires = "branch")]
+    push: bool,
+    /// Print title and description of a merge request, in Markdown.
+    #[arg(long, requires = "branch")]
+    merge_request: bool,
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE", conflicts_with = "live")]
     app_namespace: Option<String>,
@@ -164,11 +175,22 @@ fn choose(
     applications: &ApplicationFiles,
 ) -> Result<Vec<Unit>, CommandError> {
     let mut chosen = Vec::new();
+    let mut takes_all = false;
     for unit in planned.steps.iter().flat_map(|step| &step.units) {
+        if takes_all {
+            chosen.push(unit.clone());
+            continue;
+        }
         let alone = plan(cases, std::slice::from_ref(unit), renderer, applications);
         show::print_diff(context, &show::diff(&alone.before, &alone.after()));
-        if confirm(&show::question(unit, cases))? {
-            chosen.push(unit.clone());
+        match answer(&show::question(unit, cases))? {
+            Answer::Yes => chosen.push(unit.clone()),
+            Answer::No => {}
+            Answer::All => {
+                takes_all = true;
+                chosen.push(unit.clone());
+            }
+            Answer::Quit => break,
         }
     }
     Ok(chosen)
@@ -186,9 +208,18 @@ fn carry_out(context: &Context, args: &Args, planned: &Plan, cases: &[Case]) -> 
     if let Some(branch) = &args.branch {
         for (root, n_commits) in commits::commit(planned, cases, &copies, branch)? {
             let commits = if n_commits == 1 { "1 commit".to_owned() } else { format!("{n_commits} commits") };
-            context.out.print(&format!(
-                "branch {branch} in {root}: {commits}; `git push --set-upstream origin {branch}` publishes it"
-            ));
+            let next = if args.push {
+                String::new()
+            } else {
+                format!("; `git push --set-upstream origin {branch}` publishes it")
+            };
+            context.out.print(&format!("branch {branch} in {root}: {commits}{next}"));
+        }
+        if args.push {
+            commits::push(context, &copies, branch)?;
+        }
+        if args.merge_request {
+            context.out.print(&merge_request::text(planned, cases));
         }
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::case::{Advice, Case, Unit, UnitChange};
+use super::case::{Advice, Case, Unit};
 use super::commits::subject;
 use super::plan::{Contents, Plan};
 use crate::context::Context;
@@ -46,10 +46,7 @@ pub(super) fn print_diff(context: &Context, diff: &str) {
 
 /// One line about a change, for a question.
 pub(super) fn question(unit: &Unit, cases: &[Case]) -> String {
-    let why = match &unit.change {
-        UnitChange::Edit(change, _) => &change.why,
-        UnitChange::Ignore(entry) => &entry.why,
-    };
+    let why = unit.change.why();
     let app = cases.get(unit.case).map(|case| case.id.to_string()).unwrap_or_default();
     format!("{app}: {} {}: {why}. Make this change?", unit.class, unit.key)
 }

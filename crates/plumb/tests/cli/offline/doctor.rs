@@ -55,10 +55,13 @@ fn the_doctor_shows_what_matters_first() -> Result<()> {
         app("payments", "OutOfSync", &["web"]),
         app("rollouts", "Synced", &[]),
     ];
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"},
+        "spec": {"holderIdentity": "plumb-0", "renewTime": "2199-01-01T00:00:00.000000Z"}});
     let mut shell = Shell::new()?;
     api::serve(
         &mut shell,
         &[
+            ("/apis/coordination.k8s.io/v1/namespaces/argocd/leases/plumb", lease),
             ("/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", list(&apps)),
             ("/apis/plumb.dev/v1alpha1/namespaces/argocd/driftreports", list(&reports)),
         ],

@@ -1,4 +1,4 @@
-//! Gathers, renders and judges one app once, for the command line, as the engine does for all apps.
+//! One app at a time.
 //!
 //! It reads and sends dry runs. It writes nothing and needs no lease.
 
@@ -90,6 +90,10 @@ pub struct RenderedApp {
 }
 
 impl RenderedApp {
+    pub(super) fn new(gathered: &Arc<Gathered>) -> Self {
+        Self { gathered: Arc::clone(gathered) }
+    }
+
     /// All rendered objects and hooks.
     pub fn desired(&self) -> &DesiredSet {
         self.gathered.desired.get()
@@ -125,12 +129,12 @@ pub struct InspectOptions {
 
 /// Inspects single apps.
 pub struct Inspector {
-    options: InspectOptions,
-    sources: Arc<Sources>,
-    config: ConfigStore,
-    home: Arc<Cluster>,
+    pub(super) options: InspectOptions,
+    pub(super) sources: Arc<Sources>,
+    pub(super) config: ConfigStore,
+    pub(super) home: Arc<Cluster>,
     /// What other apps render.
-    claims: Claims,
+    pub(super) claims: Claims,
     /// The projects of these apps.
     claimants: BTreeMap<AppId, String>,
 }
@@ -138,6 +142,27 @@ pub struct Inspector {
 impl Inspector {
     /// Reads settings, repositories and projects.
     pub async fn open(connection: Connection, options: InspectOptions) -> Result<Self, StartError> {
+        let mut inspector = Self::prepare(connection, options, BTreeMap::new()).await?;
+        let store = evidence_store(&inspector.home.client, &inspector.config).await;
+        inspector.home = Arc::new(inspector.home.with_store(store));
+        let selection =
+            Selection { namespace: Some(inspector.options.namespace.clone()), ..Selection::default() };
+        let applications = inspector.home.client.list(&application_gvk(), &selection).await;
+        // A user who may not list Applications judges without the claims of other apps.
+        let applications = applications.unwrap_or_default();
+        inspector.note_claims(
+            applications.iter().filter_map(|object| Application::from_json(object.value()).ok()),
+        );
+        Ok(inspector)
+    }
+
+    /// The same without the evidence about other objects and other apps. Repositories with a checkout (by their
+    /// normalized URL) are read there.
+    pub(super) async fn prepare(
+        connection: Connection,
+        options: InspectOptions,
+        checkouts: BTreeMap<String, String>,
+    ) -> Result<Self, StartError> {
         let client = connection.client()?;
         client.discover().await?;
         let config = ConfigStore::default();
@@ -155,12 +180,33 @@ impl Inspector {
             AddressPolicy::workstation(),
             &metrics,
         )
-        .map_err(|source| StartError::Cache { directory: options.cache_dir.display().to_string(), source })?;
-        let store = evidence_store(&client, &config).await;
+        .map_err(|source| StartError::Cache { directory: options.cache_dir.display().to_string(), source })?
+        .with_checkouts(checkouts);
+        let mut nothing = live_options(&config, ClusterRef::IN_CLUSTER_SERVER);
+        nothing.excluded = Arc::new(|_| true);
+        let store = LiveStore::start(client.clone(), nothing);
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         let home = Cluster::home(client, store, gate, RunSlots::new(1));
-        let (claims, claimants) = load_claims(&home.client, &options.namespace, &home.server).await;
-        Ok(Self { options, sources: Arc::new(sources), config, home: Arc::new(home), claims, claimants })
+        Ok(Self {
+            options,
+            sources: Arc::new(sources),
+            config,
+            home: Arc::new(home),
+            claims: Claims::default(),
+            claimants: BTreeMap::new(),
+        })
+    }
+
+    /// Notes what apps rendered, as far as their status tells, and their projects.
+    pub(super) fn note_claims(&mut self, applications: impl Iterator<Item = Application>) {
+        for application in applications {
+            let Ok(app) = to_app(&application) else { continue };
+            if app.destination.cluster.is_in_cluster() {
+                let instance = app.id.instance_name(&self.options.namespace);
+                self.claims.restore(&app.id, &self.home.server, &instance, || application.rendered_keys());
+                self.claimants.insert(app.id, app.project);
+            }
+        }
     }
 
     /// Fetches and renders the app's sources.
@@ -268,7 +314,7 @@ impl Inspector {
     }
 
     /// True if the project of another app permits it to claim this object.
-    fn permits_claim(&self, other: &AppId, key: &ObjectKey) -> bool {
+    pub(super) fn permits_claim(&self, other: &AppId, key: &ObjectKey) -> bool {
         let project = self.claimants.get(other).and_then(|name| self.config.project(name).ok());
         project.is_some_and(|project| {
             project.permits_app_namespace(&other.namespace, &self.options.namespace)
@@ -277,6 +323,15 @@ impl Inspector {
     }
 
     fn context_of(&self, application: &Application) -> Result<(App, AppContext), InspectError> {
+        self.context_on(application, &self.home)
+    }
+
+    /// The context of an app, with what is known of the control-plane cluster.
+    pub(super) fn context_on(
+        &self,
+        application: &Application,
+        home: &Arc<Cluster>,
+    ) -> Result<(App, AppContext), InspectError> {
         let app = to_app(application)
             .map_err(|problems| InspectError::Spec(problems.iter().map(ToString::to_string).collect()))?;
         if !app.destination.cluster.is_in_cluster() {
@@ -286,7 +341,7 @@ impl Inspector {
         let namespace = &self.options.namespace;
         let rules = |settings: &Settings| Arc::new(CompiledRules::compile(&app, settings));
         let context =
-            AppContext::of(&app, Purpose::Reconcile, &self.config, namespace, Arc::clone(&self.home), rules)
+            AppContext::of(&app, Purpose::Reconcile, &self.config, namespace, Arc::clone(home), rules)
                 .map_err(InspectError::Spec)?;
         Ok((app, context))
     }
@@ -391,7 +446,7 @@ fn renderer(options: &InspectOptions) -> RendererConfig {
 }
 
 /// What the last sync applied, as far as the status tells: what is rendered now, or something else.
-fn last_writes(application: &Application, gathered: &Gathered) -> WriteHistory {
+pub(super) fn last_writes(application: &Application, gathered: &Gathered) -> WriteHistory {
     let mut writes = WriteHistory::default();
     let state = application.status.operation_state.as_ref().filter(|state| state.phase == "Succeeded");
     let Some(result) = state.and_then(|state| state.sync_result.as_deref()) else { return writes };
@@ -405,24 +460,4 @@ fn last_writes(application: &Application, gathered: &Gathered) -> WriteHistory {
         writes.restore(key, || AttemptRecord::restored(applied, gathered.rendering));
     }
     writes
-}
-
-/// What other apps rendered, as far as their status tells, and the projects of these apps. A user who may not list Applications judges without it.
-async fn load_claims(
-    client: &ClusterClient,
-    namespace: &str,
-    cluster: &Arc<str>,
-) -> (Claims, BTreeMap<AppId, String>) {
-    let (claims, mut claimants) = (Claims::default(), BTreeMap::new());
-    let selection = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };
-    for manifest in client.list(&application_gvk(), &selection).await.unwrap_or_default() {
-        let Ok(application) = Application::from_json(manifest.value()) else { continue };
-        let Ok(app) = to_app(&application) else { continue };
-        if app.destination.cluster.is_in_cluster() {
-            let instance = app.id.instance_name(namespace);
-            claims.restore(&app.id, cluster, &instance, || application.rendered_keys());
-            claimants.insert(app.id, app.project);
-        }
-    }
-    (claims, claimants)
 }

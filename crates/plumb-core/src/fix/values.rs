@@ -1,0 +1,224 @@
+//! Where a field that a chart renders comes from: places in the values that may be it, and lines of the template.
+//!
+//! Nothing here is certain. Each candidate is rendered: with the new value, and with a marker that no other place has.
+
+use serde_json::{Value, json};
+
+use crate::object::{FieldPath, Segment};
+use crate::yaml::Operation;
+
+/// A string that no chart renders by itself.
+const MARKER: &str = "plumb-marker-7f3a";
+/// Deeper values are not searched.
+const MAX_DEPTH: usize = 12;
+
+/// A change of the values that may be the change of the field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValuesCandidate {
+    /// The change.
+    pub operation: Operation,
+    /// The same place with a marker, and what the field must be then; `None` where the change itself is the proof.
+    pub marker: Option<(Operation, Value)>,
+}
+
+/// The places in values that may hold a field, most likely first: those with its name, then those with its value.
+/// `rendered` is the object as it is now.
+pub fn value_candidates(values: &Value, rendered: &Value, operation: &Operation) -> Vec<ValuesCandidate> {
+    let path = operation.path();
+    let mut found: Vec<(bool, Vec<ValuesCandidate>)> = Vec::new();
+    match (operation, path.find(rendered)) {
+        // A block of the values that is copied to the object as it is.
+        (Operation::Set { value, .. }, None) => {
+            let Some((block, name)) = block_around(path, rendered) else { return Vec::new() };
+            visit(values, &FieldPath::root(), MAX_DEPTH, &mut |place, there| {
+                if there == block && there.is_object() {
+                    let operation = Operation::Set { path: place.field(name), value: value.clone() };
+                    found.push((has_name(place, path), vec![ValuesCandidate { operation, marker: None }]));
+                }
+            });
+        }
+        (Operation::Set { value, .. }, Some(present)) => {
+            visit(values, &FieldPath::root(), MAX_DEPTH, &mut |place, there| {
+                if is_same(there, present) {
+                    let operation = Operation::Set { path: place.clone(), value: value.clone() };
+                    let marker = marker(place, there);
+                    found.push((has_name(place, path), vec![ValuesCandidate { operation, marker }]));
+                }
+            });
+        }
+        // A template may leave a field out if its value is not set, or is null.
+        (Operation::Remove { .. }, Some(present)) => {
+            visit(values, &FieldPath::root(), MAX_DEPTH, &mut |place, there| {
+                if is_same(there, present) && !place.segments().is_empty() {
+                    let marker = marker(place, there);
+                    let removed = Operation::Remove { path: place.clone() };
+                    let null = Operation::Set { path: place.clone(), value: Value::Null };
+                    let both = [removed, null]
+                        .map(|operation| ValuesCandidate { operation, marker: marker.clone() });
+                    found.push((has_name(place, path), both.into()));
+                }
+            });
+        }
+        _ => {}
+    }
+    found.sort_by_key(|(has_name, _)| !has_name);
+    found.into_iter().flat_map(|(_, candidates)| candidates).collect()
+}
+
+fn visit(value: &Value, at: &FieldPath, depth: usize, look: &mut dyn FnMut(&FieldPath, &Value)) {
+    look(at, value);
+    if depth == 0 {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                visit(inner, &at.field(name.as_str()), depth - 1, look);
+            }
+        }
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                visit(inner, &at.index(index), depth - 1, look);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Templates print numbers and texts alike.
+fn is_same(value: &Value, rendered: &Value) -> bool {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    value == rendered || text(value).is_some_and(|value| text(rendered) == Some(value))
+}
+
+fn has_name(place: &FieldPath, field: &FieldPath) -> bool {
+    place.segments().last() == field.segments().last()
+}
+
+fn marker(place: &FieldPath, value: &Value) -> Option<(Operation, Value)> {
+    let marked = match value {
+        Value::String(_) => json!(MARKER),
+        Value::Number(number) => json!(number.as_i64()?.checked_add(7)?),
+        Value::Bool(is_set) => json!(!is_set),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some((Operation::Set { path: place.clone(), value: marked.clone() }, marked))
+}
+
+/// The map that the field would be in, and its name there.
+fn block_around<'value>(
+    path: &'value FieldPath,
+    rendered: &'value Value,
+) -> Option<(&'value Value, &'value str)> {
+    let parent = path.parent()?;
+    let block = parent.find(rendered).filter(|block| block.as_object().is_some_and(|map| !map.is_empty()))?;
+    match path.segments().last()? {
+        Segment::Field(name) => Some((block, name.as_str())),
+        Segment::Index(_) => None,
+    }
+}
+
+/// The template with the change made to the one line that says the field literally; `None` if there is no such line, or
+/// more than one.
+pub fn literal_line(template: &str, rendered: &Value, operation: &Operation) -> Option<String> {
+    let path = operation.path();
+    let present = path.find(rendered)?;
+    let Segment::Field(name) = path.segments().last()? else { return None };
+    let shown = match present {
+        Value::String(text) => vec![text.clone(), format!("\"{text}\""), format!("'{text}'")],
+        Value::Number(_) | Value::Bool(_) => vec![present.to_string()],
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let is_it = |line: &str| {
+        let said = line.trim().trim_start_matches("- ");
+        shown.iter().any(|value| said == format!("{}: {value}", name.as_str()))
+    };
+    let lines: Vec<&str> = template.split_inclusive('\n').collect();
+    let mut matching = lines.iter().enumerate().filter(|(_, line)| is_it(line));
+    let (at, line) = matching.next()?;
+    if matching.next().is_some() {
+        return None;
+    }
+    let replaced = match operation {
+        // The first field of a list item carries the dash.
+        Operation::Remove { .. } if !line.trim().starts_with("- ") => String::new(),
+        Operation::Set { value, .. } => {
+            let ends = line.trim_end_matches(['\r', '\n']);
+            let begins = &ends[..=ends.find(':')?];
+            format!("{begins} {value}{}", &line[ends.len()..])
+        }
+        Operation::Remove { .. } | Operation::Append { .. } | Operation::Rename { .. } => return None,
+    };
+    let text =
+        lines.iter().enumerate().map(|(number, line)| if number == at { replaced.as_str() } else { line });
+    Some(text.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(pointer: &str) -> FieldPath {
+        FieldPath::from_pointer(pointer)
+    }
+
+    fn shown(values: &Value, rendered: &Value, operation: &Operation) -> Vec<String> {
+        let found = value_candidates(values, rendered, operation);
+        found.iter().map(|candidate| candidate.operation.to_string()).collect()
+    }
+
+    #[test]
+    fn places_with_the_name_of_the_field_come_first() {
+        let values =
+            json!({"cpu": "1000m", "other": {"limit": "1000m"}, "list": [{"cpu": "1000m"}], "memory": "1Gi"});
+        let rendered = json!({"spec": {"limits": {"cpu": "1000m"}}});
+        let set = Operation::Set { path: at("/spec/limits/cpu"), value: json!("1") };
+        assert_eq!(
+            shown(&values, &rendered, &set),
+            ["set /cpu to \"1\"", "set /list/0/cpu to \"1\"", "set /other/limit to \"1\""]
+        );
+        let marker = value_candidates(&values, &rendered, &set)[0].marker.clone();
+        assert_eq!(marker.map(|(_, value)| value), Some(json!(MARKER)));
+    }
+
+    #[test]
+    fn a_field_that_is_absent_goes_to_the_block_that_is_copied() {
+        let values = json!({"resources": {"limits": {"cpu": 1}}, "empty": {}});
+        let rendered = json!({"spec": {"resources": {"limits": {"cpu": 1}}}});
+        let set = Operation::Set { path: at("/spec/resources/claims"), value: json!([]) };
+        assert_eq!(shown(&values, &rendered, &set), ["set /resources/claims to []"]);
+        let elsewhere = Operation::Set { path: at("/spec/nothing/x"), value: json!(1) };
+        assert!(shown(&values, &rendered, &elsewhere).is_empty());
+    }
+
+    #[test]
+    fn a_field_goes_when_its_value_goes_or_is_null() {
+        let values = json!({"web": {"paused": false}});
+        let rendered = json!({"spec": {"paused": false}});
+        let remove = Operation::Remove { path: at("/spec/paused") };
+        assert_eq!(shown(&values, &rendered, &remove), ["remove /web/paused", "set /web/paused to null"]);
+    }
+
+    #[test]
+    fn one_literal_line_can_be_changed() {
+        let template = "spec:\n  paused: false\n  replicas: {{ .Values.n }}\n  cpu: \"1000m\" \n";
+        let rendered = json!({"spec": {"paused": false, "replicas": 2, "cpu": "1000m"}});
+        let changed = |operation: &Operation| literal_line(template, &rendered, operation);
+        assert_eq!(
+            changed(&Operation::Remove { path: at("/spec/paused") }).as_deref(),
+            Some("spec:\n  replicas: {{ .Values.n }}\n  cpu: \"1000m\" \n")
+        );
+        assert_eq!(
+            changed(&Operation::Set { path: at("/spec/cpu"), value: json!("1") }).as_deref(),
+            Some("spec:\n  paused: false\n  replicas: {{ .Values.n }}\n  cpu: \"1\"\n")
+        );
+        assert_eq!(changed(&Operation::Remove { path: at("/spec/replicas") }), None);
+        let twice =
+            literal_line("a: 1\nb:\n  a: 1\n", &json!({"a": 1}), &Operation::Remove { path: at("/a") });
+        assert_eq!(twice, None);
+    }
+}

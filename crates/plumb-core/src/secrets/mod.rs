@@ -1,0 +1,40 @@
+//! Secrets and what stands for them in Git.
+//!
+//! - `scope`, `plain`, `sealed`, `merge`, `env_file`: from a Secret to a `SealedSecret`. The encryption itself is done
+//!   by the caller: this crate has no randomness and no keys.
+//! - `plain_in_git`, `tokens`, `sops`: what must not be in Git, or not as it is.
+//! - `unknown`, `writers`, `expiry`: Secrets of a cluster that Git does not know, that somebody edited, that end soon;
+//!   `report` puts them together.
+//! - `external`: checks of `ExternalSecrets`.
+//!
+//! Plain values come in and go out as bytes. No error, no finding and no `Debug` output of this module has one.
+
+mod expiry;
+mod plain;
+mod env_file;
+mod external;
+mod merge;
+mod plain_in_git;
+mod report;
+mod scope;
+mod sealed;
+mod sops;
+mod tokens;
+mod unknown;
+mod uses;
+mod writers;
+
+pub use env_file::{EnvFileError, parse_env_file};
+pub use expiry::Expiry;
+pub use external::{ExternalProblem, external_problems, external_secret_for};
+pub use merge::{MergeProblem, Merged, merge};
+pub use plain::{PlainSecret, PlainSecretProblem, Values};
+pub use plain_in_git::{plain_keys, plain_secrets_message, shown_keys};
+pub use report::{EditedSecret, ExpiringCertificate, SecretsReport};
+pub use scope::SealingScope;
+pub use sealed::{is_sealed_secret, sealed_secret};
+pub use sops::{is_sops, sops_message, sops_recipients};
+pub use tokens::{TokenHint, looks_like, token_hints};
+pub use unknown::{SecretFacts, UnknownSecret, unknown_secrets};
+pub use uses::secrets_used;
+pub use writers::{HandEdit, Writer, controller_of, edited_by_hand};

@@ -1,0 +1,72 @@
+//! Which Secrets the pods of a workload use.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The pod spec of a pod, or of a workload that makes pods.
+pub(super) fn pod_spec(object: &Value) -> Option<&Value> {
+    const PLACES: [&str; 3] = ["/spec/jobTemplate/spec/template/spec", "/spec/template/spec", "/spec"];
+    PLACES.iter().filter_map(|place| object.pointer(place)).find(|spec| spec.get("containers").is_some())
+}
+
+pub(super) fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
+    ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(|field| items(spec, field))
+}
+
+pub(super) fn items<'value>(value: &'value Value, field: &str) -> impl Iterator<Item = &'value Value> {
+    value.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The names of the Secrets that a pod or the pods of a workload use: in variables, in volumes, and to pull images.
+pub fn secrets_used(object: &Value) -> BTreeSet<String> {
+    let Some(spec) = pod_spec(object) else { return BTreeSet::new() };
+    let mut names = BTreeSet::new();
+    let mut take = |value: &Value, path: &str| {
+        names.extend(
+            value.pointer(path).and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned),
+        );
+    };
+    for container in containers(spec) {
+        items(container, "env").for_each(|variable| take(variable, "/valueFrom/secretKeyRef/name"));
+        items(container, "envFrom").for_each(|source| take(source, "/secretRef/name"));
+    }
+    items(spec, "imagePullSecrets").for_each(|secret| take(secret, "/name"));
+    for volume in items(spec, "volumes") {
+        take(volume, "/secret/secretName");
+        take(volume, "/csi/nodePublishSecretRef/name");
+        let sources = volume.get("projected").into_iter().flat_map(|projected| items(projected, "sources"));
+        sources.for_each(|source| take(source, "/secret/name"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_way_to_use_a_secret_is_found() {
+        let spec = json!({
+            "imagePullSecrets": [{"name": "pull"}, {}],
+            "initContainers": [{"envFrom": [{"secretRef": {"name": "init"}}, {"configMapRef": {"name": "no"}}]}],
+            "containers": [{"env": [{"name": "A", "value": "x"},
+                {"name": "B", "valueFrom": {"secretKeyRef": {"name": "env", "key": "b"}}}]}],
+            "volumes": [{"secret": {"secretName": "volume"}}, {"projected": {"sources": [{"secret": {"name": "projected"}}]}},
+                {"csi": {"nodePublishSecretRef": {"name": "csi"}}}, {"emptyDir": {}}],
+        });
+        let all = ["csi", "env", "init", "projected", "pull", "volume"];
+        for object in [
+            json!({"spec": spec}),
+            json!({"spec": {"template": {"spec": spec}}}),
+            json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}}),
+        ] {
+            assert_eq!(secrets_used(&object).iter().map(String::as_str).collect::<Vec<_>>(), all);
+        }
+        for nothing in [json!({}), json!({"spec": {"containers": "x"}}), json!([1])] {
+            assert!(secrets_used(&nothing).is_empty());
+        }
+    }
+}

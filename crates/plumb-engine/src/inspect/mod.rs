@@ -1,0 +1,7 @@
+//! Gathers, renders and judges apps once, for the command line, as the engine does for all apps.
+
+mod inspector;
+mod survey;
+
+pub use inspector::{InspectError, InspectOptions, Inspector, Judged, RenderAt, RenderedApp};
+pub use survey::{DryRuns, Progress, SurveyOptions, Surveyed, survey};

@@ -1,0 +1,157 @@
+//! Changes of what Kustomize and Helm render an object from.
+
+use plumb_core::app::SourceTool;
+use plumb_core::desired::DesiredSet;
+use plumb_core::fix::{ObjectChange, literal_line, overlay_patch, prove, same_places, value_candidates};
+use plumb_core::yaml::{Limits, Operation, edit_document, parse_documents_bytes};
+use serde_json::Value;
+
+use super::case::{Case, Unit};
+use super::place::FilePlace;
+use super::plan::{Planner, own_file};
+use crate::local::LocalSource;
+
+/// The names of a kustomization.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// Each candidate costs up to two renders.
+const MAX_CANDIDATES: usize = 12;
+
+/// An app and its source.
+type Place<'cases> = (&'cases Case, &'cases LocalSource);
+
+impl<'cases> Planner<'cases> {
+    /// Changes an overlay, the values or a template, whichever gives exactly this change when it is rendered.
+    pub(super) fn through(
+        &mut self,
+        unit: &Unit,
+        change: &ObjectChange,
+        compared: &Value,
+    ) -> Result<bool, String> {
+        let at = self.case_of(unit, change)?;
+        let before = self.render(at.0, at.1)?;
+        let rendered = before.objects.get(&change.key);
+        let rendered = rendered.ok_or_else(|| format!("the render does not have {}", change.key))?;
+        same_places(compared, rendered.manifest.value(), change).map_err(|why| why.to_string())?;
+        let folder = at.1.source.path.as_deref().unwrap_or(".").to_owned();
+        let has = |name: &str| at.1.root.join(&folder).join(name).is_file();
+        if let Some(name) = KUSTOMIZATIONS.into_iter().find(|name| has(name)) {
+            let entry =
+                overlay_patch(change, &rendered.manifest).ok_or("no JSON patch can say the change")?;
+            return self.in_overlay(at, &format!("{folder}/{name}"), entry, (&before, change));
+        }
+        if has("Chart.yaml") {
+            for operation in &change.operations {
+                let step = ObjectChange { operations: vec![operation.clone()], ..change.clone() };
+                self.in_chart(at, &folder, &step)?;
+            }
+            return Ok(true);
+        }
+        Err("its tool computes it: change the program that renders it".to_owned())
+    }
+
+    fn in_overlay(
+        &mut self,
+        (case, source): Place<'cases>,
+        file: &str,
+        entry: Operation,
+        (before, change): (&DesiredSet, &ObjectChange),
+    ) -> Result<bool, String> {
+        let place = own_file(source, file)?;
+        self.edit_first_document(&place, entry)?;
+        let after = self.render(case, source)?;
+        prove(before, &after, &[change]).map_err(|why| why.to_string())?;
+        Ok(true)
+    }
+
+    /// One operation: in the values, or in the one line of the template that says it.
+    fn in_chart(&mut self, at: Place<'cases>, folder: &str, step: &ObjectChange) -> Result<(), String> {
+        let before = self.render(at.0, at.1)?;
+        let rendered = before.objects.get(&step.key).map(|object| object.manifest.value().clone());
+        let rendered = rendered.ok_or_else(|| format!("the render does not have {}", step.key))?;
+        let operation = step.operations.first().ok_or("nothing changes")?;
+        for file in values_files(at.1, folder) {
+            let Ok(place) = own_file(at.1, &file) else { continue };
+            let content = self.content(&place)?;
+            let documents = parse_documents_bytes(&content, &Limits::default());
+            let Ok([document]) = documents.as_deref() else { continue };
+            let candidates = value_candidates(&document.value, &rendered, operation);
+            for candidate in candidates.into_iter().take(MAX_CANDIDATES) {
+                let mapped = match &candidate.marker {
+                    None => Ok(true),
+                    Some((marker, value)) => self.maps(at, &place, marker, value, (&before, step)),
+                };
+                let is_made = mapped.is_ok_and(|maps| maps)
+                    && self
+                        .kept_if_proved(|planner| {
+                            planner.edit_first_document(&place, candidate.operation.clone())?;
+                            planner.proved(at, (&before, step))
+                        })
+                        .is_ok();
+                if is_made {
+                    return Ok(());
+                }
+            }
+        }
+        let place = own_file(at.1, &step.origin.file)?;
+        let content = self.content(&place)?;
+        let text = std::str::from_utf8(&content).map_err(|error| error.to_string())?;
+        let changed = literal_line(text, &rendered, operation);
+        let changed = changed.ok_or("no value and no single line of the template is certainly this field")?;
+        self.current.insert(place, changed.into_bytes());
+        self.proved(at, (&before, step)).map(drop)
+    }
+
+    fn proved(
+        &self,
+        (case, source): Place<'cases>,
+        (before, step): (&DesiredSet, &ObjectChange),
+    ) -> Result<bool, String> {
+        let after = self.render(case, source)?;
+        prove(before, &after, &[step]).map_err(|why| why.to_string())?;
+        Ok(true)
+    }
+
+    /// Does the field, and nothing else, become the marker? Nothing is kept.
+    fn maps(
+        &mut self,
+        at: Place<'cases>,
+        place: &FilePlace,
+        marker: &Operation,
+        value: &Value,
+        (before, step): (&DesiredSet, &ObjectChange),
+    ) -> Result<bool, String> {
+        let path = step.operations.first().map(|operation| operation.path().clone()).ok_or("nothing")?;
+        let kept = self.current.clone();
+        let edited = self.edit_first_document(place, marker.clone());
+        let after = edited.and_then(|()| self.render(at.0, at.1));
+        self.current = kept;
+        let after = after?;
+        let became = after.objects.get(&step.key).and_then(|object| path.find(object.manifest.value()));
+        // A template may print a number as a text.
+        let printed = value.to_string();
+        let is_it = |became: &Value| became == value || became.as_str() == Some(printed.as_str());
+        let Some(became) = became.filter(|became| is_it(became)) else { return Ok(false) };
+        let set = Operation::Set { path: path.clone(), value: became.clone() };
+        let expected = ObjectChange { operations: vec![set], ..step.clone() };
+        Ok(prove(before, &after, &[&expected]).is_ok())
+    }
+
+    fn edit_first_document(&mut self, place: &FilePlace, operation: Operation) -> Result<(), String> {
+        let content = self.content(place)?;
+        let edited = edit_document(&content, 0, &[operation]).map_err(|why| why.to_string())?;
+        self.current.insert(place.clone(), edited.text.into_bytes());
+        Ok(())
+    }
+}
+
+/// The values files of a chart in the app's directory; the last one wins in Helm, so it comes first here.
+fn values_files(source: &LocalSource, folder: &str) -> Vec<String> {
+    let named = match &source.source.tool {
+        Some(SourceTool::Helm(options)) => options.value_files.clone(),
+        _ => Vec::new(),
+    };
+    let own = std::iter::once("values.yaml".to_owned());
+    let mut files: Vec<String> = own.chain(named).map(|file| format!("{folder}/{file}")).collect();
+    files.reverse();
+    files
+}

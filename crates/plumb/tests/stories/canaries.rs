@@ -1,0 +1,348 @@
+//! A thousand random values in every place that a secret can be in. Nothing that plumb writes has one of them, whatever
+//! its dress: plain, base64, hex, or escaped for an address or for JSON.
+
+use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use plumb_testkit::objects;
+use serde_json::{Map, Value, json};
+
+use crate::outside::{get, http};
+use crate::stage::Stage;
+
+/// How many, by place. They are a thousand together.
+const IN_GIT: usize = 500;
+const EDITED: usize = 150;
+const IN_ANNOTATIONS: usize = 100;
+const IN_CUSTOM_RESOURCES: usize = 100;
+const IN_VALUES: usize = 60;
+const IN_ADDRESSES: usize = 20;
+const IN_PLUGINS: usize = 20;
+const IN_REQUESTS: usize = 50;
+const PER_SECRET: usize = 25;
+/// Every look is at so many bytes.
+const WINDOW: usize = 16;
+
+/// Values that nobody else can have, and how each would look.
+struct Canaries {
+    random: aws_lc_rs::rand::SystemRandom,
+    looks: HashSet<[u8; WINDOW]>,
+    n: usize,
+}
+
+impl Canaries {
+    fn new() -> Self {
+        Self { random: aws_lc_rs::rand::SystemRandom::new(), looks: HashSet::new(), n: 0 }
+    }
+
+    /// A new value: characters that every format escapes, then letters and digits that none does.
+    fn hatch(&mut self) -> Result<String> {
+        use aws_lc_rs::rand::SecureRandom as _;
+        const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+        let mut bytes = [0_u8; 20];
+        self.random.fill(&mut bytes).ok().context("randomness")?;
+        let tail: String = bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
+        self.know(&tail)?;
+        self.n += 1;
+        Ok(format!("\"&/\\%{tail}"))
+    }
+
+    /// The same without characters that a header or an address cannot have.
+    fn hatch_plain(&mut self) -> Result<String> {
+        Ok(self.hatch()?.split_off(5))
+    }
+
+    /// Base64 begins at any of three positions; 12 bytes of the value are 16 characters.
+    fn know(&mut self, tail: &str) -> Result<()> {
+        let hex = tail.bytes().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let mut looks = vec![tail.to_owned(), hex.to_uppercase(), hex];
+        for start in 0..3 {
+            let piece = tail.get(start..start + 12).context("a piece")?;
+            looks.extend([STANDARD.encode(piece), URL_SAFE.encode(piece)]);
+        }
+        for look in looks {
+            self.looks.insert(look.as_bytes().first_chunk::<WINDOW>().copied().context("a long look")?);
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, n: usize) -> Result<Map<String, Value>> {
+        (0..n).map(|number| Ok((format!("key{number}"), json!(self.hatch()?)))).collect()
+    }
+
+    /// Is one of them in there?
+    fn check(&self, place: &str, said: &[u8]) -> Result<()> {
+        let found = said.windows(WINDOW).position(|window| {
+            window.first_chunk::<WINDOW>().is_some_and(|window| self.looks.contains(window))
+        });
+        if let Some(at) = found {
+            let around = said.get(at.saturating_sub(200)..(at + 100).min(said.len())).unwrap_or_default();
+            bail!("a value got out in {place}: … {} …", String::from_utf8_lossy(around));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_canary_is_known_in_every_dress() {
+    let mut canaries = Canaries::new();
+    let value = canaries.hatch().unwrap();
+    let tail = value.get(5..).unwrap();
+    let hex = value.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    let mut dresses = vec![json!({"a": value}).to_string(), format!("x=%22%26%2F%5C%25{tail}"), hex.clone()];
+    dresses.push(hex.to_uppercase());
+    for before in ["", "a", "ab"] {
+        dresses.push(STANDARD.encode(format!("{before}{value}")));
+        dresses.push(URL_SAFE.encode(format!("{before}{value}")));
+    }
+    for dress in dresses {
+        assert!(canaries.check("a test", dress.as_bytes()).is_err(), "{dress}");
+    }
+    assert!(canaries.check("a test", b"nothing of it").is_ok());
+}
+
+fn secret(name: &str, field: &str, values: Map<String, Value>) -> Value {
+    let encoded = |value: &Value| json!(STANDARD.encode(value.as_str().unwrap_or_default()));
+    let values: Map<String, Value> = match field {
+        "data" => values.iter().map(|(key, value)| (key.clone(), encoded(value))).collect(),
+        _ => values,
+    };
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, field: values})
+}
+
+const MASKED: &str = "example.com/token";
+const GROUP: &str = "canaries.example.com";
+
+/// Everything that comes from Git.
+fn commit(stage: &Stage, canaries: &mut Canaries) -> Result<()> {
+    let mut files = Vec::new();
+    for number in 0..IN_GIT / PER_SECRET {
+        let field = if number % 2 == 0 { "data" } else { "stringData" };
+        let mut secret = secret(&format!("s{number}"), field, canaries.map(PER_SECRET)?);
+        let share = IN_ANNOTATIONS * PER_SECRET / IN_GIT;
+        let annotations = (0..share).map(|_| canaries.hatch()).collect::<Result<Vec<_>>>()?.concat();
+        secret["metadata"]["annotations"] = json!({MASKED: annotations});
+        files.push((format!("app/s{number}.yaml"), objects::manifests(&[secret])));
+    }
+    let custom = (0..IN_CUSTOM_RESOURCES)
+        .map(|number| {
+            Ok(objects::custom(
+                GROUP,
+                "Vault",
+                &format!("v{number}"),
+                &json!({"password": canaries.hatch()?}),
+            ))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    files.push(("app/custom.yaml".to_owned(), objects::manifests(&custom)));
+    let values: Value = json!({"all": canaries.map(IN_VALUES)?});
+    let template =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: charted}\nstringData: {{ .Values.all | toJson }}\n";
+    let broken = "apiVersion: v1\nkind: Secret\nmetadata: {name: broken}\nstringData:\n  a: b\n {{ .Values.all | toJson }}\n";
+    let chart = "apiVersion: v2\nname: demo\nversion: 1.0.0\n";
+    for (folder, template) in [("chart", template), ("broken", broken)] {
+        files.push((format!("{folder}/Chart.yaml"), chart.to_owned()));
+        files.push((format!("{folder}/values.yaml"), values.to_string()));
+        files.push((format!("{folder}/templates/secret.yaml"), template.to_owned()));
+    }
+    let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+    stage.repo.commit(&files)?;
+    Ok(())
+}
+
+/// Requests with values in their bodies, tokens and cookies.
+async fn requests(stage: &Stage, canaries: &mut Canaries) -> Result<Vec<(String, String)>> {
+    let (web, inside) = (stage.address("webhooks").await?, stage.address("metrics and health").await?);
+    let mut said = Vec::new();
+    for number in 0..IN_REQUESTS / 5 {
+        let [token, cookie, bearer, path] = [(); 4].map(|()| canaries.hatch_plain());
+        let (token, cookie, bearer, path) =
+            (token?, format!("argocd.token={}", cookie?), format!("Bearer {}", bearer?), path?);
+        let body = json!({"ref": canaries.hatch()?, "repository": {"html_url": "https://example.com/x"}})
+            .to_string();
+        let headers = [
+            ("x-gitlab-token", token.as_str()),
+            ("cookie", &cookie),
+            ("authorization", &bearer),
+            ("x-github-event", "push"),
+        ];
+        let body = if number % 2 == 0 { body } else { body.split_at(body.len() - 2).0.to_owned() };
+        let (code, answer) = http(web, "POST", "/api/webhook", &headers, body.as_bytes()).await?;
+        said.push((format!("the answer {code} to a webhook"), answer));
+        let (code, answer) = http(web, "GET", &format!("/api/{path}"), &headers, &[]).await?;
+        said.push((format!("the answer {code} to an unknown path"), answer));
+    }
+    for (name, address) in [("metrics", inside), ("readyz", web)] {
+        said.push((name.to_owned(), get(address, &format!("/{name}")).await?.1));
+    }
+    Ok(said)
+}
+
+/// What plumb says in objects and on command lines.
+async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
+    let mut said = vec![("the log".to_owned(), stage.log()?)];
+    for (version, kind) in [
+        ("argoproj.io/v1alpha1", "Application"),
+        ("plumb.dev/v1alpha1", "DriftReport"),
+        ("v1", "Event"),
+        ("v1", "ConfigMap"),
+        ("coordination.k8s.io/v1", "Lease"),
+    ] {
+        for (name, mut object) in stage.place.list(version, kind, "").await? {
+            if kind == "Application" {
+                without_spec(&mut object);
+            }
+            said.push((format!("{kind} {name}"), object.to_string()));
+        }
+    }
+    let all = format!("{}/thousand", stage.place.name());
+    let commands: [&[&str]; 18] = [
+        &["drift", "--all"],
+        &["drift", "-o", "json"],
+        &["doctor"],
+        &["doctor", "--secrets"],
+        &["doctor", "--secrets", "-o", "json"],
+        &["app", "list", "-o", "wide"],
+        &["app", "diff", "thousand", "--all"],
+        &["app", "diff", "thousand-charted", "--all"],
+        &["app", "manifests", "thousand"],
+        &["app", "manifests", "thousand", "--source", "live"],
+        &["app", "manifests", "thousand-charted"],
+        &["app", "get-resource", &all, "--kind", "Secret", "-o", "json"],
+        &["app", "get-resource", &all, "--kind", "Vault", "-o", "yaml"],
+        &["app", "get", "thousand", "-o", "tree"],
+        &["app", "get", "thousand-broken"],
+        &["app", "get", "thousand-elsewhere"],
+        &["app", "get", "thousand-plugin"],
+        &["undo", "list"],
+    ];
+    for words in commands {
+        said.push((format!("plumb {}", words.join(" ")), stage.plumb_says(words)?));
+    }
+    Ok(said)
+}
+
+/// What the user wrote is the user's: the spec, and the copies of it in the status of the same object, which Argo CD's
+/// clients compare with it.
+fn without_spec(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for copy in ["spec", "source", "sources", "comparedTo"] {
+                map.remove(copy);
+            }
+            map.values_mut().for_each(without_spec);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_spec),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Every file below a folder, and who may read it.
+fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>, u32)>) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        // A file may be replaced while this looks: plumb is at work.
+        let (Ok(data), path) = (entry.metadata(), entry.path()) else { continue };
+        if data.is_dir() {
+            files(&path, found)?;
+        } else if data.is_file()
+            && let Ok(content) = std::fs::read(&path)
+        {
+            found.push((path.display().to_string(), content, data.permissions().mode()));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
+    let mut canaries = Canaries::new();
+    let mut stage = Stage::bare().await?;
+    stage.arguments.push("--log-level=trace".to_owned());
+    stage.begin().await?;
+    let fields = format!("{GROUP}/Vault: [/spec/password]");
+    let masks = [
+        ("resource.sensitive.mask.annotations", MASKED),
+        ("resource.sensitive.mask.fields", fields.as_str()),
+    ];
+    let settings =
+        objects::labelled(objects::config_map("argocd-cm", &masks), "app.kubernetes.io/part-of", "argocd");
+    stage.place.apply(&settings).await?;
+    let schema =
+        json!({"type": "object", "properties": {"password": {"type": "string", "format": "password"}}});
+    stage.place.apply(&objects::crd(GROUP, "Vault", &schema)).await?;
+    commit(&stage, &mut canaries)?;
+    let of_path = |path: &'static str| {
+        move |app: &mut Value| {
+            app["spec"]["source"]["path"] = json!(path);
+            app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}, "retry": {"limit": 0}});
+        }
+    };
+    let all = stage.application("thousand", of_path("app")).await?;
+    let charted = stage.application("thousand-charted", of_path("chart")).await?;
+    let broken = stage.application("thousand-broken", of_path("broken")).await?;
+    // Addresses with credentials, and variables of a plugin that does not exist.
+    let user: String =
+        (0..IN_ADDRESSES).map(|_| canaries.hatch_plain()).collect::<Result<Vec<_>>>()?.concat();
+    let elsewhere = stage
+        .application("thousand-elsewhere", |app| {
+            app["spec"]["source"]["repoURL"] = json!(format!("https://{user}:{user}@127.0.0.1:1/x.git"));
+        })
+        .await?;
+    let variables = (0..IN_PLUGINS)
+        .map(|number| Ok(json!({"name": format!("V{number}"), "value": canaries.hatch()?})))
+        .collect::<Result<Vec<_>>>()?;
+    let plugin = stage
+        .application("thousand-plugin", |app| {
+            app["spec"]["source"]["plugin"] = json!({"name": "none", "env": variables});
+        })
+        .await?;
+    stage.until_sync(&all, "Synced").await?;
+    stage.until_sync(&charted, "Synced").await?;
+    let has_condition =
+        |live: &Value| live["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
+    for app in [&broken, &elsewhere, &plugin] {
+        stage.place.wait(app, "has a condition", has_condition).await?;
+    }
+    // Somebody edits, and a Secret leaves Git.
+    for number in 0..EDITED / PER_SECRET {
+        let edited = objects::secret(&format!("s{number}"), &[]);
+        let patch = json!({"stringData": canaries.map(PER_SECRET)?});
+        stage.place.patch_as("kubectl-edit", &edited, &patch).await?;
+    }
+    stage.finding(&all, "Secret", "s0", "LiveEdit").await?;
+    stage.repo.remove(&["app/s19.yaml"])?;
+    stage.refresh(&all).await?;
+    let answers = requests(&stage, &mut canaries).await?;
+    ensure!(canaries.n == 1000, "{} values", canaries.n);
+
+    let mut everything = said(&stage).await?;
+    everything.extend(answers);
+    for (place, said) in &everything {
+        canaries.check(place, said.as_bytes())?;
+    }
+    let mut on_disk = Vec::new();
+    files(stage.cache(), &mut on_disk)?;
+    ensure!(on_disk.len() > 3, "plumb has no files");
+    // The last six bits of a mode are those of the group and of everybody else.
+    for (path, content, mode) in &on_disk {
+        canaries.check(path, content)?;
+        let is_log = path.ends_with("/plumb.log");
+        ensure!(is_log || mode.trailing_zeros() >= 6, "{path} can be read by others: {mode:o}");
+    }
+    // The values are where they belong, and the places did say something.
+    let by =
+        |command: &str| everything.iter().find(|(place, _)| place == command).map(|(_, said)| said.as_str());
+    ensure!(by("plumb app manifests thousand").is_some_and(|said| said.contains("kind: Secret")));
+    ensure!(by("plumb doctor --secrets").is_some_and(|said| said.contains("IN PLAIN TEXT in Git")));
+    let live = stage.place.get(&objects::secret("s1", &[])).await?.context("the Secret")?;
+    ensure!(
+        canaries.check("the Secret itself", live.to_string().as_bytes()).is_err(),
+        "no value was planted"
+    );
+    Ok(())
+}

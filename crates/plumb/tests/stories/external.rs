@@ -1,0 +1,90 @@
+//! `ExternalSecrets` under the operator's real definitions: what the API server adds means nothing, what somebody changes
+//! counts, and health is what the operator says. The operator itself does not run here.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use plumb_core::yaml::{Limits, parse_documents};
+use plumb_testkit::cluster::external_secrets_definitions;
+use plumb_testkit::{another_cluster, objects, wait};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// The shortest spelling that the operator's documentation shows: the API server fills in the rest.
+fn external_secret() -> Value {
+    json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "metadata": {"name": "db"}, "spec": {
+        "refreshInterval": "60m",
+        "secretStoreRef": {"name": "vault"},
+        "data": [{"secretKey": "password", "remoteRef": {"key": "shop/db"}}],
+        "dataFrom": [{"extract": {"key": "shop/more"}}]}})
+}
+
+fn store() -> Value {
+    json!({"apiVersion": "external-secrets.io/v1", "kind": "SecretStore", "metadata": {"name": "vault"}, "spec": {
+        "provider": {"fake": {"data": [{"key": "shop/db", "value": "x"}]}}}})
+}
+
+#[tokio::test]
+async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Result<()> {
+    let cluster = tokio::task::spawn_blocking(another_cluster).await??;
+    let mut stage = Stage::bare_in(cluster).await?;
+    let folder = tokio::task::spawn_blocking(external_secrets_definitions).await??;
+    for kind in ["externalsecrets", "secretstores"] {
+        let file = folder.join(format!("external-secrets.io_{kind}.yaml"));
+        let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
+        for mut document in parse_documents(&text, &limits)? {
+            // A webhook of the operator converts old versions; it does not run here.
+            if let Some(spec) = document.value.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.remove("conversion");
+            }
+            stage.place.apply(&document.value).await?;
+        }
+    }
+    let served = async || {
+        stage.place.list("external-secrets.io/v1", "ExternalSecret", "").await.is_ok()
+            && stage.place.list("external-secrets.io/v1", "SecretStore", "").await.is_ok()
+    };
+    wait::until_seen(Duration::from_mins(1), "the kinds are served", served, |done| *done).await?;
+    stage.begin().await?;
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[store(), external_secret()]))])?;
+    let app =
+        stage.application("externals", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let live = stage.place.get(&external_secret()).await?.context("the ExternalSecret")?;
+    assert_eq!(live["spec"]["target"]["creationPolicy"], "Owner", "the API server filled in nothing");
+    assert_eq!(live["spec"]["data"][0]["remoteRef"]["conversionStrategy"], "Default");
+
+    // The operator reports; its Secret is a part of the health.
+    let ready = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "message": "as said"}], "refreshTime": "2026-01-01T00:00:00Z"});
+    let health = |live: &Value| live["status"]["health"]["status"].as_str().unwrap_or_default().to_owned();
+    let store_ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    stage.place.patch_status_as("external-secrets", &store(), &store_ready).await?;
+    stage.place.patch_status_as("external-secrets", &external_secret(), &ready("False")).await?;
+    stage.place.wait(&app, "is Degraded", |live| health(live) == "Degraded").await?;
+    let mut secret = objects::secret("db", &[("password", "x")]);
+    secret["metadata"]["ownerReferences"] = json!([{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+        "name": "db", "uid": live["metadata"]["uid"], "controller": true}]);
+    stage.place.apply_as("external-secrets", &secret).await?;
+    stage.place.patch_status_as("external-secrets", &external_secret(), &ready("True")).await?;
+    let well = stage.place.wait(&app, "is Healthy", |live| health(live) == "Healthy").await?;
+    assert_eq!(
+        well["status"]["sync"]["status"], "Synced",
+        "the operator's status and Secret count for nothing"
+    );
+
+    let edit = json!({"spec": {"refreshInterval": "1m"}});
+    stage.place.patch_as("kubectl-edit", &external_secret(), &edit).await?;
+    let finding = stage.finding(&app, "ExternalSecret", "db", "LiveEdit").await?;
+    ensure!(finding.to_string().contains("refreshInterval"), "{finding}");
+    stage.until_sync(&app, "OutOfSync").await?;
+
+    // Somebody edits the Secret that the operator made: Git has no line of it, and the doctor names it.
+    let patch = json!({"stringData": {"password": "wryneck"}});
+    stage.place.patch_as("kubectl-edit", &secret, &patch).await?;
+    let said = stage.plumb(&["doctor", "--secrets"])?;
+    ensure!(said.contains("EDITED BY HAND") && said.contains("(password) by kubectl-edit"), "{said}");
+    ensure!(said.contains("made from ExternalSecret db") && !said.contains("wryneck"), "{said}");
+    Ok(())
+}

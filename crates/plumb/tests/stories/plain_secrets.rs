@@ -1,0 +1,97 @@
+//! Secrets that Git has in plain text, and Secrets that Git does not have at all.
+
+use anyhow::{Result, ensure};
+use plumb_testkit::objects;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const VALUE: &str = "wryneck-in-plain-text";
+
+fn conditions<'live>(live: &'live Value, kind: &str) -> Vec<&'live str> {
+    let all = live["status"]["conditions"].as_array().into_iter().flatten();
+    all.filter(|one| one["type"] == kind).filter_map(|one| one["message"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_plain_secret_is_a_warning_or_refused() -> Result<()> {
+    let stage = Stage::set().await?;
+    let secret = objects::secret("db", &[("password", VALUE)]);
+    let refusing = objects::annotated(objects::app_project("strict"), "plumb.dev/plain-secrets", "refuse");
+    stage.place.apply(&refusing).await?;
+    let map = objects::config_map("beside", &[("a", "1")]);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[secret.clone(), map.clone()]))])?;
+    let app = stage
+        .application("plain-strict", |app| {
+            app["spec"]["project"] = json!("strict");
+            app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": {"limit": 0}});
+        })
+        .await?;
+    let is_refused = |live: &Value| {
+        live["status"]["operationState"]["phase"] == "Failed"
+            && !conditions(live, "InvalidSpecError").is_empty()
+    };
+    let live = stage.place.wait(&app, "is refused", is_refused).await?;
+    let said = live["status"].to_string();
+    ensure!(said.contains("db (password)") && said.contains("plumb seal"), "{said}");
+    ensure!(!said.contains(VALUE), "{said}");
+    ensure!(
+        stage.place.get(&secret).await?.is_none() && stage.place.get(&map).await?.is_none(),
+        "it was synced"
+    );
+
+    // Only who may write the project can allow it.
+    let allowing = objects::annotated(objects::app_project("strict"), "plumb.dev/plain-secrets", "warn");
+    stage.place.apply(&allowing).await?;
+    stage
+        .place
+        .wait(&app, "has a warning", |live| !conditions(live, "PlainSecretWarning").is_empty())
+        .await?;
+    stage.plumb(&["app", "sync", "plain-strict"])?;
+    let live = stage.until_sync(&app, "Synced").await?;
+    assert_eq!(conditions(&live, "InvalidSpecError"), Vec::<&str>::new());
+    stage.place.wait(&secret, "is there", |live| live["data"]["password"].is_string()).await?;
+    ensure!(!stage.log()?.contains(VALUE));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_that_git_does_not_know_is_named_with_its_users() -> Result<()> {
+    let stage = Stage::set().await?;
+    let secret = objects::secret("by-hand", &[("password", VALUE)]);
+    stage.place.apply_as("kubectl-create", &secret).await?;
+    stage.place.apply_as("kubectl-create", &objects::secret("unused", &[("password", VALUE)])).await?;
+    let mut web = objects::deployment("web", 1);
+    web["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "by-hand"}}]);
+    web["spec"]["template"]["spec"]["containers"][0]["env"] =
+        json!([{"name": "API_TOKEN", "value": "q9X2mB7vK4pL8wZ1nR5t"}]);
+    stage.repo.commit(&[("app/web.yaml", objects::manifests(&[web]))])?;
+    let app =
+        stage.application("unknown-shop", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let is_well = |live: &Value| live["status"]["health"]["status"] == "Healthy";
+    stage.place.wait(&app, "is Healthy", is_well).await?;
+
+    let said = stage.plumb(&["doctor", "--secrets"])?;
+    let place = stage.place.name();
+    for words in [
+        format!("Secret {place}/by-hand (password)"),
+        "created by kubectl-create at ".to_owned(),
+        format!("used by {place}/unknown-shop; pods web-"),
+        format!(
+            "kubectl -n {place} get secret by-hand -o yaml | plumb seal -n {place} > by-hand.sealed.yaml"
+        ),
+        "container ".to_owned(),
+        "env.API_TOKEN looks like a random text under the name of a secret".to_owned(),
+    ] {
+        ensure!(said.contains(&words), "no {words:?} in:\n{said}");
+    }
+    for never in [VALUE, "unused", "q9X2mB7v"] {
+        ensure!(!said.contains(never), "{never} in:\n{said}");
+    }
+    let data: Value = serde_json::from_str(&stage.plumb(&["doctor", "--secrets", "-o", "json"])?)?;
+    assert_eq!(data["unknown"][0]["externalSecret"]["spec"]["data"][0]["secretKey"], "password");
+    let output = stage.plumb_says(&["doctor", "--secrets", "--app", "none"])?;
+    ensure!(output.contains("no app of this cluster matches"), "{output}");
+    Ok(())
+}
