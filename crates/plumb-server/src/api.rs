@@ -137,12 +137,11 @@ impl Api {
             }
             _ => None,
         };
-        let mut answer = match dialect {
-            Some(dialect) => self.answer_grpc(dialect, path, asked, body).await,
-            None => {
-                let query = head.uri.query().unwrap_or_default();
-                self.answer_rest(&head.method, path, query, asked, body).await
-            }
+        let mut answer = if let Some(dialect) = dialect {
+            self.answer_grpc(dialect, path, asked, body).await
+        } else {
+            let query = head.uri.query().unwrap_or_default();
+            self.answer_rest(&head.method, path, query, asked, body).await
         };
         secure(answer.headers_mut(), self.options.transport);
         answer

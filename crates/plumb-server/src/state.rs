@@ -114,7 +114,7 @@ impl State {
             while let Some(event) = stream.next().await {
                 match event {
                     ObjectEvent::Seen(object) => {
-                        state.note(kind, name, object.name().unwrap_or_default(), Some(&object))
+                        state.note(kind, name, object.name().unwrap_or_default(), Some(&object));
                     }
                     ObjectEvent::Gone { key, .. } => state.note(kind, name, &key.name, None),
                     ObjectEvent::Listed => {

@@ -29,7 +29,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Buffer for the head of a request.
 const BUFFER: usize = 32 * 1024;
 /// How often an idle HTTP/2 connection is checked, and how long its answer may take.
-const PING_EVERY: Duration = Duration::from_secs(60);
+const PING_EVERY: Duration = Duration::from_mins(1);
 const PING_WITHIN: Duration = Duration::from_secs(20);
 /// Most streams of one HTTP/2 connection.
 const MOST_STREAMS: u32 = 2000;

@@ -14,7 +14,7 @@ use crate::body::AnswerBody;
 /// How many frames wait in the connection.
 const WAITING: usize = 8;
 /// A client that takes none of them for so long is cut off.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a stream sends.
 pub(super) enum Part {

@@ -1,5 +1,4 @@
 //! Local accounts.
-#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 

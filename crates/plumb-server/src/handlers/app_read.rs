@@ -1,5 +1,4 @@
 //! Reading Applications.
-#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! Version, settings, logins.
-#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 

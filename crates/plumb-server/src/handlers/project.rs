@@ -1,5 +1,4 @@
 //! Projects and the tokens of their roles.
-#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
             .iter()
             .any(|resource| resource.key() == key && resource.status == "Synced");
         if live.is_some() || desired.is_some() {
-            items.push(item(&masks, &key, desired, live, is_synced));
+            items.push(item(&masks, &key, desired, live.as_ref(), is_synced));
         }
     }
     Ok(Answer::One(json!({"items": items})))
@@ -100,14 +100,14 @@ fn item(
     masks: &Masks,
     key: &ObjectKey,
     desired: Option<Value>,
-    live: Option<Value>,
+    live: Option<&Value>,
     is_synced: bool,
 ) -> Value {
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
     let version =
-        live.as_ref().and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
-    let shown_live = live.clone().map(|live| masks.hide_beside(without_managed_fields(live), None));
-    let shown_desired = desired.map(|desired| masks.hide_beside(desired, live.as_ref()));
+        live.and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
+    let shown_live = live.cloned().map(|live| masks.hide_beside(without_managed_fields(live), None));
+    let shown_desired = desired.map(|desired| masks.hide_beside(desired, live));
     let normalized = if is_synced && shown_desired.is_some() { &shown_desired } else { &shown_live };
     let predicted = if is_synced { normalized } else { &shown_desired };
     json!({

@@ -1,5 +1,4 @@
 //! The objects of an Application and all objects below them.
-#![expect(clippy::unused_async, reason = "every handler is a future")]
 
 use std::sync::Arc;
 
