@@ -25,17 +25,17 @@ pub struct ClusterRecord {
 /// The files of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitTree {
-    /// Content of each file, by path.
+    /// Content of each file, by path. It is empty where [`Facts::git_file`] reads it when it is needed.
     pub files: BTreeMap<String, String>,
     /// Targets of symbolic links, by path.
     pub symlinks: BTreeMap<String, String>,
 }
 
 /// Where a path of a tree leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linked<'a> {
-    /// To a file with this content.
-    File(&'a str),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    /// To the file with this path.
+    File(String),
     /// Out of the repository.
     Outside,
     /// To no file.
@@ -47,11 +47,11 @@ const MAX_LINKS: usize = 16;
 
 impl GitTree {
     /// Follows symbolic links, but never out of the repository.
-    pub(crate) fn follow(&self, path: &str) -> Linked<'_> {
+    pub(crate) fn follow(&self, path: &str) -> Linked {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
-            if let Some(content) = self.files.get(&path) {
-                return Linked::File(content);
+            if self.files.contains_key(&path) {
+                return Linked::File(path);
             }
             let parts: Vec<&str> = path.split('/').collect();
             let mut prefixes = (1..=parts.len()).map(|end| (parts[..end].join("/"), end));
@@ -161,8 +161,20 @@ pub trait Facts {
     fn clusters(&self) -> Result<Vec<ClusterRecord>, Unanswered>;
     /// Fails if the project does not exist in Argo CD's namespace.
     fn project(&self, name: &str) -> Result<(), Unanswered>;
-    /// The files of a revision.
-    fn git(&self, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered>;
+    /// The files of a revision. The rules and credentials of the project count; without one, only credentials for all
+    /// projects do.
+    fn git(&self, project: Option<&str>, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered>;
+    /// The content of a file of the tree.
+    fn git_file(
+        &self,
+        project: Option<&str>,
+        repo_url: &str,
+        revision: &str,
+        path: &str,
+    ) -> Result<String, Unanswered> {
+        let tree = self.git(project, repo_url, revision)?;
+        tree.files.get(path).cloned().ok_or_else(|| Unanswered::Failed(format!("{path}: no such file")))
+    }
     /// The data of a `ConfigMap` in Argo CD's namespace.
     fn config_map(&self, name: &str) -> Result<BTreeMap<String, String>, Unanswered>;
     /// The data of a Secret in Argo CD's namespace.
@@ -200,10 +212,10 @@ mod tests {
             ]),
         };
         let cases = [
-            ("a/x.yaml", Linked::File("x")),
-            ("b/link.yaml", Linked::File("x")),
-            ("c/x.yaml", Linked::File("x")),
-            ("d", Linked::File("x")),
+            ("a/x.yaml", Linked::File("a/x.yaml".to_owned())),
+            ("b/link.yaml", Linked::File("a/x.yaml".to_owned())),
+            ("c/x.yaml", Linked::File("a/x.yaml".to_owned())),
+            ("d", Linked::File("a/x.yaml".to_owned())),
             ("up", Linked::Outside),
             ("abs", Linked::Outside),
             ("gone", Linked::Nowhere),

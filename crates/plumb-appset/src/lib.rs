@@ -15,9 +15,11 @@ mod glob;
 mod render;
 mod selector;
 mod facts;
+pub mod scm;
 mod template;
 mod generators;
 mod generate;
+pub mod reconcile;
 
 pub use error::{GenerationError, Reason};
 pub use facts::{ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered};

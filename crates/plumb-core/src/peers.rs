@@ -20,6 +20,11 @@ impl Peer {
             address @ IpAddr::V4(_) => Self(address),
         }
     }
+
+    /// The address; of a network if addresses of one network are one peer.
+    pub fn address(self) -> IpAddr {
+        self.0
+    }
 }
 
 /// A number of places that clients share. Cheap to clone; clones share the places.

@@ -36,6 +36,7 @@ use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::{AppLabels, Metrics};
 use crate::pushes::push_box::PushBox;
 use crate::queue::{Queue, Trigger, TriggerReason};
+use crate::set_signals::SetSignals;
 use crate::sources::gather::Sources;
 use crate::sources::slow_servers::Answered;
 use crate::state::app_records::AppRecords;
@@ -74,6 +75,8 @@ pub(crate) struct Engine {
     pub(crate) retries: Retries,
     /// Apps whose report waits until the kind of reports is served.
     pub(crate) without_report: WaitingApps,
+    /// What sets wait for.
+    pub(crate) set_signals: SetSignals,
     /// Pushes that wait for the leader.
     pub(crate) pushes: Arc<PushBox>,
     /// The users as whom syncs write.

@@ -5,6 +5,7 @@
 
 mod queue;
 mod pushes;
+mod set_signals;
 mod metrics;
 mod events;
 mod config;
@@ -21,6 +22,7 @@ mod status;
 mod sync;
 mod deletion;
 mod reconcile;
+mod appsets;
 mod triggers;
 mod runtime;
 mod inspect;
@@ -40,5 +42,6 @@ pub use runtime::first_contact::wait_until_reachable;
 pub use runtime::handle::{Handle, Stage, WebhookRules};
 pub use runtime::lease_identity::identity;
 pub use runtime::run::run;
+pub use runtime::served::{AppFollower, AppNews, KnownApp, Leader, RenderedManifests, TreeNode};
 pub use runtime::start_error::StartError;
 pub use sync::tombstones;

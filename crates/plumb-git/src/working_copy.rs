@@ -8,6 +8,13 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use plumb_core::app::CommitId;
+
+use crate::command::GitLimits;
+use crate::objects::Objects;
+use crate::tree::SourceTree;
 
 /// At most so many changed files are named.
 const MAX_NAMES: usize = 3;
@@ -66,6 +73,23 @@ pub enum WorkingCopyError {
         /// The file.
         file: String,
     },
+    /// No branch, tag or commit of this name.
+    #[error("{} has no revision {revision}", .root.display())]
+    NoRevision {
+        /// The root.
+        root: PathBuf,
+        /// What was asked for.
+        revision: String,
+    },
+    /// A commit cannot be read.
+    #[error("cannot read commit {commit}")]
+    Unreadable {
+        /// The commit.
+        commit: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// git failed.
     #[error("git {command}: {message}")]
     Git {
@@ -94,10 +118,32 @@ impl WorkingCopy {
         &self.root
     }
 
-    /// The addresses of its remotes.
+    /// The URLs of its remotes.
     pub fn remotes(&self) -> Vec<String> {
+        // git fails if there is none.
         let found = self.git(&["config", "--get-regexp", r"^remote\..*\.url$"]).unwrap_or_default();
         found.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
+    }
+
+    /// The files of a revision: a branch, a tag or a commit. A branch that exists only at a remote is found there, as in a
+    /// checkout of a CI system.
+    pub fn tree_at(&self, revision: &str) -> Result<SourceTree, WorkingCopyError> {
+        let no_revision =
+            || WorkingCopyError::NoRevision { root: self.root.clone(), revision: revision.to_owned() };
+        let candidates = [revision.to_owned(), format!("origin/{revision}")];
+        let commit = candidates.iter().find_map(|name| {
+            let name = format!("{name}^{{commit}}");
+            self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).ok()
+        });
+        let commit: CommitId = commit.ok_or_else(no_revision)?.parse().map_err(|_| no_revision())?;
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| WorkingCopyError::Unreadable {
+            commit: commit.to_string(),
+            source,
+        };
+        let repository = gix::discover(&self.root).map_err(|error| failed(error.into()))?;
+        let objects = Arc::new(Objects::new(repository.into_sync()));
+        SourceTree::open(objects, commit.clone(), GitLimits::default().max_blob, Arc::default())
+            .map_err(|error| failed(error.into()))
     }
 
     /// Fails unless everything is committed and a branch is checked out.

@@ -46,8 +46,8 @@ mod renderer;
 pub use build_env::BuildEnvironment;
 pub use charts::answers;
 pub use charts::{
-    ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate,
-    missing_dependencies,
+    ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate, WebAnswer,
+    WebRequest, ask_web, missing_dependencies,
 };
 pub use edited_files::EditedFiles;
 pub use error::RenderError;

@@ -1,8 +1,8 @@
-//! The HTTP server of a running engine: probes, metrics and webhooks of Git servers.
+//! The HTTP server of a running engine: probes, metrics, webhooks of Git servers, and the port of the API.
 //!
-//! There are two listeners: one for the cluster (`/healthz`, `/readyz`, `/metrics`), one for Git servers
-//! (`/api/webhook`). No request changes an object; a webhook only triggers a refresh. All input is untrusted: sizes,
-//! times and numbers of requests are limited, and a webhook is not parsed before its sender is verified.
+//! There are two listeners: one for the cluster (`/healthz`, `/readyz`, `/metrics`), one for users and Git servers (the
+//! API of `plumb-server`, and `/api/webhook`). A webhook only triggers a refresh. All input is untrusted: sizes, times
+//! and numbers of requests are limited, and a webhook is not parsed before its sender is verified.
 //!
 //! A module uses only modules that are listed above it.
 
@@ -10,8 +10,10 @@ mod exposition;
 mod response;
 mod webhook;
 mod routes;
+mod connection;
 mod server;
 
+pub use plumb_server::{ApiOptions, Transport};
 pub use routes::Side;
-pub use server::{BindError, Listener, Server};
+pub use server::{ApiStart, BindError, Listener, Server};
 pub use webhook::read_payload;

@@ -7,30 +7,26 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use plumb_core::peers::{Peer, PeerShare, PeerShares};
+use plumb_core::peers::{Peer, PeerShares};
 use plumb_engine::{FaultLog, Handle};
-use tokio::net::{TcpListener, TcpStream};
+use plumb_kube::Connection;
+use plumb_server::{Api, ApiOptions};
+use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{debug, error, warn};
 
-use crate::routes::{self, Side};
+use crate::connection::{Serving, connection};
+use crate::routes::Side;
 use crate::webhook::Webhooks;
 
 /// Most connections of a listener at a time, and most of one client. A connection in excess is closed at once. Git servers
 /// may come through one proxy, so one client may have many.
 const MOST_CONNECTIONS: usize = 256;
 const MOST_OF_ONE: usize = 48;
-/// A client that does not send the head of its request within this time is disconnected.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest duration of a connection.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
-/// Buffer for the head of a request.
-const BUFFER: usize = 32 * 1024;
+/// The same where the API is served: each stream of REST is a connection, and users may come through one proxy.
+const MOST_OF_API: usize = 4096;
+const MOST_OF_ONE_API: usize = 2048;
 /// How long plumb waits for open connections when it stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after an error of accept, such as no file handles left, so that the loop does not spin.
@@ -70,44 +66,68 @@ impl Listener {
     }
 }
 
+/// What the API needs to start.
+pub struct ApiStart {
+    /// The API server that it reads and writes.
+    pub connection: Connection,
+    /// How it is reached.
+    pub options: ApiOptions,
+}
+
 /// A running server.
 pub struct Server {
     stop: watch::Sender<bool>,
-    ended: oneshot::Receiver<()>,
+    ended: Vec<oneshot::Receiver<()>>,
 }
 
 impl Server {
-    /// Serves the listeners on a thread of their own until stopped.
-    pub fn start(listeners: Vec<Listener>, handle: Handle) -> Result<Self, std::io::Error> {
+    /// Serves the listeners, each on a thread of its own, until stopped: however much the API has to do, health probes
+    /// are answered.
+    pub fn start(
+        listeners: Vec<Listener>,
+        handle: &Handle,
+        mut api: Option<ApiStart>,
+    ) -> Result<Self, std::io::Error> {
         let (stop, stopped) = watch::channel(false);
-        let (done, ended) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .max_blocking_threads(BLOCKING_THREADS)
-            .enable_all()
-            .build()?;
-        std::thread::Builder::new().name("web".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                let mut serving = JoinSet::new();
-                for listener in listeners {
-                    serving.spawn(serve(listener, handle.clone(), stopped.clone()));
-                }
-                while serving.join_next().await.is_some() {}
-            });
-            // A thread that still reads metrics must not delay the end of the process.
-            runtime.shutdown_background();
-            let _ = done.send(());
-        })?;
+        let mut ended = Vec::new();
+        for listener in listeners {
+            let api = if listener.side == Side::Outside { api.take() } else { None };
+            let (done, end) = oneshot::channel();
+            ended.push(end);
+            let (handle, stopped) = (handle.clone(), stopped.clone());
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .max_blocking_threads(BLOCKING_THREADS)
+                .enable_all()
+                .build()?;
+            let name = match listener.side {
+                Side::Inside => "web",
+                Side::Outside => "api",
+            };
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+                runtime.block_on(serve(listener, handle, api, stopped));
+                // A thread that still reads metrics must not delay the end of the process.
+                runtime.shutdown_background();
+                let _ = done.send(());
+            })?;
+        }
         Ok(Self { stop, ended })
     }
 
     /// Accepts no more connections, and waits shortly for the open ones to end.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
-        let _ = self.ended.await;
+        for end in self.ended {
+            let _ = end.await;
+        }
     }
 }
 
-async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<bool>) {
+async fn serve(
+    listener: Listener,
+    handle: Handle,
+    api: Option<ApiStart>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let side = listener.side;
     let socket = match TcpListener::from_std(listener.socket) {
         Ok(socket) => socket,
@@ -116,8 +136,13 @@ async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<
             return;
         }
     };
-    let shares = PeerShares::new(MOST_CONNECTIONS, MOST_OF_ONE);
-    let webhooks = Arc::new(Webhooks::default());
+    let api = api.and_then(start_api(&handle));
+    let shares = match &api {
+        Some(_) => PeerShares::new(MOST_OF_API, MOST_OF_ONE_API),
+        None => PeerShares::new(MOST_CONNECTIONS, MOST_OF_ONE),
+    };
+    let stopping = stopped.clone();
+    let serving = Arc::new(Serving { side, handle, webhooks: Webhooks::default(), api, stopping });
     let mut connections = JoinSet::new();
     let mut faults = FaultLog::default();
     loop {
@@ -136,14 +161,11 @@ async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<
                         continue;
                     }
                 };
-                connections.spawn(connection(
-                    stream,
-                    share,
-                    side,
-                    handle.clone(),
-                    Arc::clone(&webhooks),
-                    peer,
-                ));
+                let serving = Arc::clone(&serving);
+                connections.spawn(async move {
+                    connection(&serving, stream, peer).await;
+                    drop(share);
+                });
             }
             Err(error) => {
                 if let Some(times) = faults.fault(Instant::now()) {
@@ -158,32 +180,18 @@ async fn serve(listener: Listener, handle: Handle, mut stopped: watch::Receiver<
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, all).await;
 }
 
-async fn connection(
-    stream: TcpStream,
-    share: PeerShare,
-    side: Side,
-    handle: Handle,
-    webhooks: Arc<Webhooks>,
-    peer: Peer,
-) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let (handle, webhooks) = (&handle, &webhooks);
-        async move {
-            let answer = routes::answer(side, handle, webhooks, peer, request).await;
-            Ok::<_, std::convert::Infallible>(answer)
+/// Starts the API, and prepares what a new installation lacks.
+fn start_api(handle: &Handle) -> impl FnOnce(ApiStart) -> Option<Arc<Api>> {
+    let handle = handle.clone();
+    move |start| match Api::new(&start.connection, handle, start.options) {
+        Ok(api) => {
+            let preparing = Arc::clone(&api);
+            tokio::spawn(async move { preparing.prepare().await });
+            Some(api)
         }
-    });
-    let served = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(BUFFER)
-        // Probes and scrapes are rare; an idle connection would only hold a place.
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(CONNECTION_TIMEOUT, served).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => debug!(?peer, %error, "connection ended"),
-        Err(_) => debug!(?peer, "connection took too long"),
+        Err(error) => {
+            error!(%error, "cannot serve the API");
+            None
+        }
     }
-    drop(share);
 }

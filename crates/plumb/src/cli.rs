@@ -40,11 +40,16 @@ enum Command {
     Install(commands::install::Args),
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
+    #[command(visible_aliases = ["applicationset", "appsets", "applicationsets"])]
+    Appset(Box<commands::appset::Args>),
     Doctor(Box<commands::doctor::Args>),
     Drift(commands::drift::Args),
     Fix(Box<commands::fix::Args>),
     Adopt(Box<commands::adopt::Args>),
     Unmask(Box<commands::unmask::Args>),
+    Lint(Box<commands::lint::Args>),
+    Diff(Box<commands::diff::Args>),
+    Orphans(commands::orphans::Args),
     Render(Box<commands::render::Args>),
     Seal(Box<commands::seal::Args>),
     #[command(visible_alias = "project")]
@@ -98,6 +103,9 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     if let Command::Seal(args) = &mut cli.command {
         args.name_controller(cli.unsupported.controller_name.take());
     }
+    if let Command::Run(args) = &mut cli.command {
+        args.set_server_flags(cli.unsupported.take_for_server()?);
+    }
     cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -121,11 +129,15 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
+        Command::Appset(args) => commands::appset::run(context, &args).await,
         Command::Doctor(args) => commands::doctor::run(context, &args).await,
         Command::Drift(args) => commands::drift::run(context, &args).await,
         Command::Fix(args) => commands::fix::run(context, &args).await,
         Command::Adopt(args) => commands::adopt::run(context, &args).await,
         Command::Unmask(args) => commands::unmask::run(context, &args).await,
+        Command::Lint(args) => commands::lint::run(context, &args).await,
+        Command::Diff(args) => commands::diff::run(context, &args).await,
+        Command::Orphans(args) => commands::orphans::run(context, &args).await,
         Command::Render(args) => commands::render::run(context, &args).await,
         Command::Seal(args) => commands::seal::run(context, &args).await,
         Command::Proj(args) => commands::proj::run(context, &args).await,

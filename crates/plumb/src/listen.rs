@@ -80,7 +80,7 @@ impl ListenerArgs {
     fn name(&self) -> &'static str {
         match self.side {
             Side::Inside => "metrics and health",
-            Side::Outside => "webhooks",
+            Side::Outside => "API and webhooks",
         }
     }
 }

@@ -20,6 +20,7 @@ mod follow;
 mod render_here;
 mod local;
 mod facts;
+mod repository;
 mod bootstrap;
 mod listen;
 mod unsupported;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_crd::Application;
 use plumb_engine::{InspectOptions, Inspector, RenderAt, RenderedApp, Tools};
-use plumb_render::{Renderer, RendererConfig};
+use plumb_render::{Charts, Renderer, RendererConfig};
 
 use crate::config;
 use crate::context::Context;
@@ -76,6 +76,14 @@ impl RenderArgs {
         let mut config = RendererConfig::new(self.cache().join("render"));
         config.tools = self.tools();
         Renderer::new(config).map_err(|error| {
+            CommandError::because(format!("use the cache {}", self.cache().display()), error)
+        })
+    }
+
+    /// Prepares to fetch charts, without a cluster.
+    pub(crate) fn charts(&self) -> Result<Charts, CommandError> {
+        let limits = RendererConfig::new(self.cache().join("render")).container_limits();
+        Charts::new(self.cache().join("charts"), limits).map_err(|error| {
             CommandError::because(format!("use the cache {}", self.cache().display()), error)
         })
     }

@@ -28,8 +28,6 @@ pub(crate) enum UnsupportedCommand {
     Account(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Admin(Rest),
-    #[command(hide = true, disable_help_flag = true, aliases = ["applicationset", "appsets", "applicationsets"])]
-    Appset(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Cert(Rest),
     #[command(hide = true, disable_help_flag = true)]
@@ -72,10 +70,6 @@ impl UnsupportedCommand {
                     "`kubectl get applications,appprojects -n argocd -o yaml` exports everything",
                 ),
             ),
-            Self::Appset(_) => (
-                "appset",
-                ("plumb does not generate Applications from ApplicationSets yet", "`plumb app list`"),
-            ),
             Self::Cert(_) => {
                 ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
             }
@@ -92,7 +86,16 @@ impl UnsupportedCommand {
     }
 }
 
-/// Flags of argocd that would do nothing here. Most are about its API server, which plumb does not have.
+/// Flags that argocd has for its clients, and that mean something else to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerFlags {
+    /// `--server off`.
+    pub(crate) without_api: bool,
+    /// `--insecure`.
+    pub(crate) without_tls: bool,
+}
+
+/// Flags of argocd that would do nothing here. Most are about its API server, which plumb's commands do not use.
 #[derive(Clone, Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct UnsupportedFlags {
@@ -232,6 +235,18 @@ const LOG: Refusal = Refusal {
 };
 
 impl UnsupportedFlags {
+    /// The flags that `plumb run` has, too; they are then not refused.
+    pub(crate) fn take_for_server(&mut self) -> Result<ServerFlags, CommandError> {
+        let without_api = match self.server.take().as_deref() {
+            None | Some("on") => false,
+            Some("off") => true,
+            Some(other) => {
+                return Err(CommandError::usage(format!("--server {other}: expected `on` or `off`")));
+            }
+        };
+        Ok(ServerFlags { without_api, without_tls: std::mem::take(&mut self.insecure) })
+    }
+
     /// An error for the first one that was given.
     pub(crate) fn refuse(&self) -> Result<(), CommandError> {
         let given = [

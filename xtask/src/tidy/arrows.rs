@@ -22,9 +22,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-seal", &[]),
     (
         "plumb-engine",
-        &["plumb-core", "plumb-crd", "plumb-git", "plumb-render", "plumb-kube", "plumb-lua", "plumb-heap"],
+        &[
+            "plumb-core",
+            "plumb-crd",
+            "plumb-git",
+            "plumb-render",
+            "plumb-kube",
+            "plumb-lua",
+            "plumb-heap",
+            "plumb-gotemplate",
+            "plumb-appset",
+        ],
     ),
-    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine"]),
+    ("plumb-api", &[]),
+    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube"]),
+    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
     (
         "plumb",
         &[
@@ -34,6 +46,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-render",
             "plumb-kube",
             "plumb-lua",
+            "plumb-gotemplate",
+            "plumb-appset",
             "plumb-engine",
             "plumb-seal",
             "plumb-web",

@@ -7,7 +7,7 @@ use plumb_crd::wire::{RawMap, Wire as _};
 use serde_json::Value as Json;
 
 use super::entry::{Context, MAX_SETS, transform};
-use crate::error::GenerationError;
+use crate::error::{GenerationError, Reason};
 use crate::params::{self, Data, Params};
 
 /// Every combination of the sets of two generators. The second is rendered with each set of the first.
@@ -26,10 +26,19 @@ pub(super) fn matrix(
         error.during("error failed to get params for first generator in matrix generator")
     })?;
     let mut combined: Vec<Params> = Vec::new();
+    let mut unanswered = None;
     for before in first_sets {
-        let second_sets = child(context, second, Some(&before)).map_err(|error| {
-            error.during("failed to get params for second generator in the matrix generator")
-        })?;
+        let second_sets = match child(context, second, Some(&before)) {
+            Ok(sets) => sets,
+            // The others may need more facts: all are gathered at once.
+            Err(error) if error.reason == Reason::Unanswered => {
+                unanswered = Some(error);
+                continue;
+            }
+            Err(error) => {
+                return Err(error.during("failed to get params for second generator in the matrix generator"));
+            }
+        };
         for after in second_sets {
             if combined.len() >= MAX_SETS {
                 return Err(GenerationError::generation(format!(
@@ -41,7 +50,7 @@ pub(super) fn matrix(
             combined.push(set);
         }
     }
-    Ok(combined)
+    unanswered.map_or(Ok(combined), Err)
 }
 
 fn combine(is_go: bool, first: &Params, second: &Params) -> Result<Params, GenerationError> {

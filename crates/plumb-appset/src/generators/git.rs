@@ -28,16 +28,17 @@ pub(super) fn params(
     if generator.directories.is_empty() && generator.files.is_empty() {
         return Err(GenerationError::generation("ApplicationSet is empty"));
     }
+    let project = Some(project).filter(|project| !project.contains("{{"));
     let during = |what: &str, error| {
         GenerationError::from(error).during(&format!("error generating params from git: {what}"))
     };
     if generator.directories.is_empty() {
-        let tree = context.facts.git(&generator.repo_url, &generator.revision);
+        let tree = context.facts.git(project, &generator.repo_url, &generator.revision);
         let tree = tree.map_err(|error| during("error retrieving Git files", error))?;
-        return files(context, generator, tree)
+        return files(context, generator, project, tree)
             .map_err(|error| error.during("error generating params from git"));
     }
-    let tree = context.facts.git(&generator.repo_url, &generator.revision);
+    let tree = context.facts.git(project, &generator.repo_url, &generator.revision);
     let tree = tree.map_err(|error| during("error getting directories from repo", error))?;
     directories(context, generator, tree).map_err(|error| error.during("error generating params from git"))
 }
@@ -94,6 +95,7 @@ fn directories(
 fn files(
     context: &Context<'_>,
     generator: &GitGenerator,
+    project: Option<&str>,
     tree: &GitTree,
 ) -> Result<Vec<Params>, GenerationError> {
     let dialect = if context.new_git_file_globbing { Dialect::Doublestar } else { Dialect::Pathspec };
@@ -115,12 +117,14 @@ fn files(
         let during = |error: GenerationError| {
             error.during(&format!("unable to process file '{path}' from repository '{repo}'"))
         };
-        let text = match tree.follow(path) {
-            Linked::File(text) => text,
+        let file = match tree.follow(path) {
+            Linked::File(path) => path,
             Linked::Outside => continue,
             Linked::Nowhere => return Err(during(GenerationError::generation("the link leads to no file"))),
         };
-        for object in read(text).map_err(|error| during(GenerationError::generation(error)))? {
+        let text = context.facts.git_file(project, repo, &generator.revision, &file);
+        let text = text.map_err(|error| during(error.into()))?;
+        for object in read(&text).map_err(|error| during(GenerationError::generation(error)))? {
             sets.push(of_object(context, generator, path, &object).map_err(during)?);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_appset::scm::{self, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered,
 };
@@ -98,7 +99,7 @@ impl Facts for Recorded<'_> {
         if exists { Ok(()) } else { Err(failed()) }
     }
 
-    fn git(&self, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered> {
+    fn git(&self, _: Option<&str>, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered> {
         let found = self.trees.get(&(repo_url.to_owned(), revision.to_owned()));
         let found = found.or_else(|| self.best_tag(repo_url, revision));
         found.ok_or_else(|| Unanswered::Failed(format!("unable to resolve git revision {revision}")))
@@ -142,11 +143,83 @@ impl Facts for Recorded<'_> {
         Ok(HttpAnswer { status, body })
     }
 
-    fn repositories(&self, _: &ScmProviderGenerator) -> Result<Vec<Repository>, Unanswered> {
-        Err(Unanswered::NotYet)
+    fn repositories(&self, generator: &ScmProviderGenerator) -> Result<Vec<Repository>, Unanswered> {
+        scm::repositories(generator, self, &self.scm_rules())
     }
 
-    fn pull_requests(&self, _: &PullRequestGenerator) -> Result<Vec<PullRequest>, Unanswered> {
-        Err(Unanswered::NotYet)
+    fn pull_requests(&self, generator: &PullRequestGenerator) -> Result<Vec<PullRequest>, Unanswered> {
+        scm::pull_requests(generator, self, &self.scm_rules())
+    }
+}
+
+impl Recorded<'_> {
+    fn scm_rules(&self) -> ScmRules {
+        let settings = &self.input["settings"];
+        let allowed = settings["allowedScmProviders"].as_array().into_iter().flatten();
+        ScmRules {
+            enabled: settings["disableScmProviders"] != true,
+            allowed: allowed.filter_map(|url| url.as_str().map(str::to_owned)).collect(),
+            strict_tokens: settings["tokenRefStrictMode"] == true,
+        }
+    }
+}
+
+/// `%2F` as `/`, and so on.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let (b'%', Some(code)) = (first, code) {
+            bytes.push(code);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl ScmFacts for Recorded<'_> {
+    fn namespace(&self) -> &str {
+        self.input["applicationSet"]["metadata"]["namespace"].as_str().unwrap_or("argocd")
+    }
+
+    fn set_secret(&self, name: &str) -> Result<SetSecret, Unanswered> {
+        let mut all = self.input["secrets"].as_array().into_iter().flatten();
+        let found = all.find(|secret| text(secret, "name") == name);
+        let found = found.ok_or_else(|| Unanswered::Failed(format!("secrets \"{name}\" not found")))?;
+        Ok(SetSecret { labels: text_map(&found["labels"]), data: text_map(&found["data"]) })
+    }
+
+    fn http(&self, call: &HttpCall) -> Result<ScmAnswer, Unanswered> {
+        let rest = call.url.strip_prefix("http://fake.test").unwrap_or(&call.url);
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let query: BTreeMap<String, String> = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(key, value)| (decoded(key), decoded(value)))
+            .collect();
+        let mut all = self.input["http"].as_array().into_iter().flatten();
+        let found = all.find(|exchange| {
+            let has_query =
+                text_map(&exchange["query"]).iter().all(|(key, value)| query.get(key) == Some(value));
+            let known = text(exchange, "path");
+            text(exchange, "method") == "GET" && (known == path || known == decoded(path)) && has_query
+        });
+        let Some(exchange) = found else {
+            let body = "{\"message\":\"Not Found\"}".to_owned();
+            return Ok(ScmAnswer { status: 404, body, ..ScmAnswer::default() });
+        };
+        let body = match exchange["rawBody"].as_str() {
+            Some(raw) => raw.to_owned(),
+            None => exchange["body"].to_string(),
+        };
+        let status = exchange["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(200);
+        let headers = text_map(&exchange["headers"]);
+        let headers = headers.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
+        Ok(ScmAnswer { status, headers, body })
     }
 }

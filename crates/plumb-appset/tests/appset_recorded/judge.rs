@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::facts::Recorded;
 
 /// Cases whose answer differs on purpose, with the reason. The reason holds for all cases of its kind.
-const ON_PURPOSE: [(&str, &str); 4] = [
+const ON_PURPOSE: [(&str, &str); 12] = [
     (
         "sprig-genkey-shapes",
         "plumb refuses to create keys: they would be new with each rendering, or could be guessed",
@@ -18,7 +18,22 @@ const ON_PURPOSE: [(&str, &str); 4] = [
         "plumb refuses to derive passwords: one call costs more than the budget of a set",
     ),
     ("gitdir-hidden-included", "plumb reads commits, in which there is no directory .git"),
+    ("pr-bc-basic", "a pull request without labels has an empty list of them, and not null"),
+    ("ps-full-rollout", ONE_OPERATION),
+    ("ps-maxupdate-counts-running", ONE_OPERATION),
+    ("ps-pending-app-error", ONE_OPERATION),
+    ("ign-annotation", LIVE_VALUES),
+    ("ign-list-item-jq-other-change", LIVE_VALUES),
+    ("ign-helm-parameter-jq", LIVE_VALUES),
+    (
+        "vs-unknown-generator",
+        "a set with a generator that plumb does not know deletes nothing without a user",
+    ),
 ];
+
+const ONE_OPERATION: &str = "plumb requests no second sync of an Application that left Pending";
+const LIVE_VALUES: &str =
+    "a field that belongs to others keeps its live value, also in lists and last annotations";
 
 /// How a case was judged.
 pub(crate) enum Judged {
@@ -35,6 +50,7 @@ pub(crate) fn judge(case: &Value) -> Judged {
     let result = match case["kind"].as_str() {
         Some("render") => Some(render(case)),
         Some("generate") => generated(case),
+        Some("reconcile") => Some(crate::reconcile::judge(case)),
         _ => None,
     };
     let reason = ON_PURPOSE.iter().find(|(known, _)| *known == id).map(|(_, reason)| *reason);
@@ -47,7 +63,7 @@ pub(crate) fn judge(case: &Value) -> Judged {
     }
 }
 
-fn settings(input: &Value) -> Settings {
+pub(crate) fn settings(input: &Value) -> Settings {
     Settings {
         new_git_file_globbing: input["settings"]["newGitFileGlobbing"] == true,
         include_hidden_directories: input["settings"]["includeHiddenDirectories"] == true,

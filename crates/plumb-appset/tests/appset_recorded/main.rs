@@ -5,6 +5,7 @@
 
 mod facts;
 mod judge;
+mod reconcile;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

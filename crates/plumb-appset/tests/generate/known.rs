@@ -52,7 +52,7 @@ impl Facts for Known {
         if name == "default" { Ok(()) } else { Err(Unanswered::Failed(format!("project {name} not found"))) }
     }
 
-    fn git(&self, _: &str, revision: &str) -> Result<&GitTree, Unanswered> {
+    fn git(&self, _: Option<&str>, _: &str, revision: &str) -> Result<&GitTree, Unanswered> {
         match revision {
             "HEAD" => Ok(&self.git),
             "later" => Err(Unanswered::NotYet),

@@ -7,6 +7,10 @@ use serde_json::Value;
 pub struct Quantity(i128);
 
 const NANO: i128 = 1_000_000_000;
+/// The suffixes by powers of 1024.
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// The suffixes by powers of 1000, from billionths.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 impl Quantity {
     /// Reads a quantity from a text or a number.
@@ -36,6 +40,34 @@ impl Quantity {
         let (factor, exponent) = suffix_of(suffix)?;
         let value = digits.checked_mul(factor)?;
         Some(Self(sign * scaled(value, exponent - scale + 9)?))
+    }
+
+    /// The spelling in which the API server prints a quantity of a built-in kind: `1000m` is `1`, `0.5Gi` is `512Mi`.
+    /// `None` if it is no quantity, or is written with an exponent.
+    pub fn canonical(text: &str) -> Option<String> {
+        let Self(value) = Self::parse(text)?;
+        if text.contains(['e', 'E']) && !text.ends_with(['E', 'i']) {
+            return None;
+        }
+        if value == 0 {
+            return Some("0".to_owned());
+        }
+        // Small and fractional numbers of bytes are printed without a binary suffix.
+        if text.ends_with('i') && value % NANO == 0 && (value / NANO).abs() >= 1024 {
+            let whole = value / NANO;
+            let fits = BINARY.iter().enumerate().rev();
+            let mut fits = fits.filter_map(|(power, suffix)| {
+                let unit = 1024_i128.pow(u32::try_from(power).ok()?);
+                (whole % unit == 0).then(|| format!("{}{suffix}", whole / unit))
+            });
+            return fits.next();
+        }
+        let fits = DECIMAL.iter().enumerate().rev();
+        let mut fits = fits.filter_map(|(power, suffix)| {
+            let unit = 1000_i128.pow(u32::try_from(power).ok()?);
+            (value % unit == 0).then(|| format!("{}{suffix}", value / unit))
+        });
+        fits.next()
     }
 
     /// Does the text use a suffix that only quantities have (`m`, `Ki`, `Gi`, `k` …)?
@@ -106,6 +138,32 @@ mod tests {
             ("1500u", "1.5m"),
         ] {
             assert_eq!(Quantity::parse(one).unwrap(), Quantity::parse(other).unwrap(), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn the_api_server_prints_the_shortest_spelling() {
+        for (text, expected) in [
+            ("1000m", "1"),
+            ("1500m", "1500m"),
+            ("0.5", "500m"),
+            ("0.1", "100m"),
+            ("1024Mi", "1Gi"),
+            ("0.5Gi", "512Mi"),
+            ("1536Mi", "1536Mi"),
+            ("1000Ki", "1000Ki"),
+            ("0.5Ki", "512"),
+            ("1000M", "1G"),
+            ("1024", "1024"),
+            ("1000", "1k"),
+            ("0", "0"),
+            ("-2000m", "-2"),
+            ("2E", "2E"),
+        ] {
+            assert_eq!(Quantity::canonical(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["1e3", "1E3", "x", ""] {
+            assert_eq!(Quantity::canonical(text), None, "{text}");
         }
     }
 

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::text::app_name;
 use super::{Diagnosis, Group};
 use crate::health::in_words;
+use crate::report::row;
 
 /// One table per block. Apps outside of `namespace` are named with theirs.
 pub fn markdown(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
@@ -77,28 +78,6 @@ fn table(
             long(finding.since),
         ];
         text.push_str(&row(&cells));
-    }
-    text
-}
-
-fn row(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
-/// Names and messages are written by others: they must not become links, images or HTML.
-fn escaped(cell: &str) -> String {
-    let mut text = String::with_capacity(cell.len());
-    for char in cell.chars() {
-        match char {
-            '\n' | '\r' | '\t' => text.push(' '),
-            char if char.is_control() => {}
-            '|' | '[' | ']' | '<' | '>' | '`' | '*' | '_' | '\\' | '!' | '&' | '@' | '#' => {
-                text.push('\\');
-                text.push(char);
-            }
-            char => text.push(char),
-        }
     }
     text
 }

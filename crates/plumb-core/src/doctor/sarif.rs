@@ -1,11 +1,10 @@
 //! The diagnosis as SARIF 2.1.0, which code hosts show beside the code.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Diagnosis, Group, Unjudged};
 use crate::object::ObjectKey;
+use crate::report::{SarifResult, sarif as sarif_of};
 
 /// One result per finding and illness. `version` is plumb's.
 pub fn sarif(diagnosis: &Diagnosis, version: &str) -> Value {
@@ -15,7 +14,7 @@ pub fn sarif(diagnosis: &Diagnosis, version: &str) -> Value {
         (&diagnosis.orphans, "warning"),
         (&diagnosis.unstable, "note"),
     ];
-    let mut results: Vec<Value> = diagnosis
+    let mut results: Vec<Told> = diagnosis
         .ill
         .iter()
         .map(|illness| {
@@ -40,19 +39,11 @@ pub fn sarif(diagnosis: &Diagnosis, version: &str) -> Value {
         result("PlainSecret", "warning", &text, (&app.to_string(), &key.to_string()))
     }));
     results.extend(blocks.iter().flat_map(|(groups, level)| of_groups(groups, level)));
-    let used: BTreeSet<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
-    let rules: Vec<Value> = used.into_iter().map(|id| json!({"id": id})).collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {"name": "plumb", "version": version, "rules": rules}},
-            "results": results,
-        }],
-    })
+    let results: Vec<SarifResult<'_>> = results.iter().map(Told::result).collect();
+    sarif_of(&results, version)
 }
 
-fn of_groups(groups: &[Group], level: &str) -> Vec<Value> {
+fn of_groups(groups: &[Group], level: &'static str) -> Vec<Told> {
     let places = groups.iter().flat_map(|group| &group.places);
     let finding = places.map(|place| {
         let finding = &place.finding;
@@ -65,13 +56,29 @@ fn of_groups(groups: &[Group], level: &str) -> Vec<Value> {
     finding.collect()
 }
 
-fn result(rule: &str, level: &str, text: &str, (app, object): (&str, &str)) -> Value {
-    json!({
-        "ruleId": rule,
-        "level": level,
-        "message": {"text": text},
-        "locations": [{"logicalLocations": [{"name": object, "fullyQualifiedName": format!("{app}: {object}"), "kind": "resource"}]}],
-        // The same finding has the same fingerprint in every run.
-        "partialFingerprints": {"plumb/v1": format!("{rule} {app} {object}")},
-    })
+/// A result that owns its texts.
+struct Told {
+    rule: &'static str,
+    level: &'static str,
+    text: String,
+    app: String,
+    object: String,
+}
+
+impl Told {
+    fn result(&self) -> SarifResult<'_> {
+        SarifResult {
+            rule: self.rule,
+            level: self.level,
+            text: &self.text,
+            app: &self.app,
+            object: &self.object,
+            part: "",
+            location: None,
+        }
+    }
+}
+
+fn result(rule: &'static str, level: &'static str, text: &str, (app, object): (&str, &str)) -> Told {
+    Told { rule, level, text: text.to_owned(), app: app.to_owned(), object: object.to_owned() }
 }

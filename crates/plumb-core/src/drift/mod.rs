@@ -23,6 +23,7 @@ mod tests;
 
 pub use api_failure::{ApiFailure, FailureCause};
 pub use class::DriftClass;
+pub(crate) use classes::{is_dropped_by_argo_cd, is_same_as_absent};
 pub use evidence::Evidence;
 pub use facts::{
     Attempt, Autoscaler, Claim, Extraneous, Facts, FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator,

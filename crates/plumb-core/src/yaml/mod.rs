@@ -18,6 +18,7 @@
 mod cursor;
 mod edit;
 mod error;
+mod line;
 mod memory;
 mod number;
 mod read;
@@ -36,4 +37,5 @@ mod tests;
 
 pub use edit::{EditRefusal, Edited, Operation, PathProblem, edit_document};
 pub use error::{YamlError, YamlProblem};
+pub use line::line_of;
 pub use read::{Document, Limits, parse_documents, parse_documents_bytes, parse_first};

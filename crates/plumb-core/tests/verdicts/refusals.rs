@@ -15,15 +15,15 @@ fn a_null_that_the_api_server_refuses_is_no_absent_value() {
     let message = "Thing.example.io \"x\" is invalid: spec: Required value";
     check(
         scene().refused(422, message, &required),
-        expect![[r#"
+        expect![[r"
         ! Blocked /spec
-        SchemaDefault /spec/mode"#]],
+        SchemaDefault /spec/mode"]],
     );
     check(
         scene(),
-        expect![[r#"
+        expect![[r"
         SchemaDefault /spec/mode
-        PhantomDefault /spec"#]],
+        PhantomDefault /spec"]],
     );
 }
 

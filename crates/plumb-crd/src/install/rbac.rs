@@ -68,6 +68,8 @@ fn reads_and_own_kinds() -> Value {
     json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": ["argoproj.io"], "resources": ["applications", "applications/status", "appprojects"], "verbs": ["patch", "update"]},
+        {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["create", "delete"]},
+        {"apiGroups": ["argoproj.io"], "resources": ["applicationsets", "applicationsets/status"], "verbs": ["patch", "update"]},
         {"apiGroups": ["plumb.dev"], "resources": ["*"], "verbs": ["create", "delete", "patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
         urls(),

@@ -46,6 +46,62 @@ pub struct ControllerSettings {
     pub allowed_addresses: Vec<AddressRule>,
     /// Addresses of repositories that are not permitted besides the usual ones.
     pub denied_addresses: Vec<AddressRange>,
+    /// The controller of sets.
+    pub app_sets: AppSetSettings,
+}
+
+/// The keys `applicationsetcontroller.*`.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+pub struct AppSetSettings {
+    /// The policy for all sets, such as `create-only`; empty: each set has its own.
+    pub policy: String,
+    /// True if a set may have another policy all the same.
+    pub policy_override: bool,
+    /// Rollouts in steps.
+    pub progressive_syncs: bool,
+    /// Patterns of Git files do not match across directories.
+    pub new_git_file_globbing: bool,
+    /// Namespaces, besides the control plane's, whose sets are managed.
+    pub namespaces: Vec<Glob>,
+    /// Annotations that stay on generated Applications.
+    pub preserved_annotations: Vec<String>,
+    /// Labels that stay on generated Applications.
+    pub preserved_labels: Vec<String>,
+    /// How often Git is asked for sets; `None`: 3 minutes.
+    pub requeue_after: Option<Duration>,
+    /// Most Applications that the status of a set lists.
+    pub max_resources: Option<u64>,
+    /// False: sets may not ask SCM providers.
+    pub scm_providers: bool,
+    /// Addresses of SCM providers that sets may name; empty: all.
+    pub allowed_scm_providers: Vec<String>,
+    /// Secrets with tokens need a label.
+    pub strict_token_refs: bool,
+}
+
+impl AppSetSettings {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let policy = reader.text("applicationsetcontroller.policy").trim().to_owned();
+        Self {
+            policy_override: reader
+                .bool("applicationsetcontroller.enable.policy.override", policy.is_empty()),
+            policy,
+            progressive_syncs: reader.bool("applicationsetcontroller.enable.progressive.syncs", false),
+            new_git_file_globbing: reader
+                .bool("applicationsetcontroller.enable.new.git.file.globbing", false),
+            namespaces: reader.globs("applicationsetcontroller.namespaces"),
+            preserved_annotations: csv(reader.text("applicationsetcontroller.global.preserved.annotations")),
+            preserved_labels: csv(reader.text("applicationsetcontroller.global.preserved.labels")),
+            requeue_after: non_zero(
+                reader.duration("applicationsetcontroller.requeue.after", Duration::ZERO),
+            ),
+            max_resources: reader.set_number("applicationsetcontroller.status.max.resources.count"),
+            scm_providers: reader.bool("applicationsetcontroller.enable.scm.providers", true),
+            allowed_scm_providers: csv(reader.text("applicationsetcontroller.allowed.scm.providers")),
+            strict_token_refs: reader.bool("applicationsetcontroller.enable.tokenref.strict.mode", false),
+        }
+    }
 }
 
 /// Delays between self-heals, as far as they are set. Argo CD waits 2, 6, 18 … up to 300 s, for the whole app.
@@ -89,6 +145,7 @@ impl ControllerSettings {
             max_index_bytes: reader.set_bytes("reposerver.helm.manifest.max.index.size"),
             allowed_addresses: reader.each("reposerver.allowed.addresses"),
             denied_addresses: reader.each("reposerver.denied.addresses"),
+            app_sets: AppSetSettings::read(&mut reader),
         }
     }
 

@@ -21,7 +21,7 @@ pub use argocd_cm::{
     RespectRbac, Settings, StatusScope, StuckAfter, ToolSettings, WebhookSettings,
 };
 pub use cluster::{ClusterAuth, ClusterSecret, ClusterTls, ExecConfig};
-pub use controller::{ControllerSettings, SelfHealSettings};
+pub use controller::{AppSetSettings, ControllerSettings, SelfHealSettings};
 pub use customization::{Customization, CustomizationKey, Customizations, IgnoredFields, KnownTypeField};
 pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use problem::SettingsProblem;

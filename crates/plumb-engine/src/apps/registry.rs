@@ -9,6 +9,7 @@ use plumb_core::app::{AppId, Pause, PausedObjects};
 use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use plumb_crd::annotations::{DELETION_APPROVED, LINK_PREFIX};
+use tokio::sync::broadcast;
 
 use super::snapshot::{AppSnapshot, AppSummary, StoredApp};
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
@@ -46,9 +47,24 @@ fn meaningful(application: &Application) -> impl Iterator<Item = (&String, &Stri
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry(Arc<RwLock<Apps>>);
 
+/// A change of an Application, for those who follow them.
+#[derive(Clone, Debug)]
+pub(crate) struct AppChange {
+    pub(crate) id: AppId,
+    /// The last state of an Application that is gone.
+    pub(crate) gone: Option<Arc<AppSnapshot>>,
+}
+
+/// How many changes a follower may be behind. One that is further behind is told so, and starts over.
+const BEHIND: usize = 1024;
+
 #[derive(Debug, Default)]
 struct Apps {
     by_id: HashMap<AppId, StoredApp>,
+    /// True once every Application that exists was noted.
+    are_listed: bool,
+    /// Set while somebody follows the changes.
+    followers: Option<broadcast::Sender<AppChange>>,
     /// Uids of deleted Applications and the time of deletion; the latest last.
     gone: VecDeque<(String, Instant)>,
 }
@@ -69,13 +85,32 @@ impl Registry {
         }
         let before = apps.by_id.insert(snapshot.id.clone(), stored);
         let trigger = trigger_for(before.as_ref().map(|before| &*before.summary), &snapshot);
+        apps.tell(|| AppChange { id: snapshot.id.clone(), gone: None });
         Some((snapshot, trigger))
+    }
+
+    /// Notes that every Application that exists was noted.
+    pub(crate) fn note_listed(&self) {
+        self.0.write().are_listed = true;
+    }
+
+    /// True once every Application that exists was noted.
+    pub(crate) fn are_listed(&self) -> bool {
+        self.0.read().are_listed
+    }
+
+    /// The changes from now on.
+    pub(crate) fn follow(&self) -> broadcast::Receiver<AppChange> {
+        let mut apps = self.0.write();
+        apps.followers.get_or_insert_with(|| broadcast::channel(BEHIND).0).subscribe()
     }
 
     /// Removes a deleted Application.
     pub(crate) fn forget(&self, id: &AppId, uid: &str) {
         let mut apps = self.0.write();
-        apps.by_id.remove(id);
+        if let Some(last) = apps.by_id.remove(id) {
+            apps.tell(|| AppChange { id: id.clone(), gone: Some(last.load()) });
+        }
         apps.gone.push_back((uid.to_owned(), Instant::now()));
         if apps.gone.len() > GONE {
             apps.gone.pop_front();
@@ -104,6 +139,17 @@ impl Registry {
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
         let exists = self.0.read().by_id.contains_key(&id);
         exists.then_some(id)
+    }
+}
+
+impl Apps {
+    /// Tells the followers of a change. Without followers it costs nothing.
+    fn tell(&mut self, change: impl FnOnce() -> AppChange) {
+        match &self.followers {
+            Some(followers) if followers.receiver_count() > 0 => drop(followers.send(change())),
+            Some(_) => self.followers = None,
+            None => {}
+        }
     }
 }
 

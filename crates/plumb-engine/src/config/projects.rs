@@ -48,6 +48,11 @@ impl Projects {
         }
     }
 
+    /// The names of all projects.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        self.entries.keys().cloned().collect()
+    }
+
     /// The labels of a project.
     pub(crate) fn labels(&self, name: &str) -> BTreeMap<String, String> {
         self.entries.get(name).map(|entry| entry.labels.clone()).unwrap_or_default()

@@ -102,6 +102,11 @@ impl ConfigStore {
         true
     }
 
+    /// The names of all projects.
+    pub(crate) fn project_names(&self) -> BTreeSet<String> {
+        self.0.read().projects.names()
+    }
+
     /// The labels of a project.
     pub(crate) fn project_labels(&self, name: &str) -> BTreeMap<String, String> {
         self.0.read().projects.labels(name)

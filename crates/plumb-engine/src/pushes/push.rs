@@ -102,8 +102,18 @@ impl RepositoryPush {
         };
     }
 
+    /// True if the push moves this revision of this repository.
+    pub(crate) fn moves(&self, repo_url: &str, revision: &str) -> bool {
+        self.moves_revision(revision, "")
+            && RepositoryAddress::of(repo_url).as_ref() == Some(&self.repository)
+    }
+
     fn moves_revision_of(&self, source: &Source) -> bool {
         let wanted = source.target_revision.as_deref().unwrap_or_default();
+        self.moves_revision(wanted, source.tag_prefix.as_deref().unwrap_or_default())
+    }
+
+    fn moves_revision(&self, wanted: &str, prefix: &str) -> bool {
         if matches!(wanted, "" | "HEAD") {
             return self.touches_default;
         }
@@ -112,7 +122,6 @@ impl RepositoryPush {
             return true;
         }
         let Some(constraint) = Constraint::parse(wanted) else { return false };
-        let prefix = source.tag_prefix.as_deref().unwrap_or_default();
         let versions = self.revisions.iter().filter_map(|revision| revision.strip_prefix(prefix));
         versions.filter_map(Version::parse).any(|version| constraint.matches(&version))
     }

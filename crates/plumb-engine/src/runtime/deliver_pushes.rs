@@ -60,6 +60,7 @@ pub(super) async fn deliver_pushes(handle: Handle) {
         match recipient {
             Recipient::Engine(engine) => {
                 for push in pushes.take_due(now) {
+                    engine.set_signals.pushed(&push);
                     let apps = engine.enqueue_pushed(&push);
                     log.delivered(&push, Some(apps), now);
                 }

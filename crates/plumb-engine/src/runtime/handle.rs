@@ -231,11 +231,24 @@ impl Handle {
         self.0.metrics.webhook_requests.increment([sender, outcome]);
     }
 
+    /// Counts a call of the API that plumb does not have. `method` is one of the API's tables, so their number is bounded.
+    pub fn count_unimplemented(&self, method: &str) {
+        self.0.metrics.unimplemented_calls.increment([method]);
+    }
+
     /// Takes a push. The leader requests runs of the apps that it affects; another process passes it on to the leader.
     pub fn pushed(&self, push: Push, verified: bool) {
         if !self.0.pushes.add(push.by_repository(verified)) {
             debug!("too many pushes wait; the next poll finds the commit");
         }
+    }
+
+    /// The engine while it leads and knows all Applications, and the runtime that its connections belong to.
+    pub(super) fn leading(&self) -> Option<(Arc<Engine>, tokio::runtime::Handle)> {
+        let state = self.state();
+        let leads = state.stage == Stage::Leading && state.holds_lease();
+        let engine = state.engine.upgrade().filter(|engine| leads && engine.registry.are_listed())?;
+        Some((engine, state.control_plane.as_ref()?.runtime.clone()))
     }
 
     fn engine(&self) -> Option<Arc<Engine>> {

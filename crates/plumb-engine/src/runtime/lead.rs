@@ -39,6 +39,7 @@ use crate::events::writer::Writer;
 use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::Metrics;
 use crate::queue::Queue;
+use crate::set_signals::SetSignals;
 use crate::sources::gather::Sources;
 use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
@@ -191,6 +192,7 @@ async fn build(
         tombstones: TombstoneLedger::default(),
         retries: Retries::default(),
         without_report: WaitingApps::default(),
+        set_signals: SetSignals::default(),
         pushes: handle.pushes(),
         impersonated: Arc::default(),
     });

@@ -11,6 +11,7 @@ pub(crate) mod lease_identity;
 mod memory_trim;
 mod other_controllers;
 pub(crate) mod run;
+pub(crate) mod served;
 pub(crate) mod start_error;
 mod tasks;
 mod watchdog;

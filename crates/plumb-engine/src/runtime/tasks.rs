@@ -13,6 +13,7 @@ use tracing::{error, warn};
 
 use super::memory_trim::give_memory_back;
 use super::worker::serve;
+use crate::appsets::run_app_sets;
 use crate::deletion::project::release_projects;
 use crate::engine::Engine;
 use crate::queue::Job;
@@ -82,6 +83,7 @@ pub(super) async fn start(engine: &Arc<Engine>, tasks: &mut JoinSet<()>, workers
     tasks.spawn(watch_config_maps(Arc::clone(engine)));
     tasks.spawn(watch_applications(Arc::clone(engine)));
     tasks.spawn(poll(Arc::clone(engine)));
+    tasks.spawn(run_app_sets(Arc::clone(engine)));
     tasks.spawn(watch_sync_windows(Arc::clone(engine)));
     tasks.spawn(release_projects(Arc::clone(engine)));
     tasks.spawn(sweep_tombstones(Arc::clone(engine)));

@@ -214,6 +214,43 @@ impl Sources {
         Ok((commit.to_string(), SourceContent::Git { mirror, commit }))
     }
 
+    /// The files of a revision for a set. Without a project its rules do not count, and only credentials for all projects do.
+    pub(crate) async fn tree_for_set(
+        &self,
+        settings: &Arc<Settings>,
+        project: Option<&Arc<Project>>,
+        (repo_url, revision): (&str, &str),
+        fetch_since: Option<Instant>,
+    ) -> Result<SourceTree, String> {
+        let text = |error: &dyn std::error::Error| plumb_core::error_chain::error_chain(error);
+        let name = project.map_or("", |project| project.name());
+        if let Some(project) = project {
+            let access = Access { project: Arc::clone(project), settings: Arc::clone(settings) };
+            access.admit(repo_url).map_err(|error| text(&error))?;
+        }
+        let url = RepoUrl::parse(repo_url).map_err(|error| text(&error))?;
+        let policy = settings.addresses(&self.addresses, name);
+        let access = RepoAccess { policy, ..settings.access(repo_url, name) };
+        let spec = RevisionSpec::new(revision);
+        let since = fetch_since.unwrap_or_else(Instant::now);
+        if fetch_since.is_some() && revision.parse::<CommitId>().is_err() {
+            self.mirrors.fetch_since(&url, &access, since).await.map_err(|error| text(&error))?;
+        }
+        let resolved = self.mirrors.resolve_since(&url, &access, &spec, since).await;
+        let (mirror, commit) = resolved.map_err(|error| text(&error))?;
+        if let Some(rule) = project.and_then(|project| project.signatures(repo_url)) {
+            let keyring = self.mirrors.keyring(&settings.gpg_keys).await.map_err(|error| text(&error))?;
+            let policy = SignaturePolicy {
+                keys: rule.keys.clone(),
+                whole_history: rule.mode == SignatureMode::Strict,
+            };
+            let synced = SyncedRevision { spec: &spec, commit: &commit, stands_for: &[] };
+            let checked = self.mirrors.check_signatures(&mirror, &access, &synced, &policy, &keyring).await;
+            checked.map_err(|error| text(&error))?;
+        }
+        mirror.tree(&commit).map_err(|error| text(&error))
+    }
+
     /// The history of a repository, if the commit to sync shares none with the one that was synced last.
     pub(crate) async fn replaced_history(
         &self,

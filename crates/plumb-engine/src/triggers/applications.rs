@@ -28,6 +28,7 @@ pub(crate) async fn watch_applications(engine: Arc<Engine>) {
                 }
                 let Some((known, trigger)) = engine.registry.note(&manifest) else { continue };
                 engine.restore_claims(&known);
+                engine.set_signals.application(&manifest);
                 engine.deleting_projects.reconsider();
                 let id = known.id.clone();
                 match (trigger, &mut held) {
@@ -39,12 +40,15 @@ pub(crate) async fn watch_applications(engine: Arc<Engine>) {
             ObjectEvent::Gone { key, uid } => {
                 let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
                 engine.registry.forget(&id, &uid);
+                engine.set_signals.application_gone(&id);
                 engine.deleting_projects.reconsider();
                 engine.queue.push(id, Trigger::live(TriggerReason::Gone));
             }
             ObjectEvent::Listed => {
                 info!(apps = engine.registry.all().len(), "applications known");
+                engine.registry.note_listed();
                 engine.deleting_projects.apps_are_known();
+                engine.set_signals.applications_listed();
                 for (id, trigger) in held.take().into_iter().flatten() {
                     engine.queue.push(id, trigger);
                 }

@@ -52,6 +52,7 @@ pub(crate) async fn watch_config_maps(engine: Arc<Engine>) {
         for cluster in engine.clusters.connected() {
             cluster.store.reconsider();
         }
+        engine.set_signals.settings();
         engine.request_all(Trigger::new(RefreshDepth::Git, TriggerReason::Settings));
     }
 }

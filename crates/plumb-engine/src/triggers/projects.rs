@@ -36,6 +36,7 @@ pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<
             ObjectEvent::Trouble(_) => BTreeSet::new(),
         };
         if !changed.is_empty() {
+            engine.set_signals.projects();
             let apps = engine
                 .registry
                 .all()

@@ -30,6 +30,7 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
             ObjectEvent::Gone { key, .. } => (key.name.clone(), None),
             ObjectEvent::Listed => {
                 engine.clusters.note_listed();
+                engine.set_signals.clusters_listed();
                 engine.request_remote();
                 listed.signal();
                 continue;
@@ -42,6 +43,7 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
             Some(secret) if secret.secret_type() == Some("cluster") => (Some(secret), None),
             other => (None, other),
         };
+        engine.set_signals.cluster_secret(&name, cluster.as_ref());
         match engine.clusters.note_secret(&name, cluster.as_ref()) {
             SecretChange::Nothing => {}
             SecretChange::Changed => engine.request_remote(),
@@ -50,6 +52,7 @@ pub(crate) async fn watch_secrets(engine: Arc<Engine>, listed: oneshot::Sender<(
             }
         }
         if engine.config.note_secret(&name, other) {
+            engine.set_signals.settings();
             engine.request_all(Trigger::new(RefreshDepth::Git, TriggerReason::Settings));
         }
     }

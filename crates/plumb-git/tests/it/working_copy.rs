@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_core::source::{RepoPath, SourceFiles as _};
 use plumb_git::{NewCommit, WorkingCopy, WorkingCopyError};
 use plumb_testkit::git::GitRepo;
 
@@ -69,4 +70,27 @@ fn what_is_not_ready_is_named() {
     assert!(matches!(copy.check_new_branch("a..b"), Err(WorkingCopyError::Git { .. })));
     let elsewhere = WorkingCopy::open(&std::env::temp_dir());
     assert!(matches!(elsewhere, Err(WorkingCopyError::NotARepository { .. })), "{elsewhere:?}");
+}
+
+/// A branch that exists only at the remote is found, as in the checkout of a CI system. A name that begins like an option
+/// is a name.
+#[test]
+fn the_files_of_a_revision_are_read_without_a_checkout() {
+    let (repo, copy) = repository();
+    repo.tag("old").unwrap();
+    let new = repo.commit(&[("a.yaml", "a: 2\n")]).unwrap();
+    repo.git(&["update-ref", "refs/remotes/origin/theirs", "old"]).unwrap();
+    repo.git(&["remote", "add", "origin", "https://example.com/shop.git"]).unwrap();
+    let path = RepoPath::parse("a.yaml").unwrap();
+    let read = |revision: &str| copy.tree_at(revision).map(|tree| tree.read(&path).unwrap());
+    for (revision, expected) in
+        [("main", "a: 2\n"), ("old", "a: 1\n"), ("theirs", "a: 1\n"), (&new[..7], "a: 2\n")]
+    {
+        assert_eq!(read(revision).unwrap(), expected.as_bytes(), "{revision}");
+    }
+    for revision in ["nothing", "--all", "", "main:a.yaml"] {
+        let found = read(revision);
+        assert!(matches!(found, Err(WorkingCopyError::NoRevision { .. })), "{revision}: {found:?}");
+    }
+    assert_eq!(copy.remotes(), ["https://example.com/shop.git"]);
 }

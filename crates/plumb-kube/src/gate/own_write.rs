@@ -32,6 +32,20 @@ pub enum OwnWrite {
         /// How to patch it.
         options: PatchOptions,
     },
+    /// An Application that its set generates. Its controller must be an `ApplicationSet`.
+    CreateGenerated {
+        /// The object.
+        manifest: Manifest,
+        /// The manager that will own the fields.
+        field_manager: String,
+    },
+    /// An Application that its set no longer generates.
+    DeleteGenerated {
+        /// Which object.
+        target: Target,
+        /// Its uid.
+        uid: String,
+    },
     /// An old report or tombstone.
     Delete {
         /// Which object.
@@ -86,6 +100,18 @@ pub(super) fn own(write: &OwnWrite) -> Result<(), Refusal> {
                 || is_witness(&manifest.gvk(), manifest.name().unwrap_or_default())
                 || is_event(manifest.group(), manifest.kind());
             (is_own, describe(manifest))
+        }
+        OwnWrite::CreateGenerated { manifest, .. } => {
+            let owners = manifest.value()["metadata"]["ownerReferences"].as_array();
+            let has_set = owners.is_some_and(|owners| {
+                owners.iter().any(|owner| owner["kind"] == "ApplicationSet" && owner["controller"] == true)
+            });
+            let is_application = (manifest.group(), manifest.kind()) == ("argoproj.io", "Application");
+            (is_application && has_set, describe(manifest))
+        }
+        OwnWrite::DeleteGenerated { target, uid } => {
+            let is_application = target.gvk.group == "argoproj.io" && target.gvk.kind == "Application";
+            (is_application && !uid.is_empty(), format!("{} {}", target.gvk, target.name))
         }
         OwnWrite::Patch { target, .. } => {
             let group = target.gvk.group.as_str();

@@ -132,7 +132,8 @@ impl Gate {
                 let applied = self.fenced(client.send_apply(manifest, options, Effect::Real)).await?;
                 Ok(Some(self.observed(applied)))
             }
-            OwnWrite::Create { manifest, field_manager } => {
+            OwnWrite::Create { manifest, field_manager }
+            | OwnWrite::CreateGenerated { manifest, field_manager } => {
                 let applied = self.fenced(client.send_create(manifest, field_manager, Effect::Real)).await?;
                 Ok(Some(self.observed(applied)))
             }
@@ -140,7 +141,7 @@ impl Gate {
                 let applied = self.fenced(client.send_patch(target, patch, options, Effect::Real)).await?;
                 Ok(Some(self.observed(applied)))
             }
-            OwnWrite::Delete { target, uid } => {
+            OwnWrite::Delete { target, uid } | OwnWrite::DeleteGenerated { target, uid } => {
                 // These objects have no children that the garbage collector would have to delete first.
                 let options =
                     DeleteOptions { propagation: Propagation::Background, ..DeleteOptions::default() };

@@ -216,10 +216,10 @@ pub(super) fn is_same_origin(one: &Url, other: &Url) -> bool {
 
 /// Looks up the server's name and keeps the IP addresses that are permitted. Names of proxies come from settings of the
 /// operator and are not judged.
-struct Guard {
-    host: String,
-    port: u16,
-    policy: Arc<AddressPolicy>,
+pub(super) struct Guard {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) policy: Arc<AddressPolicy>,
 }
 
 impl Resolve for Guard {
@@ -244,7 +244,7 @@ impl Resolve for Guard {
 }
 
 /// The policy's refusal among the causes.
-fn address_refused(error: &reqwest::Error) -> Option<AddressRefused> {
+pub(super) fn address_refused(error: &reqwest::Error) -> Option<AddressRefused> {
     let mut current: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = current {
         if let Some(refused) = error.downcast_ref::<AddressRefused>() {

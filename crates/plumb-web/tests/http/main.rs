@@ -17,7 +17,7 @@ fn serve(sides: &[Side]) -> (Server, Vec<SocketAddr>) {
     let bind = |side: &Side| Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), *side).unwrap();
     let listeners: Vec<Listener> = sides.iter().map(bind).collect();
     let addresses = listeners.iter().map(|listener| listener.address().unwrap()).collect();
-    (Server::start(listeners, Handle::default()).unwrap(), addresses)
+    (Server::start(listeners, &Handle::default(), None).unwrap(), addresses)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {

@@ -7,14 +7,18 @@
 
 pub(crate) mod adopt;
 pub(crate) mod app;
+pub(crate) mod appset;
 pub(crate) mod cluster;
 pub(crate) mod completion;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod drift;
 pub(crate) mod fix;
 pub(crate) mod install;
 pub(crate) mod jsonnet_worker;
+pub(crate) mod lint;
 pub(crate) mod man;
+pub(crate) mod orphans;
 pub(crate) mod pause;
 pub(crate) mod proj;
 pub(crate) mod render;

@@ -9,7 +9,7 @@ use plumb_core::source::{AddressRange, AddressRule};
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
-use plumb_web::{Server, Side};
+use plumb_web::{ApiOptions, ApiStart, Server, Side, Transport};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,6 +20,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::listen::{Address, ListenerArgs};
 use crate::log_writer::{LogStyle, LogWriter};
+use crate::unsupported::ServerFlags;
 
 /// Reconcile Applications until stopped.
 ///
@@ -57,9 +58,20 @@ pub(crate) struct Args {
     /// kubeconfig].
     #[arg(long, env = "PLUMB_METRICS_ADDRESS", value_name = "ADDRESS")]
     metrics_address: Option<Address>,
-    /// Address for webhooks (`/api/webhook`), or `off` [default: port 8080; only on loopback with a kubeconfig].
+    /// Address of the API and of webhooks (`/api/webhook`), or `off` [default: port 8080; only on loopback with a
+    /// kubeconfig]. `--server off` serves webhooks alone, `--insecure` serves without TLS, for a proxy that has the
+    /// certificate.
     #[arg(long, env = "PLUMB_WEB_ADDRESS", value_name = "ADDRESS")]
     web_address: Option<Address>,
+    /// What the flags that argocd has, too, mean to this command.
+    #[arg(skip)]
+    server_flags: ServerFlags,
+    /// Serve the API and webhooks below this path.
+    #[arg(long, env = "ARGOCD_SERVER_ROOTPATH", default_value = "", value_name = "PATH")]
+    rootpath: String,
+    /// The path of cookies, if a proxy in front of plumb removes it [default: that of --rootpath].
+    #[arg(long, env = "ARGOCD_SERVER_BASEHREF", default_value = "", value_name = "PATH")]
+    basehref: String,
     /// Which Kubernetes events to write: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
     #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
     events: EventFilter,
@@ -101,6 +113,9 @@ pub(crate) struct Args {
     until_stdin_closes: bool,
 }
 
+/// The version of Argo CD whose API clients find here. Some clients use features only from a version on.
+const ARGO_CD_VERSION: &str = "v3.6.0";
+
 /// `--witness`.
 #[derive(Clone, Debug)]
 enum WitnessArg {
@@ -131,6 +146,13 @@ impl WitnessArg {
     }
 }
 
+impl Args {
+    /// Takes over flags that argocd has for its clients.
+    pub(crate) fn set_server_flags(&mut self, flags: ServerFlags) {
+        self.server_flags = flags;
+    }
+}
+
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum LogFormat {
     Text,
@@ -154,6 +176,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         bootstrap::apply_for_laptop(context).await?;
     }
     let application_namespaces = namespaces(&args.application_namespaces)?;
+    let api = api_start(context, &args).await?;
     let options = Options {
         application_namespaces,
         runs_in: place,
@@ -181,14 +204,29 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     for wanted in &wanted {
         listeners.extend(wanted.bind(place)?);
     }
-    let server = Server::start(listeners, handle.clone())
-        .map_err(|error| CommandError::because("serve health, metrics and webhooks", error))?;
+    let server = Server::start(listeners, &handle, api)
+        .map_err(|error| CommandError::because("serve health, metrics and the API", error))?;
     let asked_to_stop = stopped(args.until_stdin_closes);
     let ended = plumb_engine::run(context.connect().await?, options, handle, asked_to_stop).await;
     // Health is served until the engine has stopped.
     server.stop().await;
     ended.map_err(engine_error)?;
     Ok(ExitCode::Success)
+}
+
+/// What the API needs, unless `--server off` leaves it out.
+async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, CommandError> {
+    if args.server_flags.without_api {
+        return Ok(None);
+    }
+    let options = ApiOptions {
+        namespace: context.namespace().to_owned(),
+        transport: if args.server_flags.without_tls { Transport::Plain } else { Transport::Tls },
+        root_path: args.rootpath.clone(),
+        base_href: args.basehref.clone(),
+        version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
+    };
+    Ok(Some(ApiStart { connection: context.connect().await?, options }))
 }
 
 fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {

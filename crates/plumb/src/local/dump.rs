@@ -31,6 +31,13 @@ pub(super) fn schemas(
     live: &LiveDump,
     desired: &DesiredSet,
 ) -> Result<SchemaSet, CommandError> {
+    let schemas = openapi(files)?;
+    let of_git = desired.objects.values().map(|object| &object.manifest);
+    Ok(schemas.with_crds(of_git).with_crds(live.values()))
+}
+
+/// The schemas of the given documents.
+pub(crate) fn openapi(files: &[PathBuf]) -> Result<SchemaSet, CommandError> {
     let mut schemas = SchemaSet::default();
     for file in files {
         let document = serde_json::from_slice(&bytes(file)?).map_err(|error| {
@@ -41,8 +48,7 @@ pub(super) fn schemas(
                 .hint("`kubectl get --raw /openapi/v2` prints one for all kinds")
         })?;
     }
-    let of_git = desired.objects.values().map(|object| &object.manifest);
-    Ok(schemas.with_crds(of_git).with_crds(live.values()))
+    Ok(schemas)
 }
 
 /// Says which kinds are compared without a schema: their defaults are not known.

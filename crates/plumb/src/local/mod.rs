@@ -9,4 +9,5 @@ mod renderer;
 pub(crate) use app::{LocalApp, overrides};
 pub(crate) use args::OfflineArgs;
 pub(crate) use checkouts::Checkouts;
+pub(crate) use dump::openapi;
 pub(crate) use renderer::{LocalRenderer, LocalSource, desired_set};

@@ -5,6 +5,7 @@
 
 mod app_of_apps;
 mod apply;
+mod appsets;
 mod borders;
 mod caches;
 mod canaries;
@@ -28,6 +29,7 @@ mod least_rights;
 mod leaving;
 mod left_alone;
 mod namespaces;
+mod orphans;
 mod others_trouble;
 mod outside;
 mod plain_secrets;
@@ -37,6 +39,7 @@ mod residuals;
 mod restart;
 mod safety;
 mod sealed;
+mod server;
 mod settings;
 mod sources;
 mod stage;

@@ -23,6 +23,8 @@ pub(crate) struct Stage {
     pub(crate) arguments: Vec<String>,
     /// Does plumb bring its kinds along?
     pub(crate) installs: bool,
+    /// Does plumb serve the API? It creates Secrets, which most stories would have to look past.
+    pub(crate) serves: bool,
     cache: TempDir,
     plumb: Option<Child>,
     /// The way to the cluster that plumb takes, if not the straight one.
@@ -54,6 +56,7 @@ impl Stage {
             repo: GitRepo::new()?,
             arguments: Vec::new(),
             installs: true,
+            serves: false,
             cache: TempDir::new()?,
             plumb: None,
             detour,
@@ -111,6 +114,7 @@ impl Stage {
         Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["run", "--until-stdin-closes", "--namespace", self.place.name()])
             .args(self.installs.then_some("--install"))
+            .args((!self.serves).then_some("--server=off"))
             // Many run at the same time.
             .args(["--metrics-address=127.0.0.1:0", "--web-address=127.0.0.1:0"])
             .args(&self.arguments)

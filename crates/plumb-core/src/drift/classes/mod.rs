@@ -18,3 +18,5 @@ pub(super) mod unadopted;
 pub(super) mod unclaimed_addition;
 pub(super) mod unexplained;
 pub(super) mod unstable_render;
+
+pub(crate) use phantom_default::{is_dropped_by_argo_cd, is_same_as_absent};

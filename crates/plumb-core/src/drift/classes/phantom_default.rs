@@ -75,10 +75,9 @@ fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<
         return true;
     }
     let name = last_field(&forgiven.path).unwrap_or_default();
-    // The types of Argo CD leave out zero values, and absent means the same.
     let is_of_argo_cd = case.desired.group() == "argoproj.io"
         && matches!(case.desired.kind(), "Application" | "ApplicationSet" | "AppProject");
-    if is_of_argo_cd && !ARGO_CD_POINTERS.contains(&name) {
+    if is_of_argo_cd && is_dropped_by_argo_cd(&forgiven.path, desired) {
         return true;
     }
     let is_excused = is_by_controller(case, forgiven, writer) && !is_kept_elsewhere(case, desired);
@@ -118,10 +117,16 @@ fn is_no_person(user: Option<&str>) -> bool {
 /// Fields of Argo CD's own types for which absent is not `false` or zero.
 const ARGO_CD_POINTERS: [&str; 4] = ["enabled", "factor", "requeueAfterSeconds", "revisionHistoryLimit"];
 
+/// Do the types of Argo CD drop this value of an Application or a project? They leave out zero values, and absent means
+/// the same.
+pub(crate) fn is_dropped_by_argo_cd(path: &FieldPath, value: &Value) -> bool {
+    is_zero(value) && last_field(path).is_some_and(|name| !ARGO_CD_POINTERS.contains(&name))
+}
+
 /// Does an absent field mean the same as this zero value, in all built-in kinds? A list has no pointer type. Of the other
 /// values, only these fields are known to have none.
-fn is_same_as_absent(path: &FieldPath, zero: &Value) -> bool {
-    let Some(name) = last_field(path) else { return false };
+pub(crate) fn is_same_as_absent(path: &FieldPath, zero: &Value) -> bool {
+    let Some(name) = last_field(path).filter(|_| is_zero(zero)) else { return false };
     match zero {
         Value::Null | Value::Array(_) => true,
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => PLAIN.contains(&name),
@@ -129,7 +134,7 @@ fn is_same_as_absent(path: &FieldPath, zero: &Value) -> bool {
 }
 
 /// Fields without a pointer type that charts often set to their zero value. Others cost a dry-run.
-const PLAIN: [&str; 24] = [
+const PLAIN: [&str; 25] = [
     "annotations",
     "clusterName",
     "externalName",
@@ -145,6 +150,7 @@ const PLAIN: [&str; 24] = [
     "nodeName",
     "nodeSelector",
     "paused",
+    "preserveUnknownFields",
     "priorityClassName",
     "publishNotReadyAddresses",
     "readOnly",

@@ -19,9 +19,18 @@ pub(super) const BUDGET_COUNT: &str = "plumb.prune.budget.count";
 /// `Kind` or `group/Kind`, separated by commas.
 pub(super) const PROTECTED: &str = "plumb.prune.protected-kinds";
 
-/// How much an automated sync may delete unasked. What cannot be read has its default: nothing is ever deleted
-/// because of a typo.
+/// How much an automated sync may delete unasked.
 pub(super) fn prune_budget(map: &ConfigData) -> (PruneBudget, Vec<SettingsProblem>) {
+    budget(map, [BUDGET, BUDGET_PERCENT, BUDGET_COUNT])
+}
+
+/// How many of its Applications a set may delete unasked.
+pub(super) fn set_budget(map: &ConfigData) -> (PruneBudget, Vec<SettingsProblem>) {
+    budget(map, ["plumb.appset.budget", "plumb.appset.budget.percent", "plumb.appset.budget.count"])
+}
+
+/// What cannot be read has its default: nothing is ever deleted because of a typo.
+fn budget(map: &ConfigData, [switch, percent, number]: [&str; 3]) -> (PruneBudget, Vec<SettingsProblem>) {
     let mut problems = Vec::new();
     let mut wrong = |key: &str, text: &str, expected: &str| {
         problems.push(SettingsProblem {
@@ -32,21 +41,21 @@ pub(super) fn prune_budget(map: &ConfigData) -> (PruneBudget, Vec<SettingsProble
     let PruneBudget::Limited { mut share_percent, mut count } = PruneBudget::default() else {
         return (PruneBudget::default(), problems);
     };
-    match map.get(BUDGET).map(|text| text.trim()) {
+    match map.get(switch).map(|text| text.trim()) {
         Some("off") => return (PruneBudget::Off, problems),
         None | Some("" | "on") => {}
-        Some(text) => wrong(BUDGET, text, "`on` or `off`"),
+        Some(text) => wrong(switch, text, "`on` or `off`"),
     }
-    if let Some(text) = map.get(BUDGET_PERCENT) {
+    if let Some(text) = map.get(percent) {
         match text.trim().trim_end_matches('%').parse::<u8>() {
-            Ok(percent) if percent <= 100 => share_percent = percent,
-            Ok(_) | Err(_) => wrong(BUDGET_PERCENT, text, "a share from 0 to 100"),
+            Ok(share) if share <= 100 => share_percent = share,
+            Ok(_) | Err(_) => wrong(percent, text, "a share from 0 to 100"),
         }
     }
-    if let Some(text) = map.get(BUDGET_COUNT) {
+    if let Some(text) = map.get(number) {
         match text.trim().parse() {
-            Ok(number) => count = number,
-            Err(_) => wrong(BUDGET_COUNT, text, "a number of objects"),
+            Ok(most) => count = most,
+            Err(_) => wrong(number, text, "a number of objects"),
         }
     }
     (PruneBudget::Limited { share_percent, count }, problems)

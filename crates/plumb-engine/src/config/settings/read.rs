@@ -25,7 +25,7 @@ use plumb_lua::Scripts;
 use plumb_render::RenderSettings;
 
 use super::limits::{
-    heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget, quote_logs,
+    heal_limits, keep_tombstones, progress_limits, protected_kinds, prune_budget, quote_logs, set_budget,
     tombstone_limits,
 };
 use super::rendering::{allow_unconfined_plugins, read_scripts, render_settings};
@@ -68,6 +68,10 @@ pub(crate) struct Settings {
     pub(crate) metrics_conditions: Vec<String>,
     /// How much an automated sync may delete without confirmation.
     pub(crate) prune_budget: PruneBudget,
+    /// How many of its Applications a set may delete without asking.
+    pub(crate) set_budget: PruneBudget,
+    /// The controller of sets.
+    pub(crate) app_sets: wire::AppSetSettings,
     /// Kinds that an automated sync deletes only with confirmation.
     protected: BTreeSet<GroupKind>,
     /// How often apps run without a trigger.
@@ -173,6 +177,8 @@ impl Settings {
         problems.extend(plugin_problems);
         let (prune_budget, wrong) = prune_budget(map("argocd-cm"));
         problems.extend(wrong);
+        let (set_budget, wrong) = set_budget(map("argocd-cm"));
+        problems.extend(wrong);
         let settings = Self {
             generation,
             scripts: Arc::new(scripts),
@@ -182,6 +188,8 @@ impl Settings {
             reconciliation: settings.reconciliation,
             respect_rbac: settings.respect_rbac,
             prune_budget,
+            set_budget,
+            app_sets: settings.controller.app_sets.clone(),
             protected: protected_kinds(map("argocd-cm")),
             keep_tombstones: keep_tombstones(map("argocd-cm"), &mut problems),
             tombstone_limits: tombstone_limits(map("argocd-cm"), &mut problems),

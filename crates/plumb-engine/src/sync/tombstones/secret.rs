@@ -57,7 +57,7 @@ pub struct StoredTombstone {
 }
 
 /// The Secrets that hold a deleted object, in the order in which they are written; `None` if it is too large to be kept.
-pub(super) fn secrets(namespace: &str, project: &str, tombstone: &Tombstone) -> Option<Vec<Manifest>> {
+pub fn secrets(namespace: &str, project: &str, tombstone: &Tombstone) -> Option<Vec<Manifest>> {
     let packed = pack(&tombstone.live)?;
     let name = first_name(&tombstone.live);
     let parts: Vec<&[u8]> = packed.chunks(PART_BYTES).collect();

@@ -39,8 +39,8 @@ const AGAIN_WITH_SURVEY: Duration = Duration::from_mins(2);
 /// With --secrets it looks at Secrets instead: those that apps use and nothing in Git stands for, those that somebody
 /// edited though a controller makes them, certificates that end, and texts that look like credentials. It shows no value.
 ///
-/// Examples: `plumb doctor`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
-/// `plumb doctor --secrets`, `plumb doctor --watch`, `plumb doctor --repo https://git.example.com/shop.git=../shop`,
+/// Examples: `plumb doctor`, `plumb doctor --secrets`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
+/// `plumb doctor --watch`, `plumb doctor --repo https://git.example.com/shop.git=../shop`,
 /// `plumb doctor --live dump.yaml --desired deploy/shop --schemas openapi.json`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -32,7 +32,10 @@ fn refused(error: WorkingCopyError) -> CommandError {
         WorkingCopyError::Detached { .. } => "check out the branch that the app follows: `git switch BRANCH`",
         WorkingCopyError::BranchExists { .. } => "choose another name for --branch",
         WorkingCopyError::NotARepository { .. } => "--patch only prints the changes, and needs no repository",
-        WorkingCopyError::NotCommitted { .. } | WorkingCopyError::Git { .. } => "nothing was changed",
+        WorkingCopyError::NotCommitted { .. }
+        | WorkingCopyError::NoRevision { .. }
+        | WorkingCopyError::Unreadable { .. }
+        | WorkingCopyError::Git { .. } => "nothing was changed",
     };
     CommandError::because("change the working copy", error).hint(hint)
 }

@@ -1,7 +1,7 @@
 //! An API server that answers each path with one object, for commands that only read.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use anyhow::Result;
@@ -14,11 +14,20 @@ use crate::shell::Shell;
 pub(super) fn serve(shell: &mut Shell, answers: &[(&str, Value)]) -> Result<()> {
     let answers: BTreeMap<String, Value> =
         answers.iter().map(|(path, answer)| ((*path).to_owned(), answer.clone())).collect();
+    serve_with(shell, move |_, path, _| answers.get(path).cloned())
+}
+
+/// The same with a server that remembers: `answer` gets the method, the path without its query, and the body, and
+/// returns the answer; `None` is 404.
+pub(super) fn serve_with(
+    shell: &mut Shell,
+    mut answer: impl FnMut(&str, &str, &Value) -> Option<Value> + Send + 'static,
+) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let _ = answer(&stream, &answers);
+            let _ = reply(&stream, &mut answer);
         }
     });
     let kubeconfig = format!(
@@ -30,19 +39,33 @@ pub(super) fn serve(shell: &mut Shell, answers: &[(&str, Value)]) -> Result<()> 
     Ok(())
 }
 
-fn answer(mut stream: &TcpStream, answers: &BTreeMap<String, Value>) -> Result<()> {
-    let mut lines = BufReader::new(stream).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    for line in lines.by_ref() {
-        if line?.is_empty() {
+fn reply(mut stream: &TcpStream, answer: &mut impl FnMut(&str, &str, &Value) -> Option<Value>) -> Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut request = String::new();
+    reader.read_line(&mut request)?;
+    let mut n_bytes = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if line.trim().is_empty() {
             break;
         }
+        if let Some(length) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            n_bytes = length.trim().parse()?;
+        }
     }
-    let path = request.split(' ').nth(1).unwrap_or_default();
+    let mut body = vec![0; n_bytes];
+    reader.read_exact(&mut body)?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let mut words = request.split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
     let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
         "message": format!("{path} is not in the script")});
-    let (code, body) = answers.get(path).map_or(("404 Not Found", &missing), |body| ("200 OK", body));
+    let (code, body) = match answer(method, path, &body) {
+        Some(body) => ("200 OK", body),
+        None => ("404 Not Found", missing),
+    };
     let body = body.to_string();
     write!(
         stream,

@@ -7,6 +7,8 @@ mod errors;
 mod fix;
 mod help;
 mod hostile;
+mod lint;
 mod local;
+mod orphans;
 mod reports;
 mod seal;

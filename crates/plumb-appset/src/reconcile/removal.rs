@@ -1,0 +1,91 @@
+//! What happens to the Applications of a set that is being deleted.
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_crd::ApplicationSet;
+use serde_json::{Value as Json, json};
+
+use super::ownership::is_owned_by;
+use super::policy::{Policy, Rules};
+use super::steps::{Assignment, deletes_in_reverse, steps_of};
+use super::validate::name_of;
+
+/// The finalizer that keeps a set until its Applications are handled.
+pub(super) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
+
+/// An Application that takes longer to disappear is a failure.
+const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(2);
+
+/// What to do next for a set that is being deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Removal {
+    /// In this order.
+    pub steps: Vec<RemovalStep>,
+    /// True if another look is needed before the set may go.
+    pub waits: bool,
+    /// An Application that is stuck.
+    pub stuck: Option<String>,
+}
+
+/// One step of the removal of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RemovalStep {
+    /// The Application stays, without an owner.
+    Release {
+        /// Its name.
+        name: String,
+        /// The merge patch.
+        patch: Json,
+    },
+    /// The Application is deleted.
+    Delete {
+        /// Its name.
+        name: String,
+        /// The object that was seen.
+        uid: String,
+    },
+    /// The set goes, and Kubernetes deletes what it still owns.
+    RemoveFinalizer {
+        /// The finalizers that stay.
+        finalizers: Vec<String>,
+    },
+}
+
+/// What to do for a set with a deletion time. Without its finalizer Kubernetes handles it alone.
+pub fn remove(set: &ApplicationSet, existing: &[Json], rules: &Rules, now: Timestamp) -> Removal {
+    let mut removal = Removal { steps: Vec::new(), waits: false, stuck: None };
+    if !set.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+        return removal;
+    }
+    let owned: Vec<&Json> = existing.iter().filter(|live| is_owned_by(live, set)).collect();
+    if !Policy::of(set, rules).allows_delete() {
+        for live in &owned {
+            let patch = json!({"metadata": {"ownerReferences": null}});
+            removal.steps.push(RemovalStep::Release { name: name_of(live).to_owned(), patch });
+        }
+    } else if rules.progressive_syncs && deletes_in_reverse(set) {
+        let all: Vec<Json> = owned.iter().map(|live| (*live).clone()).collect();
+        let assignment = Assignment::new(steps_of(set).unwrap_or_default(), &all);
+        let last = owned.iter().filter_map(|live| Some((assignment.step(name_of(live))?, *live)));
+        // The last step first; within a step, the first name first.
+        let last = last.min_by_key(|(step, live)| (std::cmp::Reverse(*step), name_of(live).to_owned()));
+        if let Some((_, live)) = last {
+            removal.waits = true;
+            let name = name_of(live).to_owned();
+            let since = live["metadata"]["deletionTimestamp"]
+                .as_str()
+                .and_then(|time| time.parse::<Timestamp>().ok());
+            match since {
+                Some(since) if now.duration_since(since) > STUCK_AFTER => removal.stuck = Some(name),
+                Some(_) => {}
+                None => {
+                    let uid = live["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+                    removal.steps.push(RemovalStep::Delete { name, uid });
+                }
+            }
+            return removal;
+        }
+    }
+    let kept = set.metadata.finalizers.iter().filter(|finalizer| *finalizer != FINALIZER);
+    removal.steps.push(RemovalStep::RemoveFinalizer { finalizers: kept.cloned().collect() });
+    removal
+}

@@ -1,0 +1,192 @@
+//! One run of one set.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use plumb_appset::reconcile::{
+    DeletionBudget, Destinations, Policy, RemovalStep, Rules, Situation, conclude, decide, is_owned_by,
+    remove,
+};
+use plumb_core::app::AppId;
+use plumb_crd::ApplicationSet;
+use plumb_crd::application_set::ApplicationSetStatus;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::gather::generate_set;
+use super::write::{carry_out, delete, patch_application, patch_set, write_status};
+use crate::engine::Engine;
+
+/// Asks for a look at Git, also between two polls.
+pub(super) const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
+/// After a request that failed, a set runs again.
+const RETRY: Duration = Duration::from_secs(10);
+/// How long the watch may take to report what plumb itself wrote.
+const SOON: Duration = Duration::from_secs(2);
+/// How often Git is asked for a set if no setting says otherwise.
+const GIT_EVERY: Duration = Duration::from_mins(3);
+
+/// What a run found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ran {
+    pub(super) git: Vec<(String, String)>,
+    pub(super) asked_clusters: bool,
+    /// Something is wrong that a cluster or project could cure.
+    pub(super) failed: bool,
+    /// The names that the set generates; `None` if that is not known.
+    pub(super) names: Option<BTreeSet<String>>,
+    pub(super) again_after: Option<Duration>,
+    /// True if the next run must look at Git.
+    pub(super) polls: bool,
+}
+
+/// What other sets of the namespace generate: by the name of the Application.
+pub(super) type OthersNames = BTreeMap<String, BTreeSet<String>>;
+
+fn rules(engine: &Engine) -> Rules {
+    let settings = engine.config.settings();
+    let app_sets = &settings.app_sets;
+    Rules {
+        policy: Policy::from_name(&app_sets.policy),
+        policy_override: app_sets.policy_override,
+        progressive_syncs: app_sets.progressive_syncs,
+        preserved_annotations: app_sets.preserved_annotations.clone(),
+        preserved_labels: app_sets.preserved_labels.clone(),
+        max_resources: app_sets.max_resources.and_then(|most| usize::try_from(most).ok()).unwrap_or(5000),
+        budget: DeletionBudget(settings.set_budget),
+    }
+}
+
+/// The Applications of a namespace as they were last seen.
+fn existing(engine: &Engine, namespace: &str) -> BTreeMap<String, Value> {
+    let known = engine.registry.all().into_iter().filter(|known| known.id.namespace == namespace);
+    known.filter_map(|known| Some((known.id.name.clone(), known.head.as_ref().ok()?.to_json()))).collect()
+}
+
+/// Runs a set: generates, decides, writes.
+///
+/// Long because it is the list of these steps.
+pub(super) async fn run_set(
+    engine: &Arc<Engine>,
+    set: Arc<ApplicationSet>,
+    fetch_since: Option<Instant>,
+    others: &OthersNames,
+) -> Ran {
+    let id = AppId { namespace: set.metadata.namespace.clone(), name: set.metadata.name.clone() };
+    let rules = rules(engine);
+    if set.metadata.deletion_timestamp.is_some() {
+        return remove_set(engine, &set, &id, &rules).await;
+    }
+    let settings = engine.config.settings();
+    let mut asked = generate_set(engine, &set, fetch_since).await;
+    // Cleaned before they are compared with the status: a condition that did not change keeps its time.
+    let shown = engine.shown_text();
+    if let Err(error) = &mut asked.generated {
+        shown.clean(&mut error.message);
+    }
+    let mut existing = existing(engine, &id.namespace);
+    let applications: Vec<Value> = existing.values().cloned().collect();
+    let destinations = Destinations::new(&engine.set_signals.clusters(), settings.in_cluster_enabled);
+    let projects = engine.config.project_names();
+    let mut decision = decide(&Situation {
+        set: &set,
+        generated: asked.generated.as_ref().map(|generated| generated.applications.as_slice()),
+        existing: &applications,
+        destinations: &destinations,
+        project_exists: &|name| projects.contains(name),
+        also_generated_by: others,
+        rules: &rules,
+        git_every: settings.app_sets.requeue_after.unwrap_or(GIT_EVERY),
+        now: Timestamp::now(),
+    });
+    if decision.adds_finalizer {
+        add_finalizer(engine, &set, &id).await;
+    }
+    let mut written = carry_out(engine, &id.namespace, &decision.writes, &mut existing).await;
+    for failure in decision.failure.iter_mut().chain(&mut written.failure) {
+        shown.clean(&mut failure.message);
+    }
+    if written.n_done > 0 {
+        info!(set = %id, writes = written.n_done, "Applications of the set written");
+    }
+    let owned: Vec<&Value> = existing.values().filter(|live| is_owned_by(live, &set)).collect();
+    let failure = written.failure.as_ref();
+    let status = conclude(&set, &decision, failure, &owned, rules.max_resources, Timestamp::now());
+    let mut again_after = decision.requeue_after;
+    let mut sooner =
+        |time: Duration| again_after = Some(again_after.map_or(time, |known: Duration| known.min(time)));
+    if !tell(engine, &set, &id, &status).await {
+        sooner(RETRY);
+    }
+    let is_soon = written.is_late || written.failure.is_some() || decision.retries;
+    if written.is_late {
+        sooner(SOON);
+    } else if is_soon {
+        sooner(RETRY);
+    }
+    let name_of = |application: &Value| application["metadata"]["name"].as_str().map(str::to_owned);
+    Ran {
+        git: asked.git,
+        asked_clusters: asked.clusters,
+        failed: asked.generated.is_err() || decision.failure.is_some(),
+        names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),
+        again_after,
+        polls: !is_soon,
+    }
+}
+
+/// Writes the status, and that the request for a look at Git is fulfilled. False if the status cannot be written.
+async fn tell(engine: &Engine, set: &ApplicationSet, id: &AppId, status: &ApplicationSetStatus) -> bool {
+    let result = write_status(engine, set, status).await;
+    if let Err(error) = &result {
+        warn!(set = %id, %error, "cannot write the status of an ApplicationSet");
+    }
+    if set.metadata.annotations.contains_key(REFRESH) {
+        let done = json!({"metadata": {"annotations": {REFRESH: null}}});
+        if let Err(error) = patch_set(engine, id, done).await {
+            warn!(set = %id, %error, "cannot remove the request for a look at Git");
+        }
+    }
+    result.is_ok()
+}
+
+async fn add_finalizer(engine: &Engine, set: &ApplicationSet, id: &AppId) {
+    let mut finalizers = set.metadata.finalizers.clone();
+    finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
+    if let Err(error) = patch_set(engine, id, json!({"metadata": {"finalizers": finalizers}})).await {
+        warn!(set = %id, %error, "cannot add the finalizer of an ApplicationSet");
+    }
+}
+
+async fn remove_set(engine: &Engine, set: &ApplicationSet, id: &AppId, rules: &Rules) -> Ran {
+    let applications: Vec<Value> = existing(engine, &id.namespace).into_values().collect();
+    let removal = remove(set, &applications, rules, Timestamp::now());
+    let mut again_after = removal.waits.then_some(SOON);
+    if let Some(name) = &removal.stuck {
+        warn!(set = %id, application = name, "an Application of a deleted ApplicationSet does not go");
+        again_after = Some(RETRY);
+    }
+    for step in removal.steps {
+        let of = |name: String| AppId { namespace: id.namespace.clone(), name };
+        let done = match step {
+            RemovalStep::Release { name, patch } => {
+                patch_application(engine, &of(name), patch).await.map(|_| ())
+            }
+            RemovalStep::Delete { name, uid } => delete(engine, &of(name), &uid).await,
+            RemovalStep::RemoveFinalizer { finalizers } => {
+                patch_set(engine, id, json!({"metadata": {"finalizers": finalizers}})).await
+            }
+        };
+        match done {
+            Err(error) if !error.api().is_some_and(plumb_kube::ApiError::is_not_found) => {
+                warn!(set = %id, %error, "cannot go on with the deletion of an ApplicationSet");
+                again_after = Some(RETRY);
+                break;
+            }
+            _ => {}
+        }
+    }
+    Ran { again_after, ..Ran::default() }
+}

@@ -1,0 +1,165 @@
+//! Carries out what was decided for a set.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt as _;
+use futures::stream;
+use plumb_appset::reconcile::{Failure, Write};
+use plumb_core::app::AppId;
+use plumb_core::object::{GroupVersionKind, Manifest, merge_patch};
+use plumb_crd::application_set::ApplicationSetStatus;
+use plumb_crd::wire::Wire as _;
+use plumb_crd::{Application, ApplicationSet};
+use plumb_kube::{ApiError, OwnWrite, Patch, PatchOptions, Reason, Target, WriteError};
+use serde_json::{Value, json};
+
+use crate::engine::Engine;
+
+const MANAGER: &str = "argocd-applicationset-controller";
+
+/// How many Applications are written at the same time.
+const AT_ONCE: usize = 8;
+
+fn target(api_version: &str, kind: &str, id: &AppId) -> Target {
+    Target {
+        gvk: GroupVersionKind::from_api_version(api_version, kind),
+        namespace: Some(id.namespace.clone()),
+        name: id.name.clone(),
+    }
+}
+
+fn options(subresource: Option<&str>) -> PatchOptions {
+    PatchOptions { field_manager: Some(MANAGER.to_owned()), subresource: subresource.map(str::to_owned) }
+}
+
+/// What became of the writes.
+#[derive(Default)]
+pub(super) struct Written {
+    /// The first failure in the order of the names.
+    pub(super) failure: Option<Failure>,
+    /// How many requests succeeded.
+    pub(super) n_done: usize,
+    /// Something changed in the meantime: decide again soon.
+    pub(super) is_late: bool,
+}
+
+/// Carries out the writes. `existing` is updated with the answers.
+pub(super) async fn carry_out(
+    engine: &Engine,
+    namespace: &str,
+    writes: &[Write],
+    existing: &mut BTreeMap<String, Value>,
+) -> Written {
+    let requests = writes.iter().cloned().map(|write| async move {
+        let result = one(engine, namespace, &write).await;
+        (write, result)
+    });
+    let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> =
+        stream::iter(requests).buffered(AT_ONCE).collect().await;
+    let mut written = Written::default();
+    for (write, result) in results {
+        let name = write.name();
+        match result {
+            Ok(Some(manifest)) => {
+                written.n_done += 1;
+                engine.set_signals.written(&manifest);
+                existing.insert(name.to_owned(), manifest.value().clone());
+            }
+            Ok(None) => {
+                written.n_done += 1;
+                note_deletion(existing, name);
+            }
+            Err(error) if is_late(&write, &error) => written.is_late = true,
+            Err(error) => {
+                let reason = match write {
+                    Write::Create { .. } => "CreateApplicationError",
+                    Write::Patch { .. } => "UpdateApplicationError",
+                    Write::Delete { .. } => "DeleteApplicationError",
+                };
+                let message = format!("cannot write Application {name}: {error}");
+                written.failure.get_or_insert(Failure { reason, message });
+            }
+        }
+    }
+    written
+}
+
+/// The watch has not yet reported what made the write unnecessary.
+fn is_late(write: &Write, error: &WriteError) -> bool {
+    let reason = error.api().and_then(ApiError::reason);
+    match write {
+        Write::Create { .. } => reason == Some(&Reason::AlreadyExists),
+        Write::Patch { .. } => error.api().is_some_and(ApiError::is_not_found),
+        Write::Delete { .. } => {
+            error.api().is_some_and(ApiError::is_not_found) || reason == Some(&Reason::Conflict)
+        }
+    }
+}
+
+fn note_deletion(existing: &mut BTreeMap<String, Value>, name: &str) {
+    let Some(live) = existing.get_mut(name) else { return };
+    if live["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty()) {
+        live["metadata"]["deletionTimestamp"] = Value::from(jiff::Timestamp::now().to_string());
+    } else {
+        existing.remove(name);
+    }
+}
+
+async fn one(engine: &Engine, namespace: &str, write: &Write) -> Result<Option<Manifest>, WriteError> {
+    let id = AppId { namespace: namespace.to_owned(), name: write.name().to_owned() };
+    match write {
+        Write::Create { object, .. } => {
+            let unknown = |_| WriteError::Api(ApiError::UnknownKind { kind: Application::KIND.to_owned() });
+            let manifest = Manifest::new(object.clone()).map_err(unknown)?;
+            let create = OwnWrite::CreateGenerated { manifest, field_manager: MANAGER.to_owned() };
+            Ok(engine.home.gate.write_own(&create).await?.map(|applied| applied.manifest))
+        }
+        Write::Patch { patch, .. } => patch_application(engine, &id, patch.clone()).await,
+        Write::Delete { uid, release, .. } => {
+            if let Some(release) = release {
+                patch_application(engine, &id, release.clone()).await?;
+            }
+            delete(engine, &id, uid).await?;
+            Ok(None)
+        }
+    }
+}
+
+pub(super) async fn patch_application(
+    engine: &Engine,
+    id: &AppId,
+    patch: Value,
+) -> Result<Option<Manifest>, WriteError> {
+    let target = target(Application::API_VERSION, Application::KIND, id);
+    let write = OwnWrite::Patch { target, patch: Patch::Merge(patch), options: options(None) };
+    Ok(engine.home.gate.write_own(&write).await?.map(|applied| applied.manifest))
+}
+
+pub(super) async fn delete(engine: &Engine, id: &AppId, uid: &str) -> Result<(), WriteError> {
+    let target = target(Application::API_VERSION, Application::KIND, id);
+    engine.home.gate.write_own(&OwnWrite::DeleteGenerated { target, uid: uid.to_owned() }).await?;
+    Ok(())
+}
+
+/// Changes the set itself: its finalizers, its annotations.
+pub(super) async fn patch_set(engine: &Engine, id: &AppId, patch: Value) -> Result<(), WriteError> {
+    let target = target(ApplicationSet::API_VERSION, ApplicationSet::KIND, id);
+    let write = OwnWrite::Patch { target, patch: Patch::Merge(patch), options: options(None) };
+    engine.home.gate.write_own(&write).await?;
+    Ok(())
+}
+
+/// Writes the status, if it changed.
+pub(super) async fn write_status(
+    engine: &Engine,
+    set: &ApplicationSet,
+    status: &ApplicationSetStatus,
+) -> Result<bool, WriteError> {
+    let Some(patch) = merge_patch(&set.status.write(), &status.write()) else { return Ok(false) };
+    let id = AppId { namespace: set.metadata.namespace.clone(), name: set.metadata.name.clone() };
+    let target = target(ApplicationSet::API_VERSION, ApplicationSet::KIND, &id);
+    let patch = Patch::Merge(json!({"status": patch}));
+    let write = OwnWrite::Patch { target, patch, options: options(Some("status")) };
+    engine.home.gate.write_own(&write).await?;
+    Ok(true)
+}

@@ -1,0 +1,306 @@
+//! What the server shows of a leading engine: Applications, their objects and their rendered manifests. It reads what
+//! is in memory; only objects that are not kept whole and renderings cost requests.
+
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use plumb_core::app::AppId;
+use plumb_core::health;
+use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::application::{Operation, SyncOperation};
+use plumb_crd::{Application, to_app, to_operation};
+use plumb_kube::{ClusterClient, Node};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use super::handle::Handle;
+use crate::apps::context::Unavailable;
+use crate::apps::registry::AppChange;
+use crate::apps::snapshot::AppSummary;
+use crate::cluster::destination::Cluster;
+use crate::engine::Engine;
+use crate::queue::RefreshDepth;
+use crate::sources::gather::{FetchPolicy, OperationSources};
+use crate::sources::parked::Parked;
+use crate::sources::slow_servers::Patience;
+
+/// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
+pub struct Leader {
+    engine: Arc<Engine>,
+    runtime: tokio::runtime::Handle,
+}
+
+/// An Application without the long lists of its status.
+pub struct KnownApp(Arc<AppSummary>);
+
+impl KnownApp {
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        &self.0.id.namespace
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.id.name
+    }
+
+    /// Its resource version.
+    pub fn resource_version(&self) -> &str {
+        &self.0.resource_version
+    }
+
+    /// The Application without the lists of its status; `None` if it cannot be read.
+    pub fn head(&self) -> Option<&Application> {
+        self.0.head.as_ref().ok()
+    }
+}
+
+/// A change of an Application.
+pub enum AppNews {
+    /// It is new or has changed.
+    Seen {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// It is gone. This was its last state.
+    Gone(Box<Value>),
+}
+
+/// The changes of Applications.
+pub struct AppFollower(broadcast::Receiver<AppChange>);
+
+impl AppFollower {
+    /// The next change. `None` if the engine has stopped, or if too many changes were missed.
+    pub async fn next(&mut self) -> Option<AppNews> {
+        loop {
+            let change = self.0.recv().await.ok()?;
+            let Some(last) = change.gone else {
+                return Some(AppNews::Seen { namespace: change.id.namespace, name: change.id.name });
+            };
+            if let Ok(last) = &last.wire {
+                return Some(AppNews::Gone(Box::new(last.to_json())));
+            }
+        }
+    }
+}
+
+/// An object in the tree of an app.
+#[derive(Clone, Debug)]
+pub struct TreeNode {
+    /// The object as the store knows it.
+    pub node: Node,
+    /// The objects that own it.
+    pub parents: Vec<Node>,
+    /// Its health, if its kind has one: status and message.
+    pub health: Option<(&'static str, String)>,
+}
+
+/// The manifests that an app renders to.
+#[derive(Debug)]
+pub struct RenderedManifests {
+    /// The objects.
+    pub objects: Vec<(ObjectKey, Manifest)>,
+    /// The hooks.
+    pub hooks: Vec<Manifest>,
+    /// The resolved revisions, one per source.
+    pub revisions: Vec<String>,
+    /// The kind of each source: `Helm`, `Kustomize` …
+    pub source_types: Vec<String>,
+}
+
+impl Handle {
+    /// The engine, if this process leads and knows all Applications.
+    pub fn leader(&self) -> Option<Leader> {
+        self.leading().map(|(engine, runtime)| Leader { engine, runtime })
+    }
+}
+
+impl Leader {
+    /// All Applications, in no order.
+    pub fn apps(&self) -> Vec<KnownApp> {
+        self.engine.registry.all().into_iter().map(KnownApp).collect()
+    }
+
+    /// One whole Application as JSON.
+    pub fn app(&self, namespace: &str, name: &str) -> Option<Value> {
+        self.whole(namespace, name).map(|application| application.to_json())
+    }
+
+    fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
+        let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
+        self.engine.registry.get(&id)?.wire.clone().ok()
+    }
+
+    /// True if Applications of this namespace are reconciled.
+    pub fn permits_namespace(&self, namespace: &str) -> bool {
+        self.engine.app_namespaces.permit(namespace)
+    }
+
+    /// The changes of Applications from now on.
+    pub fn follow(&self) -> AppFollower {
+        AppFollower(self.engine.registry.follow())
+    }
+
+    /// Notes an Application that the server has just written, so that the next read shows it, and requests its run.
+    pub fn note_written(&self, manifest: &Manifest) {
+        if let Some((known, Some(trigger))) = self.engine.registry.note(manifest) {
+            self.engine.queue.push(known.id.clone(), trigger);
+        }
+    }
+
+    /// Why the destination or the project of an Application is not permitted, if so.
+    pub fn refusal(&self, application: &Application) -> Option<String> {
+        let app = match to_app(application) {
+            Ok(app) => app,
+            Err(problems) => {
+                return Some(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+            }
+        };
+        match self.engine.context(&app) {
+            Ok(_) | Err(Unavailable::NotYet | Unavailable::LeftAlone | Unavailable::ClusterAway(_)) => None,
+            Err(Unavailable::ClusterUnknown(why) | Unavailable::ClusterUnclear(why)) => Some(why),
+            Err(Unavailable::Refused(whys)) => Some(whys.join("; ")),
+        }
+    }
+
+    /// Why a user's sync may not start now, if a sync window says so.
+    pub fn manual_sync_window(&self, application: &Application) -> Option<String> {
+        let app = to_app(application).ok()?;
+        let context = self.engine.context(&app).ok()?;
+        let now = jiff::Timestamp::now();
+        context.operation_window(&app, plumb_core::project::SyncTrigger::Manual, now, now)
+    }
+
+    fn cluster_of(&self, application: &Application) -> Option<Arc<Cluster>> {
+        let app = to_app(application).ok()?;
+        self.engine.context(&app).ok().map(|context| context.cluster)
+    }
+
+    /// The objects of an app with all objects below them; `None` if its cluster is not connected.
+    pub fn tree(&self, namespace: &str, name: &str) -> Option<Vec<TreeNode>> {
+        let application = self.whole(namespace, name)?;
+        let cluster = self.cluster_of(&application)?;
+        let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
+        let store = &cluster.store;
+        let nodes = store.tree(&id.instance_name(&self.engine.options.namespace));
+        let health_of = |key: &ObjectKey| {
+            let known = application.status.resources.iter().find(|resource| resource.key() == *key);
+            if let Some(known) = known.and_then(|resource| resource.health.as_ref()) {
+                let status = HEALTH.into_iter().find(|name| *name == known.status).unwrap_or("Unknown");
+                return Some((status, known.message.clone()));
+            }
+            let health = health::assess(&store.get_kept(key)?)?;
+            Some((health.status.as_str(), health.message))
+        };
+        let shown = nodes.into_iter().map(|node| TreeNode {
+            parents: node.parents.iter().filter_map(|uid| store.node_of(uid)).collect(),
+            health: health_of(&node.key),
+            node,
+        });
+        Some(shown.collect())
+    }
+
+    /// The client of the cluster of an app, and the runtime on which it must be used.
+    pub fn cluster_client(
+        &self,
+        application: &Application,
+    ) -> Option<(ClusterClient, tokio::runtime::Handle)> {
+        self.cluster_of(application).map(|cluster| (cluster.client.clone(), self.runtime.clone()))
+    }
+
+    /// A live object of the cluster of an app.
+    pub async fn live(&self, application: &Application, key: &ObjectKey) -> Result<Option<Manifest>, String> {
+        let Some(cluster) = self.cluster_of(application) else {
+            return Err("the cluster of the application is not connected".to_owned());
+        };
+        if let Some(kept) = cluster.store.get_kept(key) {
+            return Ok(Some(kept));
+        }
+        let key = key.clone();
+        let read = self.runtime.spawn(async move { cluster.store.get_whole(&key).await });
+        match read.await {
+            Ok(Ok(live)) => Ok(live.map(Arc::unwrap_or_clone)),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("reading the object was aborted".to_owned()),
+        }
+    }
+
+    /// Why the project of an app does not permit an object, if so.
+    pub fn denies(&self, application: &Application, key: &ObjectKey) -> Option<String> {
+        let app = to_app(application).ok()?;
+        self.engine.context(&app).ok()?.denies(key)
+    }
+
+    /// Renders an app at the revisions that it tracks, or at these.
+    pub async fn render(
+        &self,
+        application: Application,
+        revisions: Vec<String>,
+    ) -> Result<RenderedManifests, String> {
+        let engine = Arc::downgrade(&self.engine);
+        let rendering = self.runtime.spawn(async move { render(engine, &application, &revisions).await });
+        rendering.await.unwrap_or_else(|_| Err("the rendering was aborted".to_owned()))
+    }
+
+    /// The number of Applications on each cluster, and the version of its API server where it is connected.
+    pub fn clusters(&self) -> Vec<(String, String)> {
+        let connected = self.engine.clusters.connected();
+        connected
+            .iter()
+            .map(|cluster| {
+                let version = cluster.client.catalog().server.clone();
+                (cluster.server.to_string(), format!("{}.{}", version.major, version.minor))
+            })
+            .collect()
+    }
+
+    /// The address of the cluster of an Application.
+    pub fn server_of(&self, app: &KnownApp) -> String {
+        self.engine.server_of(&app.0)
+    }
+}
+
+const HEALTH: [&str; 6] = ["Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown"];
+
+async fn render(
+    engine: Weak<Engine>,
+    application: &Application,
+    revisions: &[String],
+) -> Result<RenderedManifests, String> {
+    let engine = engine.upgrade().ok_or("the engine has stopped")?;
+    let joined = |problems: Vec<plumb_crd::SpecProblem>| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let app = to_app(application).map_err(joined)?;
+    let context = engine.context(&app).map_err(|why| match why {
+        Unavailable::NotYet => "its cluster is being connected".to_owned(),
+        Unavailable::LeftAlone => "reconciliation of its cluster is turned off".to_owned(),
+        Unavailable::ClusterAway(why)
+        | Unavailable::ClusterUnknown(why)
+        | Unavailable::ClusterUnclear(why) => why,
+        Unavailable::Refused(whys) => whys.join("; "),
+    })?;
+    let since = Instant::now();
+    let mut parked = Parked::default();
+    let gathered = if revisions.is_empty() {
+        let policy = FetchPolicy { depth: RefreshDepth::Git, since, patience: Patience::Endless };
+        engine.sources.gather(application, &app, &context, policy, None, &mut parked).await
+    } else {
+        let written = Operation { sync: Some(Box::<SyncOperation>::default()), ..Operation::default() };
+        let operation = to_operation(&written).map_err(joined)?;
+        let asked = OperationSources { operation: &operation, written: &written, revisions };
+        let patience = (since, Patience::Endless);
+        engine.sources.gather_for_operation(application, &app, &context, asked, patience, &mut parked).await
+    };
+    let gathered = gathered.map_err(|why| why.message())?;
+    let desired = gathered.desired.get();
+    let objects = desired.objects.iter().map(|(key, object)| (key.clone(), object.manifest.clone()));
+    Ok(RenderedManifests {
+        objects: objects.collect(),
+        hooks: desired.hooks.iter().map(|hook| hook.manifest.clone()).collect(),
+        revisions: gathered.revisions.clone(),
+        source_types: gathered.source_types.clone(),
+    })
+}

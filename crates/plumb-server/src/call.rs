@@ -1,0 +1,224 @@
+//! One call: who asks for what, and how it is answered.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use plumb_api::{SelectedFields, Status};
+use plumb_core::object::Manifest;
+use plumb_crd::Application;
+use plumb_engine::{Handle, Leader};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::app_feed::{AppFeed, Item};
+use crate::backend::{Backend, Known};
+use crate::session::{Identity, Sessions};
+use crate::state::State;
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) handle: Handle,
+    pub(crate) backend: Backend,
+    pub(crate) state: State,
+    pub(crate) sessions: Sessions,
+    pub(crate) feed: Arc<AppFeed>,
+    /// The version that clients see.
+    pub(crate) version: String,
+}
+
+/// One call.
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    /// `None` where the call needs no login and there is none.
+    pub(crate) identity: Option<Identity>,
+    pub(crate) request: Value,
+    pub(crate) fields: Option<SelectedFields>,
+    pub(crate) peer: IpAddr,
+    /// The Application that the call is about, if its check names one.
+    pub(crate) app: Option<FoundApp>,
+    /// The kinds of things that permissions were asked for.
+    pub(crate) asked: parking_lot::Mutex<Vec<String>>,
+}
+
+/// An Application that the caller may use.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundApp {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) project: String,
+    pub(crate) value: Value,
+}
+
+impl FoundApp {
+    /// The typed Application.
+    pub(crate) fn typed(&self) -> Result<Application, Status> {
+        Application::from_json(&self.value)
+            .map_err(|error| Status::precondition(format!("the application cannot be read: {error}")))
+    }
+
+    /// As permissions name it.
+    pub(crate) fn object(&self, control_plane: &str) -> String {
+        app_object(&self.project, &self.namespace, &self.name, control_plane)
+    }
+}
+
+/// An Application as permissions name it.
+pub(crate) fn app_object(project: &str, namespace: &str, name: &str, control_plane: &str) -> String {
+    if namespace.is_empty() || namespace == control_plane {
+        format!("{project}/{name}")
+    } else {
+        format!("{project}/{namespace}/{name}")
+    }
+}
+
+/// The answer to a call.
+pub(crate) enum Answer {
+    One(Value),
+    Stream(mpsc::Receiver<Result<Arc<Item>, Status>>),
+}
+
+impl Call {
+    pub(crate) fn text(&self, field: &str) -> &str {
+        self.request.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn flag(&self, field: &str) -> Option<bool> {
+        self.request.get(field).and_then(Value::as_bool)
+    }
+
+    pub(crate) fn number(&self, field: &str) -> Option<i64> {
+        let value = self.request.get(field)?;
+        value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    }
+
+    pub(crate) fn texts(&self, field: &str) -> Vec<String> {
+        let list = self.request.get(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
+
+    pub(crate) fn username(&self) -> &str {
+        self.identity.as_ref().map(|identity| identity.username.as_str()).unwrap_or_default()
+    }
+
+    /// The control-plane namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        self.shared.state.namespace()
+    }
+
+    /// May the caller do it?
+    pub(crate) fn allows(&self, resource: &str, action: &str, object: &str) -> bool {
+        let mut asked = self.asked.lock();
+        if !asked.iter().any(|known| known == resource) {
+            asked.push(resource.to_owned());
+        }
+        drop(asked);
+        let Some(identity) = &self.identity else { return false };
+        self.shared.state.allows(&identity.access, resource, action, object)
+    }
+
+    /// Refuses what the caller may not do.
+    pub(crate) fn require(&self, resource: &str, action: &str, object: &str) -> Result<(), Status> {
+        if self.allows(resource, action, object) { Ok(()) } else { Err(Status::denied()) }
+    }
+
+    /// The engine, if this process leads.
+    pub(crate) fn leader(&self) -> Result<Leader, Status> {
+        let away = || Status::unavailable("this replica does not lead yet; try again");
+        self.shared.handle.leader().ok_or_else(away)
+    }
+
+    /// The Application that the check of this call found.
+    pub(crate) fn app(&self) -> Result<&FoundApp, Status> {
+        self.app.as_ref().ok_or_else(Status::denied)
+    }
+
+    /// The namespace of the Application that the request means.
+    fn app_namespace(&self) -> String {
+        match self.text("appNamespace") {
+            "" => self.namespace().to_owned(),
+            namespace => namespace.to_owned(),
+        }
+    }
+
+    /// Finds an Application for an action. An Application that does not exist and one that the caller may not see give
+    /// the same answer.
+    pub(crate) fn find_app(&self, action: &str) -> Result<FoundApp, Status> {
+        let asked = self.request.get("project").and_then(Value::as_str).filter(|project| !project.is_empty());
+        let projects = self.texts("projects");
+        let asked = match (asked, projects.as_slice()) {
+            (Some(project), _) => Some(project),
+            (None, []) => None,
+            (None, [project]) => Some(project.as_str()),
+            (None, _) => {
+                return Err(Status::invalid(
+                    "multiple projects specified - the get endpoint accepts either zero or one project",
+                ));
+            }
+        };
+        let name = ["name", "applicationName", "appName"].into_iter().map(|field| self.text(field));
+        let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+        let namespace = self.app_namespace();
+        let may = |project: &str| {
+            self.allows("applications", action, &app_object(project, &namespace, name, self.namespace()))
+        };
+        let hidden = || match asked {
+            None => Status::denied(),
+            Some(_) => Status::not_found(format!("applications.argoproj.io \"{name}\" not found")),
+        };
+        if asked.is_some_and(|project| !may(project)) {
+            return Err(Status::denied());
+        }
+        let leader = self.leader()?;
+        let value = leader.app(&namespace, name).filter(|_| leader.permits_namespace(&namespace));
+        let value = value.ok_or_else(hidden)?;
+        let project = project_of(&value);
+        if !may(&project) || asked.is_some_and(|asked| asked != project) {
+            return Err(hidden());
+        }
+        self.check_project(&project, &namespace)?;
+        Ok(FoundApp { namespace, name: name.to_owned(), project, value })
+    }
+
+    /// The project exists and permits Applications of this namespace.
+    pub(crate) fn check_project(&self, project: &str, namespace: &str) -> Result<(), Status> {
+        let refused = || {
+            Status::invalid(format!(
+                "app is not allowed in project \"{project}\", or the project does not exist"
+            ))
+        };
+        let known = self.shared.state.project(project).ok_or_else(refused)?;
+        let sources = known.value().pointer("/spec/sourceNamespaces").and_then(Value::as_array);
+        let permits = |pattern: &Value| {
+            let pattern = pattern.as_str().and_then(|text| plumb_core::glob::Glob::regex_or_plain(text).ok());
+            pattern.is_some_and(|pattern| pattern.matches(namespace))
+        };
+        let is_permitted =
+            namespace == self.namespace() || sources.is_some_and(|list| list.iter().any(permits));
+        if is_permitted { Ok(()) } else { Err(refused()) }
+    }
+
+    /// Patches an Application and makes the change visible at once.
+    pub(crate) async fn patch_app(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) -> Result<Manifest, Status> {
+        let written = self.shared.backend.patch(Known::Application, namespace, name, patch).await?;
+        self.note_app(&written);
+        Ok(written)
+    }
+
+    /// Makes a written Application visible at once.
+    pub(crate) fn note_app(&self, written: &Manifest) {
+        if let Some(leader) = self.shared.handle.leader() {
+            leader.note_written(written);
+        }
+    }
+}
+
+/// The project of an Application.
+pub(crate) fn project_of(application: &Value) -> String {
+    let project = application.pointer("/spec/project").and_then(Value::as_str).unwrap_or_default();
+    if project.is_empty() { "default".to_owned() } else { project.to_owned() }
+}

@@ -1,0 +1,106 @@
+//! The certificate of the server: that of `argocd-server-tls`, that of `argocd-secret`, or one that it signs itself.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tracing::{info, warn};
+
+use crate::state::State;
+
+/// How clients connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// With TLS.
+    Tls,
+    /// Without TLS: a proxy in front of plumb has the certificate.
+    Plain,
+}
+
+/// Makes the TLS settings, again whenever the certificate changes.
+pub(crate) struct Certificates {
+    state: State,
+    current: Mutex<Option<Current>>,
+}
+
+struct Current {
+    /// Certificate and key as written; `None` for the one that is signed here.
+    written: Option<(String, String)>,
+    config: Arc<ServerConfig>,
+}
+
+impl Certificates {
+    pub(crate) fn new(state: State) -> Self {
+        Self { state, current: Mutex::default() }
+    }
+
+    /// The settings for the next connection. A certificate that cannot be read leaves the last one in use.
+    pub(crate) fn config(&self) -> Option<Arc<ServerConfig>> {
+        let written = self.state.certificate();
+        let mut current = self.current.lock();
+        if let Some(known) = current.as_ref().filter(|known| known.written == written) {
+            return Some(Arc::clone(&known.config));
+        }
+        let made = match &written {
+            Some((certificate, key)) => from_pem(certificate, key),
+            None => self_signed(self.state.namespace()),
+        };
+        match made {
+            Ok(config) => {
+                info!(from_secret = written.is_some(), "certificate loaded");
+                let config = Arc::new(config);
+                *current = Some(Current { written, config: Arc::clone(&config) });
+                Some(config)
+            }
+            Err(reason) => {
+                warn!(reason, "cannot use the certificate of the server; the last one stays in use");
+                if current.is_none()
+                    && let Ok(config) = self_signed(self.state.namespace())
+                {
+                    *current = Some(Current { written, config: Arc::new(config) });
+                }
+                current.as_ref().map(|known| Arc::clone(&known.config))
+            }
+        }
+    }
+}
+
+fn from_pem(certificate: &str, key: &str) -> Result<ServerConfig, String> {
+    let chain: Result<Vec<CertificateDer<'static>>, _> =
+        CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
+    let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
+    // The error of the parser could quote the key.
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| "the key is not PEM".to_owned())?;
+    server_config(chain, key)
+}
+
+fn self_signed(namespace: &str) -> Result<ServerConfig, String> {
+    let names = vec![
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "argocd-server".to_owned(),
+        format!("argocd-server.{namespace}"),
+        format!("argocd-server.{namespace}.svc"),
+        format!("argocd-server.{namespace}.svc.cluster.local"),
+    ];
+    let made = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    server_config(vec![made.cert.der().clone()], key)
+}
+
+fn server_config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| error.to_string())?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}

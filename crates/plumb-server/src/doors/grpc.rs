@@ -1,0 +1,101 @@
+//! gRPC and gRPC-Web.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http_body::Frame;
+use plumb_api::{Code, Method, Status, Tables, encode, frame, grpc_message, trailer_frame};
+
+use super::stream::{self, Part};
+use crate::body::AnswerBody;
+use crate::call::Answer;
+
+/// How the client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// gRPC over HTTP/2: the status is in the trailers.
+    Grpc,
+    /// gRPC-Web: the status is in the last frame, and errors before the first message are in the headers.
+    Web,
+}
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+impl Dialect {
+    fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Grpc => "application/grpc",
+            Self::Web => "application/grpc-web+proto",
+        })
+    }
+}
+
+fn trailers(status: Option<&Status>) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    let code = status.map_or(0, |status| status.code.number());
+    trailers.insert(STATUS, HeaderValue::from(code));
+    if let Some(status) = status
+        && let Ok(message) = HeaderValue::from_str(&grpc_message(&status.message))
+    {
+        trailers.insert(MESSAGE, message);
+    }
+    trailers
+}
+
+/// The answer to a call.
+pub(crate) fn answer(
+    dialect: Dialect,
+    method: &Method,
+    result: Result<Answer, Status>,
+) -> Response<AnswerBody> {
+    let body = match result {
+        Err(status) => return error(dialect, &status),
+        Ok(Answer::One(value)) => match encode(Tables::get(), method.output, &value) {
+            Err(why) => {
+                let status = Status::new(Code::Internal, format!("cannot write the answer: {why}"));
+                return error(dialect, &status);
+            }
+            Ok(message) => one(dialect, &message),
+        },
+        Ok(Answer::Stream(messages)) => {
+            let output = method.output;
+            stream::body(messages, None, move |part| match (part, dialect) {
+                (Part::Message(item), _) => Some(Frame::data(Bytes::from(frame(item.encoded(output))))),
+                (Part::End(status), Dialect::Grpc) => Some(Frame::trailers(trailers(status.as_ref()))),
+                (Part::End(status), Dialect::Web) => {
+                    let code = status.as_ref().map_or(0, |status| status.code.number());
+                    let message = status.map(|status| status.message).unwrap_or_default();
+                    Some(Frame::data(Bytes::from(trailer_frame(code, &message))))
+                }
+                (Part::Idle, _) => None,
+            })
+        }
+    };
+    let mut answer = Response::new(body);
+    answer.headers_mut().insert(header::CONTENT_TYPE, dialect.content_type());
+    answer
+}
+
+fn one(dialect: Dialect, message: &[u8]) -> AnswerBody {
+    match dialect {
+        Dialect::Grpc => AnswerBody::with_trailers(frame(message), trailers(None)),
+        Dialect::Web => {
+            let mut bytes = frame(message);
+            bytes.extend(trailer_frame(0, ""));
+            AnswerBody::full(bytes)
+        }
+    }
+}
+
+/// An error without a message: Argo CD's client reads it from the headers only.
+fn error(dialect: Dialect, status: &Status) -> Response<AnswerBody> {
+    let mut answer = Response::new(AnswerBody::default());
+    *answer.headers_mut() = trailers(Some(status));
+    answer.headers_mut().insert(header::CONTENT_TYPE, dialect.content_type());
+    answer
+}
+
+/// The answer to a call that the tables do not have.
+pub(crate) fn unimplemented(dialect: Dialect, path: &str) -> Response<AnswerBody> {
+    error(dialect, &Status::new(Code::Unimplemented, format!("unknown method {path}")))
+}

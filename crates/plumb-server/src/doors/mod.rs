@@ -1,0 +1,12 @@
+//! The doors: gRPC, gRPC-Web and REST. Each turns bytes into a call and an answer into bytes.
+
+mod cookie;
+mod grpc;
+mod logout;
+mod rest;
+mod stream;
+
+pub(crate) use cookie::CookieRules;
+pub(crate) use grpc::{Dialect, answer as answer_grpc, unimplemented};
+pub(crate) use logout::answer as answer_logout;
+pub(crate) use rest::{answer as answer_rest, error as rest_error, text};

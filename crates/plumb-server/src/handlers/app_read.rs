@@ -1,0 +1,152 @@
+//! Reading Applications.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_api::{Code, Status};
+use plumb_core::project::normalize_repo_url;
+use plumb_crd::Application;
+use plumb_engine::KnownApp;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::general::unimplemented;
+use super::selector::Selector;
+use crate::app_feed::without_kind;
+use crate::call::{Answer, Call, app_object};
+
+/// The annotation that requests a refresh.
+const REFRESH: &str = "argocd.argoproj.io/refresh";
+/// Longest time that a request waits for a refresh.
+const REFRESH_WITHIN: Duration = Duration::from_mins(5);
+
+/// Which Applications a request means.
+pub(super) struct AppFilter {
+    name: String,
+    projects: Vec<String>,
+    selector: Selector,
+    repo: String,
+    namespace: String,
+}
+
+impl AppFilter {
+    pub(super) fn of(call: &Call) -> Result<Self, Status> {
+        let mut projects = call.texts("projects");
+        let legacy = call.texts("project");
+        if !legacy.is_empty() {
+            projects = legacy;
+        }
+        let repo = call.text("repo");
+        Ok(Self {
+            name: call.text("name").to_owned(),
+            projects,
+            selector: Selector::parse(call.text("selector"))?,
+            repo: if repo.is_empty() { String::new() } else { normalize_repo_url(repo) },
+            namespace: call.text("appNamespace").to_owned(),
+        })
+    }
+
+    pub(super) fn names_one(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// True if the request means this Application. A name alone means the one in the control-plane namespace.
+    pub(super) fn matches(&self, app: &Application, control_plane: &str) -> bool {
+        let namespace = app.metadata.namespace.as_str();
+        let sources = app.spec.source.iter().map(|source| &**source).chain(app.spec.sources.iter());
+        let mut repos = sources.map(|source| normalize_repo_url(&source.repo_url));
+        (self.name.is_empty() || self.name == app.metadata.name)
+            && (self.namespace.is_empty() || self.namespace == namespace)
+            && (self.name.is_empty() || !self.namespace.is_empty() || namespace == control_plane)
+            && (self.projects.is_empty() || self.projects.iter().any(|project| project == app.project()))
+            && (self.repo.is_empty() || repos.any(|repo| repo == self.repo))
+            && self.selector.matches(&app.metadata.labels.clone().into_iter().collect())
+    }
+}
+
+/// The Applications that the caller may see, sorted by name.
+pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
+    let filter = AppFilter::of(&call)?;
+    // Thousands of Applications take a while, for which other requests must not wait.
+    let work = tokio::task::spawn_blocking(move || listed(&call, &filter));
+    work.await.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the list was aborted"))).map(Answer::One)
+}
+
+fn listed(call: &Call, filter: &AppFilter) -> Result<Value, Status> {
+    let leader = call.leader()?;
+    let mut apps = leader.apps();
+    apps.retain(|app| {
+        let head = app.head().filter(|head| filter.matches(head, call.namespace()));
+        head.is_some_and(|head| may_get(call, app.namespace(), app.name(), head.project()))
+    });
+    apps.sort_by(|one, other| (one.name(), one.namespace()).cmp(&(other.name(), other.namespace())));
+    let version =
+        apps.iter().filter_map(|app| app.resource_version().parse::<u64>().ok()).max().unwrap_or_default();
+    let wants_lists = call.fields.as_ref().is_none_or(|fields| {
+        let lists: [&[&str]; 3] = [
+            &["items", "status", "resources"],
+            &["items", "status", "history"],
+            &["items", "status", "operationState", "syncResult", "resources"],
+        ];
+        lists.iter().any(|path| fields.wants(path))
+    });
+    let whole = |app: &KnownApp| -> Option<Value> {
+        if wants_lists {
+            return leader.app(app.namespace(), app.name()).map(without_kind);
+        }
+        app.head().map(|head| without_kind(head.to_json()))
+    };
+    let items: Vec<Value> = apps.iter().filter_map(whole).collect();
+    Ok(json!({"metadata": {"resourceVersion": version.to_string()}, "items": items}))
+}
+
+/// May the caller see this Application?
+pub(super) fn may_get(call: &Call, namespace: &str, name: &str, project: &str) -> bool {
+    call.allows("applications", "get", &app_object(project, namespace, name, call.namespace()))
+}
+
+/// One Application; with `refresh` after it was compared again.
+pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let refresh = call.request.get("refresh").and_then(Value::as_str);
+    let Some(kind) = refresh else { return Ok(Answer::One(without_kind(app.value.clone()))) };
+    let kind = if kind == "hard" { "hard" } else { "normal" };
+    let away = || Status::unavailable("this replica does not lead any more; try again");
+    let mut changes = call.shared.feed.subscribe().ok_or_else(away)?;
+    let patch = json!({"metadata": {"annotations": {REFRESH: kind}}});
+    let written = call.patch_app(&app.namespace, &app.name, patch).await?;
+    let asked_at = written.resource_version().unwrap_or_default().to_owned();
+    let refreshed = async {
+        loop {
+            let current = call.leader()?.app(&app.namespace, &app.name).ok_or_else(Status::denied)?;
+            let text = |path: &str| current.pointer(path).and_then(Value::as_str);
+            let is_asked = text("/metadata/annotations/argocd.argoproj.io~1refresh").is_some();
+            if !is_asked && text("/metadata/resourceVersion") != Some(asked_at.as_str()) {
+                return Ok(without_kind(current));
+            }
+            match changes.recv().await {
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Err(away()),
+            }
+        }
+    };
+    let late = || Status::new(Code::DeadlineExceeded, "the refresh takes too long; it continues");
+    tokio::time::timeout(REFRESH_WITHIN, refreshed).await.map_err(|_| late())?.map(Answer::One)
+}
+
+/// The sync windows of an Application, and whether a user may sync now.
+pub(super) async fn sync_windows(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let refusal = call.leader()?.manual_sync_window(&app.typed()?);
+    Ok(Answer::One(json!({"canSync": refusal.is_none()})))
+}
+
+/// plumb has no deep links yet.
+pub(super) async fn no_links(_: Arc<Call>) -> Result<Answer, Status> {
+    Ok(Answer::One(json!({"items": []})))
+}
+
+/// Author and message of a commit need a mirror that the server does not read yet.
+pub(super) async fn revision_metadata(_: Arc<Call>) -> Result<Answer, Status> {
+    Err(unimplemented("RevisionMetadata"))
+}

@@ -1,0 +1,377 @@
+//! Creating, changing and deleting Applications.
+
+use std::sync::Arc;
+
+use plumb_api::{Code, Status};
+use plumb_core::object::{Manifest, merge_patch};
+use plumb_core::sync::deletion::CASCADE;
+use plumb_crd::Application;
+use serde_json::{Map, Value, json};
+
+use crate::app_feed::without_kind;
+use crate::backend::Known;
+use crate::call::{Answer, Call, app_object, project_of};
+
+/// How often a change is tried again after a conflict.
+const ATTEMPTS: usize = 10;
+
+/// Creates an Application, or with `upsert` changes it.
+pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
+    let sent = sent(&call)?;
+    let (namespace, name) = identity(&sent);
+    let project = project_of(&sent);
+    call.require("applications", "create", &app_object(&project, &namespace, &name, call.namespace()))?;
+    check(&call, &sent).await?;
+    let existing = call.shared.backend.get(Known::Application, &namespace, &name).await?;
+    let Some(existing) = existing else {
+        let created = call.shared.backend.create(sent).await?;
+        call.note_app(&created);
+        return Ok(Answer::One(without_kind(created.into_value())));
+    };
+    let same = |field: &str| {
+        let of = |value: &Value| value.pointer(field).cloned().unwrap_or_default();
+        let (stored, sent) = (of(existing.value()), of(&sent));
+        sent.is_null() || stored == sent
+    };
+    let fields = ["/spec", "/metadata/labels", "/metadata/annotations", "/metadata/finalizers"];
+    if fields.into_iter().all(same) {
+        return Ok(Answer::One(without_kind(existing.into_value())));
+    }
+    if call.flag("upsert") != Some(true) {
+        return Err(Status::invalid(
+            "existing application spec is different, use upsert flag to force update",
+        ));
+    }
+    require_both(&call, "update", existing.value(), &sent)?;
+    let mut metadata = Map::new();
+    for field in ["labels", "annotations"] {
+        let of =
+            |value: &Value| value.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).cloned();
+        let mut merged = of(existing.value()).unwrap_or_default();
+        merged.extend(of(&sent).unwrap_or_default());
+        metadata.insert(field.to_owned(), Value::Object(merged));
+    }
+    if let Some(finalizers) = sent.pointer("/metadata/finalizers") {
+        metadata.insert("finalizers".to_owned(), finalizers.clone());
+    }
+    let spec = sent.get("spec").cloned().unwrap_or_default();
+    replace(&call, &namespace, &name, |_| Ok((spec.clone(), metadata.clone()))).await
+}
+
+/// Replaces spec, labels, annotations and finalizers.
+pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
+    let sent = sent(&call)?;
+    let (namespace, name) = identity(&sent);
+    let project = project_of(&sent);
+    call.require("applications", "update", &app_object(&project, &namespace, &name, call.namespace()))?;
+    let stored = call.shared.backend.get(Known::Application, &namespace, &name).await?;
+    let stored = stored.ok_or_else(Status::denied)?;
+    require_both(&call, "update", stored.value(), &sent)?;
+    check(&call, &sent).await?;
+    let spec = sent.get("spec").cloned().unwrap_or_default();
+    let metadata = changeable(&sent);
+    replace(&call, &namespace, &name, |_| Ok((spec.clone(), metadata.clone()))).await
+}
+
+/// Replaces the spec.
+pub(super) async fn update_spec(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let mut sent = app.value.clone();
+    sent["spec"] = call.request.get("spec").cloned().unwrap_or_default();
+    let sent = normalized(sent)?;
+    require_both(&call, "update", &app.value, &sent)?;
+    check(&call, &sent).await?;
+    let spec = sent.get("spec").cloned().unwrap_or_default();
+    let Answer::One(written) =
+        replace(&call, &app.namespace, &app.name, |stored| Ok((spec.clone(), changeable(stored)))).await?
+    else {
+        return Err(Status::new(Code::Internal, "no answer"));
+    };
+    Ok(Answer::One(written.get("spec").cloned().unwrap_or_default()))
+}
+
+/// Patches spec, labels, annotations and finalizers.
+pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let text = call.text("patch");
+    let patch: Value = serde_json::from_str(text)
+        .map_err(|error| Status::invalid(format!("cannot read the patch: {error}")))?;
+    let patched = match call.text("patchType") {
+        "merge" => {
+            let mut value = app.value.clone();
+            merge(&mut value, &patch);
+            value
+        }
+        "json" | "" => json_patch(&app.value, &patch)?,
+        other => return Err(Status::invalid(format!("Patch type '{other}' is not supported"))),
+    };
+    let patched = normalized(patched)?;
+    require_both(&call, "update", &app.value, &patched)?;
+    check(&call, &patched).await?;
+    let (spec, metadata) = (patched.get("spec").cloned().unwrap_or_default(), changeable(&patched));
+    replace(&call, &app.namespace, &app.name, |_| Ok((spec.clone(), metadata.clone()))).await
+}
+
+/// Deletes an Application, by default with its objects.
+pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let policy = call.text("propagationPolicy");
+    let cascade = call.flag("cascade");
+    if cascade == Some(false) && !policy.is_empty() {
+        return Err(Status::invalid("cannot set propagation policy when cascading is disabled"));
+    }
+    let finalizer = match policy {
+        "" | "foreground" => CASCADE.to_owned(),
+        "background" => format!("{CASCADE}/background"),
+        other => return Err(Status::invalid(format!("invalid propagation policy: {other}"))),
+    };
+    let stored = call.shared.backend.get(Known::Application, &app.namespace, &app.name).await?;
+    let mut stored = stored.ok_or_else(Status::denied)?;
+    if !stored.is_terminating() {
+        let before = stored.value().pointer("/metadata/finalizers").and_then(Value::as_array).cloned();
+        let before = before.unwrap_or_default();
+        let is_ours = |entry: &Value| entry.as_str().is_some_and(|entry| entry.starts_with(CASCADE));
+        let mut after: Vec<Value> = before.iter().filter(|entry| !is_ours(entry)).cloned().collect();
+        if cascade != Some(false) {
+            after.push(json!(finalizer));
+        }
+        if after != before {
+            let patch =
+                json!({"metadata": {"finalizers": after, "resourceVersion": stored.resource_version()}});
+            stored = call.patch_app(&app.namespace, &app.name, patch).await?;
+        }
+    }
+    call.shared.backend.delete(&stored).await?;
+    Ok(Answer::One(json!({})))
+}
+
+/// The Application of the request as it would be stored. `status` and `operation` of a request never count.
+fn sent(call: &Call) -> Result<Value, Status> {
+    let sent =
+        call.request.get("application").ok_or_else(|| Status::invalid("application is nil in request"))?;
+    let text = |path: &str| sent.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let name = text("/metadata/name");
+    if name.is_empty() {
+        return Err(Status::invalid("application name is required"));
+    }
+    let namespace = match text("/metadata/namespace") {
+        "" => call.namespace(),
+        namespace => namespace,
+    };
+    if namespace != call.namespace() && !call.leader()?.permits_namespace(namespace) {
+        return Err(Status::invalid(format!("namespace '{namespace}' is not permitted")));
+    }
+    let mut metadata = changeable(sent);
+    metadata.insert("name".to_owned(), json!(name));
+    metadata.insert("namespace".to_owned(), json!(namespace));
+    metadata.retain(|_, value| !value.is_null());
+    normalized(json!({"metadata": metadata, "spec": sent.get("spec").cloned().unwrap_or_default()}))
+}
+
+/// Completes an Application as Argo CD stores it.
+fn normalized(mut app: Value) -> Result<Value, Status> {
+    app["apiVersion"] = json!(Application::API_VERSION);
+    app["kind"] = json!(Application::KIND);
+    if !app.get("spec").is_some_and(Value::is_object) {
+        return Err(Status::invalid("application spec is required"));
+    }
+    app["spec"]["project"] = json!(project_of(&app));
+    if app["spec"].get("destination").is_none_or(Value::is_null) {
+        app["spec"]["destination"] = json!({});
+    }
+    Ok(app)
+}
+
+fn identity(app: &Value) -> (String, String) {
+    let text = |path: &str| app.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("/metadata/namespace"), text("/metadata/name"))
+}
+
+/// The metadata that a user may change.
+fn changeable(app: &Value) -> Map<String, Value> {
+    let part = |field: &str| app.pointer(&format!("/metadata/{field}")).cloned().unwrap_or_default();
+    let fields = ["labels", "annotations", "finalizers"];
+    fields.into_iter().map(|field| (field.to_owned(), part(field))).collect()
+}
+
+/// The caller may do it to the stored Application; one that moves to another project may also be created there.
+fn require_both(call: &Call, action: &str, stored: &Value, sent: &Value) -> Result<(), Status> {
+    let (namespace, name) = identity(stored);
+    let (old, new) = (project_of(stored), project_of(sent));
+    call.require("applications", action, &app_object(&old, &namespace, &name, call.namespace()))?;
+    if old != new {
+        call.require("applications", "create", &app_object(&new, &namespace, &name, call.namespace()))?;
+    }
+    Ok(())
+}
+
+/// What Argo CD checks before it stores an Application: the project, the destination, and that the manifests render.
+async fn check(call: &Call, app: &Value) -> Result<(), Status> {
+    let (namespace, name) = identity(app);
+    call.check_project(&project_of(app), &namespace)?;
+    let typed = Application::from_json(app).map_err(|error| Status::invalid(error.to_string()))?;
+    let leader = call.leader()?;
+    if let Some(why) = leader.refusal(&typed) {
+        return Err(Status::invalid(format!(
+            "application spec for {name} is invalid: InvalidSpecError: {why}"
+        )));
+    }
+    if call.flag("validate") == Some(false) {
+        return Ok(());
+    }
+    match leader.render(typed, Vec::new()).await {
+        Ok(_) => Ok(()),
+        Err(why) => {
+            let why = format!(
+                "application spec for {name} is invalid: InvalidSpecError: Unable to generate manifests: {why}"
+            );
+            Err(Status::invalid(why))
+        }
+    }
+}
+
+/// Writes spec and metadata on top of what is stored; again if another writer was faster.
+async fn replace(
+    call: &Call,
+    namespace: &str,
+    name: &str,
+    change: impl Fn(&Value) -> Result<(Value, Map<String, Value>), Status>,
+) -> Result<Answer, Status> {
+    for _ in 0..ATTEMPTS {
+        let stored = call.shared.backend.get(Known::Application, namespace, name).await?;
+        let stored = stored.ok_or_else(Status::denied)?;
+        let (spec, metadata) = change(stored.value())?;
+        let patch = patch_for(&stored, &spec, metadata);
+        let written = call.shared.backend.patch(Known::Application, namespace, name, patch).await;
+        match written {
+            Ok(written) => {
+                call.note_app(&written);
+                return Ok(Answer::One(without_kind(written.into_value())));
+            }
+            Err(status) if status.code == Code::Aborted => {}
+            Err(status) => return Err(status),
+        }
+    }
+    Err(Status::new(Code::Aborted, "the application keeps changing; try again"))
+}
+
+/// The merge patch from the stored object to the wanted one: fields that a client does not know stay, unless their parent
+/// goes.
+fn patch_for(stored: &Manifest, spec: &Value, metadata: Map<String, Value>) -> Value {
+    let before = stored.value().get("spec").cloned().unwrap_or_default();
+    let mut patch = json!({"metadata": {"resourceVersion": stored.resource_version()}});
+    if let Some(change) = merge_patch(&before, spec) {
+        patch["spec"] = change;
+    }
+    for (field, wanted) in metadata {
+        let before = stored.value().pointer(&format!("/metadata/{field}")).cloned().unwrap_or_default();
+        if before == wanted {
+            continue;
+        }
+        let empty = |value: Value| if value.is_null() { json!({}) } else { value };
+        patch["metadata"][&field] = if field == "finalizers" {
+            wanted
+        } else {
+            merge_patch(&empty(before), &empty(wanted)).unwrap_or_else(|| json!({}))
+        };
+    }
+    patch
+}
+
+/// Applies a merge patch (RFC 7396).
+fn merge(value: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    let Value::Object(map) = value else { return };
+    for (key, change) in changes {
+        if change.is_null() {
+            map.remove(key);
+        } else {
+            merge(map.entry(key.clone()).or_insert(Value::Null), change);
+        }
+    }
+}
+
+/// Applies a list of operations (RFC 6902): add, replace, remove and test.
+fn json_patch(value: &Value, changes: &Value) -> Result<Value, Status> {
+    let wrong = |why: &str| Status::invalid(format!("cannot apply the patch: {why}"));
+    let mut value = value.clone();
+    let operations = changes.as_array().ok_or_else(|| wrong("it is not a list of operations"))?;
+    for operation in operations {
+        let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (kind, path) = (text("op"), text("path"));
+        let new = operation.get("value").cloned().unwrap_or_default();
+        if kind == "test" {
+            if value.pointer(path) != Some(&new) {
+                return Err(wrong(&format!("test of {path} failed")));
+            }
+            continue;
+        }
+        let (parent, field) = path.rsplit_once('/').ok_or_else(|| wrong("a path must start with a slash"))?;
+        let field = field.replace("~1", "/").replace("~0", "~");
+        let parent = value.pointer_mut(parent).ok_or_else(|| wrong(&format!("{path} does not exist")))?;
+        let done = match parent {
+            Value::Object(map) => match kind {
+                "add" => map.insert(field, new).map_or(Some(()), |_| Some(())),
+                "replace" => map.get_mut(&field).map(|old| *old = new),
+                "remove" => map.remove(&field).map(drop),
+                _ => None,
+            },
+            Value::Array(list) => change_list(list, kind, &field, new),
+            _ => None,
+        };
+        done.ok_or_else(|| wrong(&format!("cannot {kind} {path}")))?;
+    }
+    Ok(value)
+}
+
+fn change_list(list: &mut Vec<Value>, kind: &str, place: &str, new: Value) -> Option<()> {
+    let at: usize = if place == "-" { list.len() } else { place.parse().ok()? };
+    match kind {
+        "add" if at <= list.len() => list.insert(at, new),
+        "replace" => *list.get_mut(at)? = new,
+        "remove" if at < list.len() => drop(list.remove(at)),
+        _ => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches() {
+        let app = json!({"spec": {"a": 1, "list": [1, 2]}, "metadata": {"labels": {"x": "y"}}});
+        let mut merged = app.clone();
+        merge(&mut merged, &json!({"spec": {"a": null, "b": {"c": 1}}}));
+        assert_eq!(merged["spec"], json!({"list": [1, 2], "b": {"c": 1}}));
+        let patched = json_patch(
+            &app,
+            &json!([
+                {"op": "test", "path": "/spec/a", "value": 1},
+                {"op": "replace", "path": "/spec/a", "value": 2},
+                {"op": "add", "path": "/spec/list/-", "value": 3},
+                {"op": "remove", "path": "/spec/list/0"},
+                {"op": "add", "path": "/metadata/labels/p~1q", "value": "z"},
+            ]),
+        );
+        let wanted =
+            json!({"spec": {"a": 2, "list": [2, 3]}, "metadata": {"labels": {"x": "y", "p/q": "z"}}});
+        assert_eq!(patched.unwrap(), wanted);
+        for wrong in [
+            json!({}),
+            json!([{"op": "remove", "path": "/spec/none"}]),
+            json!([{"op": "replace", "path": "/spec/list/9", "value": 1}]),
+            json!([{"op": "test", "path": "/spec/a", "value": 9}]),
+            json!([{"op": "move", "path": "/spec/a"}]),
+        ] {
+            assert!(json_patch(&app, &wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Clusters.
+
+use std::sync::Arc;
+
+use plumb_api::Status;
+use plumb_core::app::ClusterRef;
+use plumb_core::normalize::LAST_APPLIED;
+use plumb_core::object::Manifest;
+use plumb_crd::settings::ClusterSecret;
+use serde_json::{Map, Value, json};
+
+use super::registration::{self, fnv1a, object};
+use crate::call::{Answer, Call};
+
+/// A cluster, and the Secret that registers it. The cluster that plumb runs in needs none.
+struct Found {
+    shown: Value,
+    server: String,
+    name: String,
+    project: Option<String>,
+    secret: Option<Manifest>,
+}
+
+impl Found {
+    fn object(&self) -> String {
+        object(self.project.as_deref(), &self.server)
+    }
+}
+
+async fn all(call: &Call) -> Result<Vec<Found>, Status> {
+    let mut found = Vec::new();
+    for (data, secret) in registration::list(call, "cluster").await? {
+        let Ok(cluster) = ClusterSecret::read(&data) else { continue };
+        found.push(Found {
+            shown: shown(&cluster),
+            server: cluster.server.clone(),
+            name: cluster.name.clone(),
+            project: cluster.project.clone(),
+            secret: Some(secret),
+        });
+    }
+    if !found.iter().any(|cluster| cluster.server == ClusterRef::IN_CLUSTER_SERVER) {
+        found.push(Found {
+            shown: json!({"server": ClusterRef::IN_CLUSTER_SERVER, "name": ClusterRef::IN_CLUSTER_NAME,
+                "config": {"tlsClientConfig": {"insecure": false}}}),
+            server: ClusterRef::IN_CLUSTER_SERVER.to_owned(),
+            name: ClusterRef::IN_CLUSTER_NAME.to_owned(),
+            project: None,
+            secret: None,
+        });
+    }
+    found.sort_by(|one, other| (&one.name, &one.server).cmp(&(&other.name, &other.server)));
+    add_info(call, &mut found);
+    Ok(found)
+}
+
+/// A cluster without its credentials.
+fn shown(cluster: &ClusterSecret) -> Value {
+    let mut tls = json!({"insecure": cluster.tls.insecure});
+    if let Some(name) = &cluster.tls.server_name {
+        tls["serverName"] = json!(name);
+    }
+    let mut shown =
+        json!({"server": cluster.server, "name": cluster.name, "config": {"tlsClientConfig": tls}});
+    if !cluster.namespaces.is_empty() {
+        shown["namespaces"] = json!(cluster.namespaces);
+        shown["clusterResources"] = json!(cluster.cluster_resources);
+    }
+    if let Some(project) = &cluster.project {
+        shown["project"] = json!(project);
+    }
+    for (field, map) in [("labels", &cluster.labels), ("annotations", &cluster.annotations)] {
+        let own = map.iter().filter(|(key, _)| {
+            !key.starts_with("argocd.argoproj.io/") && *key != "managed-by" && *key != LAST_APPLIED
+        });
+        let own: Map<String, Value> = own.map(|(key, value)| (key.clone(), json!(value))).collect();
+        if !own.is_empty() {
+            shown[field] = Value::Object(own);
+        }
+    }
+    shown
+}
+
+/// The state of the connections, as the engine has them.
+fn add_info(call: &Call, found: &mut [Found]) {
+    let Ok(leader) = call.leader() else { return };
+    let connected = leader.clusters();
+    let mut counts: std::collections::BTreeMap<String, i64> = std::collections::BTreeMap::new();
+    for app in leader.apps() {
+        *counts.entry(leader.server_of(&app)).or_default() += 1;
+    }
+    for cluster in found {
+        let version = connected
+            .iter()
+            .find(|(server, _)| *server == cluster.server)
+            .map(|(_, version)| version.clone());
+        let status = if version.is_some() { "Successful" } else { "Unknown" };
+        let state = json!({"status": status, "message": ""});
+        let version = version.unwrap_or_default();
+        cluster.shown["info"] = json!({
+            "connectionState": state, "serverVersion": version,
+            "applicationsCount": counts.get(&cluster.server).copied().unwrap_or_default(),
+        });
+        cluster.shown["connectionState"] = state;
+        cluster.shown["serverVersion"] = json!(version);
+    }
+}
+
+pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
+    let (server, name) = (call.text("server").to_owned(), call.text("name").to_owned());
+    let found = all(&call).await?;
+    let seen = found.into_iter().filter(|cluster| {
+        (server.is_empty() || cluster.server == server)
+            && (name.is_empty() || cluster.name == name)
+            && call.allows("clusters", "get", &cluster.object())
+    });
+    let items: Vec<Value> = seen.map(|cluster| cluster.shown).collect();
+    Ok(Answer::One(json!({"metadata": {}, "items": items})))
+}
+
+/// The clusters that the request means. A cluster that does not exist and one that the caller may not use look the same.
+async fn asked(call: &Call, action: &str) -> Result<Vec<Found>, Status> {
+    let text = |path: &str| call.request.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let (kind, value) = (text("/id/type"), text("/id/value"));
+    let (server, name) = (call.text("server"), call.text("name"));
+    let found: Vec<Found> = all(call)
+        .await?
+        .into_iter()
+        .filter(|cluster| match (kind, value) {
+            (_, "") if !server.is_empty() => cluster.server == server.trim_end_matches('/'),
+            (_, "") => !name.is_empty() && cluster.name == name,
+            ("name" | "name_escaped", value) => cluster.name == value,
+            (_, value) => cluster.server == value.trim_end_matches('/'),
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(Status::denied());
+    }
+    for cluster in &found {
+        // Each by its own project: a name may stand for clusters of several.
+        call.require("clusters", action, &cluster.object())?;
+    }
+    Ok(found)
+}
+
+pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
+    let found = asked(&call, "get").await?;
+    found.into_iter().next().map(|cluster| Answer::One(cluster.shown)).ok_or_else(Status::denied)
+}
+
+pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
+    let sent = call.request.get("cluster").ok_or_else(|| Status::invalid("cluster is required"))?;
+    let text = |field: &str| sent.get(field).and_then(Value::as_str).unwrap_or_default();
+    let server = text("server").trim_end_matches('/').to_owned();
+    let host = server.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
+    if host.is_empty() {
+        return Err(Status::invalid(format!("cluster server {server:?} is not a URL")));
+    }
+    call.require("clusters", "create", &object(Some(text("project")), &server))?;
+    let existing =
+        all(&call).await?.into_iter().find(|cluster| cluster.server == server && cluster.secret.is_some());
+    if let Some(existing) = &existing {
+        if call.flag("upsert") != Some(true) {
+            return Err(Status::invalid(
+                "existing cluster spec is different; use upsert flag to force update",
+            ));
+        }
+        call.require("clusters", "update", &existing.object())?;
+    }
+    let name = format!("cluster-{}-{}", host.to_lowercase(), fnv1a(&[&server]));
+    let secret = existing.as_ref().and_then(|cluster| cluster.secret.as_ref());
+    registration::write(&call, secret, &name, "cluster", values(sent, &server)).await?;
+    stored(&call, &server).await
+}
+
+pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
+    let sent = call.request.get("cluster").ok_or_else(|| Status::invalid("cluster is required"))?;
+    let found = asked(&call, "update").await?;
+    let [cluster] = found.as_slice() else { return Err(Status::invalid("several clusters have this name")) };
+    let project = sent.get("project").and_then(Value::as_str);
+    // The rights on the stored cluster were checked; those on the new identity are checked here.
+    call.require("clusters", "update", &object(project, &cluster.server))?;
+    if !call.texts("updatedFields").is_empty() {
+        let only_whole = "updating single fields of a cluster is not supported; send the whole cluster";
+        return Err(super::general::unimplemented(only_whole));
+    }
+    let Some(secret) = &cluster.secret else {
+        return Err(Status::invalid("the in-cluster cluster has no Secret"));
+    };
+    registration::write(&call, Some(secret), "", "cluster", values(sent, &cluster.server)).await?;
+    stored(&call, &cluster.server).await
+}
+
+fn values(sent: &Value, server: &str) -> Map<String, Value> {
+    let text = |field: &str| sent.get(field).and_then(Value::as_str).unwrap_or_default();
+    let namespaces = sent.get("namespaces").and_then(Value::as_array).into_iter().flatten();
+    let namespaces: Vec<&str> = namespaces.filter_map(Value::as_str).collect();
+    let name = if text("name").is_empty() { server } else { text("name") };
+    let mut values = Map::new();
+    values.insert("name".to_owned(), json!(name));
+    values.insert("server".to_owned(), json!(server));
+    values.insert("project".to_owned(), json!(text("project")));
+    values.insert("config".to_owned(), json!(sent.get("config").cloned().unwrap_or(json!({})).to_string()));
+    if !namespaces.is_empty() {
+        values.insert("namespaces".to_owned(), json!(namespaces.join(",")));
+        let all = sent.get("clusterResources").and_then(Value::as_bool).unwrap_or_default();
+        values.insert("clusterResources".to_owned(), json!(all.to_string()));
+    }
+    values
+}
+
+/// The cluster after a write.
+async fn stored(call: &Call, server: &str) -> Result<Answer, Status> {
+    let found = all(call).await?.into_iter().find(|cluster| cluster.server == server);
+    found.map(|cluster| Answer::One(cluster.shown)).ok_or_else(Status::denied)
+}
+
+pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
+    for cluster in asked(&call, "delete").await? {
+        let Some(secret) = &cluster.secret else {
+            return Err(Status::invalid("the in-cluster cluster cannot be removed"));
+        };
+        call.shared.backend.delete(secret).await?;
+    }
+    Ok(Answer::One(json!({})))
+}

@@ -1,0 +1,214 @@
+//! Repositories and templates of credentials.
+
+use std::sync::Arc;
+
+use plumb_api::Status;
+use plumb_core::object::Manifest;
+use plumb_core::project::normalize_repo_url;
+use plumb_crd::settings::{Repository, RepositoryKind};
+use serde_json::{Map, Value, json};
+
+use super::registration::{self, fnv1a, object};
+use crate::call::{Answer, Call};
+
+/// A repository and its Secret.
+struct Found {
+    repository: Repository,
+    secret: Manifest,
+}
+
+impl Found {
+    fn object(&self) -> String {
+        object(self.repository.project.as_deref(), &self.repository.url)
+    }
+}
+
+async fn all(call: &Call, secret_type: &str) -> Result<Vec<Found>, Status> {
+    let secrets = registration::list(call, secret_type).await?;
+    let read = |(data, secret)| Repository::read(&data).ok().map(|repository| Found { repository, secret });
+    let mut found: Vec<Found> = secrets.into_iter().filter_map(read).collect();
+    found.sort_by(|one, other| {
+        let key = |found: &Found| (found.repository.project.clone(), found.repository.url.clone());
+        key(one).cmp(&key(other))
+    });
+    Ok(found)
+}
+
+/// A repository without its credentials; the user name stays.
+fn shown(repository: &Repository) -> Value {
+    let kind = match repository.kind {
+        RepositoryKind::Git => "git",
+        RepositoryKind::Helm { .. } => "helm",
+        RepositoryKind::Oci => "oci",
+    };
+    json!({
+        "repo": repository.url,
+        "type": kind,
+        "name": repository.name.clone().unwrap_or_default(),
+        "project": repository.project.clone().unwrap_or_default(),
+        "username": repository.credentials.username.clone().unwrap_or_default(),
+        "insecure": repository.insecure,
+        "insecureIgnoreHostKey": repository.insecure_ignore_host_key,
+        "enableLfs": repository.enable_lfs,
+        "enableOCI": repository.kind == RepositoryKind::Helm { oci: true },
+        // plumb connects when an Application needs the repository, and the Application tells what failed.
+        "connectionState": {"status": "Unknown", "message": "not tested"},
+    })
+}
+
+pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
+    let found = all(&call, "repository").await?;
+    let project = call.text("appProject");
+    let seen = found.iter().filter(|found| {
+        (project.is_empty() || found.repository.project.as_deref() == Some(project))
+            && call.allows("repositories", "get", &found.object())
+    });
+    Ok(Answer::One(
+        json!({"metadata": {}, "items": seen.map(|found| shown(&found.repository)).collect::<Vec<_>>()}),
+    ))
+}
+
+/// The repository of the request. One that does not exist and one that the caller may not use look the same.
+async fn asked(call: &Call, url: &str, action: &str) -> Result<Found, Status> {
+    let wanted = normalize_repo_url(url);
+    let project = call.text("appProject");
+    let mut found: Vec<Found> = all(call, "repository")
+        .await?
+        .into_iter()
+        .filter(|found| normalize_repo_url(&found.repository.url) == wanted)
+        .filter(|found| project.is_empty() || found.repository.project.as_deref() == Some(project))
+        .filter(|found| call.allows("repositories", action, &found.object()))
+        .collect();
+    if found.len() > 1 {
+        return Err(Status::invalid("several projects have registered this repository; name one"));
+    }
+    found.pop().ok_or_else(Status::denied)
+}
+
+pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
+    asked(&call, call.text("repo"), "get").await.map(|found| Answer::One(shown(&found.repository)))
+}
+
+fn sent<'c>(call: &'c Call, field: &str) -> Result<&'c Value, Status> {
+    call.request
+        .get(field)
+        .filter(|sent| sent.is_object())
+        .ok_or_else(|| Status::invalid(format!("{field} is required")))
+}
+
+/// The values of a repository's Secret: the keys of Secrets are the names of the fields, but for the first.
+fn values(sent: &Value, url_field: &str) -> Map<String, Value> {
+    let mut values = Map::new();
+    for (field, value) in sent.as_object().into_iter().flatten() {
+        let key = if field == url_field { "url" } else { field.as_str() };
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(true) => "true".to_owned(),
+            Value::Number(number) if number.as_i64() != Some(0) => number.to_string(),
+            _ => continue,
+        };
+        values.insert(key.to_owned(), json!(text));
+    }
+    values.remove("connectionState");
+    values
+}
+
+pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
+    let repo = sent(&call, "repo")?;
+    let text = |field: &str| repo.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (url, project) = (text("repo"), text("project"));
+    if url.is_empty() {
+        return Err(Status::invalid("repo is required"));
+    }
+    call.require("repositories", "create", &object(Some(project), url))?;
+    let wanted = normalize_repo_url(url);
+    let existing = all(&call, "repository").await?.into_iter().find(|found| {
+        normalize_repo_url(&found.repository.url) == wanted
+            && found.repository.project.as_deref().unwrap_or_default() == project
+    });
+    if let Some(existing) = &existing {
+        if call.flag("upsert") != Some(true) {
+            return Err(Status::invalid(
+                "existing repository spec is different; use upsert flag to force update",
+            ));
+        }
+        // Unlike Argo CD: overwriting needs the right to update.
+        call.require("repositories", "update", &existing.object())?;
+    }
+    let name = format!("repo-{}", fnv1a(&[url, project]));
+    let secret = existing.as_ref().map(|found| &found.secret);
+    registration::write(&call, secret, &name, "repository", values(repo, "repo")).await?;
+    Ok(Answer::One(json!({"repo": url, "type": text("type"), "name": text("name")})))
+}
+
+pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
+    let repo = sent(&call, "repo")?;
+    let text = |field: &str| repo.get(field).and_then(Value::as_str).unwrap_or_default();
+    let found = asked(&call, text("repo"), "update").await?;
+    call.require("repositories", "update", &object(Some(text("project")), text("repo")))?;
+    registration::write(&call, Some(&found.secret), "", "repository", values(repo, "repo")).await?;
+    Ok(Answer::One(json!({"repo": text("repo"), "type": text("type"), "name": text("name")})))
+}
+
+pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
+    let found = asked(&call, call.text("repo"), "delete").await?;
+    call.shared.backend.delete(&found.secret).await?;
+    Ok(Answer::One(json!({})))
+}
+
+/// Checks the right alone: plumb connects when an Application needs the repository.
+pub(super) async fn validate(call: Arc<Call>) -> Result<Answer, Status> {
+    let url = call.text("repo");
+    call.require("repositories", "create", &object(Some(call.text("project")), url))?;
+    if url.is_empty() {
+        return Err(Status::invalid("repo is required"));
+    }
+    Ok(Answer::One(json!({})))
+}
+
+pub(super) async fn list_credentials(call: Arc<Call>) -> Result<Answer, Status> {
+    let found = all(&call, "repo-creds").await?;
+    let seen = found.iter().filter(|found| call.allows("repositories", "get", &found.repository.url));
+    let items = seen.map(|found| {
+        let shown = shown(&found.repository);
+        json!({"url": found.repository.url, "username": shown["username"], "type": shown["type"], "enableOCI": shown["enableOCI"]})
+    });
+    Ok(Answer::One(json!({"metadata": {}, "items": items.collect::<Vec<_>>()})))
+}
+
+pub(super) async fn create_credentials(call: Arc<Call>) -> Result<Answer, Status> {
+    let creds = sent(&call, "creds")?;
+    let url = creds.get("url").and_then(Value::as_str).unwrap_or_default();
+    if url.is_empty() {
+        return Err(Status::invalid("url is required"));
+    }
+    call.require("repositories", "create", url)?;
+    let existing = all(&call, "repo-creds").await?.into_iter().find(|found| found.repository.url == url);
+    if existing.is_some() {
+        if call.flag("upsert") != Some(true) {
+            return Err(Status::invalid(
+                "existing repository credentials spec is different; use upsert flag to force update",
+            ));
+        }
+        call.require("repositories", "update", url)?;
+    }
+    let secret = existing.as_ref().map(|found| &found.secret);
+    registration::write(
+        &call,
+        secret,
+        &format!("creds-{}", fnv1a(&[url])),
+        "repo-creds",
+        values(creds, "url"),
+    )
+    .await?;
+    Ok(Answer::One(json!({"url": url})))
+}
+
+pub(super) async fn delete_credentials(call: Arc<Call>) -> Result<Answer, Status> {
+    let url = call.text("url");
+    call.require("repositories", "delete", url)?;
+    let found = all(&call, "repo-creds").await?.into_iter().find(|found| found.repository.url == url);
+    let found = found.ok_or_else(|| Status::not_found("repository credentials not found"))?;
+    call.shared.backend.delete(&found.secret).await?;
+    Ok(Answer::One(json!({})))
+}

@@ -1,0 +1,248 @@
+//! Single objects of Applications, and their rendered manifests.
+
+use std::sync::Arc;
+
+use plumb_api::Status;
+use plumb_core::desired::Propagation;
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_crd::application::ResourceStatus;
+use plumb_kube::{DeleteOptions, Fence, Gate};
+use serde_json::{Value, json};
+
+use super::mask::Masks;
+use super::tree;
+use crate::backend::{delete_with, of_api, patch_with, target};
+use crate::call::{Answer, Call, FoundApp};
+
+fn masks(call: &Call) -> Masks {
+    Masks::of(&call.shared.state.config())
+}
+
+/// The rendered manifests.
+pub(super) async fn manifests(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?.typed()?;
+    let revisions = asked_revisions(&call, &app)?;
+    let rendered = call.leader()?.render(app, revisions).await;
+    let rendered =
+        rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
+    let masks = masks(&call);
+    let objects = rendered.objects.into_iter().map(|(_, manifest)| manifest).chain(rendered.hooks);
+    let texts: Vec<String> = objects.map(|manifest| masks.hide(manifest.into_value()).to_string()).collect();
+    Ok(Answer::One(json!({
+        "manifests": texts,
+        "revision": rendered.revisions.first().cloned().unwrap_or_default(),
+        "sourceType": rendered.source_types.first().cloned().unwrap_or_default(),
+    })))
+}
+
+/// The revisions of a request, one per source; none if it asks for the tracked ones.
+fn asked_revisions(call: &Call, app: &plumb_crd::Application) -> Result<Vec<String>, Status> {
+    let revision = call.text("revision");
+    if !revision.is_empty() && app.spec.sources.is_empty() {
+        return Ok(vec![revision.to_owned()]);
+    }
+    let (revisions, positions) = (call.texts("revisions"), call.request.get("sourcePositions"));
+    if revisions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let positions = positions.and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut all: Vec<String> = app.spec.sources.iter().map(|source| source.target_revision.clone()).collect();
+    for (revision, position) in revisions.into_iter().zip(positions) {
+        let position = position.as_u64().and_then(|position| usize::try_from(position).ok());
+        let place = position.and_then(|position| all.get_mut(position.checked_sub(1)?));
+        *place.ok_or_else(|| Status::invalid("source position is out of range"))? = revision;
+    }
+    Ok(all)
+}
+
+/// The objects of an Application: as Git describes them, and as they are.
+pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let typed = app.typed()?;
+    let leader = call.leader()?;
+    let rendered = leader.render(typed.clone(), Vec::new()).await;
+    let rendered =
+        rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
+    let masks = masks(&call);
+    let mut wanted: Vec<(ObjectKey, Option<Value>)> =
+        rendered.objects.into_iter().map(|(key, manifest)| (key, Some(manifest.into_value()))).collect();
+    let extra = typed.status.resources.iter().filter(|resource| !resource.hook).map(ResourceStatus::key);
+    let extra: Vec<ObjectKey> = extra.filter(|key| !wanted.iter().any(|(known, _)| known == key)).collect();
+    wanted.extend(extra.into_iter().map(|key| (key, None)));
+    let mut items = Vec::new();
+    for (key, desired) in wanted {
+        let chosen = [
+            ("name", key.name.as_str()),
+            ("namespace", key.namespace_or_empty()),
+            ("group", key.group.as_str()),
+            ("kind", key.kind.as_str()),
+        ];
+        if chosen.into_iter().any(|(field, value)| !call.text(field).is_empty() && call.text(field) != value)
+        {
+            continue;
+        }
+        let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let is_synced = typed
+            .status
+            .resources
+            .iter()
+            .any(|resource| resource.key() == key && resource.status == "Synced");
+        if live.is_some() || desired.is_some() {
+            items.push(item(&masks, &key, desired, live.as_ref(), is_synced));
+        }
+    }
+    Ok(Answer::One(json!({"items": items})))
+}
+
+/// One object. The normalized state of an object that is in sync is what Git asks for: that is the live object without the
+/// differences that do not count, so that clients which compare by themselves agree with plumb.
+fn item(
+    masks: &Masks,
+    key: &ObjectKey,
+    desired: Option<Value>,
+    live: Option<&Value>,
+    is_synced: bool,
+) -> Value {
+    let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
+    let version =
+        live.and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
+    let shown_live = live.cloned().map(|live| masks.hide_beside(without_managed_fields(live), None));
+    let shown_desired = desired.map(|desired| masks.hide_beside(desired, live));
+    let normalized = if is_synced && shown_desired.is_some() { &shown_desired } else { &shown_live };
+    let predicted = if is_synced { normalized } else { &shown_desired };
+    json!({
+        "group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name,
+        "targetState": text(&shown_desired),
+        "liveState": text(&shown_live),
+        "normalizedLiveState": text(normalized),
+        "predictedLiveState": text(predicted),
+        "resourceVersion": version.unwrap_or_default(),
+        "modified": !is_synced,
+    })
+}
+
+fn without_managed_fields(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// The object of the request, which must be in the tree of the Application.
+fn in_tree(call: &Call, app: &FoundApp) -> Result<(ObjectKey, GroupVersionKind), Status> {
+    let namespace = Some(call.text("namespace")).filter(|namespace| !namespace.is_empty());
+    let (group, kind, name) = (call.text("group"), call.text("kind"), call.text("resourceName"));
+    let key = ObjectKey::new(group, kind, namespace.map(str::to_owned), name);
+    let nodes = tree::nodes(call, app)?;
+    let node = nodes.iter().find(|node| node.node.key == key).ok_or_else(|| {
+        Status::invalid(format!("{kind} {group} {name} not found as part of application {}", app.name))
+    })?;
+    let version = node.node.version.clone();
+    let gvk = GroupVersionKind { group: group.to_owned(), version, kind: kind.to_owned() };
+    Ok((key, gvk))
+}
+
+async fn live(call: &Call, app: &FoundApp, key: &ObjectKey) -> Result<Manifest, Status> {
+    let live = call.leader()?.live(&app.typed()?, key).await.map_err(Status::unavailable)?;
+    live.ok_or_else(|| Status::not_found(format!("{key} not found")))
+}
+
+/// One live object.
+pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let (key, _) = in_tree(&call, app)?;
+    let live = live(&call, app, &key).await?;
+    Ok(Answer::One(json!({"manifest": masks(&call).hide(live.into_value()).to_string()})))
+}
+
+/// Patches one live object.
+pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let (key, gvk) = in_tree(&call, app)?;
+    if let Some(why) = call.leader()?.denies(&app.typed()?, &key) {
+        return Err(Status::new(plumb_api::Code::PermissionDenied, why));
+    }
+    let patch: Value = serde_json::from_str(call.text("patch"))
+        .map_err(|error| Status::invalid(format!("cannot read the patch: {error}")))?;
+    let fits = match call.text("patchType") {
+        "application/json-patch+json" => patch.is_array(),
+        "application/merge-patch+json" | "application/strategic-merge-patch+json" | "" => patch.is_object(),
+        other => return Err(Status::invalid(format!("patch type {other} is not supported"))),
+    };
+    if !fits {
+        return Err(Status::invalid("the patch does not have the form of its type"));
+    }
+    let (client, runtime) = client_of(&call, app)?;
+    let target = target(&gvk, key.namespace_or_empty(), &key.name);
+    let written = runtime.spawn(async move {
+        let gate = Gate::new(client, Fence::of_command(), None);
+        patch_with(&gate, &target, patch).await
+    });
+    let written = written.await.map_err(|_| Status::unavailable("the request was aborted"))?;
+    // The error of a Secret may quote its values.
+    let written = written.map_err(|status| {
+        if key.kind == "Secret" { Status::new(status.code, "cannot patch the Secret") } else { status }
+    })?;
+    Ok(Answer::One(json!({"manifest": masks(&call).hide(written.into_value()).to_string()})))
+}
+
+/// Deletes one live object.
+pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let (key, _) = in_tree(&call, app)?;
+    if let Some(why) = call.leader()?.denies(&app.typed()?, &key) {
+        return Err(Status::new(plumb_api::Code::PermissionDenied, why));
+    }
+    let (force, orphan) = (call.flag("force") == Some(true), call.flag("orphan") == Some(true));
+    let propagation = match (force, orphan) {
+        (_, true) => Propagation::Orphan,
+        (true, false) => Propagation::Background,
+        (false, false) => Propagation::Foreground,
+    };
+    let options =
+        DeleteOptions { propagation, grace_seconds: force.then_some(0), ..DeleteOptions::default() };
+    let object = live(&call, app, &key).await?;
+    let (client, runtime) = client_of(&call, app)?;
+    let deleted = runtime.spawn(async move {
+        let gate = Gate::new(client, Fence::of_command(), None);
+        delete_with(&gate, &object, &options).await
+    });
+    deleted.await.map_err(|_| Status::unavailable("the request was aborted"))??;
+    Ok(Answer::One(json!({})))
+}
+
+fn client_of(
+    call: &Call,
+    app: &FoundApp,
+) -> Result<(plumb_kube::ClusterClient, tokio::runtime::Handle), Status> {
+    let away = || Status::unavailable("the cluster of the application is not connected");
+    call.leader()?.cluster_client(&app.typed()?).ok_or_else(away)
+}
+
+/// The events of the Application, or of one of its objects.
+pub(super) async fn events(call: Arc<Call>) -> Result<Answer, Status> {
+    let app = call.app()?;
+    let uid = call.text("resourceUID");
+    if uid.is_empty() {
+        let uid = app.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+        let events = call.shared.backend.client.events_of(uid, Some(&app.namespace)).await;
+        return Ok(shown_events(events.map_err(|error| of_api(&error))?));
+    }
+    let nodes = tree::nodes(&call, app)?;
+    let (name, namespace) = (call.text("resourceName"), call.text("resourceNamespace"));
+    let is_asked = |key: &ObjectKey| key.name == name && key.namespace_or_empty() == namespace;
+    if !nodes.iter().any(|node| node.node.uid.to_string() == uid && is_asked(&node.node.key)) {
+        return Err(Status::invalid(format!("{name} not found as part of application {}", app.name)));
+    }
+    let (client, runtime) = client_of(&call, app)?;
+    let (uid, place) = (uid.to_owned(), (!namespace.is_empty()).then(|| namespace.to_owned()));
+    let events = runtime.spawn(async move { client.events_of(&uid, place.as_deref()).await });
+    let events = events.await.map_err(|_| Status::unavailable("the request was aborted"))?;
+    Ok(shown_events(events.map_err(|error| of_api(&error))?))
+}
+
+fn shown_events(events: Vec<Manifest>) -> Answer {
+    let items: Vec<Value> =
+        events.into_iter().map(|event| without_managed_fields(event.into_value())).collect();
+    Answer::One(json!({"items": items}))
+}

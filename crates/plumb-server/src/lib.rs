@@ -1,0 +1,26 @@
+//! Argo CD's API over a running engine.
+//!
+//! One set of handlers (JSON in, JSON out) behind three doors: gRPC, gRPC-Web and REST. Every handler names the
+//! permission that it needs in one table ([`handlers`]), and [`Api::answer`] checks it before the handler runs. Reads come
+//! from the engine's memory; writes go through the gate with the name of the user.
+//!
+//! A module uses only modules that are listed above it.
+
+mod random;
+mod call_rates;
+mod jwt;
+mod accounts;
+mod body;
+mod backend;
+mod state;
+mod session;
+mod certificate;
+mod app_feed;
+mod call;
+mod handlers;
+mod doors;
+mod api;
+
+pub use api::{Api, ApiOptions};
+pub use body::AnswerBody;
+pub use certificate::Transport;

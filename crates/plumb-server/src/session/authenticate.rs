@@ -1,0 +1,213 @@
+//! Tokens of requests.
+
+use http::HeaderMap;
+use plumb_api::Status;
+use plumb_core::rbac::Caller;
+use serde_json::{Map, Value, json};
+
+use crate::backend::Backend;
+use crate::jwt::{self, ISSUER};
+use crate::random::hex;
+use crate::state::State;
+
+/// The cookie with the token.
+pub(crate) const COOKIE: &str = "argocd.token";
+/// Most parts of a cookie that is too long for one.
+const MOST_COOKIES: usize = 20;
+
+/// The caller of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Identity {
+    /// As permissions name the caller.
+    pub(crate) access: Caller,
+    /// As events and operations name the caller; empty if anonymous.
+    pub(crate) username: String,
+}
+
+impl Identity {
+    fn anonymous() -> Self {
+        Self { access: Caller::Anonymous, username: String::new() }
+    }
+
+    pub(crate) fn is_logged_in(&self) -> bool {
+        matches!(self.access, Caller::Claims(_))
+    }
+
+    /// A claim of the token.
+    pub(crate) fn claim(&self, name: &str) -> Option<&Value> {
+        match &self.access {
+            Caller::Anonymous => None,
+            Caller::Claims(claims) => claims.get(name),
+        }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.claim(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// True if the token is of a local account, not of a project and not of an identity provider.
+    pub(crate) fn is_local(&self) -> bool {
+        self.text("iss") == ISSUER && !self.text("sub").starts_with("proj:")
+    }
+}
+
+/// Logins and tokens.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    pub(super) state: State,
+    pub(super) backend: Backend,
+    pub(super) logins: std::sync::Arc<tokio::sync::Semaphore>,
+}
+
+/// Most logins at a time: each costs a tenth of a second of a core.
+const LOGINS: usize = 8;
+
+impl Sessions {
+    pub(crate) fn new(state: State, backend: Backend) -> Self {
+        Self { state, backend, logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)) }
+    }
+
+    /// The caller of a request, or why the token is refused. A token that fails is never a source of claims, also where
+    /// anonymous access is on.
+    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+        let Some(token) = token_of(headers).filter(|token| !token.is_empty()) else {
+            return if self.state.setting("users.anonymous.enabled") == "true" {
+                Ok(Identity::anonymous())
+            } else {
+                Err(Status::unauthenticated("no session information"))
+            };
+        };
+        let claims = self.check(&token, jiff::Timestamp::now().as_second());
+        let claims = claims.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(Identity { username: text("sub"), access: Caller::Claims(claims) })
+    }
+
+    fn check(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {
+        let key = self.state.signing_key().ok_or("the server has no key")?;
+        let mut claims = jwt::verify(&key, token, now).map_err(|error| error.to_string())?;
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let id = claims.get("jti").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let issued_at = claims.get("iat").and_then(Value::as_i64).unwrap_or_default();
+        if id.is_empty() {
+            return Err("token has no id".to_owned());
+        }
+        if self.state.sessions().contains_key(&revoked_key(&id)) {
+            return Err("token is revoked, please re-login".to_owned());
+        }
+        if let Some((project, role)) = subject.strip_prefix("proj:").and_then(|rest| rest.split_once(':')) {
+            self.check_project_token(project, role, &id, issued_at)?;
+            return Ok(claims);
+        }
+        let (name, capability) = subject.rsplit_once(':').unwrap_or((&subject, "apiKey"));
+        self.check_account(name, capability, &id, issued_at)?;
+        // Permissions name the account alone.
+        claims.insert("sub".to_owned(), json!(name));
+        Ok(claims)
+    }
+
+    fn check_account(&self, name: &str, capability: &str, id: &str, issued_at: i64) -> Result<(), String> {
+        let accounts = self.state.accounts();
+        let account = accounts.get(name).ok_or("account does not exist")?;
+        if !account.is_enabled {
+            return Err(format!("account {name} is disabled"));
+        }
+        match capability {
+            "login" if account.can_login => {}
+            "apiKey" if account.can_have_tokens => {
+                if !account.tokens.iter().any(|token| token.id == id) {
+                    return Err(format!("account {name} does not have token with id {id}"));
+                }
+            }
+            _ => return Err(format!("account {name} does not have {capability} capability")),
+        }
+        if account.password_changed.is_some_and(|changed| issued_at < changed) {
+            return Err("account password has changed since token issued".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Argo CD also accepts a token that was issued in the same second as one that is listed. Here the id decides, and the
+    /// time only for entries without one: otherwise a revoked token could live on.
+    fn check_project_token(&self, project: &str, role: &str, id: &str, issued_at: i64) -> Result<(), String> {
+        let known = self.state.project(project).ok_or("the project of the token does not exist")?;
+        let tokens = known
+            .value()
+            .get("status")
+            .and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items"));
+        let listed = tokens.and_then(Value::as_array).into_iter().flatten();
+        let mut listed = listed.map(|entry| {
+            (
+                entry.get("id").and_then(Value::as_str).unwrap_or_default(),
+                entry.get("iat").and_then(Value::as_i64),
+            )
+        });
+        if listed.any(|(entry, iat)| if entry.is_empty() { iat == Some(issued_at) } else { entry == id }) {
+            Ok(())
+        } else {
+            Err("the token does not exist any more".to_owned())
+        }
+    }
+}
+
+/// The key of a revoked token.
+pub(super) fn revoked_key(id: &str) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_bytes());
+    format!("revoked.{}", hex(digest.as_ref().get(..20).unwrap_or_default()))
+}
+
+/// The token of a request. The first source that is there counts, also if it is empty.
+fn token_of(headers: &HeaderMap) -> Option<String> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if let Some(token) = text("token").or_else(|| text("grpc-metadata-token")) {
+        return Some(token);
+    }
+    let bearer = text("authorization").and_then(|value| value.strip_prefix("Bearer ").map(str::to_owned));
+    if let Some(token) = bearer.filter(|token| token.split('.').count() == 3) {
+        return Some(token);
+    }
+    cookie_token(headers)
+}
+
+/// The token of the cookie, which may be in several parts: the first starts with their number.
+pub(crate) fn cookie_token(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all("cookie").iter().filter_map(|value| value.to_str().ok());
+    let pairs: Vec<(&str, &str)> =
+        values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('=')).collect();
+    let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    let first = find(COOKIE)?;
+    let Some((count, start)) = first.split_once(':') else { return Some(first.to_owned()) };
+    let count: usize = count.parse().ok().filter(|count| *count <= MOST_COOKIES)?;
+    let mut token = start.to_owned();
+    for n in 1..count {
+        token.push_str(find(&format!("{COOKIE}-{n}"))?);
+    }
+    Some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_source_counts() {
+        let check = |pairs: &[(&'static str, &'static str)], expected: Option<&str>| {
+            assert_eq!(token_of(&headers(pairs)).as_deref(), expected, "{pairs:?}");
+        };
+        check(&[], None);
+        check(&[("token", ""), ("cookie", "argocd.token=c")], Some(""));
+        check(&[("grpc-metadata-token", "g"), ("authorization", "Bearer a.b.c")], Some("g"));
+        check(&[("authorization", "Bearer a.b.c"), ("cookie", "argocd.token=c")], Some("a.b.c"));
+        check(&[("authorization", "Bearer opaque"), ("cookie", "x=y; argocd.token=c")], Some("c"));
+        check(&[("cookie", "argocd.token=2:ab; argocd.token-1=cd")], Some("abcd"));
+        check(&[("cookie", "argocd.token=3:ab; argocd.token-1=cd")], None);
+        check(&[("cookie", "argocd.token=99:ab")], None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Logins with a password, and logouts.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use plumb_api::{Code, Status};
+use plumb_core::object::Manifest;
+use serde_json::{Map, Value, json};
+use tracing::info;
+
+use super::authenticate::{Sessions, revoked_key};
+use super::limits;
+use crate::accounts::Account;
+use crate::backend::Known;
+use crate::jwt::{self, ISSUER};
+use crate::random;
+use crate::state::SESSIONS;
+
+/// Longest name of a user.
+const LONGEST_NAME: usize = 32;
+/// Longest password: bcrypt reads no more.
+const LONGEST_PASSWORD: usize = 72;
+/// A login takes at least this long, whatever its outcome, so that its time tells nothing.
+const AT_LEAST: Duration = Duration::from_millis(500);
+/// How long a session lasts unless `users.session.duration` says otherwise.
+const SESSION: i64 = 24 * 3600;
+/// How often a change of the counters is tried again after another replica was faster.
+const ATTEMPTS: usize = 5;
+/// The hash that a password is compared with if there is no such user. Nobody knows a password for it.
+const NOBODY: &str = "$2a$10$abcdefghijklmnopqrstuu5LoWGF5cz8iYUK3LVvwbZBs7Y0d3CFy";
+
+impl Sessions {
+    /// Checks a password and returns a token. Unknown users, wrong passwords and locked names give the same answer after
+    /// the same time.
+    pub(crate) async fn login(&self, user: &str, password: &str) -> Result<String, Status> {
+        if user.is_empty() && password.is_empty() {
+            return Err(Status::unauthenticated("no credentials supplied"));
+        }
+        if password.is_empty() {
+            return Err(Status::unauthenticated("Blank passwords are not allowed"));
+        }
+        if user.len() > LONGEST_NAME {
+            return Err(Status::invalid(format!(
+                "Username is too long: {LONGEST_NAME} bytes is the maximum"
+            )));
+        }
+        let started = Instant::now();
+        let result = self.try_login(user, password).await;
+        let [jitter] = random::bytes::<1>()?;
+        let least = AT_LEAST + Duration::from_millis(u64::from(jitter));
+        tokio::time::sleep(least.saturating_sub(started.elapsed())).await;
+        result
+    }
+
+    async fn try_login(&self, user: &str, password: &str) -> Result<String, Status> {
+        let wrong = || Status::unauthenticated("Invalid username or password");
+        let Ok(_place) = self.logins.try_acquire() else { return Err(wrong()) };
+        let now = jiff::Timestamp::now().as_second();
+        let key = limits::key(user);
+        // Read now: another replica may have counted failures that the watch has not brought yet.
+        let (data, _) = self.read_counters().await?;
+        if limits::is_locked(&data, &key, now) {
+            info!(user, "login refused: too many failures");
+            return Err(wrong());
+        }
+        let account = self.state.accounts().get(user).cloned();
+        let hash =
+            account.as_ref().map(|account| account.password_hash.clone()).filter(|hash| !hash.is_empty());
+        if !matches(password, hash).await || account.is_none() {
+            self.change_counters(|data| limits::failed(data, &key, now)).await?;
+            return Err(wrong());
+        }
+        let Some(account) = account else { return Err(wrong()) };
+        if !account.is_enabled {
+            return Err(Status::unauthenticated(format!("Account {user} is disabled")));
+        }
+        if !account.can_login {
+            return Err(Status::unauthenticated(format!("Account {user} does not have login capability")));
+        }
+        if data.contains_key(&key) {
+            self.change_counters(|_| BTreeMap::from([(key.clone(), None)])).await?;
+        }
+        self.session_token(&account, now)
+    }
+
+    fn session_token(&self, account: &Account, now: i64) -> Result<String, Status> {
+        let subject = format!("{}:login", account.name);
+        self.issue(&subject, &random::uuid()?, now, self.session_seconds())
+    }
+
+    fn session_seconds(&self) -> i64 {
+        let text = self.state.setting("users.session.duration");
+        let span: Option<jiff::SignedDuration> = text.parse().ok();
+        span.map(|span| span.as_secs()).filter(|seconds| *seconds > 0).unwrap_or(SESSION)
+    }
+
+    /// A signed token; it never ends if `seconds` is 0.
+    pub(crate) fn issue(&self, subject: &str, id: &str, now: i64, seconds: i64) -> Result<String, Status> {
+        let key = self.state.signing_key().ok_or_else(|| Status::unavailable("the server has no key yet"))?;
+        let mut claims = Map::new();
+        for (name, value) in [("iss", json!(ISSUER)), ("sub", json!(subject)), ("jti", json!(id))] {
+            claims.insert(name.to_owned(), value);
+        }
+        for name in ["iat", "nbf"] {
+            claims.insert(name.to_owned(), json!(now));
+        }
+        if seconds > 0 {
+            claims.insert("exp".to_owned(), json!(now.saturating_add(seconds)));
+        }
+        Ok(jwt::sign(&key, &claims))
+    }
+
+    /// Revokes a token until it ends. What cannot be verified needs no revocation.
+    pub(crate) async fn revoke(&self, token: &str) -> Result<(), Status> {
+        let now = jiff::Timestamp::now().as_second();
+        let Some(key) = self.state.signing_key() else { return Ok(()) };
+        let Ok(claims) = jwt::verify(&key, token, now) else { return Ok(()) };
+        let Some(id) = claims.get("jti").and_then(Value::as_str) else { return Ok(()) };
+        let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
+        let change = BTreeMap::from([(revoked_key(id), Some(until.to_string()))]);
+        self.change_counters(|_| change.clone()).await
+    }
+
+    async fn read_counters(&self) -> Result<(BTreeMap<String, String>, Option<Manifest>), Status> {
+        let found = self.backend.get(Known::ConfigMap, self.state.namespace(), SESSIONS).await;
+        // Without the counters nobody may try: otherwise an attacker would only have to disturb the API server.
+        let found = found.map_err(|_| Status::unavailable("logins cannot be checked now; try again"))?;
+        let data = found.as_ref().and_then(|object| object.value().get("data")?.as_object());
+        let pairs = data.into_iter().flatten();
+        let data = pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
+        Ok((data, found))
+    }
+
+    /// Changes the counters; again if another replica was faster.
+    async fn change_counters(
+        &self,
+        change: impl Fn(&BTreeMap<String, String>) -> BTreeMap<String, Option<String>>,
+    ) -> Result<(), Status> {
+        let namespace = self.state.namespace();
+        for _ in 0..ATTEMPTS {
+            let (data, found) = self.read_counters().await?;
+            let changes = change(&data);
+            let written = match found {
+                None => {
+                    let added: BTreeMap<String, String> =
+                        changes.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+                    let object = json!({
+                        "apiVersion": "v1", "kind": "ConfigMap", "data": added,
+                        "metadata": {"name": SESSIONS, "namespace": namespace,
+                            "labels": {"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": SESSIONS}},
+                    });
+                    self.backend.create(object).await
+                }
+                Some(found) => {
+                    let patch = json!({
+                        "metadata": {"resourceVersion": found.resource_version()}, "data": changes,
+                    });
+                    self.backend.patch(Known::ConfigMap, namespace, SESSIONS, patch).await
+                }
+            };
+            match written {
+                Ok(object) => {
+                    self.state.note_written(SESSIONS, &object);
+                    return Ok(());
+                }
+                Err(status) if matches!(status.code, Code::Aborted | Code::AlreadyExists) => {}
+                Err(status) => {
+                    return Err(Status::unavailable(format!("cannot note the login: {}", status.message)));
+                }
+            }
+        }
+        Err(Status::unavailable("cannot note the login: other replicas keep changing it; try again"))
+    }
+}
+
+/// Compares a password with a hash, on a thread where it delays nobody. Without a hash it takes the same time.
+pub(crate) async fn matches(password: &str, hash: Option<String>) -> bool {
+    let (exists, hash) = (hash.is_some(), hash.unwrap_or_else(|| NOBODY.to_owned()));
+    let password = password.to_owned();
+    let compared = tokio::task::spawn_blocking(move || {
+        password.len() <= LONGEST_PASSWORD && bcrypt::verify(&password, &hash).unwrap_or(false)
+    });
+    compared.await.unwrap_or(false) && exists
+}
+
+/// The hash of a new password.
+pub(crate) async fn hash(password: &str) -> Result<String, Status> {
+    if password.len() > LONGEST_PASSWORD {
+        return Err(Status::invalid(format!("the password is longer than {LONGEST_PASSWORD} bytes")));
+    }
+    let password = password.to_owned();
+    let hashed = tokio::task::spawn_blocking(move || bcrypt::hash(password, 10)).await;
+    match hashed {
+        Ok(Ok(hash)) => Ok(hash),
+        _ => Err(Status::new(Code::Internal, "cannot hash the password")),
+    }
+}

@@ -1,0 +1,295 @@
+//! What the server knows of the control plane: settings, accounts, permissions, projects. Kept up to date by watches
+//! that start with the first request, so that a server without clients costs nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use plumb_api::Status;
+use plumb_core::object::Manifest;
+use plumb_core::rbac::{AccessRules, AccessSettings, Caller, ProjectRole, ProjectRoles, Request};
+use plumb_crd::settings::SecretData;
+use plumb_kube::{ObjectEvent, Selection};
+use serde_json::Value;
+use tokio::sync::{OnceCell, watch};
+use tracing::{error, warn};
+
+use crate::accounts::{self, Account};
+use crate::backend::{Backend, Known};
+
+/// Failed logins and revoked tokens, for all replicas and across restarts.
+pub(crate) const SESSIONS: &str = "plumb-sessions";
+/// The settings of permissions.
+const RBAC: &str = "argocd-rbac-cm";
+/// The general settings.
+const CONFIG: &str = "argocd-cm";
+/// Passwords, tokens, keys.
+pub(crate) const SECRET: &str = "argocd-secret";
+/// The certificate of the server.
+const TLS_SECRET: &str = "argocd-server-tls";
+/// How long the first lists may take.
+const LISTED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The number of watches.
+const WATCHES: u32 = 6;
+
+/// The state of the control plane. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct State(Arc<Shared>);
+
+struct Shared {
+    backend: Backend,
+    namespace: String,
+    known: RwLock<Seen>,
+    listed: watch::Sender<u32>,
+    started: OnceCell<()>,
+}
+
+/// What the watches have seen.
+#[derive(Default)]
+struct Seen {
+    config: Arc<BTreeMap<String, String>>,
+    secret: Arc<BTreeMap<String, String>>,
+    tls: Option<(String, String)>,
+    sessions: Arc<BTreeMap<String, String>>,
+    projects: BTreeMap<String, Arc<Manifest>>,
+    accounts: Arc<BTreeMap<String, Account>>,
+    rules: Option<Arc<AccessRules>>,
+}
+
+impl State {
+    pub(crate) fn new(backend: Backend, namespace: String) -> Self {
+        let shared = Shared {
+            backend,
+            namespace,
+            known: RwLock::default(),
+            listed: watch::channel(0).0,
+            started: OnceCell::new(),
+        };
+        Self(Arc::new(shared))
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        &self.0.namespace
+    }
+
+    /// Waits until everything was read once. Without that, no request may be judged.
+    pub(crate) async fn ready(&self) -> Result<(), Status> {
+        self.0.started.get_or_init(|| async { self.start() }).await;
+        let mut listed = self.0.listed.subscribe();
+        let all = tokio::time::timeout(LISTED_WITHIN, listed.wait_for(|listed| *listed >= WATCHES));
+        match all.await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Status::unavailable("the settings cannot be read now; try again")),
+        }
+    }
+
+    fn start(&self) {
+        let named = |name: &str| Selection {
+            namespace: Some(self.0.namespace.clone()),
+            fields: Some(format!("metadata.name={name}")),
+            labels: None,
+        };
+        for name in [CONFIG, RBAC, SESSIONS] {
+            self.follow(Known::ConfigMap, named(name), name);
+        }
+        for name in [SECRET, TLS_SECRET] {
+            self.follow(Known::Secret, named(name), name);
+        }
+        let all = Selection { namespace: Some(self.0.namespace.clone()), ..Selection::default() };
+        self.follow(Known::Project, all, "");
+    }
+
+    fn follow(&self, kind: Known, selection: Selection, name: &'static str) {
+        let state = self.clone();
+        let mut stream = match self.0.backend.client.watch_objects(&kind.gvk(), selection) {
+            Ok(stream) => stream,
+            Err(why) => {
+                error!(error = %why, ?kind, "cannot watch; the API answers nothing");
+                return;
+            }
+        };
+        tokio::spawn(async move {
+            while let Some(event) = stream.next().await {
+                match event {
+                    ObjectEvent::Seen(object) => {
+                        state.note(kind, name, object.name().unwrap_or_default(), Some(&object));
+                    }
+                    ObjectEvent::Gone { key, .. } => state.note(kind, name, &key.name, None),
+                    ObjectEvent::Listed => {
+                        state.0.listed.send_modify(|listed| *listed += 1);
+                        state.note_listed(name);
+                    }
+                    ObjectEvent::Trouble(_) => {}
+                }
+            }
+        });
+    }
+
+    /// An absent object never makes an event; its defaults count from the first list on.
+    fn note_listed(&self, name: &str) {
+        if name == RBAC && self.0.known.read().rules.is_none() {
+            self.note(Known::ConfigMap, RBAC, RBAC, None);
+        }
+        if name == SECRET || name == CONFIG {
+            let mut known = self.0.known.write();
+            known.accounts = Arc::new(accounts::read(&known.config, &known.secret));
+        }
+    }
+
+    fn note(&self, kind: Known, watched: &str, name: &str, object: Option<&Manifest>) {
+        let mut known = self.0.known.write();
+        match (kind, watched) {
+            (Known::Project, _) => known.note_project(name, object),
+            (_, CONFIG) => known.config = Arc::new(texts(object)),
+            (_, SESSIONS) => known.sessions = Arc::new(texts(object)),
+            (_, RBAC) => known.note_rules(&texts(object)),
+            (_, SECRET) => known.secret = Arc::new(secret_texts(object)),
+            (_, TLS_SECRET) => {
+                let mut data = secret_texts(object);
+                known.tls = data.remove("tls.crt").zip(data.remove("tls.key"));
+            }
+            _ => {}
+        }
+        if watched == CONFIG || watched == SECRET {
+            known.accounts = Arc::new(accounts::read(&known.config, &known.secret));
+        }
+    }
+
+    /// Notes a Secret or settings that this server has just written, so that the next request sees it.
+    pub(crate) fn note_written(&self, name: &str, object: &Manifest) {
+        let watched = [CONFIG, RBAC, SESSIONS, SECRET, TLS_SECRET].into_iter().find(|known| *known == name);
+        match watched {
+            Some(watched) => self.note(Known::ConfigMap, watched, name, Some(object)),
+            None if object.kind() == "AppProject" => self.note(Known::Project, "", name, Some(object)),
+            None => {}
+        }
+    }
+
+    /// Notes a project that this server has just deleted.
+    pub(crate) fn note_deleted_project(&self, name: &str) {
+        self.note(Known::Project, "", name, None);
+    }
+
+    pub(crate) fn config(&self) -> Arc<BTreeMap<String, String>> {
+        Arc::clone(&self.0.known.read().config)
+    }
+
+    /// A setting; empty if it is absent.
+    pub(crate) fn setting(&self, key: &str) -> String {
+        self.0.known.read().config.get(key).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn sessions(&self) -> Arc<BTreeMap<String, String>> {
+        Arc::clone(&self.0.known.read().sessions)
+    }
+
+    pub(crate) fn accounts(&self) -> Arc<BTreeMap<String, Account>> {
+        Arc::clone(&self.0.known.read().accounts)
+    }
+
+    /// The key that signs tokens; `None` until it exists.
+    pub(crate) fn signing_key(&self) -> Option<Vec<u8>> {
+        let known = self.0.known.read();
+        known.secret.get("server.secretkey").filter(|key| !key.is_empty()).map(|key| key.as_bytes().to_vec())
+    }
+
+    /// Certificate and key of the server, if a Secret has them.
+    pub(crate) fn certificate(&self) -> Option<(String, String)> {
+        let known = self.0.known.read();
+        let own = || known.secret.get("tls.crt").cloned().zip(known.secret.get("tls.key").cloned());
+        known.tls.clone().or_else(own)
+    }
+
+    /// May the caller do it? Without readable permissions, nobody may do anything.
+    pub(crate) fn allows(&self, caller: &Caller, resource: &str, action: &str, object: &str) -> bool {
+        let rules = self.0.known.read().rules.clone();
+        rules.is_some_and(|rules| rules.allows(caller, &Request { resource, action, object }))
+    }
+
+    pub(crate) fn project(&self, name: &str) -> Option<Arc<Manifest>> {
+        self.0.known.read().projects.get(name).cloned()
+    }
+
+    pub(crate) fn projects(&self) -> Vec<Arc<Manifest>> {
+        self.0.known.read().projects.values().cloned().collect()
+    }
+}
+
+impl Seen {
+    fn note_project(&mut self, name: &str, object: Option<&Manifest>) {
+        match object {
+            Some(object) => self.projects.insert(name.to_owned(), Arc::new(object.clone())),
+            None => self.projects.remove(name),
+        };
+        if let Some(rules) = &mut self.rules {
+            let rules = Arc::make_mut(rules);
+            match object {
+                Some(object) => rules.set_project(&roles(name, object)),
+                None => rules.remove_project(name),
+            }
+        }
+    }
+
+    /// Compiles the permissions. A text that cannot be read leaves the last good one: one typo must not lock everybody out.
+    fn note_rules(&mut self, data: &BTreeMap<String, String>) {
+        let settings = AccessSettings::from_config(data).map_err(|problem| problem.to_string());
+        let rules =
+            settings.and_then(|settings| AccessRules::new(&settings).map_err(|problem| problem.to_string()));
+        match rules {
+            Ok(mut rules) => {
+                for (name, project) in &self.projects {
+                    rules.set_project(&roles(name, project));
+                }
+                self.rules = Some(Arc::new(rules));
+            }
+            Err(reason) if self.rules.is_some() => {
+                error!(
+                    reason,
+                    "cannot read argocd-rbac-cm; the last permissions that could be read still count"
+                );
+            }
+            Err(reason) => {
+                error!(reason, "cannot read argocd-rbac-cm; only the built-in roles count");
+                self.rules = AccessRules::new(&AccessSettings::default()).ok().map(Arc::new);
+            }
+        }
+    }
+}
+
+fn texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
+    let data = object.and_then(|object| object.value().get("data")?.as_object());
+    let pairs = data.into_iter().flatten();
+    pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn secret_texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
+    let Some(object) = object else { return BTreeMap::new() };
+    let keys =
+        object.value().get("data").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key);
+    match SecretData::read(object.value()) {
+        Ok((secret, _)) => {
+            let value = |key: &String| Some((key.clone(), secret.get(key)?.expose().to_owned()));
+            keys.filter_map(value).collect()
+        }
+        Err(why) => {
+            warn!(error = %why, "cannot read a Secret of the server");
+            BTreeMap::new()
+        }
+    }
+}
+
+fn roles(name: &str, project: &Manifest) -> ProjectRoles {
+    let strings = |value: Option<&Value>| -> Vec<String> {
+        let list = value.and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    };
+    let roles = project.value().pointer("/spec/roles").and_then(Value::as_array).into_iter().flatten();
+    let roles = roles.map(|role| ProjectRole {
+        name: role.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        policies: strings(role.get("policies")),
+        groups: strings(role.get("groups")),
+    });
+    ProjectRoles { project: name.to_owned(), roles: roles.collect() }
+}

@@ -1,0 +1,13 @@
+//! A repository as a whole: the Applications in its files, rendered at one state, without a cluster.
+
+mod state;
+mod applications;
+mod bare;
+mod renderer;
+mod app;
+mod load;
+
+pub(crate) use app::{Failure, RepositoryApp};
+pub(crate) use load::{LoadedRepository, load};
+pub(crate) use renderer::RepositoryRenderer;
+pub(crate) use state::RepositoryState;

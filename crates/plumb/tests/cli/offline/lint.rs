@@ -1,0 +1,198 @@
+//! `plumb lint` and `plumb diff` read a checkout, and nothing else.
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::git::GitRepo;
+
+use crate::shell::Shell;
+
+/// A repository with two apps, and a shell.
+fn stage() -> Result<(Shell, GitRepo, String)> {
+    let mut shell = Shell::new()?;
+    let repo = GitRepo::new()?;
+    let application = |name: &str, path: &str, policy: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: https://example.com/fork.git, path: {path}, targetRevision: main}}\n  \
+             destination: {{server: https://kubernetes.default.svc, namespace: shop}}\n  syncPolicy: {{automated: {policy}}}\n"
+        )
+    };
+    repo.commit(&[
+        ("apps/shop.yaml", application("shop", "deploy/shop", "{prune: true}")),
+        ("apps/tools.yaml", application("tools", "deploy/tools", "{prune: false}")),
+        ("apps/far.yaml", application("far", "not/here", "{}")),
+        ("deploy/shop/all.yaml", SHOP.to_owned()),
+        ("deploy/tools/all.yaml", TOOLS.to_owned()),
+    ])?;
+    repo.git(&["branch", "base"])?;
+    let checkout = repo.path().canonicalize()?.display().to_string();
+    shell.transcript.call(&checkout, "CHECKOUT");
+    Ok((shell, repo, checkout))
+}
+
+const SHOP: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.io}
+spec:
+  group: example.io
+  names: {kind: Thing, plural: things}
+  scope: Namespaced
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
+      colour: {type: string}, parts: {type: array, items: {type: object, properties: {
+        name: {type: string}, size: {type: integer, default: 1}}}}}}}}}
+---
+apiVersion: example.io/v1
+kind: Thing
+metadata:
+  name: a
+spec:
+  # A comment, so that the line is not that of the document.
+  color: red
+  parts:
+  - name: x
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: db
+stringData:
+  password: hunter2
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: main
+        image: web:1
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+spec:
+  resources: {requests: {storage: 1Gi}}
+";
+
+const TOOLS: &str = "\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: db
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: left
+";
+
+#[test]
+fn lint_needs_no_cluster() -> Result<()> {
+    let (mut shell, _repo, checkout) = stage()?;
+    for line in [
+        format!("plumb lint {checkout}"),
+        format!("plumb lint {checkout}/deploy/tools --exit-code"),
+        format!("plumb lint {checkout} --rule PlainSecret --exit-code -o github"),
+        format!("plumb lint {checkout} --rule SchemaDefault --exit-code=warning -o json"),
+        format!("plumb lint {checkout} --rule RejectedField --exit-code=error -o sarif"),
+        format!("plumb lint {checkout} --rule RejectedField -o junit"),
+        format!("plumb lint {checkout} --rule RejectedField -o markdown"),
+        format!("plumb lint {checkout} --rule NoSuchRule"),
+        format!("plumb lint {checkout} --base no-such-branch"),
+        format!("plumb lint {checkout} no-such-app"),
+    ] {
+        let said = shell.plumb(&line)?;
+        ensure!(
+            !said.stdout.contains("hunter2") && !said.stderr.contains("hunter2"),
+            "{line} prints a secret"
+        );
+    }
+    shell.transcript.check("lint")
+}
+
+#[test]
+fn a_merge_is_shown_before_it_happens() -> Result<()> {
+    let (mut shell, repo, checkout) = stage()?;
+    let shop = SHOP.replace("web:1", "web:2").replace("app: web", "app: site").replace("hunter2", "hunter3");
+    let shop =
+        shop.split("---\napiVersion: v1\nkind: PersistentVolumeClaim").next().unwrap_or_default().to_owned();
+    let tools = TOOLS.split("---").next().unwrap_or_default().to_owned();
+    repo.commit(&[("deploy/shop/all.yaml", shop), ("deploy/tools/all.yaml", tools)])?;
+    for line in [
+        format!("plumb diff {checkout} --from base --exit-code"),
+        format!("plumb diff {checkout} --from base --to HEAD -o markdown"),
+        format!("plumb diff {checkout} --from base --to base --exit-code"),
+        format!("plumb lint {checkout} --base base --rule DeletesData --rule ImmutableField --exit-code"),
+    ] {
+        let said = shell.plumb(&line)?;
+        ensure!(!said.stdout.contains("hunter"), "{line} prints a secret");
+    }
+    shell.transcript.check("diff")
+}
+
+/// A folder without Applications is one app, and a link that leads out of the repository is not followed.
+#[test]
+fn a_folder_is_an_app_and_stays_in_its_repository() -> Result<()> {
+    let shell = Shell::new()?;
+    let repo = GitRepo::new()?;
+    repo.commit(&[("web/a.yaml", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}}\n")])?;
+    let checkout = repo.path().display().to_string();
+    let said = shell.quietly(&format!("plumb lint {checkout}/web --exit-code=hint"), &[], "")?;
+    ensure!(
+        said.code == 1 && said.stdout.contains("web/a.yaml:1: hint: UnprotectedClaim"),
+        "{}",
+        said.stdout
+    );
+    ensure!(
+        !said.stdout.contains("InvalidManifest"),
+        "no namespace is known, and none is missing: {}",
+        said.stdout
+    );
+    std::os::unix::fs::symlink("/etc/hostname", repo.path().join("web/b.yaml"))?;
+    let said = shell.quietly(&format!("plumb lint {checkout}/web --exit-code"), &[], "")?;
+    ensure!(
+        said.stdout.contains("NotRendered") && said.stdout.contains("outside the repository"),
+        "{}",
+        said.stdout
+    );
+    ensure!(said.code == 1, "it is an error");
+    Ok(())
+}
+
+/// The commands in the files for CI systems are commands of plumb.
+#[test]
+fn the_hook_and_the_templates_run() -> Result<()> {
+    let (shell, _repo, checkout) = stage()?;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let hooks = std::fs::read_to_string(root.join(".pre-commit-hooks.yaml"))?;
+    let entry = hooks.lines().find_map(|line| line.trim().strip_prefix("entry: ")).context("an entry")?;
+    let said = shell.quietly(&format!("{entry} {checkout}"), &[], "")?;
+    ensure!(said.code == 1 && said.stdout.contains("PlainSecret"), "{}{}", said.stdout, said.stderr);
+    for file in ["contrib/github-action/action.yml", "contrib/gitlab/plumb.gitlab-ci.yml"] {
+        let text = std::fs::read_to_string(root.join(file))?;
+        plumb_core::yaml::parse_documents(&text, &plumb_core::yaml::Limits::default())
+            .with_context(|| file.to_owned())?;
+        let commands: Vec<&str> =
+            text.lines().filter(|line| line.contains("plumb lint ") && line.contains(" -- ")).collect();
+        ensure!(!commands.is_empty(), "{file} runs plumb");
+        for command in commands {
+            let options = command.split("plumb lint").nth(1).and_then(|rest| rest.split(" -- ").next());
+            let options = options.unwrap_or_default().replace("\"${options[@]}\"", "--base=base");
+            let options = options.replace("\"origin/$CI_MERGE_REQUEST_TARGET_BRANCH_NAME\"", "base");
+            let options = options
+                .replace("$LINT_SEVERITY", "hint")
+                .replace("$PLUMB_LINT_SEVERITY", "hint")
+                .replace('"', "");
+            let said = shell.quietly(&format!("plumb lint {} -- {checkout}", options.trim()), &[], "")?;
+            ensure!(matches!(said.code, 0 | 1), "{command}: {}", said.stderr);
+        }
+    }
+    Ok(())
+}

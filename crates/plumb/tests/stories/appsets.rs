@@ -1,0 +1,261 @@
+//! Applications that sets generate.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::{objects, wait};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
+
+/// A set whose Applications are named after directories below `apps`. Git is only asked if a user says so.
+fn of_directories(stage: &Stage) -> Value {
+    let git = json!({
+        "repoURL": stage.repo.url(), "revision": "HEAD", "directories": [{"path": "apps/*"}],
+        "requeueAfterSeconds": 0,
+    });
+    set(stage, &json!([{"git": git}]), "{{path.basename}}", "{{path}}")
+}
+
+fn set(stage: &Stage, generators: &Value, name: &str, path: &str) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "teams", "namespace": stage.place.name()},
+        "spec": {
+            "generators": generators,
+            "template": {
+                "metadata": {"name": name},
+                "spec": {
+                    "project": "default",
+                    "source": {"repoURL": stage.repo.url(), "path": path, "targetRevision": "HEAD"},
+                    "destination": {"server": "https://kubernetes.default.svc", "namespace": stage.place.name()},
+                },
+            },
+        },
+    })
+}
+
+fn directory(name: &str) -> (String, String) {
+    let map = objects::config_map(&format!("of-{name}"), &[("a", "1")]);
+    (format!("apps/{name}/map.yaml"), objects::manifests(&[map]))
+}
+
+async fn look_at_git(stage: &Stage, set: &Value) -> Result<()> {
+    let ask = json!({"metadata": {"annotations": {REFRESH: "true"}}});
+    stage.place.patch_as("kubectl", set, &ask).await?;
+    let is_done = |live: &Value| live["metadata"]["annotations"].get(REFRESH).is_none();
+    stage.place.wait(set, "Git was looked at", is_done).await?;
+    Ok(())
+}
+
+/// The names and versions of the generated Applications.
+async fn generated(stage: &Stage) -> Result<BTreeSet<String>> {
+    let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{}/applications", stage.place.name());
+    let list: Value = serde_json::from_str(&stage.place.read(&path).await?)?;
+    let items = list["items"].as_array().context("a list")?;
+    let is_alive = |item: &&Value| item["metadata"]["deletionTimestamp"].is_null();
+    Ok(items
+        .iter()
+        .filter(is_alive)
+        .filter_map(|item| item["metadata"]["name"].as_str().map(str::to_owned))
+        .collect())
+}
+
+async fn until(stage: &Stage, names: &[&str]) -> Result<()> {
+    let wanted: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let what = format!("the Applications are {names:?}");
+    wait::until_seen(
+        Duration::from_mins(1),
+        &what,
+        async || generated(stage).await.ok(),
+        |found| found.as_ref() == Some(&wanted),
+    )
+    .await?;
+    Ok(())
+}
+
+fn has_condition(live: &Value, kind: &str, status: &str) -> bool {
+    let mut conditions = live["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == kind && condition["status"] == status)
+}
+
+#[tokio::test]
+async fn directories_become_applications_and_a_commit_without_new_parameters_writes_nothing() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[directory("one"), directory("two")])?;
+    let set = of_directories(&stage);
+    stage.place.apply(&set).await?;
+    until(&stage, &["one", "two"]).await?;
+    let live = stage
+        .place
+        .wait(&set, "says that all is well", |live| has_condition(live, "ResourcesUpToDate", "True"))
+        .await?;
+    ensure!(live["status"]["resourcesCount"] == 2, "{}", live["status"]);
+    let one = stage.application_named("one");
+    let live = stage.place.get(&one).await?.context("one")?;
+    ensure!(live["metadata"]["ownerReferences"][0]["name"] == "teams", "{live}");
+
+    let writes = || anyhow::Ok(stage.log()?.matches("Applications of the set written").count());
+    let n_before = writes()?;
+    ensure!(n_before > 0, "plumb does not tell what it writes");
+    stage.repo.commit(&[("README.md", "nothing new")])?;
+    look_at_git(&stage, &set).await?;
+    ensure!(writes()? == n_before, "an Application was written again");
+
+    stage.repo.commit(&[directory("three")])?;
+    look_at_git(&stage, &set).await?;
+    until(&stage, &["one", "two", "three"]).await?;
+    stage.repo.remove(&["apps/two/map.yaml"])?;
+    look_at_git(&stage, &set).await?;
+    until(&stage, &["one", "three"]).await?;
+
+    // Somebody edits a generated Application.
+    let edit = json!({"spec": {"source": {"path": "elsewhere"}}});
+    stage.place.patch_as("kubectl-edit", &one, &edit).await?;
+    stage.place.wait(&one, "is put back", |app| app["spec"]["source"]["path"] == "apps/one").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_renamed_folder_deletes_nothing_until_a_user_says_so() -> Result<()> {
+    let stage = Stage::set().await?;
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    stage.repo.commit(&names.map(directory))?;
+    let set = of_directories(&stage);
+    stage.place.apply(&set).await?;
+    until(&stage, &names).await?;
+
+    stage.repo.git(&["mv", "apps", "applications"])?;
+    stage.repo.commit_all("rename")?;
+    look_at_git(&stage, &set).await?;
+    let waiting = stage
+        .place
+        .wait(&set, "waits for a user", |live| has_condition(live, "DeletionsWaiting", "True"))
+        .await?;
+    ensure!(waiting["status"].to_string().contains("7 of 7 Applications"), "{}", waiting["status"]);
+    ensure!(generated(&stage).await?.len() == names.len(), "an Application is gone");
+
+    // A repository that is gone is an error, and deletes nothing either.
+    let elsewhere = json!({"spec": {"generators": [{"git": {
+        "repoURL": format!("{}-gone", stage.repo.url()), "revision": "HEAD", "directories": [{"path": "*"}],
+    }}]}});
+    stage.place.patch_as("kubectl", &set, &elsewhere).await?;
+    stage.place.wait(&set, "is an error", |live| has_condition(live, "ErrorOccurred", "True")).await?;
+    ensure!(generated(&stage).await?.len() == names.len(), "an Application is gone");
+
+    stage.place.apply(&set).await?;
+    stage.place.wait(&set, "waits again", |live| has_condition(live, "DeletionsWaiting", "True")).await?;
+    stage.plumb(&["appset", "confirm-deletion", "teams"])?;
+    until(&stage, &[]).await
+}
+
+#[tokio::test]
+async fn clusters_and_a_matrix_follow_the_secrets_and_the_policy_keeps_applications() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[directory("one"), directory("two")])?;
+    let clusters = json!({"clusters": {"selector": {"matchLabels": {"story": "sets"}}}});
+    let git = json!({"git": {
+        "repoURL": stage.repo.url(), "revision": "HEAD", "directories": [{"path": "apps/*"}],
+        "requeueAfterSeconds": 0,
+    }});
+    let generators = json!([{"matrix": {"generators": [clusters, git]}}]);
+    let mut set = set(&stage, &generators, "{{name}}-{{path.basename}}", "{{path}}");
+    set["spec"]["template"]["spec"]["destination"]["server"] = json!("{{server}}");
+    set["spec"]["syncPolicy"] = json!({"applicationsSync": "create-update"});
+    stage.place.apply(&set).await?;
+    let cluster = |name: &str| {
+        let server = format!("https://{name}.invalid");
+        let mut secret = objects::secret(name, &[("name", name), ("server", &server), ("config", "{}")]);
+        secret["metadata"]["labels"] = json!({"argocd.argoproj.io/secret-type": "cluster", "story": "sets"});
+        secret
+    };
+    stage.place.apply(&cluster("east")).await?;
+    until(&stage, &["east-one", "east-two"]).await?;
+    stage.place.apply(&cluster("west")).await?;
+    until(&stage, &["east-one", "east-two", "west-one", "west-two"]).await?;
+
+    // The policy permits no deletions.
+    stage.place.delete(&cluster("east")).await?;
+    let is_less = |live: &Value| has_condition(live, "ErrorOccurred", "False");
+    stage.place.wait(&set, "is well", is_less).await?;
+    let sync = json!({"spec": {"syncPolicy": {"applicationsSync": "sync"}}});
+    ensure!(generated(&stage).await?.len() == 4, "an Application is gone");
+    stage.place.patch_as("kubectl", &set, &sync).await?;
+    until(&stage, &["west-one", "west-two"]).await
+}
+
+#[tokio::test]
+async fn a_rollout_syncs_one_step_after_the_other() -> Result<()> {
+    let mut stage = Stage::bare().await?;
+    let settings = [("applicationsetcontroller.enable.progressive.syncs", "true")];
+    stage.place.apply(&objects::config_map("argocd-cmd-params-cm", &settings)).await?;
+    stage.begin().await?;
+    stage.repo.commit(&[directory("dev"), directory("prod")])?;
+    let elements = json!([{"env": "dev"}, {"env": "prod"}]);
+    let mut set = set(&stage, &json!([{"list": {"elements": elements}}]), "{{env}}", "apps/{{env}}");
+    set["spec"]["template"]["metadata"]["labels"] = json!({"env": "{{env}}"});
+    set["spec"]["template"]["spec"]["syncPolicy"] = json!({"automated": {}});
+    let step = |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
+    set["spec"]["strategy"] =
+        json!({"type": "RollingSync", "rollingSync": {"steps": [step("dev"), step("prod")]}});
+    stage.place.apply(&set).await?;
+    let is_done = |live: &Value| {
+        let mut all = live["status"]["applicationStatus"].as_array().into_iter().flatten();
+        all.clone().count() == 2 && all.all(|status| status["status"] == "Healthy")
+    };
+    stage.place.wait_within(Duration::from_mins(2), &set, "both steps are healthy", is_done).await?;
+    let time = async |name: &str| -> Result<String> {
+        let app = stage.place.get(&stage.application_named(name)).await?.context("the Application")?;
+        ensure!(app["spec"]["syncPolicy"]["automated"]["enabled"] == false, "automation is on");
+        let operation = &app["status"]["operationState"];
+        let user = &operation["operation"]["initiatedBy"]["username"];
+        ensure!(user == "applicationset-controller", "{operation}");
+        Ok(operation["startedAt"].as_str().unwrap_or_default().to_owned())
+    };
+    ensure!(time("dev").await? <= time("prod").await?, "the second step came first");
+    Ok(())
+}
+
+/// How many kills: few in every test run, many by hand.
+fn kills() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "how long the test takes is its caller's choice")]
+    std::env::var("PLUMB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
+#[tokio::test]
+async fn killed_at_any_moment_the_end_state_is_what_the_generators_say() -> Result<()> {
+    let mut stage = Stage::set().await?;
+    let mut set = of_directories(&stage);
+    // Rounds that a killed plumb missed come together.
+    set["metadata"]["annotations"] = json!({"plumb.appset.budget": "off"});
+    stage.place.apply(&set).await?;
+    let mut wanted = BTreeSet::new();
+    for round in 0..kills() {
+        // Each round adds seven Applications and removes the three oldest.
+        let added: Vec<String> = (0..7).map(|n| format!("app-{round:02}-{n}")).collect();
+        stage.repo.commit(&added.iter().map(|name| directory(name)).collect::<Vec<_>>())?;
+        wanted.extend(added);
+        let gone: Vec<String> = wanted.iter().take(3).cloned().collect();
+        for name in &gone {
+            wanted.remove(name);
+        }
+        let files: Vec<String> = gone.iter().map(|name| directory(name).0).collect();
+        stage.repo.remove(&files.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let ask = json!({"metadata": {"annotations": {REFRESH: round.to_string()}}});
+        stage.place.patch_as("kubectl", &set, &ask).await?;
+        // In every second round plumb has begun to write; in the others it may be anywhere.
+        let begun = async || generated(&stage).await.unwrap_or_default();
+        let is_new = |found: &BTreeSet<String>| {
+            round % 2 == 0 || found.iter().any(|name| name.starts_with(&format!("app-{round:02}-")))
+        };
+        wait::until_seen(Duration::from_mins(1), "plumb began", begun, is_new).await?;
+        stage.kill_plumb()?;
+        stage.break_lease().await?;
+        stage.start_plumb()?;
+    }
+    let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    until(&stage, &names).await
+}
