@@ -37,7 +37,7 @@ mod private;
 mod namespace;
 #[cfg(feature = "client")]
 pub mod proxy;
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", feature = "servers"))]
 mod sealed_secrets;
 
 #[cfg(feature = "client")]
@@ -46,7 +46,7 @@ pub use namespace::TestNamespace;
 pub use private::PrivateCluster;
 #[cfg(feature = "client")]
 pub use record::Recording;
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", feature = "servers"))]
 pub use sealed_secrets::SealedSecretsController;
 #[cfg(feature = "client")]
 pub use shared::{SharedCluster, another_cluster, client_for, programs, shared_cluster};

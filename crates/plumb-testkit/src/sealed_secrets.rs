@@ -1,20 +1,26 @@
-//! The real Sealed Secrets controller, behind a Service of a namespace.
+//! The real Sealed Secrets controller, and a server that leads to it as the API server's proxy does.
 
-use std::net::{IpAddr, TcpListener, UdpSocket};
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::TestNamespace;
 use crate::cluster::SealedSecretsPrograms;
+use crate::https::{Authority, HttpRequest, HttpResponse, HttpsServer};
 use crate::shared::sealed_secrets_programs;
 
 /// The controller for one namespace. It ends with this value, and with this process.
 pub struct SealedSecretsController {
     child: Child,
+    folder: TempDir,
 }
 
 impl SealedSecretsController {
@@ -26,22 +32,30 @@ impl SealedSecretsController {
         sealed_secrets_programs()
     }
 
-    /// Starts the controller for a namespace, whose cluster has its kind, and a Service that leads to it.
-    pub async fn start(place: &TestNamespace) -> Result<Self> {
-        let address = own_address()?;
-        let port = TcpListener::bind((address, 0)).context("find a free port")?.local_addr()?.port();
+    /// Starts the controller for a namespace, whose cluster has its kind.
+    pub fn start(place: &TestNamespace) -> Result<Self> {
+        let port =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?.local_addr()?.port();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let child = Command::new(&sealed_secrets_programs()?.controller)
             .arg("--kubeconfig")
             .arg(place.kubeconfig())
-            .args(["--namespace", place.name(), "--listen-addr", &format!("{address}:{port}")])
+            .args(["--namespace", place.name(), "--listen-addr", &address.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .context("start the Sealed Secrets controller")?;
-        let controller = Self { child };
-        lead_to(place, &address, port).await?;
+        let controller = Self { child, folder: TempDir::new().context("make a folder")? };
+        std::fs::write(controller.kubeconfig(), lead_to(place.name(), address)?)
+            .context("write a kubeconfig")?;
         Ok(controller)
+    }
+
+    /// A kubeconfig for the Service of the controller. The API server itself passes nothing on to a loopback address, and
+    /// tests listen on no other.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig.json")
     }
 
     /// Makes the controller generate a new key. The old ones still open what they sealed.
@@ -52,7 +66,6 @@ impl SealedSecretsController {
 
     /// Seals a Secret as users do without plumb.
     pub fn kubeseal(certificate: &Path, secret: &str, more: &[&str]) -> Result<String> {
-        use std::io::Write as _;
         let mut child = Command::new(&sealed_secrets_programs()?.kubeseal)
             .arg("--cert")
             .arg(certificate)
@@ -78,35 +91,56 @@ impl Drop for SealedSecretsController {
     }
 }
 
-/// An address of this machine that is not the loopback's: the API server takes none of those for an endpoint. No packet
-/// is sent.
-fn own_address() -> Result<IpAddr> {
-    let socket = UdpSocket::bind("0.0.0.0:0").context("open a socket")?;
-    socket.connect("192.0.2.1:9").context(
-        "this test needs a network address besides the loopback: the API server accepts no other for an endpoint",
-    )?;
-    Ok(socket.local_addr()?.ip())
+/// Starts a server that knows the Service of the controller and passes requests on as the API server's proxy does. Returns
+/// the kubeconfig for it.
+fn lead_to(namespace: &str, controller: SocketAddr) -> Result<String> {
+    let name = SealedSecretsController::SERVICE;
+    let service = format!("/api/v1/namespaces/{namespace}/services/{name}");
+    let proxy = format!("/api/v1/namespaces/{namespace}/services/http:{name}:http/proxy");
+    let object = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"ports": [{"name": "http", "port": 8080}]}});
+    let authority = Authority::new("API server")?;
+    let server = HttpsServer::start(&authority, None, move |request| {
+        if let Some(path) = request.path.strip_prefix(&proxy) {
+            return pass_on(controller, path, request)
+                .unwrap_or_else(|_| HttpResponse::status("503 Service Unavailable"));
+        }
+        if request.path != service {
+            return HttpResponse::status("404 Not Found");
+        }
+        let json = ("Content-Type".to_owned(), "application/json".to_owned());
+        HttpResponse {
+            status: "200 OK".to_owned(),
+            headers: vec![json],
+            body: object.to_string().into_bytes(),
+        }
+    })?;
+    let ca = STANDARD.encode(authority.certificate());
+    Ok(json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "users": [{"name": "it", "user": {"token": "of-a-test"}}],
+        "clusters": [{"name": "it", "cluster": {
+            "server": format!("https://{}", server.address()), "certificate-authority-data": ca}}],
+    })
+    .to_string())
 }
 
-/// The API server passes requests for a Service on to an endpoint that is a pod with that address.
-async fn lead_to(place: &TestNamespace, address: &IpAddr, port: u16) -> Result<()> {
-    let name = SealedSecretsController::SERVICE;
-    // A gate keeps the scheduler away, so nobody gives the pod another address.
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
-        "schedulingGates": [{"name": "plumb.dev/runs-outside"}],
-        "containers": [{"name": "controller", "image": "none.example.com/none"}]}});
-    place.apply(&pod).await?;
-    let ip = address.to_string();
-    let status = json!({"podIP": ip, "podIPs": [{"ip": ip}]});
-    place.patch_status_as("kubelet", &pod, &status).await?;
-    let ports = json!([{"name": "http", "port": port}]);
-    place
-        .apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": ports}}))
-        .await?;
-    place
-        .apply(&json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name}, "subsets": [{
-            "addresses": [{"ip": ip, "targetRef": {"kind": "Pod", "name": name, "namespace": place.name()}}],
-            "ports": ports}]}))
-        .await?;
-    Ok(())
+/// One request to the controller, with its status and body.
+fn pass_on(controller: SocketAddr, path: &str, request: &HttpRequest) -> Result<HttpResponse> {
+    let mut stream = TcpStream::connect(controller)?;
+    let head = format!(
+        "{} {path} HTTP/1.0\r\nHost: controller\r\nContent-Length: {}\r\n\r\n",
+        request.method,
+        request.body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(&request.body)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("the end of its headers")?;
+    let head = String::from_utf8_lossy(&answer[..end]);
+    let (_, status) = head.lines().next().and_then(|line| line.split_once(' ')).context("its status")?;
+    let body = answer[end + 4..].to_vec();
+    Ok(HttpResponse { status: status.to_owned(), headers: Vec::new(), body })
 }

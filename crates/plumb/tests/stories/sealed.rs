@@ -1,7 +1,8 @@
 //! `plumb seal` and the Sealed Secrets controller, the real one: what one seals, the other opens.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +14,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::stage::Stage;
+
+/// Where `plumb seal` finds the controller of the one story.
+static KUBECONFIG: OnceLock<PathBuf> = OnceLock::new();
 
 /// What is sealed.
 const VALUE: &str = "a secret\nof two lines";
@@ -38,7 +42,7 @@ fn run(stage: &Stage, words: &[&str], stdin: &str) -> Result<Output> {
     let place = stage.place.name();
     let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["seal", "--namespace", place, "--controller-namespace", place, "--kubeconfig"])
-        .arg(stage.place.kubeconfig())
+        .arg(KUBECONFIG.get().context("the controller runs")?)
         .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -86,7 +90,8 @@ async fn opened(stage: &Stage, sealed: &Value) -> Result<Value> {
 #[tokio::test]
 async fn what_plumb_seals_the_controller_opens() -> Result<()> {
     let mut stage = stage().await?;
-    let controller = SealedSecretsController::start(&stage.place).await?;
+    let controller = SealedSecretsController::start(&stage.place)?;
+    KUBECONFIG.get_or_init(|| controller.kubeconfig());
     let first = certificate(&stage, "").await?;
     let folder = TempDir::new()?;
     let certificate_file = folder.path().join("cert.pem");
@@ -211,7 +216,7 @@ async fn in_waves(stage: &mut Stage, controller: SealedSecretsController) -> Res
     stage.place.wait(&app, "waits for the SealedSecret", waits).await?;
     ensure!(stage.place.get(&web).await?.is_none(), "the next wave did not wait");
 
-    let _controller = SealedSecretsController::start(&stage.place).await?;
+    let _controller = SealedSecretsController::start(&stage.place)?;
     stage.until_sync(&app, "Synced").await?;
     let is_well = |live: &Value| live["status"]["health"]["status"] == "Healthy";
     let live = stage.place.wait(&app, "is Healthy", is_well).await?;
