@@ -32,10 +32,6 @@ fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
         (none(), Some("someone"), true),
         // The witness does not note what plumb writes.
         (none(), Some("argocd-controller"), true),
-        // The user decides where it is known: a client chooses the name of its field manager.
-        (none(), Some("\"system:serviceaccount:knobs:operator\" knob-operator"), false),
-        (none(), Some("\"alice\" knob-operator"), true),
-        (none(), Some("\"system:admin\" knob-operator"), true),
         // One value of several is no write of a typed client, under any name.
         (one(), Some("knob-operator"), true),
         (one(), None, true),
@@ -83,10 +79,6 @@ fn a_zero_value_that_is_gone_from_a_list_went_with_the_writer_of_the_list() {
     };
     assert!(scene("kubectl-edit Update 2", "knob-operator"), "a user wrote the list");
     assert!(!scene("knob-operator Update 2", "kubectl-edit"), "the operator wrote the list");
-    assert!(
-        scene("knob-operator Update 3", "\"alice\" knob-operator"),
-        "a user wrote it under the operator's name"
-    );
 }
 
 /// Git's new line is not what the API server dropped, however much of the list around it is ours.

@@ -80,7 +80,7 @@ async fn served() -> Result<Stage> {
         objects::config_map("settings", &[("a", "b")]),
         objects::secret("keys", &[("password", "s3cr3t-value")]),
     ]);
-    stage.repo.commit(&[("shop/all.yaml", deployed)])?;
+    stage.repo.commit(&[("app/all.yaml", deployed)])?;
     stage.begin().await?;
     Ok(stage)
 }

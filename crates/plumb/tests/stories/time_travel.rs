@@ -86,9 +86,11 @@ async fn a_registered_cluster_that_was_restored_is_read_anew_and_healed() -> Res
         resources.into_iter().any(|one| one["name"] == "leaving" && one["status"] == "OutOfSync")
     };
     stage.place.wait(&healing, "shows what came back", shows).await?;
-    let log = stage.log()?;
+    // The status is written a moment before the log.
+    let log = async || stage.log().unwrap_or_default();
+    let has_reason = |log: &String| log.contains("out of sync: ");
+    let log = wait::until_seen(NOTICED_WITHIN, "the change of state has its reason", log, has_reason).await?;
     assert_eq!(lines(&log, "the data of the API server went back in time"), 1, "one line");
-    assert!(log.contains("out of sync: "), "the change of state has its line and its reason");
     Ok(())
 }
 

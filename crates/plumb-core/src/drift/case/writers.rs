@@ -192,11 +192,6 @@ impl<'a> Case<'a> {
             None => (None, None),
         }
     }
-
-    /// The user of that write, as the API server told the witness.
-    pub(in crate::drift) fn witnessed_user(&self) -> Option<String> {
-        Note::on(self.live)?.user
-    }
 }
 
 /// The paths of all scalars, empty maps and empty lists.

@@ -93,7 +93,7 @@ fn is_by_controller(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&st
     // `managedFields` name the writer of a list or map that is replaced as a whole, and of a null.
     let place = forgiven.whole.as_ref().unwrap_or(&forgiven.path);
     if let Some(entry) = case.other_writer(place).filter(|entry| case.is_after_ours(entry)) {
-        return is_controller_by_name(entry.manager) && is_no_person(case.user_of(entry).as_deref());
+        return is_controller_by_name(entry.manager);
     }
     // The witness knows only the last writer of the object, who may have changed something else since.
     if case.was_found_dropped(&forgiven.desired_path) {
@@ -101,17 +101,9 @@ fn is_by_controller(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&st
     }
     match writer {
         // The witness does not note what plumb writes: it was another client under plumb's name.
-        Some(writer) => {
-            let user = case.witnessed_user();
-            writer != FIELD_MANAGER && is_controller_by_name(writer) && is_no_person(user.as_deref())
-        }
+        Some(writer) => writer != FIELD_MANAGER && is_controller_by_name(writer),
         None => case.is_reprinted_by_controller(),
     }
-}
-
-/// Controllers have service accounts. The client chose the name of its field manager, but not its user, where that is known.
-fn is_no_person(user: Option<&str>) -> bool {
-    user.is_none_or(|user| user.starts_with("system:serviceaccount:"))
 }
 
 /// Fields of Argo CD's own types for which absent is not `false` or zero.
