@@ -267,29 +267,6 @@ fn an_item_beside_those_of_git_is_no_rule_and_no_command() {
 }
 
 #[test]
-fn another_order_counts_where_the_order_says_what_happens_first() {
-    let reversed = |field: &str| {
-        let items = |names: [&str; 2]| json!({field: names.map(|name| json!({"name": name}))});
-        let mut theirs = json!({"f:spec": {}});
-        theirs["f:spec"][format!("f:{field}")] = json!({});
-        thing(items(["verify", "deploy"]), items(["deploy", "verify"]))
-            .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-            .by("parcel-operator Update 2", theirs)
-    };
-    for field in
-        ["steps", "tasks", "middlewares", "stages", "servers", "plugins", "chain", "allowed", "hooks"]
-    {
-        assert!(!counted(&reversed(field)).is_empty(), "{field}");
-    }
-    assert!(counted(&reversed("items")).is_empty());
-    let role = |verbs: [&str; 2]| json!({"imagePullSecrets": verbs.map(|name| json!({"name": name}))});
-    let account = Scene::new("v1 ServiceAccount", role(["a", "b"]), role(["b", "a"]))
-        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
-        .by("parcel-operator Update 2", json!({"f:imagePullSecrets": {}}));
-    assert!(counted(&account).is_empty());
-}
-
-#[test]
 fn what_was_removed_from_git_goes_whatever_the_name_of_its_other_owner() {
     // Another writer applied the same field, so that it stays when Git drops it.
     for name in ["team-operator Apply 2", "kube-controller-manager Apply 2", "someone Apply 2"] {

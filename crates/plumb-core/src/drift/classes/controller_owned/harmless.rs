@@ -49,11 +49,9 @@ pub(super) fn shape_of(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     // An added item or another order changes what a list means, unless a controller is meant to do it.
     let place = difference.whole.as_ref().filter(|_| case.is_known_controller(entry))?;
     match difference.change {
-        Change::Order if !is_order_meaningful(place) && is_list_of_controllers(case, place) => {
-            Some(Harmless::Reordered)
-        }
+        Change::Order if !is_order_meaningful(place) => Some(Harmless::Reordered),
         Change::Extra
-            if is_list_of_controllers(case, place)
+            if is_list_to_add_to(case, place)
                 && has_all_of_git(case, place)
                 && difference.live.is_some_and(is_reference) =>
         {
@@ -147,9 +145,9 @@ fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
         .all(|difference| difference.change == Change::Extra)
 }
 
-/// May a controller add an item to this list, or sort it? Of the built-in kinds only the Secrets of a `ServiceAccount`. A
-/// custom resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
-fn is_list_of_controllers(case: &Case<'_>, list: &FieldPath) -> bool {
+/// May a controller add an item to this list? Of the built-in kinds only to the Secrets of a `ServiceAccount`. A custom
+/// resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
+fn is_list_to_add_to(case: &Case<'_>, list: &FieldPath) -> bool {
     let group = case.desired.group();
     // The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or
     // end in `k8s.io`.
@@ -173,10 +171,9 @@ fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
 
 /// Lists in which the first match or the position decides.
 fn is_order_meaningful(list: &FieldPath) -> bool {
-    const FIRST_MATCHES: [&str; 23] = [
+    const FIRST_MATCHES: [&str; 16] = [
         "acls",
         "args",
-        "chain",
         "command",
         "containers",
         "egress",
@@ -185,16 +182,10 @@ fn is_order_meaningful(list: &FieldPath) -> bool {
         "ingress",
         "initContainers",
         "matches",
-        "middlewares",
         "paths",
-        "pipeline",
-        "plugins",
         "policies",
-        "priorities",
         "routes",
         "rules",
-        "servers",
-        "stages",
         "tcp",
         "webhooks",
     ];
