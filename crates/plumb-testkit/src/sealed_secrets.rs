@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
@@ -13,9 +14,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::TestNamespace;
-use crate::cluster::SealedSecretsPrograms;
+use crate::cluster::{Layout, SealedSecretsPrograms};
 use crate::https::{Authority, HttpRequest, HttpResponse, HttpsServer};
-use crate::shared::sealed_secrets_programs;
 
 /// The controller for one namespace. It ends with this value, and with this process.
 pub struct SealedSecretsController {
@@ -89,6 +89,21 @@ impl Drop for SealedSecretsController {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The Sealed Secrets controller and kubeseal, built on first use.
+fn sealed_secrets_programs() -> Result<&'static SealedSecretsPrograms> {
+    static PROGRAMS: OnceLock<Result<SealedSecretsPrograms, String>> = OnceLock::new();
+    PROGRAMS
+        .get_or_init(|| {
+            let layout = Layout::from_environment().map_err(|error| format!("{error:#}"))?;
+            SealedSecretsPrograms::ensure(&layout, &mut |line| {
+                let _ = writeln!(std::io::stderr(), "{line}");
+            })
+            .map_err(|error| format!("{error:#}"))
+        })
+        .as_ref()
+        .map_err(|error| anyhow::anyhow!("no Sealed Secrets for the tests: {error}"))
 }
 
 /// Starts a server that knows the Service of the controller and passes requests on as the API server's proxy does. Returns

@@ -16,7 +16,7 @@ use kube::{
 
 use serde_json::{Value, json};
 
-use crate::cluster::{AttachedCluster, Layout, Programs, SealedSecretsPrograms, attach};
+use crate::cluster::{AttachedCluster, Layout, Programs, attach};
 
 /// A caller with a cluster at hand (`cargo xtask test` has one for all test programs) names its
 /// kubeconfig here.
@@ -118,21 +118,6 @@ pub fn programs() -> Result<&'static Programs> {
         })
         .as_ref()
         .map_err(|error| anyhow!("no programs for the test cluster: {error}"))
-}
-
-/// The Sealed Secrets controller and kubeseal, built on first use.
-pub(crate) fn sealed_secrets_programs() -> Result<&'static SealedSecretsPrograms> {
-    static PROGRAMS: OnceLock<Result<SealedSecretsPrograms, String>> = OnceLock::new();
-    PROGRAMS
-        .get_or_init(|| {
-            let layout = Layout::from_environment().map_err(|error| format!("{error:#}"))?;
-            SealedSecretsPrograms::ensure(&layout, &mut |line| {
-                let _ = writeln!(io::stderr(), "{line}");
-            })
-            .map_err(|error| format!("{error:#}"))
-        })
-        .as_ref()
-        .map_err(|error| anyhow!("no Sealed Secrets for the tests: {error}"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one setting of the test harness")]
