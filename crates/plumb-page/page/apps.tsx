@@ -99,7 +99,7 @@ export function Apps() {
 
 function AppRow({ row, on, here, toggle }: { row: Row; on: boolean; here: boolean; toggle: (key: string) => void }) {
   const state = (row.paused ?? 0) > now.peek() ? "paused" : stateOf(row.sync, row.health, row.class, row.op);
-  const drift = row.counted > 0 ? `${row.counted} ${row.class}` : row.class || (row.explained > 0 ? `${row.explained} explained` : "");
+  const drift = row.counted > 0 ? `${row.counted} ${row.class}` : row.class || (row.explained > 0 ? `${row.explained} explained` : innerWidth < 700 ? row.health : "");
   return <div class={`row${here ? " here" : ""}${on ? " on" : ""}`} role="listitem">
     <input type="checkbox" checked={on} onChange={() => toggle(row.key)} aria-label={`Select ${row.name}`} />
     <Mark state={state} />

@@ -4,7 +4,7 @@ import { duration, clock, now } from "./time";
 import type { Card, Event, PauseEntry } from "./types";
 import { plan } from "./plan";
 import { Ago, Button, Mark, Name, ObjectLink, type State } from "./ui";
-import { appUrl, objectUrl, param } from "./url";
+import { appUrl, objectUrl, place } from "./url";
 
 const words: Record<string, string> = {
   Degraded: "Not well", Missing: "Missing", Stuck: "Stuck", SyncFailed: "Sync failed", SyncHangs: "Sync hangs", Terminating: "Terminating", Deleting: "Being deleted",
@@ -19,7 +19,7 @@ export function Home() {
       ? <div class="note bad" role="alert"><p>{homeError.value}</p><button onClick={loadHome}>Try again</button></div>
       : <p class="note loading" role="status">Loading…</p>;
   }
-  const wall = param("wall") !== "" || location.search.includes("wall");
+  const wall = place.value.params.has("wall");
   const fine = at.apps - at.wrong;
   return <div class={wall ? "wall" : ""}>
     {at.things === 0
@@ -43,7 +43,7 @@ function TroubleCard({ card }: { card: Card }) {
   const isPod = card.object && pods.has(card.object.kind);
   return <article class={`card ${state}`}>
     <header><Mark state={state} /><span class="class">{title}</span>
-      {group ? <span class="apps">{card.apps!.slice(0, 6).map((app, i) => <>{i > 0 && ", "}<Name app={app} key={app.join()} /></>)}{card.count! > 6 && ` and ${card.count! - 6} more`}</span> : <Name app={card.app} />}
+      {group ? <span class="apps">{card.apps!.slice(0, 6).map((app, i) => <span key={app.join()}>{i > 0 && ", "}<Name app={app} /></span>)}{card.count! > Math.min(6, card.apps!.length) && ` and ${card.count! - Math.min(6, card.apps!.length)} more`}</span> : <Name app={card.app} />}
       {card.since !== null && <span class="since"><Ago at={card.since} /></span>}</header>
     {!group && card.object && <p class="what"><ObjectLink app={card.app} o={card.object} /> {card.fields.slice(0, 2).map((field) => <code key={field}>{field}</code>)}{card.more > 0 && <span class="tag">{card.more} more</span>}</p>}
     {card.text && <p class="text">{card.text}</p>}

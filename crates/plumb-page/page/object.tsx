@@ -86,7 +86,7 @@ function Difference({ git, live, whole, fields }: { git: any; live: any; whole: 
     <div class="code diff">{shown.slice(0, 3000).map((line, i) => {
       if (line.gap !== undefined) return <button class="cl gap" key={i} onClick={() => setAll(true)}>{line.gap} lines</button>;
       const klass = fields.get(line.path), who = line.mark === "+" || line.mark === "~" ? owner(line.path) : null;
-      return <div key={i} class={`cl m${line.mark === "-" ? "old" : line.mark === "+" ? "new" : line.mark === "~" ? "only" : ""}`}><span class="sign">{line.mark === "~" ? " " : line.mark}</span><span class="line">{"  ".repeat(line.indent)}{line.text}</span>
+      return <div key={i} class={`cl m${line.mark === "-" ? "old" : line.mark === "+" ? "new" : line.mark === "~" ? "only" : ""}`}><span class="sign">{line.mark === "~" ? " " : line.mark}</span><span class="txt">{"  ".repeat(line.indent)}{line.text}</span>
         {klass && <span class="tag">{klass}</span>}{line.mark === "-" && <span class="owner">Git</span>}{who && <span class="owner">{who.manager}{who.time && ` ${clock(Date.parse(who.time) / 1000)}`}</span>}</div>;
     })}</div></section>;
 }

@@ -92,7 +92,9 @@ pub(super) async fn act(
     }
     let (path, request) = call_of(caller, &asked)?;
     match run(path, request).await? {
-        Answer::One(_) => Ok(Acted::Done(json!({"done": asked.verb.name(), "app": [asked.app.namespace, asked.app.name]}))),
+        Answer::One(_) => {
+            Ok(Acted::Done(json!({"done": asked.verb.name(), "app": [asked.app.namespace, asked.app.name]})))
+        }
         Answer::Stream(_) => Err(Status::new(Code::Internal, "an act gave a stream")),
     }
 }

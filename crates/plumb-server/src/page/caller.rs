@@ -59,7 +59,12 @@ impl PageCaller {
     }
 
     /// Why the caller may not use a verb on an app or on one of its objects; `None` if it is permitted.
-    pub(super) fn refusal(&self, verb: Verb, app: &Application, object: Option<&ObjectKey>) -> Option<String> {
+    pub(super) fn refusal(
+        &self,
+        verb: Verb,
+        app: &Application,
+        object: Option<&ObjectKey>,
+    ) -> Option<String> {
         if self.mode != PageMode::On {
             return Some("this page is read-only; copy the command".to_owned());
         }

@@ -47,7 +47,11 @@ pub(super) fn cluster_of(app: &Application) -> String {
     if !destination.name.is_empty() {
         return destination.name.clone();
     }
-    if destination.server == ClusterRef::IN_CLUSTER_SERVER { "in-cluster".to_owned() } else { destination.server.clone() }
+    if destination.server == ClusterRef::IN_CLUSTER_SERVER {
+        "in-cluster".to_owned()
+    } else {
+        destination.server.clone()
+    }
 }
 
 /// A number that no other view has.
@@ -100,7 +104,8 @@ impl PageFeed {
             });
         }
         let away = || Status::unavailable("this replica does not lead yet; try again");
-        let ready = tokio::time::timeout(LISTED_WITHIN, stage.wait_for(|stage| *stage != Stage::Starting)).await;
+        let ready =
+            tokio::time::timeout(LISTED_WITHIN, stage.wait_for(|stage| *stage != Stage::Starting)).await;
         match ready {
             Ok(Ok(stage)) if *stage == Stage::Ready => Ok(()),
             _ => Err(away()),
@@ -121,7 +126,11 @@ impl PageFeed {
         }
         let gvk = GroupVersionKind::from_api_version(DriftReport::API_VERSION, DriftReport::KIND);
         let client = &self.shared.backend.client;
-        client.assume_kinds(&[Resource { gvk: gvk.clone(), plural: "driftreports".to_owned(), namespaced: true }]);
+        client.assume_kinds(&[Resource {
+            gvk: gvk.clone(),
+            plural: "driftreports".to_owned(),
+            namespaced: true,
+        }]);
         let mut reports = match client.watch_objects(&gvk, Selection::default()) {
             Ok(reports) => reports,
             Err(why) => {

@@ -84,7 +84,8 @@ pub(super) fn file(headers: &HeaderMap, name: &str) -> Response<AnswerBody> {
             AnswerBody::full("this file is of another version of the page; reload it\n"),
         );
     };
-    let kind = if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+    let kind =
+        if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
     let tag = format!("\"{name}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let packs = takes_gzip(headers);
@@ -124,6 +125,8 @@ mod tests {
 
     #[test]
     fn the_policy_permits_no_inline_code_and_no_other_server() {
-        assert!(!POLICY.contains("unsafe") && !POLICY.contains("http") && POLICY.contains("default-src 'none'"));
+        assert!(
+            !POLICY.contains("unsafe") && !POLICY.contains("http") && POLICY.contains("default-src 'none'")
+        );
     }
 }

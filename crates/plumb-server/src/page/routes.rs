@@ -29,7 +29,8 @@ const LARGEST: usize = 256 << 10;
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs a call of the API for the caller of this request.
-pub(crate) type Run<'r> = dyn Fn(&'static str, Value) -> BoxFuture<'r, Result<Answer, Status>> + Send + Sync + 'r;
+pub(crate) type Run<'r> =
+    dyn Fn(&'static str, Value) -> BoxFuture<'r, Result<Answer, Status>> + Send + Sync + 'r;
 
 /// One request.
 pub(crate) struct PageRequest<'r> {
@@ -94,7 +95,12 @@ impl Page {
         Ok(PageCaller { shared: Arc::clone(&self.shared), identity, mode: self.mode })
     }
 
-    async fn read(&self, call: &str, query: &str, headers: &HeaderMap) -> Result<Response<AnswerBody>, Status> {
+    async fn read(
+        &self,
+        call: &str,
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Result<Response<AnswerBody>, Status> {
         let caller = self.caller(headers).await?;
         let feed = &self.feed;
         let parts: Vec<String> = call.split('/').map(decoded).collect();
@@ -131,7 +137,10 @@ impl Page {
         refuse_other_sites(headers)?;
         let caller = self.caller(headers).await?;
         let read = tokio::time::timeout(BODY_WITHIN, Limited::new(body, LARGEST).collect()).await;
-        let bytes = read.ok().and_then(Result::ok).ok_or_else(|| Status::invalid("the request is too large or late"))?;
+        let bytes = read
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| Status::invalid("the request is too large or late"))?;
         let body: Value = serde_json::from_slice(&bytes.to_bytes())
             .map_err(|error| Status::invalid(format!("cannot read the request: {error}")))?;
         let (status, value) = match call {
@@ -188,7 +197,10 @@ mod tests {
     #[test]
     fn only_the_page_itself_writes() {
         let headers = |pairs: &[(&'static str, &'static str)]| -> HeaderMap {
-            pairs.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect()
+            pairs
+                .iter()
+                .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+                .collect()
         };
         let json = ("content-type", "application/json");
         let page = ("x-plumb-page", "1");

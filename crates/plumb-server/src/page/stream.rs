@@ -34,7 +34,12 @@ struct Open {
 }
 
 /// The changes after the token, for as long as the client reads.
-pub(super) fn stream(feed: Arc<PageFeed>, caller: PageCaller, headers: HeaderMap, from: Option<Token>) -> AnswerBody {
+pub(super) fn stream(
+    feed: Arc<PageFeed>,
+    caller: PageCaller,
+    headers: HeaderMap,
+    from: Option<Token>,
+) -> AnswerBody {
     let (sender, frames) = mpsc::channel(WAITING);
     let rules = caller.shared.state.rules_version();
     // Without a token there is nothing to go on from: the first answer tells the client to take a snapshot.

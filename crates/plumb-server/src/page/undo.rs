@@ -106,7 +106,9 @@ pub(super) async fn restore(caller: &PageCaller, id: &str) -> Result<Value, Stat
             None => first,
         };
         // The error of a Secret may quote its values.
-        again.map(drop).map_err(|_| Status::precondition("the API server refuses it; `plumb undo restore` says why"))
+        again
+            .map(drop)
+            .map_err(|_| Status::precondition("the API server refuses it; `plumb undo restore` says why"))
     });
     created.await.map_err(|_| Status::unavailable("the request was aborted"))??;
     Ok(json!({"done": format!("restored {} {}", key.kind, key.name)}))
