@@ -33,12 +33,13 @@ export function Apps() {
   useEffect(() => { if (param("q") !== "" && param("q") !== q) setQ(param("q")); }, [place.value]);
   const sort = param("sort") || "gravest", group = param("group");
   const compiled = useMemo(() => compile(q), [q]);
-  const version = rows.version.value;
+  void rows.version.value;
+  const order = rows.order.value;
   const found = useMemo(() => {
     const list: Row[] = [];
     if (rows.all) for (const row of rows.all.values()) if (compiled.test(row, now.peek())) list.push(row);
     return list.sort(sorts[sort] ?? sorts.gravest);
-  }, [compiled, sort, version]);
+  }, [compiled, sort, order]);
   const lines = useMemo(() => {
     const by = groups[group];
     if (!by) return found.map((row): Line => ({ row }));
@@ -89,7 +90,7 @@ export function Apps() {
     <VList count={lines.length} height={narrow ? 60 : 38} show={cursor} label="Apps" row={(i) => {
       const line = lines[i]!;
       return "head" in line ? <div key={"#" + line.head} class="grouphead" role="listitem"><b>{line.head || "none"}</b> {line.count}</div>
-        : <AppRow key={line.row.key} row={line.row} on={chosen.has(line.row.key)} here={i === cursor} toggle={toggle} />;
+        : <AppRow key={line.row.key} row={rows.all?.get(line.row.key) ?? line.row} on={chosen.has(line.row.key)} here={i === cursor} toggle={toggle} />;
     }} />
     {chosen.size > 0 && <div class="selection" role="region" aria-label="Selection"><b>{chosen.size} selected</b>
       <Button off={many} onClick={() => act("sync")}>Sync: plans</Button><Button off={many} onClick={() => act("refresh")}>Refresh…</Button>

@@ -7,8 +7,11 @@ import type { Home, Me, Row } from "./types";
 export const me = signal<Me | null>(null);
 export const home = signal<Home | null>(null);
 export const homeError = signal("");
-/** All apps, or null until a screen needed them. `version` changes with every change. */
-export const rows = { all: null as Map<string, Row> | null, version: signal(0), error: signal("") };
+/**
+ * All apps, or null until a screen needed them. `version` changes with every change. `order` changes when a list may be
+ * sorted again: not while somebody scrolls, and not more often than every two seconds, so that nothing jumps away.
+ */
+export const rows = { all: null as Map<string, Row> | null, version: signal(0), order: signal(0), error: signal("") };
 /** When the last news arrived, by the clock of this browser. */
 export const news = signal(0);
 /** Why there is no stream, and when the next attempt is. */
@@ -46,6 +49,16 @@ function apply(change: { rows: unknown[][]; gone: [string, string][] }) {
   for (const cells of change.rows) { const row = toRow(cells); all.set(row.key, row); }
   for (const [ns, name] of change.gone) all.delete(`${ns}/${name}`);
   rows.version.value++;
+  orderSoon();
+}
+
+let orderTimer: ReturnType<typeof setTimeout> | undefined, scrolled = 0;
+addEventListener("scroll", () => { scrolled = Date.now(); }, { passive: true });
+function orderSoon() {
+  orderTimer ??= setTimeout(() => {
+    orderTimer = undefined;
+    if (Date.now() - scrolled < 1000) orderSoon(); else rows.order.value++;
+  }, 2000);
 }
 
 /** Loads all apps, once. */
@@ -66,6 +79,7 @@ async function reloadRows() {
       rows.error.value = "";
       for (const change of pending ?? []) apply(change);
       rows.version.value++;
+      rows.order.value++;
     });
   } catch (error) {
     rows.error.value = (error as Error).message;

@@ -1,5 +1,7 @@
 //! What a verb would do, before it is done.
 
+use std::fmt::Write as _;
+
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::app::Pause;
 use plumb_core::object::ObjectKey;
@@ -202,51 +204,35 @@ fn refuse_busy(draft: &mut Draft, app: &Application) {
     }
 }
 
+/// How many objects of a sync are applied, deleted, kept and equal.
+#[derive(Default)]
+struct SyncCounts {
+    applied: usize,
+    deleted: usize,
+    kept: usize,
+    same: usize,
+}
+
 fn sync(draft: &mut Draft, app: &Application, report: Option<&DriftReport>, request: &PlanRequest) {
     refuse_busy(draft, app);
-    let is_asked =
-        |resource: &&ResourceStatus| request.objects.is_empty() || request.objects.contains(&resource.key());
-    let why = |key: &ObjectKey| {
-        let findings = report.into_iter().flat_map(|report| &report.findings);
-        let finding = findings.into_iter().find(|finding| finding.counts && finding.key() == *key);
-        finding.map_or_else(String::new, |finding| {
-            let evidence = finding.evidence.first().map_or("", String::as_str);
-            format!("{}: {evidence}", finding.class)
-        })
-    };
-    let mut sorted: Vec<&ResourceStatus> = app.status.resources.iter().filter(is_asked).collect();
-    sorted.sort_by_key(|resource| (resource.requires_pruning, resource.sync_wave));
-    let (mut applied, mut deleted, mut same, mut kept) = (0_usize, 0_usize, 0_usize, 0_usize);
-    for resource in sorted {
-        let key = resource.key();
-        if resource.requires_pruning && request.prune {
-            deleted += 1;
-            draft.typed |= DATA.contains(&key.kind.as_str());
-            draft.steps.push(step(&key, "delete", "it is no longer in Git", resource.sync_wave));
-        } else if resource.requires_pruning {
-            kept += 1;
-            draft.steps.push(step(
-                &key,
-                "keep",
-                "it is no longer in Git; prune would delete it",
-                resource.sync_wave,
-            ));
-        } else if resource.status == "OutOfSync" {
-            applied += 1;
-            draft.steps.push(step(&key, "apply", &why(&key), resource.sync_wave));
-        } else if !resource.hook {
-            same += 1;
-        }
-    }
-    let total = applied + deleted + same + kept;
-    draft.typed |= deleted > MANY && deleted * 2 > total;
+    let counts = sync_steps(draft, app, report, request);
+    let SyncCounts { applied, deleted, kept, same } = counts;
+    draft.typed |= deleted > MANY && deleted * 2 > applied + deleted + kept + same;
     if same > 0 {
-        draft
-            .notes
-            .push(format!("{same} objects are equal to Git. They are applied again, which changes nothing."));
+        let objects = if same == 1 {
+            "1 object is equal to Git. It is"
+        } else {
+            &format!("{same} objects are equal to Git. They are")
+        };
+        draft.notes.push(format!("{objects} applied again, which changes nothing."));
     }
     if kept > 0 {
-        draft.notes.push(format!("{kept} objects that left Git stay, because prune is off."));
+        let objects = if kept == 1 {
+            "1 object that left Git stays"
+        } else {
+            &format!("{kept} objects that left Git stay")
+        };
+        draft.notes.push(format!("{objects}, because prune is off."));
     }
     if !request.revision.is_empty() {
         draft.notes.push(format!(
@@ -264,12 +250,51 @@ fn sync(draft: &mut Draft, app: &Application, report: Option<&DriftReport>, requ
         (0, deleted) => format!("{dry}Delete {deleted}"),
         (applied, deleted) => format!("{dry}Apply {applied}, delete {deleted}"),
     };
-    draft.undo = if deleted > 0 {
-        "A copy of each deleted object is kept; Undo restores it. Rollback goes back to the state before."
-            .to_owned()
-    } else {
-        "Rollback goes back to the state before.".to_owned()
+    let copies = if deleted > 0 { "A copy of each deleted object is kept; Undo restores it. " } else { "" };
+    draft.undo = format!("{copies}Rollback goes back to the state before.");
+    draft.commands.push(sync_command(app, request));
+}
+
+/// What happens to each object.
+fn sync_steps(
+    draft: &mut Draft,
+    app: &Application,
+    report: Option<&DriftReport>,
+    request: &PlanRequest,
+) -> SyncCounts {
+    let is_asked =
+        |resource: &&ResourceStatus| request.objects.is_empty() || request.objects.contains(&resource.key());
+    let why = |key: &ObjectKey| {
+        let mut findings = report.into_iter().flat_map(|report| &report.findings);
+        let finding = findings.find(|finding| finding.counts && finding.key() == *key);
+        finding.map_or_else(String::new, |finding| {
+            let evidence = finding.evidence.first().map_or("", String::as_str);
+            format!("{}: {evidence}", finding.class)
+        })
     };
+    let mut sorted: Vec<&ResourceStatus> = app.status.resources.iter().filter(is_asked).collect();
+    sorted.sort_by_key(|resource| (resource.requires_pruning, resource.sync_wave));
+    let mut counts = SyncCounts::default();
+    for resource in sorted {
+        let (key, wave) = (resource.key(), resource.sync_wave);
+        if resource.requires_pruning && request.prune {
+            counts.deleted += 1;
+            draft.typed |= DATA.contains(&key.kind.as_str());
+            draft.steps.push(step(&key, "delete", "it is no longer in Git", wave));
+        } else if resource.requires_pruning {
+            counts.kept += 1;
+            draft.steps.push(step(&key, "keep", "it is no longer in Git; prune would delete it", wave));
+        } else if resource.status == "OutOfSync" {
+            counts.applied += 1;
+            draft.steps.push(step(&key, "apply", &why(&key), wave));
+        } else if !resource.hook {
+            counts.same += 1;
+        }
+    }
+    counts
+}
+
+fn sync_command(app: &Application, request: &PlanRequest) -> String {
     let mut command = format!("plumb app sync {}", name_of(app));
     for (flag, holds) in [(" --prune", request.prune), (" --dry-run", request.dry_run)] {
         if holds {
@@ -277,13 +302,14 @@ fn sync(draft: &mut Draft, app: &Application, report: Option<&DriftReport>, requ
         }
     }
     if !request.revision.is_empty() {
-        command.push_str(&format!(" --revision {}", quoted(&request.revision)));
+        let _ = write!(command, " --revision {}", quoted(&request.revision));
     }
     for key in &request.objects {
         let namespace = key.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        command.push_str(&format!(" --resource {}:{}:{namespace}{}", key.group, key.kind, key.name));
+        let object = format!("{}:{}:{namespace}{}", key.group, key.kind, key.name);
+        let _ = write!(command, " --resource {}", quoted(&object));
     }
-    draft.commands.push(command);
+    command
 }
 
 fn refresh(draft: &mut Draft, app: &Application, request: &PlanRequest) {
@@ -443,8 +469,6 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use expect_test::{Expect, expect};
 
     use super::*;

@@ -103,16 +103,6 @@ pub(super) async fn act(
 fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), Status> {
     let Asked { app, request, .. } = asked;
     let mut sent = json!({"name": app.name, "appNamespace": app.namespace});
-    let object = request.objects.first();
-    let on_object = |sent: &mut Value| {
-        let key = object.ok_or_else(|| Status::invalid("the request names no object"))?;
-        let group = &key.group;
-        for (field, value) in [("group", group), ("kind", &key.kind), ("resourceName", &key.name)] {
-            sent[field] = json!(value);
-        }
-        sent["namespace"] = json!(key.namespace_or_empty());
-        Ok::<(), Status>(())
-    };
     let path = match asked.verb {
         Verb::Sync => {
             sent["prune"] = json!(request.prune);
@@ -149,17 +139,27 @@ fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), 
             "application.ApplicationService/Delete"
         }
         Verb::Restart => {
-            on_object(&mut sent)?;
+            name_object(&mut sent, request)?;
             sent["action"] = json!("restart");
             sent["version"] = json!("v1");
             "application.ApplicationService/RunResourceAction"
         }
         Verb::DeleteObject => {
-            on_object(&mut sent)?;
+            name_object(&mut sent, request)?;
             "application.ApplicationService/DeleteResource"
         }
     };
     Ok((path, sent))
+}
+
+/// Names the object of the request as calls on one object do.
+fn name_object(sent: &mut Value, request: &PlanRequest) -> Result<(), Status> {
+    let key = request.objects.first().ok_or_else(|| Status::invalid("the request names no object"))?;
+    for (field, value) in [("group", &key.group), ("kind", &key.kind), ("resourceName", &key.name)] {
+        sent[field] = json!(value);
+    }
+    sent["namespace"] = json!(key.namespace_or_empty());
+    Ok(())
 }
 
 fn pause(caller: &PageCaller, request: &PlanRequest) -> Result<String, Status> {

@@ -184,7 +184,7 @@ impl PageFeed {
                 }
             }
             ObjectEvent::Gone { key, .. } => {
-                let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name };
+                let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
                 self.view.write().note_report_gone(&id);
             }
             ObjectEvent::Listed => {

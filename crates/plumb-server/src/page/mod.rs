@@ -10,4 +10,4 @@ mod acts;
 mod routes;
 
 pub use caller::PageMode;
-pub(crate) use routes::{Page, PageRequest, Run, is_page_path};
+pub(crate) use routes::{Page, PageRequest, is_page_path};
