@@ -187,10 +187,10 @@ impl PageFeed {
                 let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
                 self.view.write().note_report_gone(&id);
             }
-            ObjectEvent::Listed => {
+            // Without reports the apps still have their status. The watch goes on, and its log says what is wrong.
+            ObjectEvent::Listed | ObjectEvent::Trouble(_) => {
                 self.stage.send_replace(Stage::Ready);
             }
-            ObjectEvent::Trouble(_) => {}
         }
     }
 }
