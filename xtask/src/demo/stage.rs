@@ -43,10 +43,8 @@ impl Stage {
             root.join("demo/repo/apps/tekton-dashboard"),
         ])?;
         let log = folder.join("plumb.log");
-        // Without TLS a browser shows the page without a warning. The listener is on loopback.
         let cache = folder.join("cache");
-        let child =
-            RunningPlumb::start_with(plumb, &kubeconfig, kubectl.path(), &cache, &log, &["--insecure"])?;
+        let child = RunningPlumb::start_with(plumb, &kubeconfig, kubectl.path(), &cache, &log, &PAGE)?;
         Ok(Self { kubectl, repository, plumb: child, log, folder, _cluster: cluster })
     }
 
@@ -197,6 +195,10 @@ impl Drop for Stage {
         let _ = std::fs::remove_dir_all(self.folder.join("cache"));
     }
 }
+
+/// Without TLS a browser shows the page without a warning; the listener is on loopback. Another plumb may have the usual
+/// port.
+const PAGE: [&str; 3] = ["--insecure", "--web-address", "127.0.0.1:0"];
 
 /// The address of the API in plumb's log.
 fn page_address(log: &str) -> Option<&str> {
