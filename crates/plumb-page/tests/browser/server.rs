@@ -142,7 +142,8 @@ fn answer(shared: &Arc<Shared>, request: &Request<Incoming>) -> Response<Body> {
             json!({"user": "test", "readOnly": false, "namespace": "argocd", "version": "v", "now": now(), "banner": ""})
         }
         "home" => {
-            let mut home = home(view.rows(), Timestamp::now()).into_json();
+            let rows: Vec<&Row> = view.rows().collect();
+            let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
             home["token"] = json!(view.token().to_string());
             home
         }
@@ -195,7 +196,7 @@ fn stream(shared: &Arc<Shared>, from: Token) -> Response<Body> {
     });
     let events = events.take_until(async move { cut.cancelled().await });
     let frames = events.map(|text| Ok(Frame::data(Bytes::from(text))));
-    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
+    let mut answer = Response::new(StreamBody::new(frames).boxed());
     answer.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
     answer
 }
