@@ -121,7 +121,14 @@ fn whole(kind: &str, body: impl Into<Bytes>) -> Response<Body> {
 fn answer(shared: &Arc<Shared>, request: &Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if let Some(file) = path.strip_prefix("/assets/").and_then(asset) {
-        return whole(if file.name.ends_with(".css") { "text/css" } else { "text/javascript" }, file.plain);
+        return whole(
+            if file.name.rsplit_once('.').is_some_and(|(_, end)| end == "css") {
+                "text/css"
+            } else {
+                "text/javascript"
+            },
+            file.plain,
+        );
     }
     let Some(call) = path.strip_prefix("/api/plumb/v1/") else {
         let mut page = whole("text/html", index_html("/").unwrap_or_default());
