@@ -47,7 +47,7 @@ function TroubleCard({ card }: { card: Card }) {
       {card.since !== null && <span class="since"><Ago at={card.since} /></span>}</header>
     {!group && card.object && <p class="what"><ObjectLink app={card.app} o={card.object} /> {card.fields.slice(0, 2).map((field) => <code key={field}>{field}</code>)}{card.more > 0 && <span class="tag">{card.more} more</span>}</p>}
     {card.text && <p class="text">{card.text}</p>}
-    {card.sort === "ill" && card.fix && card.fix !== card.text && <p class="cause">{card.fix}</p>}
+    {card.sort === "ill" && card.fix && !card.text.includes(card.fix.slice(0, 40)) && <p class="cause">{card.fix}</p>}
     <footer>
       {card.sort === "drift" && <Who actor={card.actor} klass={card.class} />}
       <span class="actions">
