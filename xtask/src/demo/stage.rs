@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
-use super::kubectl::Kubectl;
+use crate::kubectl::Kubectl;
 use super::planted;
 use super::repository::{N_APPS, Repository};
-use super::show::say;
+use crate::say::say;
 use crate::plumb::RunningPlumb;
 
 /// They run for as long as this value exists.

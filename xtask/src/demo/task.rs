@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use plumb_testkit::cluster::Layout;
 
 use super::repository::N_APPS;
-use super::show::say;
+use crate::say::say;
 use super::stage::Stage;
 use crate::cluster::ensure_programs;
 use crate::plumb::build_plumb;
