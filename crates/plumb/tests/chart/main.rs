@@ -1,0 +1,5 @@
+//! The chart and the Kustomize base make the objects of `plumb install`.
+
+mod compare;
+mod files;
+mod template;
