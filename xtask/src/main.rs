@@ -14,6 +14,7 @@ mod bench;
 mod bench_list;
 mod judge;
 mod image;
+mod release;
 mod demo;
 mod scale;
 mod tidy;
@@ -46,6 +47,8 @@ enum Task {
     Image(image::Args),
     /// Run a test program or a benchmark of yours against plumb on a fresh cluster.
     Judge(judge::Args),
+    /// Make every file of a release: archives, packages, chart, image, checksums, notes.
+    Release(release::Args),
     /// Measure plumb with many apps and objects: idle, and after a restart.
     Scale(scale::Args),
     /// Run everything that CI runs: formatting, lints, repository rules, all tests.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::Demo(args) => demo::run(&args),
         Task::Image(args) => image::run(&args),
         Task::Judge(args) => judge::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Scale(args) => scale::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy(args) => tidy::command(&args),

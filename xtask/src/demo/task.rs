@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use plumb_testkit::cluster::Layout;
 
 use super::repository::N_APPS;
-use crate::say::say;
 use super::stage::Stage;
 use crate::cluster::ensure_programs;
 use crate::plumb::build_plumb;
+use crate::say::say;
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]

@@ -42,7 +42,17 @@ pub(super) fn build(root: &Path, folder: &Path, context: &Path) -> Result<Image>
     let revision = crate::repository::commit().unwrap_or_else(|| "unknown".to_owned());
     storage
         .buildah()
-        .args(["build", "--isolation", "chroot", "--format", "oci", "--timestamp", "0", "--no-cache", "--quiet"])
+        .args([
+            "build",
+            "--isolation",
+            "chroot",
+            "--format",
+            "oci",
+            "--timestamp",
+            "0",
+            "--no-cache",
+            "--quiet",
+        ])
         .args(["--build-arg", &format!("VERSION={VERSION}"), "--build-arg", &format!("REVISION={revision}")])
         .args(["--tag", &storage.name, "--file"])
         .args([&root.join("Dockerfile"), context])
@@ -84,13 +94,15 @@ impl Storage {
     /// The image's configuration: user, environment, entry point.
     pub(super) fn config(&self) -> Result<serde_json::Value> {
         let text = self.buildah().args(["inspect", "--type", "image", &self.name]).checked()?;
-        let mut all: serde_json::Value = serde_json::from_str(&text).context("cannot read buildah's answer")?;
+        let mut all: serde_json::Value =
+            serde_json::from_str(&text).context("cannot read buildah's answer")?;
         Ok(all["OCIv1"]["config"].take())
     }
 
     /// The files of the image, until the value is dropped.
     pub(super) fn mount(&self) -> Result<Mounted> {
-        let container = self.buildah().args(["from", "--pull-never", &self.name]).checked()?.trim().to_owned();
+        let container =
+            self.buildah().args(["from", "--pull-never", &self.name]).checked()?.trim().to_owned();
         let mut mounted = Mounted { storage: self.clone(), container, files: PathBuf::new() };
         let files = self.buildah().args(["mount", &mounted.container]).checked()?;
         mounted.files = PathBuf::from(files.trim());

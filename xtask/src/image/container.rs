@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use super::seccomp;
 
 /// How long plumb may take to stop: what the Deployment gives it.
 const GRACE: Duration = Duration::from_secs(30);
+/// `fsGroup` of the Deployment.
+const GROUP: u32 = 65532;
 
 /// What a container is started with.
 pub(super) struct Pod<'a> {
@@ -31,7 +34,7 @@ pub(super) struct Pod<'a> {
 
 impl Pod<'_> {
     /// The container as runc reads it.
-    fn bundle(&self) -> Result<Value> {
+    fn config(&self, bundle: &Path) -> Result<Value> {
         let container = &self.spec["containers"][0];
         let security = &container["securityContext"];
         ensure!(security["capabilities"]["drop"] == json!(["ALL"]), "the Deployment keeps capabilities");
@@ -54,7 +57,7 @@ impl Pod<'_> {
             },
             "root": {"path": self.files, "readonly": security["readOnlyRootFilesystem"] == true},
             "hostname": "plumb",
-            "mounts": self.mounts(container),
+            "mounts": self.mounts(container, bundle)?,
             "linux": {
                 "namespaces": [{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}],
                 "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/sys/firmware"],
@@ -79,28 +82,40 @@ impl Pod<'_> {
         all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    fn mounts(&self, container: &Value) -> Vec<Value> {
-        let place = |kind: &str, to: &str, options: &[&str]| {
-            json!({"destination": to, "type": kind, "source": kind, "options": options})
-        };
+    fn mounts(&self, container: &Value, bundle: &Path) -> Result<Vec<Value>> {
+        let place = |kind: &str, to: &str, options: &[&str]| json!({"destination": to, "type": kind, "source": kind, "options": options});
         let mut mounts = vec![
             place("proc", "/proc", &[]),
             place("tmpfs", "/dev", &["nosuid", "strictatime", "mode=755", "size=65536k"]),
             place("tmpfs", "/dev/shm", &["nosuid", "noexec", "nodev", "mode=1777", "size=65536k"]),
         ];
-        // An emptyDir belongs to the group of the pod.
         for mount in container["volumeMounts"].as_array().into_iter().flatten() {
-            let to = mount["mountPath"].as_str().unwrap_or_default();
-            mounts.push(place("tmpfs", to, &["nosuid", "nodev", "mode=2770", "gid=65532"]));
+            let text = |key: &str| mount[key].as_str().unwrap_or_default();
+            let volume = empty_dir(&bundle.join("volumes").join(text("name")))?;
+            mounts.push(json!({
+                "destination": text("mountPath"), "type": "bind", "source": volume,
+                "options": ["rbind", "rw", "nosuid", "nodev"],
+            }));
         }
-        let resolver = [(PathBuf::from("/etc/resolv.conf"), "/etc/resolv.conf"), (PathBuf::from("/etc/hosts"), "/etc/hosts")];
+        let resolver = [
+            (PathBuf::from("/etc/resolv.conf"), "/etc/resolv.conf"),
+            (PathBuf::from("/etc/hosts"), "/etc/hosts"),
+        ];
         for (from, to) in resolver.iter().chain(self.folders) {
             mounts.push(json!({
                 "destination": to, "type": "bind", "source": from, "options": ["rbind", "ro", "nosuid", "nodev"],
             }));
         }
-        mounts
+        Ok(mounts)
     }
+}
+
+/// A folder as the kubelet makes it for an `emptyDir`: it belongs to the group of the pod.
+fn empty_dir(folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    std::os::unix::fs::chown(folder, Some(0), Some(GROUP))?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o2777))?;
+    Ok(folder.to_owned())
 }
 
 /// A container that is killed when this value is dropped.
@@ -116,7 +131,7 @@ impl Container {
     pub(super) fn start(folder: &Path, name: &str, pod: &Pod<'_>) -> Result<Self> {
         let bundle = folder.join(name);
         fs::create_dir_all(&bundle).with_context(|| format!("cannot create {}", bundle.display()))?;
-        fs::write(bundle.join("config.json"), pod.bundle()?.to_string())?;
+        fs::write(bundle.join("config.json"), pod.config(&bundle)?.to_string())?;
         let log = bundle.join("plumb.log");
         let child = runc(folder)
             .args(["run", "--bundle"])
@@ -138,7 +153,8 @@ impl Container {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let wanted = ["Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
         let lines = status.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)));
-        let mut lines: Vec<String> = lines.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
+        let mut lines: Vec<String> =
+            lines.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
         let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
         let root = mounts.lines().find_map(|line| {
             let words: Vec<&str> = line.split(' ').collect();

@@ -10,4 +10,4 @@ mod task;
 
 pub(crate) use builder::missing_tools;
 pub(crate) use sbom::cargo_components;
-pub(crate) use task::{Args, check, make, run};
+pub(crate) use task::{Args, check, release, run};

@@ -56,7 +56,14 @@ fn component(components: &mut Components, kind: &str, name: &str, version: &str,
 /// The crates that plumb is linked with, without those of its tests and of its build.
 fn crates(root: &Path) -> Result<Components> {
     let text = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
         .current_dir(root)
         .stdin(Stdio::null())
         .checked()?;
@@ -80,7 +87,9 @@ fn crates(root: &Path) -> Result<Components> {
         }
     }
     let mut components = Components::new();
-    for package in packages.iter().filter(|package| package["id"].as_str().is_some_and(|id| used.contains(id))) {
+    for package in
+        packages.iter().filter(|package| package["id"].as_str().is_some_and(|id| used.contains(id)))
+    {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
         component(&mut components, "cargo", text("name"), text("version"), package["license"].as_str());
     }
@@ -109,7 +118,8 @@ fn read_go_modules(text: &str) -> Components {
 fn debian_packages(status: &str) -> Components {
     let mut components = Components::new();
     for paragraph in status.split("\n\n") {
-        let field = |name: &str| paragraph.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let field =
+            |name: &str| paragraph.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         if let (Some(name), Some(version)) = (field("Package"), field("Version")) {
             component(&mut components, "deb/debian", name, version, None);
         }
@@ -123,9 +133,15 @@ mod tests {
 
     #[test]
     fn go_modules_and_debian_packages_are_named_as_scanners_expect() {
-        let go = read_go_modules("helm: go1.26\n\tmod\thelm.sh/helm/v4\tv4.0.0\th1:x\n\tdep\ta.io/b\tv1.2.0\th1:y\n");
-        assert_eq!(go.keys().collect::<Vec<_>>(), ["pkg:golang/a.io/b@v1.2.0", "pkg:golang/helm.sh/helm/v4@v4.0.0"]);
-        let debian = debian_packages("Package: libc6\nVersion: 2.36-9\n\nPackage: libstdc++6\nVersion: 12.2\n");
+        let go = read_go_modules(
+            "helm: go1.26\n\tmod\thelm.sh/helm/v4\tv4.0.0\th1:x\n\tdep\ta.io/b\tv1.2.0\th1:y\n",
+        );
+        assert_eq!(
+            go.keys().collect::<Vec<_>>(),
+            ["pkg:golang/a.io/b@v1.2.0", "pkg:golang/helm.sh/helm/v4@v4.0.0"]
+        );
+        let debian =
+            debian_packages("Package: libc6\nVersion: 2.36-9\n\nPackage: libstdc++6\nVersion: 12.2\n");
         assert_eq!(
             debian.keys().collect::<Vec<_>>(),
             ["pkg:deb/debian/libc6@2.36-9", "pkg:deb/debian/libstdc%2B%2B6@12.2"]

@@ -40,7 +40,8 @@ pub(super) fn default_filter() -> Result<Value> {
 fn filter(profile: &Value) -> Value {
     let rules = profile["syscalls"].as_array().into_iter().flatten();
     let mut syscalls: Vec<Value> = rules.filter(|rule| applies(rule)).map(narrowed).collect();
-    let namespaces = json!([{"index": 0, "value": NAMESPACE_FLAGS, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}]);
+    let namespaces =
+        json!([{"index": 0, "value": NAMESPACE_FLAGS, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}]);
     syscalls.push(json!({"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": namespaces}));
     // The C library falls back to clone, whose flags a filter can read.
     syscalls.push(json!({"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS}));

@@ -26,7 +26,8 @@ const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const CONFINED: &str = "Uid: 65532, Gid: 65532, CapBnd: 0000000000000000, CapEff: 0000000000000000, NoNewPrivs: 1, Seccomp: 2, root: read-only";
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The apps: the folder of the repository, and the object that each makes.
-const APPS: [(&str, &str); 3] = [("directory", "plain"), ("helm", "chart-shop"), ("kustomize", "prefix-shop")];
+const APPS: [(&str, &str); 3] =
+    [("directory", "plain"), ("helm", "chart-shop"), ("kustomize", "prefix-shop")];
 
 /// Installs the chart, runs the image, syncs, restarts, syncs again.
 pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
@@ -121,7 +122,11 @@ impl Stage {
         // As the kubelet would write them.
         let token = self.kubectl.run(&["-n", "argocd", "create", "token", "plumb", "--duration=24h"])?;
         let authority = self.kubectl.run(&[
-            "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster.certificate-authority-data}",
+            "config",
+            "view",
+            "--raw",
+            "-o",
+            "jsonpath={.clusters[0].cluster.certificate-authority-data}",
         ])?;
         let authority = base64::engine::general_purpose::STANDARD.decode(authority.trim())?;
         let account = self.folder.join("account");
@@ -162,9 +167,7 @@ impl Stage {
     /// Writes the repository with this word in every object, and commits it.
     fn commit(&self, word: &str) -> Result<()> {
         let repository = self.folder.join("repositories/shop");
-        let map = |name: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"word": word}})
-        };
+        let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"word": word}});
         let chart = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.Name }}-shop'}\ndata: {word: '{{ .Values.word }}'}\n";
         for (name, text) in [
             ("directory/map.yaml", map("plain").to_string()),
@@ -242,8 +245,13 @@ impl Stage {
         while !holds().unwrap_or(false) {
             container.ensure_running()?;
             if Instant::now() > end {
-                let apps = self.kubectl.run(&["-n", "argocd", "get", "applications.argoproj.io", "-o", "yaml"]);
-                bail!("timed out waiting until {what}\n{}\n{}", container.log_text(), apps.unwrap_or_default());
+                let apps =
+                    self.kubectl.run(&["-n", "argocd", "get", "applications.argoproj.io", "-o", "yaml"]);
+                bail!(
+                    "timed out waiting until {what}\n{}\n{}",
+                    container.log_text(),
+                    apps.unwrap_or_default()
+                );
             }
             std::thread::sleep(Duration::from_millis(200));
         }

@@ -66,8 +66,13 @@ fn sources(root: &Path, plumb: Option<&Path>) -> Result<Sources> {
     Ok(Sources { root: root.to_owned(), plumb, helm: programs.helm, kustomize: programs.kustomize })
 }
 
+/// The image of a release, with this plumb and fresh packages.
+pub(crate) fn release(root: &Path, plumb: &Path) -> Result<Image> {
+    make(root, &root.join("target/image"), &sources(root, Some(plumb))?, true)
+}
+
 /// Makes the folder, the image, its archive and its list of components.
-pub(crate) fn make(root: &Path, folder: &Path, sources: &Sources, fresh: bool) -> Result<Image> {
+fn make(root: &Path, folder: &Path, sources: &Sources, fresh: bool) -> Result<Image> {
     let context = context::prepare(folder, sources, fresh)?;
     builder::build(root, folder, &context)
 }

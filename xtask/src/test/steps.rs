@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::counts::Counts;
-use crate::{image, tidy};
 pub(super) use crate::say::say;
+use crate::{image, release, tidy};
 
 /// Runs one step, prints how long it took, and adds its counts. A step that fails does not stop the others: one
 /// run shows everything that is wrong.
@@ -50,13 +50,22 @@ pub(super) fn image(root: &Path) -> Result<Counts> {
         say(&format!("skipped: {missing}"));
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
-    Ok(match image::check(root, None) {
+    Ok(counted(image::check(root, None)))
+}
+
+/// Makes the files of a release, twice, and uses them.
+pub(super) fn release(root: &Path) -> Counts {
+    counted(release::check(root, None))
+}
+
+fn counted(outcome: Result<()>) -> Counts {
+    match outcome {
         Ok(()) => Counts::one_passed(),
         Err(error) => {
             say(&format!("{error:#}"));
             Counts::one_failed()
         }
-    })
+    }
 }
 
 /// Runs cargo, prints its output, and counts the results of test binaries. A command without test results counts

@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         step(&mut counts, "demo", || demo::settles(root))?;
         step(&mut counts, "demo, left running", || demo::stays(root))?;
         step(&mut counts, "image", || steps::image(root))?;
+        step(&mut counts, "release", || Ok(steps::release(root)))?;
     }
 
     // Scripts parse the last line: keep its format.

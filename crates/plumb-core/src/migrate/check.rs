@@ -81,7 +81,11 @@ fn plugins(installation: &Installation) -> Vec<Finding> {
             let plugin = sidecar["name"].as_str().unwrap_or_default();
             let next = "copy its plugin.yaml into the ConfigMap `plumb-plugins`, and its programs into plumb's image";
             found.push(finding(
-                if installation.plugins.iter().any(|known| known == plugin) { Level::Works } else { Level::Missing },
+                if installation.plugins.iter().any(|known| known == plugin) {
+                    Level::Works
+                } else {
+                    Level::Missing
+                },
                 &format!("plugin {plugin}"),
                 "runs in a sidecar of the repo server, which plumb does not use",
                 next,
@@ -99,7 +103,12 @@ fn plugins(installation: &Installation) -> Vec<Finding> {
         let is_known = installation.plugins.contains(&plugin);
         let level = if is_known { Level::Works } else { Level::Missing };
         let what = format!("{n_apps} sources use it");
-        found.push(finding(level, &format!("plugin {plugin}"), what, "declare it in the ConfigMap `plumb-plugins`"));
+        found.push(finding(
+            level,
+            &format!("plugin {plugin}"),
+            what,
+            "declare it in the ConfigMap `plumb-plugins`",
+        ));
     }
     found
 }
@@ -116,7 +125,12 @@ fn sources(installation: &Installation) -> Vec<Finding> {
     for application in &installation.applications {
         if application["spec"].get("sourceHydrator").is_some_and(|hydrator| !hydrator.is_null()) {
             let what = "uses the source hydrator, which plumb does not have";
-            found.push(finding(Level::Missing, &format!("app {}", name(application)), what, "render it in CI"));
+            found.push(finding(
+                Level::Missing,
+                &format!("app {}", name(application)),
+                what,
+                "render it in CI",
+            ));
         }
         let is_remote = |file: &&Value| file.as_str().is_some_and(|file| file.contains("://"));
         for source in all_sources(application) {
@@ -263,7 +277,9 @@ mod tests {
     #[test]
     fn a_controller_that_is_scaled_down_and_a_declared_plugin_are_no_obstacle() {
         let installation = Installation {
-            applications: vec![json!({"metadata": {"name": "web"}, "spec": {"source": {"plugin": {"name": "avp"}}}})],
+            applications: vec![
+                json!({"metadata": {"name": "web"}, "spec": {"source": {"plugin": {"name": "avp"}}}}),
+            ],
             plugins: vec!["avp".to_owned()],
             ..Installation::default()
         };

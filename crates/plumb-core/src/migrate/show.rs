@@ -25,7 +25,12 @@ pub fn text(report: &Report) -> String {
     }
     let changed: Vec<&AppVerdict> = report.verdicts.iter().filter(|one| one.before != one.after).collect();
     if !report.verdicts.is_empty() {
-        let _ = writeln!(text, "Apps: {} keep their sync status, {} change it", report.verdicts.len() - changed.len(), changed.len());
+        let _ = writeln!(
+            text,
+            "Apps: {} keep their sync status, {} change it",
+            report.verdicts.len() - changed.len(),
+            changed.len()
+        );
     }
     for verdict in changed {
         let why = if verdict.why.is_empty() { String::new() } else { format!(" ({})", verdict.why) };

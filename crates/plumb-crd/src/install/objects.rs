@@ -38,7 +38,8 @@ pub fn install(options: &InstallOptions) -> Vec<Value> {
 
 /// The definitions of the kinds.
 fn definitions(options: &InstallOptions) -> Vec<Value> {
-    let is_wanted = |crd: &Value| options.crds && (options.argocd_crds || crd["spec"]["group"] != "argoproj.io");
+    let is_wanted =
+        |crd: &Value| options.crds && (options.argocd_crds || crd["spec"]["group"] != "argoproj.io");
     crds().into_iter().filter(is_wanted).collect()
 }
 

@@ -72,6 +72,7 @@ fn texts(part: Option<&Value>) -> Map<String, Value> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let settings = part.iter().filter(|(key, value)| !NOT_SETTINGS.contains(&key.as_str()) && !value.is_null());
+    let settings =
+        part.iter().filter(|(key, value)| !NOT_SETTINGS.contains(&key.as_str()) && !value.is_null());
     settings.map(|(key, value)| (key.clone(), json!(text(value)))).collect()
 }

@@ -121,7 +121,9 @@ fn optional_objects(at: &Reader<'_>, options: &mut InstallOptions) -> Result<(),
 
 /// The image from its parts; what is not given is that of `before`.
 fn image(at: &Reader<'_>, before: &ImageReference) -> Result<ImageReference, ValuesError> {
-    if at.get("/image/repository").is_none() && at.get("/image/tag").is_none() && at.get("/image/digest").is_none()
+    if at.get("/image/repository").is_none()
+        && at.get("/image/tag").is_none()
+        && at.get("/image/digest").is_none()
     {
         return Ok(before.clone());
     }
@@ -154,10 +156,8 @@ fn check_keys(values: &Value) -> Result<(), ValuesError> {
         return if values.is_null() { Ok(()) } else { Err(wrong("", "a map")) };
     };
     for (key, value) in map {
-        let (_, known) = KEYS
-            .iter()
-            .find(|(name, _)| name == key)
-            .ok_or_else(|| ValuesError::Unknown(key.clone()))?;
+        let (_, known) =
+            KEYS.iter().find(|(name, _)| name == key).ok_or_else(|| ValuesError::Unknown(key.clone()))?;
         for part in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
             if !known.contains(&"*") && !known.contains(&part.as_str()) {
                 return Err(ValuesError::Unknown(format!("{key}.{part}")));

@@ -138,9 +138,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 fn options(context: &Context, args: &Args) -> Result<InstallOptions, CommandError> {
-    let mut options = InstallOptions { namespace: context.namespace().to_owned(), ..InstallOptions::default() };
+    let mut options =
+        InstallOptions { namespace: context.namespace().to_owned(), ..InstallOptions::default() };
     if let Some(file) = &args.values {
-        let cannot = |why: String| CommandError::because(format!("use the values in {file}"), why).exit(ExitCode::Usage);
+        let cannot = |why: String| {
+            CommandError::because(format!("use the values in {file}"), why).exit(ExitCode::Usage)
+        };
         let document =
             parse_first(&read_text(file)?, &Limits::default()).map_err(|error| cannot(error.to_string()))?;
         let values = document.map_or(Value::Null, |document| document.value);

@@ -64,7 +64,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 Vec::new()
             }
         };
-        listed.insert(name.to_owned(), objects.iter().filter_map(|object| shown(name, object.value())).collect());
+        listed.insert(
+            name.to_owned(),
+            objects.iter().filter_map(|object| shown(name, object.value())).collect(),
+        );
     }
     let logs = logs(&client, context.namespace(), &listed["pods"], args.log_lines).await;
     let bundle = json!({
@@ -153,7 +156,10 @@ mod tests {
             "parameters": [{"name": "password", "value": "canary"}], "valuesObject": {"a": "canary"}},
             "kustomize": {"namePrefix": "p-"}}}});
         let text = shown("applications", &app).map(|value| value.to_string()).unwrap_or_default();
-        assert!(!text.contains("canary") && text.contains("git.example.com") && text.contains("p-"), "{text}");
+        assert!(
+            !text.contains("canary") && text.contains("git.example.com") && text.contains("p-"),
+            "{text}"
+        );
 
         let settings = json!({"metadata": {"name": "argocd-cm"},
             "data": {"oidc.config": "clientSecret: canary", "timeout.reconciliation": "60s"}});

@@ -70,7 +70,8 @@ fn helm(words: &[&str], home: &Path) -> Result<String> {
 
 fn documents(text: &str) -> Result<Vec<Value>> {
     let limits = plumb_core::yaml::Limits::default();
-    let read = plumb_core::yaml::parse_documents(text, &limits).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let read =
+        plumb_core::yaml::parse_documents(text, &limits).map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(read.into_iter().map(|document| document.value).collect())
 }
 
@@ -115,7 +116,12 @@ fn the_chart_is_valid_and_makes_the_objects_of_plumb_install() -> Result<()> {
         let words = ["template", "plumb", "charts/plumb", "--namespace", "gitops", "--values", &file];
         let theirs = objects(&helm(&words, folder.path())?)?;
         let printed = output(Command::new(env!("CARGO_BIN_EXE_plumb")).args([
-            "install", "--without-project", "--namespace", "gitops", "--values", &file,
+            "install",
+            "--without-project",
+            "--namespace",
+            "gitops",
+            "--values",
+            &file,
         ]))?;
         let mut ours = objects(&printed)?;
         // Helm creates the namespace.
@@ -132,7 +138,13 @@ fn the_kustomize_base_makes_them_too() -> Result<()> {
     let manifests = root().join("manifests").canonicalize()?;
     // Kustomize refuses absolute paths.
     std::os::unix::fs::symlink(&manifests, folder.path().join("manifests"))?;
-    let kustomize = |path: &Path| output(Command::new(&programs()?.kustomize).args(["build", "--load-restrictor=LoadRestrictionsNone"]).arg(path));
+    let kustomize = |path: &Path| {
+        output(
+            Command::new(&programs()?.kustomize)
+                .args(["build", "--load-restrictor=LoadRestrictionsNone"])
+                .arg(path),
+        )
+    };
     let plumb = |words: &[&str]| {
         let words = [&["install", "--without-project"], words].concat();
         objects(&output(Command::new(env!("CARGO_BIN_EXE_plumb")).args(words))?)

@@ -86,9 +86,8 @@ pub(crate) fn objects() -> String {
     let mut text = NOTE.to_owned();
     let standard = without_settings(&stand_ins());
     let strict = without_settings(&InstallOptions { profile: Profile::Strict, ..stand_ins() });
-    let is_role = |object: &&Value| {
-        object["apiVersion"].as_str().is_some_and(|version| version.starts_with("rbac.")) 
-    };
+    let is_role =
+        |object: &&Value| object["apiVersion"].as_str().is_some_and(|version| version.starts_with("rbac."));
     text += "{{- if eq .Values.rbac.profile \"strict\" }}\n";
     for object in strict.iter().filter(is_role) {
         let document = document(object);
@@ -178,7 +177,9 @@ fn line(line: &str) -> String {
                 );
             }
             Stand::More(word, of) if words.trim_start_matches("- ").starts_with(word) => {
-                text = format!("{spaces}{{{{- with {of} }}}}\n{spaces}{{{{- toYaml . | nindent {indent} }}}}\n{spaces}{{{{- end }}}}");
+                text = format!(
+                    "{spaces}{{{{- with {of} }}}}\n{spaces}{{{{- toYaml . | nindent {indent} }}}}\n{spaces}{{{{- end }}}}"
+                );
             }
             Stand::Items(word, of) if words == format!("- {word}") => {
                 text = format!("{spaces}{{{{- toYaml {of} | nindent {indent} }}}}");

@@ -67,14 +67,15 @@ async fn read(context: &Context, client: &ClusterClient) -> Result<Installation,
         ..Installation::default()
     };
     let kind = |version: &str, kind: &str| GroupVersionKind::from_api_version(version, kind);
-    let mut more = async |kind: &GroupVersionKind, selection: &Selection| match client.list(kind, selection).await {
-        Ok(objects) => values(objects),
-        Err(error) if error.is_not_found() => Vec::new(),
-        Err(error) => {
-            found.unread.push(format!("{}: {error}", kinds::plural(&kind.kind)));
-            Vec::new()
-        }
-    };
+    let mut more =
+        async |kind: &GroupVersionKind, selection: &Selection| match client.list(kind, selection).await {
+            Ok(objects) => values(objects),
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => {
+                found.unread.push(format!("{}: {error}", kinds::plural(&kind.kind)));
+                Vec::new()
+            }
+        };
     let sets = more(&kind("argoproj.io/v1alpha1", "ApplicationSet"), &everywhere).await;
     let mut workloads = more(&kind("apps/v1", "Deployment"), &here).await;
     workloads.extend(more(&kind("apps/v1", "StatefulSet"), &here).await);
@@ -104,7 +105,8 @@ fn texts(config_map: &Value) -> BTreeMap<String, String> {
 fn verdicts(applications: &[Value], judged: &[AppFacts]) -> Vec<AppVerdict> {
     let mut before = BTreeMap::new();
     for application in applications {
-        let text = |place: &str| application.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |place: &str| application.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
         let app = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
         let status = text("/status/sync/status");
         before.insert(app, if status.is_empty() { "Unknown".to_owned() } else { status });
@@ -112,8 +114,12 @@ fn verdicts(applications: &[Value], judged: &[AppFacts]) -> Vec<AppVerdict> {
     let verdict = |facts: &AppFacts| {
         let app = format!("{}/{}", facts.app.namespace, facts.app.name);
         let before = before.get(&app)?.clone();
-        let classes: BTreeSet<&str> =
-            facts.findings.iter().filter(|finding| finding.counts).map(|finding| finding.class.name()).collect();
+        let classes: BTreeSet<&str> = facts
+            .findings
+            .iter()
+            .filter(|finding| finding.counts)
+            .map(|finding| finding.class.name())
+            .collect();
         let (after, why) = match (&facts.problem, facts.is_judged, classes.is_empty()) {
             (Some(problem), false, _) => ("Unknown", problem.clone()),
             (None, false, _) => ("Unknown", "not judged".to_owned()),
