@@ -18,6 +18,7 @@ pub(crate) mod install;
 pub(crate) mod jsonnet_worker;
 pub(crate) mod lint;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod orphans;
 pub(crate) mod pause;

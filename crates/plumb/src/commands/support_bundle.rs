@@ -1,6 +1,6 @@
 //! `plumb support-bundle`
 
-use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::object::GroupVersionKind;
 use plumb_core::project::shown_repo_url;
 use plumb_kube::{ClusterClient, LogOptions, Selection};
 use serde_json::{Map, Value, json};
