@@ -83,7 +83,7 @@ pub(super) fn debian(folder: &Path, work: &Path, out: &Path, version: &str) -> R
     let (from, to) = (tree.display().to_string(), package.display().to_string());
     said(
         Path::new("env"),
-        &["SOURCE_DATE_EPOCH=0", "dpkg-deb", "--root-owner-group", "--build", &from, &to],
+        &["SOURCE_DATE_EPOCH=0", "dpkg-deb", "-Zgzip", "--root-owner-group", "--build", &from, &to],
     )?;
     Ok(Some(package))
 }

@@ -102,7 +102,7 @@ fn plugins(installation: &Installation) -> Vec<Finding> {
     for (plugin, n_apps) in used {
         let is_known = installation.plugins.contains(&plugin);
         let level = if is_known { Level::Works } else { Level::Missing };
-        let what = format!("{n_apps} sources use it");
+        let what = format!("sources that use it: {n_apps}");
         found.push(finding(
             level,
             &format!("plugin {plugin}"),
@@ -160,7 +160,7 @@ fn application_sets(installation: &Installation) -> Vec<Finding> {
         }
     }
     if !installation.application_sets.is_empty() && found.is_empty() {
-        let what = format!("{} sets", installation.application_sets.len());
+        let what = format!("sets: {}", installation.application_sets.len());
         found.push(finding(Level::Works, "ApplicationSets", what, "plumb generates their Applications"));
     }
     found
@@ -199,7 +199,7 @@ fn others(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(config) = &installation.notifications {
         let n_triggers = config.keys().filter(|key| key.starts_with("trigger.")).count();
-        let what = format!("{n_triggers} triggers: plumb writes the status that they read");
+        let what = format!("triggers: {n_triggers}; plumb writes the status that they read");
         let next = "keep argocd-notifications-controller running";
         found.push(finding(Level::Differs, "notifications", what, next));
     }
@@ -247,7 +247,36 @@ mod tests {
             ..Installation::default()
         };
         assert!(check(&installation).is_blocked());
-        check_text(&installation, &expect![[""]]);
+        check_text(
+            &installation,
+            &expect![[r#"
+                What does not work with plumb:
+                  app dry: uses the source hydrator, which plumb does not have
+                      render it in CI
+                  app far: has value files by URL, which plumb refuses
+                      move the file into a repository, and name it with `$ref`
+                  argocd-cm oidc.config: single sign-on is not supported
+                      keep argocd-server for its users, or give them kubeconfigs or local accounts
+                  extensions: extensions of Argo CD's user interface do not run in plumb's page
+                      keep argocd-server for them
+                  plugin avp: runs in a sidecar of the repo server, which plumb does not use
+                      copy its plugin.yaml into the ConfigMap `plumb-plugins`, and its programs into plumb's image
+                  plugin cdk8s: sources that use it: 1
+                      declare it in the ConfigMap `plumb-plugins`
+                  set pulls: authenticates as a GitHub App
+                      its Applications stay as they are; see docs/applicationsets.md
+                Before plumb starts:
+                  argocd-application-controller: reconciles the same Applications as plumb
+                      kubectl scale statefulset/argocd-application-controller --replicas=0
+                  permissions: not checked: deployments: forbidden
+                      run the check with a user who may read it
+                What differs:
+                  argocd-cm a: has no effect: because
+                      remove it, or leave it: plumb logs it once
+                  notifications: triggers: 1; plumb writes the status that they read
+                      keep argocd-notifications-controller running
+            "#]],
+        );
     }
 
     #[test]
@@ -271,7 +300,14 @@ mod tests {
             ..Installation::default()
         };
         assert!(!check(&installation).is_blocked());
-        check_text(&installation, &expect![[""]]);
+        check_text(
+            &installation,
+            &expect![[r#"
+                Apps: 1 keep their sync status, 2 change it
+                  argocd/a: Synced -> OutOfSync (LiveEdit)
+                  argocd/web: OutOfSync -> Synced (2 explained)
+            "#]],
+        );
     }
 
     #[test]
