@@ -43,7 +43,7 @@ pub struct ApiOptions {
     pub root_path: String,
     /// The path of cookies; that of `root_path` if empty.
     pub base_href: String,
-    /// The version that clients see, such as `v3.6.0+plumb.0.1.0`.
+    /// The version that clients see, such as `v3.6.0+plumb.0.2.0`.
     pub version: String,
 }
 
