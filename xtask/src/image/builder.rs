@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::sbom;
 
 /// The version of this repository.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An image that was built.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Image {
     /// An OCI archive: `docker load`, `podman load`, `skopeo copy oci-archive:…`.
     pub(crate) archive: PathBuf,
     /// Size of the archive.
-    pub(crate) n_bytes: u64,
+    pub(super) n_bytes: u64,
     /// Its components, in `CycloneDX` format.
     pub(crate) components: PathBuf,
     /// The storage that has it.

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, ensure};
 
 /// What goes into the image.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
+pub(super) struct Sources {
     /// The repository.
-    pub(crate) root: PathBuf,
-    pub(crate) plumb: PathBuf,
-    pub(crate) helm: PathBuf,
-    pub(crate) kustomize: PathBuf,
+    pub(super) root: PathBuf,
+    pub(super) plumb: PathBuf,
+    pub(super) helm: PathBuf,
+    pub(super) kustomize: PathBuf,
 }
 
 /// Makes the folder, and returns where it is. The files of Debian are kept from an earlier run unless `fresh`.

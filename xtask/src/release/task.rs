@@ -163,7 +163,7 @@ fn verify(out: &Path) -> Result<()> {
     let chart = out.join(format!("plumb-chart-{VERSION}.tgz")).display().to_string();
     let shown = String::from_utf8_lossy(&said(&helm, &["show", "chart", &chart])?).into_owned();
     ensure!(shown.contains(&format!("version: {VERSION}")), "the chart says {shown}");
-    for name in names(out)?.iter().filter(|name| name.ends_with(".deb")) {
+    for name in names(out)?.iter().filter(|name| name.starts_with("plumb_")) {
         let listed = said(Path::new("dpkg-deb"), &["--contents", &out.join(name).display().to_string()])?;
         ensure!(String::from_utf8_lossy(&listed).contains("./usr/bin/plumb"), "{name} has no program");
     }
