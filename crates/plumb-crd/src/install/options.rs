@@ -6,6 +6,7 @@ use super::image::ImageReference;
 
 /// What differs between installations.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one choice of an installation")]
 pub struct InstallOptions {
     /// Namespace of the control plane.
     pub namespace: String,
@@ -25,7 +26,7 @@ pub struct InstallOptions {
     pub web_from: Vec<String>,
     /// Namespaces whose pods reach the port of metrics.
     pub metrics_from: Vec<String>,
-    /// Include the NetworkPolicy.
+    /// Include the `NetworkPolicy`.
     pub network_policy: bool,
     /// Include the definitions of plumb's own kinds.
     pub crds: bool,
@@ -37,20 +38,20 @@ pub struct InstallOptions {
     pub extra_args: Vec<String>,
     /// More variables of the container, as a Deployment has them.
     pub extra_env: Vec<Value>,
-    /// Include a ServiceMonitor of the Prometheus operator.
+    /// Include a `ServiceMonitor` of the Prometheus operator.
     pub service_monitor: Option<ServiceMonitor>,
-    /// Include a PrometheusRule with these labels besides plumb's own.
+    /// Include a `PrometheusRule` with these labels besides plumb's own.
     pub prometheus_rule: Option<Value>,
     /// Include an Ingress.
     pub ingress: Option<Ingress>,
-    /// Include an HTTPRoute of the Gateway API.
+    /// Include an `HTTPRoute` of the Gateway API.
     pub gateway: Option<Gateway>,
     /// Settings, in the shape of `configs` of Argo CD's chart: `cm`, `params`, `rbac`, `ssh`, `tls`, `gpg`,
     /// `repositories` and `credentialTemplates`.
     pub configs: Value,
 }
 
-/// What a ServiceMonitor says besides plumb's port.
+/// What a `ServiceMonitor` says besides plumb's port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceMonitor {
     /// How often metrics are read.

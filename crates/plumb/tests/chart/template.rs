@@ -49,7 +49,7 @@ fn stand_ins() -> InstallOptions {
     let list = |word: &str| vec![word.to_owned()];
     InstallOptions {
         namespace: "stand-in-namespace".to_owned(),
-        image: "stand.in/image:1".parse().expect("an image"),
+        image: "stand.in/image:1".parse().unwrap_or_else(|_| InstallOptions::default().image),
         replicas: 4_242_424,
         project: false,
         crds: false,
@@ -92,23 +92,23 @@ pub(crate) fn objects() -> String {
     for object in strict.iter().filter(is_role) {
         let document = document(object);
         let is_repeated = object["metadata"]["namespace"] == "stand-in-impersonated";
-        text += &if is_repeated {
+        text.push_str(&if is_repeated {
             // Inside the loop, `.` is the namespace.
             let document = document.replace("{{ .Release", "{{ $.Release");
             format!("{{{{- range $namespace := .Values.rbac.impersonateIn }}}}\n{document}{{{{- end }}}}\n")
         } else {
             document
-        };
+        });
     }
     text += "{{- else }}\n";
     text.extend(standard.iter().filter(is_role).map(document));
     text += "{{- end }}\n";
     for object in standard.iter().filter(|object| !is_role(object)) {
         let document = if object["kind"] == "NetworkPolicy" { network_policies() } else { document(object) };
-        text += &match condition(object) {
+        text.push_str(&match condition(object) {
             Some(condition) => format!("{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n"),
             None => document,
-        };
+        });
     }
     text
 }

@@ -84,7 +84,7 @@ async fn what_argo_cd_left_is_taken_over_without_a_write_and_handed_back() -> Re
     stage.installs = false;
     stage.start_plumb()?;
     let is_taken_over = |live: &Value| {
-        live["status"]["reconciledAt"] != BEFORE && live["status"]["sync"]["status"] == "Synced"
+        live["status"]["controllerNamespace"].is_string() && live["status"]["sync"]["status"] == "Synced"
     };
     let taken = stage.place.wait(&app, "is plumb's", is_taken_over).await?;
     stage.refresh_hard(&app).await?;

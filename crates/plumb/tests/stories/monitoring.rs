@@ -70,7 +70,7 @@ fn served(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 async fn every_expression_names_metrics_and_labels_that_plumb_serves() -> Result<()> {
     let stage = Stage::set().await?;
     let map = objects::config_map("map", &[("a", "1")]);
-    stage.repo.commit(&[("app/map.yaml", objects::manifests(&[map.clone()]))])?;
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
     let app = stage
         .application("measured", |app| app["spec"]["syncPolicy"] = json!({"automated": {"selfHeal": true}}))
         .await?;
@@ -79,7 +79,10 @@ async fn every_expression_names_metrics_and_labels_that_plumb_serves() -> Result
     stage.place.patch_as("a-person", &map, &json!({"data": {"a": "2"}})).await?;
     stage.place.wait(&map, "is reverted", |map| map["data"]["a"] == "1").await?;
     let other = objects::manifests(&[objects::config_map("other", &[])]);
-    stage.repo.commit(&[("other/map.yaml", other.as_str()), ("broken/map.yaml", "kind: [")])?;
+    stage.repo.commit(&[
+        ("other/map.yaml", other.as_str()),
+        ("broken/kustomization.yaml", "resources: [missing.yaml]"),
+    ])?;
     let missing = stage.application("missing", |app| app["spec"]["source"]["path"] = json!("other")).await?;
     stage.until_sync(&missing, "OutOfSync").await?;
     let broken = stage.application("broken", |app| app["spec"]["source"]["path"] = json!("broken")).await?;
