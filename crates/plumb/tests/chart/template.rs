@@ -92,23 +92,25 @@ pub(crate) fn objects() -> String {
     for object in strict.iter().filter(is_role) {
         let document = document(object);
         let is_repeated = object["metadata"]["namespace"] == "stand-in-impersonated";
-        text.push_str(&if is_repeated {
+        let piece = if is_repeated {
             // Inside the loop, `.` is the namespace.
             let document = document.replace("{{ .Release", "{{ $.Release");
             format!("{{{{- range $namespace := .Values.rbac.impersonateIn }}}}\n{document}{{{{- end }}}}\n")
         } else {
             document
-        });
+        };
+        text.push_str(&piece);
     }
     text += "{{- else }}\n";
     text.extend(standard.iter().filter(is_role).map(document));
     text += "{{- end }}\n";
     for object in standard.iter().filter(|object| !is_role(object)) {
         let document = if object["kind"] == "NetworkPolicy" { network_policies() } else { document(object) };
-        text.push_str(&match condition(object) {
+        let piece = match condition(object) {
             Some(condition) => format!("{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n"),
             None => document,
-        });
+        };
+        text.push_str(&piece);
     }
     text
 }
