@@ -40,8 +40,18 @@ const HARMLESS: [&str; 8] = [
     "timeout.",
 ];
 /// Parts of a source that often hold credentials.
-const PARAMETERS: [&str; 8] =
-    ["env", "extVars", "fileParameters", "parameters", "stringData", "tlas", "values", "valuesObject"];
+const PARAMETERS: [&str; 10] = [
+    "env",
+    "extVars",
+    "fileParameters",
+    "manifests",
+    "parameters",
+    "patches",
+    "stringData",
+    "tlas",
+    "values",
+    "valuesObject",
+];
 const OMITTED: &str = "(omitted)";
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -154,7 +164,7 @@ mod tests {
         let app = json!({"metadata": {"name": "web", "annotations": {"a": "canary"}}, "spec": {"source": {
             "repoURL": "https://robot:canary@git.example.com/x", "helm": {"values": "password: canary",
             "parameters": [{"name": "password", "value": "canary"}], "valuesObject": {"a": "canary"}},
-            "kustomize": {"namePrefix": "p-"}}}});
+            "kustomize": {"namePrefix": "p-"}}}, "operation": {"sync": {"manifests": ["canary"]}}});
         let text = shown("applications", &app).map(|value| value.to_string()).unwrap_or_default();
         assert!(
             !text.contains("canary") && text.contains("git.example.com") && text.contains("p-"),
