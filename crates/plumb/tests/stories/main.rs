@@ -28,6 +28,8 @@ mod kill;
 mod least_rights;
 mod leaving;
 mod left_alone;
+mod migration;
+mod monitoring;
 mod namespaces;
 mod orphans;
 mod others_trouble;
