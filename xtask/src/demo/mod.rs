@@ -6,5 +6,6 @@ mod repository;
 mod show;
 mod stage;
 mod task;
+mod walk;
 
 pub(crate) use task::{Args, run};

@@ -5,11 +5,11 @@ use serde_json::Value;
 /// One planted fault.
 #[derive(Debug)]
 pub(super) struct Planted {
-    app: &'static str,
+    pub(super) app: &'static str,
     kind: &'static str,
-    name: &'static str,
+    pub(super) name: &'static str,
     /// Each of these is a correct class.
-    classes: &'static [&'static str],
+    pub(super) classes: &'static [&'static str],
     counts: bool,
 }
 

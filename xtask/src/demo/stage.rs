@@ -18,8 +18,8 @@ use crate::plumb::RunningPlumb;
 
 /// They run for as long as this value exists.
 pub(super) struct Stage {
-    kubectl: Kubectl,
-    repository: Repository,
+    pub(super) kubectl: Kubectl,
+    pub(super) repository: Repository,
     plumb: RunningPlumb,
     log: PathBuf,
     folder: PathBuf,
@@ -117,15 +117,15 @@ impl Stage {
             .unwrap_or(0)
     }
 
-    fn applications(&self) -> Result<Value> {
+    pub(super) fn applications(&self) -> Result<Value> {
         self.kubectl.get_json(&["-n", "argocd", "applications.argoproj.io"])
     }
 
-    fn reports(&self) -> Result<Value> {
+    pub(super) fn reports(&self) -> Result<Value> {
         self.kubectl.get_json(&["-n", "argocd", "driftreports.plumb.dev"])
     }
 
-    fn until(&self, end: Instant, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    pub(super) fn until(&self, end: Instant, what: &str, holds: impl Fn() -> bool) -> Result<()> {
         while !holds() {
             if Instant::now() > end {
                 bail!("timed out waiting until {what}; plumb's log: {}", self.log.display());

@@ -1,5 +1,6 @@
 //! Runs the demo from start to end.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use plumb_testkit::cluster::Layout;
 use super::repository::N_APPS;
 use super::show::say;
 use super::stage::Stage;
+use super::walk;
 use crate::cluster::ensure_programs;
-use crate::plumb::build_plumb;
+use crate::plumb::given_or_built;
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]
@@ -21,11 +23,18 @@ pub(crate) struct Args {
     /// Give up if the apps have not settled after this many seconds.
     #[arg(long, default_value_t = 400)]
     patience: u64,
+    /// Then run the commands that the demo suggests, and check that each does its part: from 20 apps that a
+    /// three-way diff shows as red to a list without noise.
+    #[arg(long)]
+    walk: bool,
+    /// Use this plumb instead of building one.
+    #[arg(long, value_name = "FILE")]
+    plumb: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
-    let plumb = build_plumb(&root)?;
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
     say("starting a cluster");
@@ -39,6 +48,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         (Err(_), true) => {}
         (Err(error), false) => say(&format!("not settled: {error:#}")),
+    }
+    if args.walk && settled.is_ok() {
+        let seconds = walk::walk(&stage, &plumb)?;
+        say(&format!("from red to quiet in {seconds:.1} s, each step as it should be"));
     }
     if args.once {
         return settled.map(|_| ExitCode::SUCCESS);
