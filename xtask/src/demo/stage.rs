@@ -159,7 +159,8 @@ impl Stage {
              {plumb} fix --repo {repository} --for argocd --yes --branch less-noise\n  \
              git -C {repository} merge less-noise\n  \
              {plumb} adopt --all            # objects that no app tracks yet\n  \
-             {plumb} orphans                # objects that Git no longer has\n  \
+             {plumb} orphans --delete       # objects that Git no longer has, one at a time\n  \
+             {plumb} doctor                 # what is left: the crash loop\n  \
              kubectl -n argocd get driftreports\n  \
              kubectl -n cilium scale deploy/cilium --replicas=5   # plumb reverts it\n\n\
              The repository is {}; commit to it and see what happens. Ctrl-C ends everything.",
