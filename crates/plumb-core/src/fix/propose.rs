@@ -106,16 +106,8 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
             let by = finding.actor.as_deref().unwrap_or("another writer");
             ignore_addition(subject, &format!("{by} added this, and Git does not set it"))
         }
-        DriftClass::HookResidue => match keep_job(subject, goal) {
-            Some(keep) => keep,
-            None => delete_hook(subject),
-        },
-        // Nothing tells whether it ran.
-        DriftClass::Behind if keep_job(subject, goal).is_some() => Action::Instruct(format!(
-            "{}; if it ran and its ttlSecondsAfterFinished removed it, Argo CD always wants it back: remove that line, or \
-             make the Job a hook",
-            finding.fix.text
-        )),
+        DriftClass::HookResidue => keep_job(subject, goal).unwrap_or_else(|| delete_hook(subject)),
+        DriftClass::Behind if keep_job(subject, goal).is_some() => missing_job(finding),
         DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
             if subject.keeps_live =>
         {
@@ -300,6 +292,15 @@ fn keep_job(subject: &Subject<'_>, goal: FixGoal) -> Option<Action> {
         }
         None => instruct(subject.finding),
     })
+}
+
+/// Nothing tells whether the Job ran.
+fn missing_job(finding: &Finding) -> Action {
+    Action::Instruct(format!(
+        "{}; if it ran and its ttlSecondsAfterFinished removed it, Argo CD always wants it back: remove that line, or \
+         make the Job a hook",
+        finding.fix.text
+    ))
 }
 
 fn delete_hook(subject: &Subject<'_>) -> Action {
