@@ -6,6 +6,7 @@ pub(crate) mod gathered;
 mod inputs;
 pub(crate) mod parked;
 mod path_filter;
+mod render_slots;
 mod resolve;
 pub(crate) mod slow_servers;
 pub(crate) mod state;
