@@ -172,7 +172,8 @@ fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
     let scene = external_secret();
     let fields = ["/spec/clusterIP", "/spec/target/deletionPolicy"];
     let found = finding(&scene, DriftClass::SchemaDefault, false, &fields, &[]);
-    let proposals = propose(&subject(&scene, &found), FixGoal::ArgoCd);
+    let alone = Subject { is_alone: true, ..subject(&scene, &found) };
+    let proposals = propose(&alone, FixGoal::ArgoCd);
     let ignored = proposals.iter().find_map(|proposal| match &proposal.action {
         Action::Ignore(entry) => Some(entry.value()),
         Action::Edit(_)
