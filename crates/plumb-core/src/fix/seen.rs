@@ -26,7 +26,7 @@ pub(super) fn is_compared(desired: &Manifest, field: &FieldPath) -> bool {
 pub(super) fn is_seen_default(desired: &Manifest, field: &FieldPath) -> bool {
     let names: Vec<String> = field.segments().iter().map(name).collect();
     let is_type_of_claim = matches!(names.as_slice(),
-        [.., list, _, last] if list == "volumeClaimTemplates" && (last == "apiVersion" || last == "kind"));
+        [.., around, _, name] if around == "volumeClaimTemplates" && (name == "apiVersion" || name == "kind"));
     is_compared(desired, field) && (!is_built_in_group(desired.group()) || is_type_of_claim)
 }
 

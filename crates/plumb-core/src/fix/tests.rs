@@ -317,16 +317,16 @@ fn additions_are_ignored_where_git_sets_the_list() {
 /// Argo CD takes the pointers one by one, and an empty list is not the same as none.
 #[test]
 fn rules_for_items_work_in_argo_cd() {
-    let role = scene(
+    let cluster_role = scene(
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: []\n",
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"},
             "rules": [{}, {}]}),
     );
     let fields = ["/rules/0", "/rules/1"];
-    let found = finding(&role, DriftClass::ControllerOwned, false, &fields, &[]);
+    let found = finding(&cluster_role, DriftClass::ControllerOwned, false, &fields, &[]);
     let shown_rule =
         |scene: &Scene, found: &Finding| shown(scene, &propose(&subject(scene, found), FixGoal::ArgoCd));
-    assert!(shown_rule(&role, &found).contains(r#""jsonPointers":["/rules"]"#));
+    assert!(shown_rule(&cluster_role, &found).contains(r#""jsonPointers":["/rules"]"#));
     let account = scene(
         "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: n}\nimagePullSecrets: [{name: a}]\n",
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "n"},
@@ -334,8 +334,8 @@ fn rules_for_items_work_in_argo_cd() {
     );
     let fields = ["/imagePullSecrets/1", "/imagePullSecrets/2"];
     let found = finding(&account, DriftClass::ControllerOwned, false, &fields, &[]);
-    let rule = r#""jsonPointers":["/imagePullSecrets/2","/imagePullSecrets/1"]"#;
-    assert!(shown_rule(&account, &found).contains(rule));
+    let pointers = r#""jsonPointers":["/imagePullSecrets/2","/imagePullSecrets/1"]"#;
+    assert!(shown_rule(&account, &found).contains(pointers));
 }
 
 #[test]
