@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -21,6 +22,7 @@ use crate::call_rates::CallRates;
 use crate::certificate::{Certificates, Transport};
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
+use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::session::{Sessions, prepare};
 use crate::state::State;
 
@@ -43,6 +45,8 @@ pub struct ApiOptions {
     pub root_path: String,
     /// The path of cookies; that of `root_path` if empty.
     pub base_href: String,
+    /// What the page may do.
+    pub page: PageMode,
     /// The version that clients see, such as `v3.6.0+plumb.0.1.0`.
     pub version: String,
 }
@@ -52,6 +56,7 @@ pub struct Api {
     shared: Arc<Shared>,
     certificates: Certificates,
     rates: CallRates,
+    page: Page,
     options: ApiOptions,
 }
 
@@ -78,7 +83,9 @@ impl Api {
             state: state.clone(),
             version: options.version.clone(),
         });
+        let base = if options.base_href.is_empty() { &options.root_path } else { &options.base_href };
         Ok(Arc::new(Self {
+            page: Page::new(Arc::clone(&shared), options.page, base),
             shared,
             certificates: Certificates::new(state),
             rates: CallRates::default(),
@@ -183,6 +190,9 @@ impl Api {
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
         }
+        if self.page.is_on() && is_page_path(verb, path) {
+            return self.answer_page(verb, path, query, &asked, body).await;
+        }
         if path == "/" && matches!(*verb, Verb::GET | Verb::HEAD) {
             return doors::text(
                 StatusCode::OK,
@@ -212,6 +222,25 @@ impl Api {
         };
         let result = result.await;
         doors::answer_rest(routed.method, result, fields, as_events, &self.cookies())
+    }
+
+    /// Answers for the page. What it does runs as a call of the API.
+    async fn answer_page(
+        &self,
+        verb: &Verb,
+        path: &str,
+        query: &str,
+        asked: &Asked,
+        body: Incoming,
+    ) -> Response<AnswerBody> {
+        let run = |path: &'static str, request: Value| -> BoxFuture<'_, Result<Answer, Status>> {
+            let Some(method) = Tables::get().method(path) else {
+                return futures::future::ready(Err(Status::new(Code::Internal, "unknown call"))).boxed();
+            };
+            self.call(method, asked, request, None).boxed()
+        };
+        let request = PageRequest { verb, path, query, headers: &asked.headers, body };
+        self.page.answer(request, &run).await
     }
 
     /// Checks the caller and runs the handler.
@@ -322,10 +351,10 @@ fn secure(headers: &mut HeaderMap, transport: Transport) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
-    );
+    // The page has a policy of its own.
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     if transport == Transport::Tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }

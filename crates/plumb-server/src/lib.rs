@@ -18,9 +18,11 @@ mod certificate;
 mod app_feed;
 mod call;
 mod handlers;
+mod page;
 mod doors;
 mod api;
 
 pub use api::{Api, ApiOptions};
 pub use body::AnswerBody;
 pub use certificate::Transport;
+pub use page::PageMode;

@@ -27,8 +27,8 @@ pub(crate) struct Args {
     /// three-way diff shows as red to a list without noise.
     #[arg(long)]
     walk: bool,
-    /// Use this plumb instead of building one.
-    #[arg(long, value_name = "FILE")]
+    /// Program to run instead of this repository's plumb.
+    #[arg(long)]
     plumb: Option<PathBuf>,
 }
 

@@ -35,7 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("plumb-api", &[]),
-    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube"]),
+    ("plumb-page", &["plumb-core", "plumb-crd"]),
+    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-page"]),
     ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
     (
         "plumb",
