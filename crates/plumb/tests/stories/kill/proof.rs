@@ -116,7 +116,10 @@ pub(super) fn writes(stage: &Stage, user: &str, last: Round) -> Result<()> {
         let object = write.object_ref.clone().unwrap_or_default();
         match (object.resource.as_str(), write.verb.as_str()) {
             ("secrets", "delete") => {
-                ensure!(n_copies >= MOST_COPIES, "a copy was removed without need: {n_copies} exist; {write:?}");
+                ensure!(
+                    n_copies >= MOST_COPIES,
+                    "a copy was removed without need: {n_copies} exist; {write:?}"
+                );
                 if write.response_status.is_some_and(|status| status.code == 200) {
                     n_copies -= 1;
                 }
