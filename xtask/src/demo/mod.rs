@@ -4,5 +4,6 @@ mod planted;
 mod repository;
 mod stage;
 mod task;
+mod walk;
 
 pub(crate) use task::{Args, run};

@@ -102,6 +102,11 @@ impl Repository {
         self.commit("disable the sub-charts")
     }
 
+    /// Merges a branch, as a merge request does.
+    pub(super) fn merge(&self, branch: &str) -> Result<()> {
+        self.git(&["merge", "--quiet", "--ff-only", branch])
+    }
+
     /// Its working copy.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
