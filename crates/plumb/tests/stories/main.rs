@@ -5,6 +5,7 @@
 
 mod app_of_apps;
 mod apply;
+mod appset_kill;
 mod appsets;
 mod borders;
 mod caches;
