@@ -27,7 +27,7 @@ mod working_copy;
 pub use access::{RepoAccess, SshAccess, TlsAccess};
 pub use command::{CommandError, GitLimits};
 pub use mirror::{
-    FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, Relation, RequestCounts,
+    CommitDetails, FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, Relation, RequestCounts,
     RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{HashRule, ResolveError, RevisionSpec};

@@ -26,8 +26,8 @@ use crate::sources::slow_servers::Patience;
 
 /// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
 pub struct Leader {
-    engine: Arc<Engine>,
-    runtime: tokio::runtime::Handle,
+    pub(super) engine: Arc<Engine>,
+    pub(super) runtime: tokio::runtime::Handle,
 }
 
 /// An Application without the long lists of its status.

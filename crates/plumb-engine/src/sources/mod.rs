@@ -7,5 +7,6 @@ mod inputs;
 pub(crate) mod parked;
 mod path_filter;
 mod resolve;
+mod questions;
 pub(crate) mod slow_servers;
 pub(crate) mod state;

@@ -21,7 +21,7 @@ mod query;
 mod registry_wire;
 mod repository;
 
-pub use archive::ArchiveError;
+pub use archive::{ArchiveError, unpack_upload};
 pub(crate) use archive::unpack;
 pub use dependencies::{ChartDependency, missing_dependencies};
 pub use error::ChartError;
