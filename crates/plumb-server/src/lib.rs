@@ -7,15 +7,20 @@
 //! A module uses only modules that are listed above it.
 
 mod random;
+mod transport;
+mod open_pgp;
 mod call_rates;
 mod jwt;
 mod accounts;
 mod body;
 mod backend;
+mod audit;
 mod state;
 mod session;
+mod replica;
 mod certificate;
 mod app_feed;
+mod set_feed;
 mod call;
 mod handlers;
 mod doors;
@@ -23,4 +28,4 @@ mod api;
 
 pub use api::{Api, ApiOptions};
 pub use body::AnswerBody;
-pub use certificate::Transport;
+pub use transport::Transport;

@@ -179,7 +179,11 @@ fn container(options: &InstallOptions) -> Value {
         "image": options.image.to_string(),
         "imagePullPolicy": options.pull_policy.name(),
         "args": ["run", "--namespace", options.namespace],
-        "env": [{"name": "HOME", "value": HOME}],
+        "env": [
+            {"name": "HOME", "value": HOME},
+            // Replicas reach each other there.
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
         "ports": [
             {"name": "web", "containerPort": WEB_PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},

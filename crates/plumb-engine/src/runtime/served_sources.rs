@@ -46,9 +46,8 @@ pub struct AppWindow {
 }
 
 fn prepared(engine: &Engine, application: &Application) -> Result<(App, AppContext), String> {
-    let app = to_app(application).map_err(|problems| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    })?;
+    let app = to_app(application)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let context = engine.context(&app).map_err(|why| match why {
         Unavailable::NotYet => "its cluster is being connected".to_owned(),
         Unavailable::LeftAlone => "reconciliation of its cluster is turned off".to_owned(),
@@ -164,6 +163,11 @@ impl Leader {
     /// True if sets of this namespace run.
     pub fn permits_set_namespace(&self, namespace: &str) -> bool {
         crate::appsets::permits(&self.engine, namespace)
+    }
+
+    /// True if sets may be in other namespaces than that of the control plane.
+    pub fn has_sets_anywhere(&self) -> bool {
+        !self.engine.config.settings().app_sets.namespaces.is_empty()
     }
 
     /// The sync windows of its project that concern an app.

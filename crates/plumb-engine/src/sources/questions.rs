@@ -50,8 +50,7 @@ impl Sources {
         let project = context.project.name();
         let policy = context.settings.addresses(&self.addresses, project);
         let repository = ChartRepository { policy, ..context.settings.chart_repository(&url, project) };
-        let chart =
-            self.fetch_chart(&repository, &name, version, Freshness::Cached, Instant::now()).await?;
+        let chart = self.fetch_chart(&repository, &name, version, Freshness::Cached, Instant::now()).await?;
         Ok(Some(chart.files))
     }
 
@@ -81,8 +80,7 @@ impl Sources {
         match repository.kind {
             RepositoryKind::Git => {
                 let url = RepoUrl::parse(&repository.url)?;
-                let access =
-                    RepoAccess { policy, ..settings.access_as(&repository.url, Some(&repository)) };
+                let access = RepoAccess { policy, ..settings.access_as(&repository.url, Some(&repository)) };
                 self.mirrors.fetch_since(&url, &access, Instant::now()).await?;
                 Ok(())
             }
@@ -109,7 +107,8 @@ impl Sources {
         files: Arc<dyn SourceFiles>,
     ) -> Result<Vec<String>, SourceError> {
         let [source] = app.sources.as_slice() else {
-            let message = "files can only replace the source of an app that has exactly one source".to_owned();
+            let message =
+                "files can only replace the source of an app that has exactly one source".to_owned();
             return Err(SourceError::References(message));
         };
         let written = application.spec.source.as_deref().cloned().unwrap_or_default();

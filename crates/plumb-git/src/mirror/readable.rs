@@ -252,7 +252,8 @@ impl Mirror {
             })
         })?;
         let tags = self.refs.refs.iter().filter(|(_, hash)| hash.as_str() == commit.as_str());
-        details.tags = tags.filter_map(|(name, _)| Some(name.strip_prefix("refs/tags/")?.to_owned())).collect();
+        details.tags =
+            tags.filter_map(|(name, _)| Some(name.strip_prefix("refs/tags/")?.to_owned())).collect();
         Some(details)
     }
 

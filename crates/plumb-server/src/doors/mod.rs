@@ -6,7 +6,7 @@ mod logout;
 mod rest;
 mod stream;
 
-pub(crate) use cookie::CookieRules;
-pub(crate) use grpc::{Dialect, answer as answer_grpc, unimplemented};
+pub(crate) use cookie::{CookieRules, renew};
+pub(crate) use grpc::{Dialect, answer as answer_grpc, error as grpc_error, unimplemented, uploaded};
 pub(crate) use logout::answer as answer_logout;
 pub(crate) use rest::{answer as answer_rest, error as rest_error, text};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumb_api::{Code, Status};
+use plumb_api::Status;
 use serde_json::{Value, json};
 
 use crate::call::{Answer, Call};
@@ -94,9 +94,4 @@ pub(super) async fn user_info(call: Arc<Call>) -> Result<Answer, Status> {
         "iss": identity.text("iss"),
         "groups": groups,
     })))
-}
-
-/// The answer for a call that plumb does not have.
-pub(super) fn unimplemented(what: &str) -> Status {
-    Status::new(Code::Unimplemented, format!("{what} is not supported by plumb"))
 }

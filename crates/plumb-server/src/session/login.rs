@@ -88,6 +88,14 @@ impl Sessions {
         self.issue(&subject, &random::uuid()?, now, self.session_seconds())
     }
 
+    /// Another token for a session, of the same length.
+    pub(super) fn renew(&self, claims: &Map<String, Value>, now: i64) -> Option<String> {
+        let name = claims.get("sub").and_then(Value::as_str)?;
+        let time = |claim: &str| claims.get(claim).and_then(Value::as_i64);
+        let seconds = (time("exp")? - time("iat")?).clamp(1, self.session_seconds());
+        self.issue(&format!("{name}:login"), &random::uuid().ok()?, now, seconds).ok()
+    }
+
     fn session_seconds(&self) -> i64 {
         let text = self.state.setting("users.session.duration");
         let span: Option<jiff::SignedDuration> = text.parse().ok();

@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// The path of cookies, if a proxy in front of plumb removes it [default: that of --rootpath].
     #[arg(long, env = "ARGOCD_SERVER_BASEHREF", default_value = "", value_name = "PATH")]
     basehref: String,
+    /// The address of the pod, at which other replicas reach this one. They pass requests on to the one that leads.
+    #[arg(long, env = "POD_IP", value_name = "ADDRESS")]
+    pod_ip: Option<String>,
     /// Which Kubernetes events to write: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
     #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
     events: EventFilter,
@@ -225,6 +228,7 @@ async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, C
         root_path: args.rootpath.clone(),
         base_href: args.basehref.clone(),
         version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
+        own_address: args.pod_ip.clone(),
     };
     Ok(Some(ApiStart { connection: context.connect().await?, options }))
 }

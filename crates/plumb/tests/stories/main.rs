@@ -40,6 +40,7 @@ mod restart;
 mod safety;
 mod sealed;
 mod server;
+mod server_calls;
 mod settings;
 mod sources;
 mod stage;

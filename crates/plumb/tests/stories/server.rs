@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use crate::stage::Stage;
 
 /// A user of the API.
-struct Client {
-    address: SocketAddr,
-    token: String,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
 }
 
 impl Client {
     /// One request with these headers: the status, the head and the body of the answer.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
@@ -42,19 +42,19 @@ impl Client {
         Ok((code, head.to_lowercase(), serde_json::from_str(body).unwrap_or_default()))
     }
 
-    async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {
         let headers = format!("content-type: application/json\r\nauthorization: Bearer {}\r\n", self.token);
         let (code, _, answer) = self.send(method, &format!("/api/v1/{path}"), &headers, &body).await?;
         Ok((code, answer))
     }
 
-    async fn get(&self, path: &str) -> Result<(u16, Value)> {
+    pub(crate) async fn get(&self, path: &str) -> Result<(u16, Value)> {
         self.call("GET", path, Value::Null).await
     }
 }
 
 /// Logs in; the status if that fails.
-async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result<Client, u16>> {
+pub(crate) async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result<Client, u16>> {
     let nobody = Client { address, token: String::new() };
     let body = json!({"username": user, "password": password});
     let headers = "content-type: application/json\r\n";
@@ -63,7 +63,7 @@ async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result
     Ok(token.map(|token| Client { address, token }).ok_or(code))
 }
 
-async fn initial_password(stage: &Stage) -> Result<String> {
+pub(crate) async fn initial_password(stage: &Stage) -> Result<String> {
     let secret = objects::secret("argocd-initial-admin-secret", &[]);
     let secret =
         stage.place.wait(&secret, "has a password", |secret| secret["data"]["password"].is_string()).await?;
@@ -72,7 +72,7 @@ async fn initial_password(stage: &Stage) -> Result<String> {
 }
 
 /// A stage with the API, without TLS.
-async fn served() -> Result<Stage> {
+pub(crate) async fn served() -> Result<Stage> {
     let mut stage = Stage::bare().await?;
     stage.serves = true;
     stage.arguments = vec!["--insecure".to_owned()];

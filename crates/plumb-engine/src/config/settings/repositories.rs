@@ -179,9 +179,7 @@ impl Settings {
             client: credentials.and_then(|credentials| credentials.tls_client.as_ref()).map(|tls| {
                 ClientCertificate { certificate: tls.certificate.clone(), key: tls.key.expose().to_owned() }
             }),
-            proxy: found
-                .and_then(|found| found.proxy.as_ref())
-                .map(|proxy| proxy.expose().to_owned()),
+            proxy: found.and_then(|found| found.proxy.as_ref()).map(|proxy| proxy.expose().to_owned()),
             no_proxy: found.and_then(|found| found.no_proxy.clone()),
             plain_http: found.is_some_and(|found| found.insecure_oci_force_http),
             max_index: self.max_index,
