@@ -193,6 +193,8 @@ impl Api {
         };
         let leader = match called {
             Some(method) => self.leader_for(&method.path, &asked).await,
+            // The leader keeps the groups that it asked for at a login.
+            None if path == "/auth/callback" => self.leader_for(path, &asked).await,
             None => None,
         };
         let mut answer = if let Some((address, keys)) = leader {
@@ -280,6 +282,19 @@ impl Api {
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
         }
+        if *verb == Verb::GET && ["/auth/login", "/auth/callback"].contains(&path) {
+            if let Err(status) = self.shared.state.ready().await {
+                return doors::rest_error(&status);
+            }
+            if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
+                return doors::text(StatusCode::TOO_MANY_REQUESTS, "too many requests; try again in a second");
+            }
+            let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
+            return match path {
+                "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
+                _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
+            };
+        }
         if path == "/" && matches!(*verb, Verb::GET | Verb::HEAD) {
             return doors::text(
                 StatusCode::OK,
@@ -334,7 +349,7 @@ impl Api {
             return Err(Status::new(Code::Unimplemented, why));
         };
         self.shared.state.ready().await?;
-        let identity = match (self.shared.sessions.identify(&asked.headers), &handler.access) {
+        let identity = match (self.shared.sessions.identify(&asked.headers).await, &handler.access) {
             (Ok(identity), _) => Some(identity),
             (Err(_), Access::Open) => None,
             (Err(status), _) => return Err(status),

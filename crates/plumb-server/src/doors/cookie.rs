@@ -41,6 +41,11 @@ impl CookieRules {
         parts.iter().enumerate().filter_map(header).collect()
     }
 
+    /// The header that sets a cookie for the time of a login.
+    pub(super) fn set_for_a_while(&self, name: &str, value: &str) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("{name}={value}; {}; Max-Age=300", self.attributes())).ok()
+    }
+
     /// The header that removes a cookie.
     pub(super) fn clear(&self, name: &str) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{name}=; {}; Max-Age=0", self.attributes())).ok()

@@ -49,6 +49,12 @@ pub(super) async fn settings(call: Arc<Call>) -> Result<Answer, Status> {
         "kustomizeOptions": {"BuildOptions": text("kustomize.buildOptions")},
         "appsInAnyNamespaceEnabled": config.contains_key("application.namespaces"),
     });
+    if let Some(oidc) = call.shared.sessions.sso().config() {
+        settings["oidcConfig"] = json!({
+            "name": oidc.name, "issuer": oidc.issuer, "clientID": oidc.client_id, "cliClientID": oidc.cli_client_id,
+            "scopes": oidc.scopes, "enablePKCEAuthentication": true,
+        });
+    }
     if call.identity.as_ref().is_some_and(crate::session::Identity::is_logged_in) {
         settings["controllerNamespace"] = json!(call.namespace());
         settings["passwordPattern"] = json!(super::account::password_pattern(&text("passwordPattern")));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::jwt::{self, ISSUER};
+use crate::oidc::{Sso, unchecked_issuer};
 use crate::random::hex;
 use crate::state::State;
 
@@ -78,6 +79,7 @@ pub(crate) struct Sessions {
     pub(super) state: State,
     pub(super) backend: Backend,
     pub(super) logins: std::sync::Arc<tokio::sync::Semaphore>,
+    pub(super) sso: Sso,
 }
 
 /// Most logins at a time: each costs a tenth of a second of a core.
@@ -85,12 +87,12 @@ const LOGINS: usize = 8;
 
 impl Sessions {
     pub(crate) fn new(state: State, backend: Backend) -> Self {
-        Self { state, backend, logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)) }
+        Self { sso: Sso::new(state.clone()), state, backend, logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)) }
     }
 
     /// The caller of a request, or why the token is refused. A token that fails is never a source of claims, also where
     /// anonymous access is on.
-    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Status> {
         let Some(token) = token_of(headers).filter(|token| !token.is_empty()) else {
             return if self.state.setting("users.anonymous.enabled") == "true" {
                 Ok(Identity::anonymous())
@@ -99,12 +101,32 @@ impl Sessions {
             };
         };
         let now = jiff::Timestamp::now().as_second();
+        // Who signs decides who checks: a token of one issuer is never tried with the key of another.
+        if unchecked_issuer(&token).is_some_and(|issuer| issuer != ISSUER) {
+            let claims = self.check_sso(&token, now).await;
+            let claims = claims.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
+            let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let username = text("email").or_else(|| text("sub")).unwrap_or_default().to_owned();
+            return Ok(Identity { username, access: Caller::Claims(claims), renewed: None });
+        }
         let checked = self.check(&token, now);
         let checked = checked.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
         let renewed = if checked.ends_soon(now) { self.renew(&checked.claims, now) } else { None };
         let claims = checked.claims;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok(Identity { username: text("sub"), access: Caller::Claims(claims), renewed })
+    }
+
+    async fn check_sso(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {
+        if self.state.sessions().contains_key(&revoked_key(token)) {
+            return Err("token is revoked, please re-login".to_owned());
+        }
+        self.sso.verify(token, now).await
+    }
+
+    /// Single sign-on.
+    pub(crate) fn sso(&self) -> &Sso {
+        &self.sso
     }
 
     fn check(&self, token: &str, now: i64) -> Result<Checked, String> {

@@ -208,3 +208,37 @@ async fn replicas_talk_over_tls() -> Result<()> {
     wait::until_seen(Duration::from_secs(60), "the standby shows the app", seen, is_there).await?;
     Ok(())
 }
+
+/// The requests of Backstage's plugin and of `argocd-diff-preview`, which use REST: verb, path, body, and the answer.
+const OTHER_CLIENTS: [(&str, &str, &str, u16); 16] = [
+    ("POST", "projects", r#"{"project":{"metadata":{"name":"team"},"spec":{"sourceRepos":["*"]}}}"#, 200),
+    ("GET", "projects/team", "", 200),
+    ("GET", "applications", "", 200),
+    ("GET", "applications?selector=app%3Dshop", "", 200),
+    ("GET", "applications?appNamespace=", "", 200),
+    ("GET", "applications?projects=default", "", 200),
+    ("GET", "applications/shop", "", 200),
+    ("GET", "applications/shop?refresh=normal", "", 200),
+    ("GET", "applications/shop/manifests", "", 200),
+    ("GET", "applications/shop/resource-tree", "", 200),
+    ("GET", "applications/shop/managed-resources", "", 200),
+    ("POST", "applications/shop/sync", "{}", 200),
+    ("GET", "session/userinfo", "", 200),
+    ("DELETE", "projects/team", "", 200),
+    ("DELETE", "applications/shop?cascade=false", "", 200),
+    ("DELETE", "applications/none", "", 403),
+];
+
+#[tokio::test]
+async fn the_requests_of_other_clients_are_answered() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let shop = stage.application("shop", |_| {}).await?;
+    stage.until_sync(&shop, "OutOfSync").await?;
+    for (verb, path, body, expected) in OTHER_CLIENTS {
+        let body = if body.is_empty() { Value::Null } else { serde_json::from_str(body)? };
+        let (code, answer) = admin.call(verb, path, body).await?;
+        ensure!(code == expected, "{verb} {path}: {code} {answer}");
+    }
+    Ok(())
+}
