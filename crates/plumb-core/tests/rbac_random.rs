@@ -28,7 +28,8 @@ impl Numbers {
 const SUBJECTS: [&str; 7] = ["ann", "bob", "devs", "ops", "role:a", "role:b", "role:c"];
 const RESOURCES: [&str; 4] = ["applications", "projects", "clusters", "logs"];
 const RESOURCE_PATTERNS: [&str; 4] = ["applications", "projects", "*", "app*"];
-const ACTIONS: [&str; 5] = ["get", "sync", "delete", "delete/apps/Deployment/x/y", "action/apps/Deployment/restart"];
+const ACTIONS: [&str; 5] =
+    ["get", "sync", "delete", "delete/apps/Deployment/x/y", "action/apps/Deployment/restart"];
 const ACTION_PATTERNS: [&str; 5] = ["get", "sync", "*", "delete/*", "action/apps/*"];
 const OBJECTS: [&str; 5] = ["team/web", "team/ns/web", "other/web", "team", "https://example.com"];
 const OBJECT_PATTERNS: [&str; 6] = ["*", "team/*", "team/web", "other/*", "team", "https://*"];
@@ -75,7 +76,9 @@ fn reaches(lines: &[Line], from: &str, to: &str) -> bool {
         let more: Vec<String> = lines
             .iter()
             .filter_map(|line| match line {
-                Line::Member([member, role]) if known.iter().any(|name| name == member) => Some((*role).to_owned()),
+                Line::Member([member, role]) if known.iter().any(|name| name == member) => {
+                    Some((*role).to_owned())
+                }
                 _ => None,
             })
             .filter(|role| !known.contains(role))
@@ -104,8 +107,15 @@ fn says(lines: &[Line], subject: &str, request: &Request<'_>) -> bool {
 }
 
 /// The decision for a caller with a name and groups, without projects.
-fn expected(lines: &[Line], default_role: &str, subject: &str, groups: &[&str], request: &Request<'_>) -> bool {
-    let is_member = |group: &str| lines.iter().any(|line| matches!(line, Line::Member([first, _]) if *first == group));
+fn expected(
+    lines: &[Line],
+    default_role: &str,
+    subject: &str,
+    groups: &[&str],
+    request: &Request<'_>,
+) -> bool {
+    let is_member =
+        |group: &str| lines.iter().any(|line| matches!(line, Line::Member([first, _]) if *first == group));
     (!default_role.is_empty() && says(lines, default_role, request))
         || says(lines, subject, request)
         || groups.iter().any(|group| is_member(group) && says(lines, group, request))
@@ -119,9 +129,14 @@ fn random_policies_decide_as_they_are_written() {
         let lines: Vec<Line> = (0..=numbers.below(12)).map(|_| Line::random(&mut numbers)).collect();
         let text: String = lines.iter().map(Line::text).collect();
         let default_role = numbers.pick(&["", "", "role:a", "role:c"]);
-        let settings =
-            AccessSettings { policy: text.clone(), default_role: default_role.to_owned(), ..AccessSettings::default() };
-        let Ok(rules) = AccessRules::new(&settings) else { panic!("policy {policy} cannot be read:\n{text}") };
+        let settings = AccessSettings {
+            policy: text.clone(),
+            default_role: default_role.to_owned(),
+            ..AccessSettings::default()
+        };
+        let Ok(rules) = AccessRules::new(&settings) else {
+            panic!("policy {policy} cannot be read:\n{text}")
+        };
         for _ in 0..REQUESTS {
             let request = Request {
                 resource: numbers.pick(&RESOURCES),
@@ -130,10 +145,14 @@ fn random_policies_decide_as_they_are_written() {
             };
             let subject = numbers.pick(&["ann", "bob"]);
             let groups = [numbers.pick(&["devs", "ops"])];
-            let claims = Map::from_iter([("sub".to_owned(), json!(subject)), ("groups".to_owned(), json!(groups))]);
+            let claims =
+                Map::from_iter([("sub".to_owned(), json!(subject)), ("groups".to_owned(), json!(groups))]);
             let decided = rules.allows(&Caller::Claims(claims), &request);
             let expected = expected(&lines, default_role, subject, &groups, &request);
-            assert_eq!(decided, expected, "policy {policy}: {subject} {groups:?} {default_role:?} {request:?}\n{text}");
+            assert_eq!(
+                decided, expected,
+                "policy {policy}: {subject} {groups:?} {default_role:?} {request:?}\n{text}"
+            );
             n_allowed += usize::from(decided);
         }
     }
@@ -159,7 +178,8 @@ fn a_role_of_a_project_reaches_nothing_outside() {
                 groups: vec!["devs".to_owned()],
             }],
         });
-        let claims = Map::from_iter([("sub".to_owned(), json!("ann")), ("groups".to_owned(), json!(["devs"]))]);
+        let claims =
+            Map::from_iter([("sub".to_owned(), json!("ann")), ("groups".to_owned(), json!(["devs"]))]);
         let request = Request { resource: "applications", action: "get", object: "other/web" };
         assert!(!rules.allows(&Caller::Claims(claims), &request), "{subject} {object}");
     }

@@ -201,9 +201,15 @@ impl Api {
             let whole = head.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
             let passed = async {
                 let body = read(body).await?;
-                let (method, headers, client) = (head.method.clone(), asked.headers, asked.peer);
-                let passed = Passed { method, path: whole, headers, body, client };
-                self.forwarder.pass(&address, &keys, passed).await
+                let (method, headers) = (head.method.clone(), asked.headers.clone());
+                let passed = Passed { method, path: whole, headers, body, client: asked.peer };
+                match self.forwarder.pass(&address, &keys, passed).await {
+                    // A token that is refused is refused, whoever leads.
+                    Err(away) => {
+                        Err(self.shared.sessions.identify(&asked.headers).await.err().unwrap_or(away))
+                    }
+                    passed => passed,
+                }
             };
             match (passed.await, dialect) {
                 (Ok(answer), _) => return answer,
@@ -267,6 +273,21 @@ impl Api {
         answer
     }
 
+    /// The login of a browser at the identity provider.
+    async fn answer_sso(&self, path: &str, query: &str, asked: &Asked) -> Response<AnswerBody> {
+        if let Err(status) = self.shared.state.ready().await {
+            return doors::rest_error(&status);
+        }
+        if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
+            return doors::text(StatusCode::TOO_MANY_REQUESTS, "too many requests; try again in a second");
+        }
+        let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
+        match path {
+            "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
+            _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
+        }
+    }
+
     async fn answer_rest(
         &self,
         verb: &Verb,
@@ -283,17 +304,7 @@ impl Api {
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
         }
         if *verb == Verb::GET && ["/auth/login", "/auth/callback"].contains(&path) {
-            if let Err(status) = self.shared.state.ready().await {
-                return doors::rest_error(&status);
-            }
-            if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
-                return doors::text(StatusCode::TOO_MANY_REQUESTS, "too many requests; try again in a second");
-            }
-            let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
-            return match path {
-                "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
-                _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
-            };
+            return self.answer_sso(path, query, &asked).await;
         }
         if path == "/" && matches!(*verb, Verb::GET | Verb::HEAD) {
             return doors::text(

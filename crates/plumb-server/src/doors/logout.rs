@@ -27,7 +27,9 @@ pub(crate) async fn answer(
     // A session of the identity provider ends there, too.
     let provider = sessions.sso().config().map(|config| (config.issuer, config.logout_url));
     let place = match provider {
-        Some((issuer, logout)) if !logout.is_empty() && unchecked_issuer(&token).as_ref() == Some(&issuer) => {
+        Some((issuer, logout))
+            if !logout.is_empty() && unchecked_issuer(&token).as_ref() == Some(&issuer) =>
+        {
             logout.replace("{{token}}", &token).replace("{{logoutRedirectURL}}", &home)
         }
         _ => home,

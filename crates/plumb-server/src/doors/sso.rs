@@ -52,7 +52,12 @@ pub(crate) async fn begin(sso: &Sso, query: &str, rules: &CookieRules) -> Respon
 }
 
 /// Takes the browser back.
-pub(crate) async fn end(sso: &Sso, query: &str, headers: &HeaderMap, rules: &CookieRules) -> Response<AnswerBody> {
+pub(crate) async fn end(
+    sso: &Sso,
+    query: &str,
+    headers: &HeaderMap,
+    rules: &CookieRules,
+) -> Response<AnswerBody> {
     if sso.config().is_none() {
         return text(StatusCode::NOT_FOUND, "Not Found");
     }

@@ -41,7 +41,8 @@ impl OidcConfig {
             return Ok(None);
         };
         // The error of the parser could quote the text, which may hold a secret.
-        let documents = parse_documents(text, &Limits::default()).map_err(|_| "oidc.config is not YAML".to_owned())?;
+        let documents =
+            parse_documents(text, &Limits::default()).map_err(|_| "oidc.config is not YAML".to_owned())?;
         let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
         let field = |name: &str| {
             let written = value[name].as_str().unwrap_or_default();
@@ -57,7 +58,8 @@ impl OidcConfig {
         }
         let mut audiences = list("allowedAudiences");
         if audiences.is_empty() {
-            audiences = [&client_id, &cli_client_id].into_iter().filter(|id| !id.is_empty()).cloned().collect();
+            audiences =
+                [&client_id, &cli_client_id].into_iter().filter(|id| !id.is_empty()).cloned().collect();
         }
         let scopes = match list("requestedScopes") {
             scopes if scopes.is_empty() => SCOPES.map(str::to_owned).to_vec(),

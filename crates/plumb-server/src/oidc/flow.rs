@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use super::form::form;
 use super::provider::Provider;
 use super::sealed_state::{LOGIN_WITHIN, LoginState};
 use crate::random;
@@ -53,18 +54,6 @@ fn base_of<'b>(bases: &'b [String], url: &str) -> Option<&'b str> {
 
 fn callback(base: &str) -> String {
     format!("{}/auth/callback", base.trim_end_matches('/'))
-}
-
-/// Fields as a form or a query.
-pub(super) fn form(fields: &[(&str, &str)]) -> String {
-    let escaped = |text: &str| -> String {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        text.bytes()
-            .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-            .collect()
-    };
-    let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{}={}", escaped(name), escaped(value))).collect();
-    pairs.join("&")
 }
 
 fn secret() -> Option<String> {
@@ -121,7 +110,8 @@ impl Flow {
         cookie: &str,
         (signing_key, now): (&[u8], i64),
     ) -> Result<Redirect, String> {
-        let login = LoginState::open(cookie, signing_key, now).ok_or("the login took too long; begin again")?;
+        let login =
+            LoginState::open(cookie, signing_key, now).ok_or("the login took too long; begin again")?;
         if state.is_empty() || state != login.state || code.is_empty() {
             return Err("the answer belongs to another login; begin again".to_owned());
         }
@@ -154,12 +144,19 @@ impl Flow {
     }
 
     /// Adds the groups that were asked for at the login. Without them, permissions could not be told.
-    pub(crate) fn add_groups(&self, provider: &Provider, claims: &mut Map<String, Value>, now: i64) -> Result<(), String> {
+    pub(crate) fn add_groups(
+        &self,
+        provider: &Provider,
+        claims: &mut Map<String, Value>,
+        now: i64,
+    ) -> Result<(), String> {
         if provider.config.user_info.is_none() {
             return Ok(());
         }
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
-        let groups = self.groups_of(subject, now).ok_or("the groups of the user are not known; log in again with a browser")?;
+        let groups = self
+            .groups_of(subject, now)
+            .ok_or("the groups of the user are not known; log in again with a browser")?;
         claims.insert("groups".to_owned(), json!(groups));
         Ok(())
     }
@@ -195,11 +192,6 @@ mod tests {
         ] {
             assert!(base_of(&bases, wrong).is_none(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn forms_are_escaped() {
-        assert_eq!(form(&[("a", "b c&d=é"), ("x", "~-._")]), "a=b%20c%26d%3D%C3%A9&x=~-._");
     }
 
     #[test]

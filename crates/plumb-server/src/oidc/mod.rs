@@ -1,5 +1,6 @@
 //! Single sign-on with `OpenID` Connect: the settings, the keys of the provider, tokens, and the login of browsers.
 
+mod form;
 mod config;
 mod token;
 mod sealed_state;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::config::OidcConfig;
+use super::form::{escaped, form};
 use super::token::{self, Expected, IdTokenError, Key};
 
 /// Longest request, and largest answer.
@@ -24,6 +25,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 struct Offer {
     authorization: String,
     token: String,
+    /// True if the secret of the client is sent in a header, as most providers want it.
+    takes_basic: bool,
     keys: Arc<Vec<Key>>,
     read: Instant,
 }
@@ -41,7 +44,8 @@ impl Provider {
         let mut builder = Client::builder().timeout(WITHIN).redirect(reqwest::redirect::Policy::none());
         for certificate in pem_blocks(&config.root_ca) {
             let certificate = Certificate::from_pem(certificate.as_bytes());
-            builder = builder.add_root_certificate(certificate.map_err(|_| "rootCA cannot be read".to_owned())?);
+            builder =
+                builder.add_root_certificate(certificate.map_err(|_| "rootCA cannot be read".to_owned())?);
         }
         if config.insecure {
             builder = builder.tls_danger_accept_invalid_certs(true);
@@ -66,7 +70,9 @@ impl Provider {
         let asked_just_now = last_try.is_some_and(|at| at.elapsed() < ASK_AGAIN);
         match known.as_ref() {
             Some(offer) if asked_just_now || (!renew && is_fresh(&offer)) => return Ok(offer.clone()),
-            None if asked_just_now => return Err("the identity provider did not answer; try again".to_owned()),
+            None if asked_just_now => {
+                return Err("the identity provider did not answer; try again".to_owned());
+            }
             _ => {}
         }
         *last_try = Some(Instant::now());
@@ -95,10 +101,13 @@ impl Provider {
         if types.is_some_and(|types| !types.iter().any(|kind| kind == "code")) {
             return Err("the identity provider does not offer the code flow".to_owned());
         }
+        let methods = offer["token_endpoint_auth_methods_supported"].as_array();
         let keys = self.get(&field("jwks_uri"), None).await?;
         Ok(Offer {
             authorization: field("authorization_endpoint"),
             token: field("token_endpoint"),
+            takes_basic: methods
+                .is_none_or(|methods| methods.iter().any(|name| name == "client_secret_basic")),
             keys: Arc::new(token::keys(&keys)),
             read: Instant::now(),
         })
@@ -110,7 +119,12 @@ impl Provider {
     }
 
     /// The claims of a token. If its key is not known, the provider may have a new one.
-    pub(crate) async fn verify(&self, text: &str, nonce: Option<&str>, now: i64) -> Result<Map<String, Value>, String> {
+    pub(crate) async fn verify(
+        &self,
+        text: &str,
+        nonce: Option<&str>,
+        now: i64,
+    ) -> Result<Map<String, Value>, String> {
         let expected =
             Expected { issuer: &self.config.issuer, audiences: &self.config.audiences, nonce, now };
         let offer = self.offer(false).await?;
@@ -125,7 +139,12 @@ impl Provider {
     }
 
     /// Exchanges the code of a login for tokens: the ID token, and the access token.
-    pub(super) async fn exchange(&self, code: &str, verifier: &str, redirect: &str) -> Result<(String, String), String> {
+    pub(super) async fn exchange(
+        &self,
+        code: &str,
+        verifier: &str,
+        redirect: &str,
+    ) -> Result<(String, String), String> {
         let offer = self.offer(false).await?;
         let fields = [
             ("grant_type", "authorization_code"),
@@ -134,21 +153,28 @@ impl Provider {
             ("client_id", &self.config.client_id),
             ("code_verifier", verifier),
         ];
-        let mut form = super::flow::form(&fields);
-        if !self.config.client_secret.is_empty() {
-            form.push('&');
-            form.push_str(&super::flow::form(&[("client_secret", &self.config.client_secret)]));
-        }
-        let request = self
+        let mut body = form(&fields);
+        let secret = &self.config.client_secret;
+        let mut request = self
             .client
             .post(&offer.token)
             .header("content-type", "application/x-www-form-urlencoded")
-            .header("accept", "application/json")
-            .body(form);
-        let answer = read(request).await?;
+            .header("accept", "application/json");
+        match (secret.is_empty(), offer.takes_basic) {
+            (true, _) => {}
+            (false, true) => {
+                request = request.basic_auth(escaped(&self.config.client_id), Some(escaped(secret)))
+            }
+            (false, false) => body = format!("{body}&{}", form(&[("client_secret", secret)])),
+        }
+        let answer = read(request.body(body)).await?;
         let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         let (id, access) = (field("id_token"), field("access_token"));
-        if id.is_empty() { Err("the identity provider sent no ID token".to_owned()) } else { Ok((id, access)) }
+        if id.is_empty() {
+            Err("the identity provider sent no ID token".to_owned())
+        } else {
+            Ok((id, access))
+        }
     }
 
     /// The groups of a user, where the provider tells them only on request.

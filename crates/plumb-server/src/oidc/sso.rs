@@ -63,7 +63,8 @@ impl Sso {
     fn bases(&self) -> Vec<String> {
         let config = self.0.state.config();
         let more = config.get("additionalUrls").cloned().unwrap_or_default();
-        let more = more.lines().map(|line| line.trim().trim_start_matches('-').trim().trim_matches('"').to_owned());
+        let more =
+            more.lines().map(|line| line.trim().trim_start_matches('-').trim().trim_matches('"').to_owned());
         let first = config.get("url").cloned().unwrap_or_default();
         std::iter::once(first).chain(more).filter(|url| !url.is_empty()).collect()
     }
@@ -76,7 +77,13 @@ impl Sso {
     }
 
     /// Ends the login of a browser.
-    pub(crate) async fn end(&self, state: &str, code: &str, cookie: &str, now: i64) -> Result<Redirect, String> {
+    pub(crate) async fn end(
+        &self,
+        state: &str,
+        code: &str,
+        cookie: &str,
+        now: i64,
+    ) -> Result<Redirect, String> {
         let key = self.0.state.signing_key().ok_or("the server has no key yet")?;
         let provider = self.provider()?;
         self.0.flow.end(&provider, &self.bases(), (state, code), cookie, (&key, now)).await

@@ -2,8 +2,9 @@
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
-    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384,
-    RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey, VerificationAlgorithm,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -96,12 +97,17 @@ pub(crate) fn unchecked_issuer(token: &str) -> Option<String> {
 }
 
 /// The claims of a token. The key decides which algorithms may be used, whatever the token says.
-pub(crate) fn verify(keys: &[Key], token: &str, expected: &Expected<'_>) -> Result<Map<String, Value>, IdTokenError> {
+pub(crate) fn verify(
+    keys: &[Key],
+    token: &str,
+    expected: &Expected<'_>,
+) -> Result<Map<String, Value>, IdTokenError> {
     if token.len() > LONGEST {
         return Err(IdTokenError::Malformed);
     }
     let mut parts = token.split('.');
-    let (Some(head), Some(body), Some(tag), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+    let (Some(head), Some(body), Some(tag), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
         return Err(IdTokenError::Malformed);
     };
     let object = |text: &str| -> Result<Map<String, Value>, IdTokenError> {
@@ -149,7 +155,8 @@ fn is_signed_by(key: &Key, algorithm: &str, message: &[u8], tag: &[u8]) -> bool 
 }
 
 fn check(claims: &Map<String, Value>, expected: &Expected<'_>) -> Result<(), IdTokenError> {
-    let time = |name: &str| claims.get(name).and_then(|value| value.as_i64().or_else(|| whole(value.as_f64()?)));
+    let time =
+        |name: &str| claims.get(name).and_then(|value| value.as_i64().or_else(|| whole(value.as_f64()?)));
     if claims.get("iss").and_then(Value::as_str) != Some(expected.issuer) {
         return Err(IdTokenError::Issuer);
     }
@@ -189,7 +196,8 @@ pub(crate) fn accepts(token: &str) -> bool {
     let key = Key { id: String::new(), kind: Kind::Ed25519(vec![9; 32]) };
     let audiences = [String::new()];
     let expected = Expected { issuer: "", audiences: &audiences, nonce: None, now: 0 };
-    unchecked_issuer(token).is_some_and(|issuer| issuer.len() > LONGEST) || verify(&[key], token, &expected).is_ok()
+    unchecked_issuer(token).is_some_and(|issuer| issuer.len() > LONGEST)
+        || verify(&[key], token, &expected).is_ok()
 }
 
 #[cfg(test)]
@@ -218,8 +226,11 @@ mod tests {
         for (name, value) in change.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        let signed =
-            format!("{}.{}", URL_SAFE_NO_PAD.encode(head.to_string()), URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let signed = format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(head.to_string()),
+            URL_SAFE_NO_PAD.encode(claims.to_string())
+        );
         let tag = pair().sign(signed.as_bytes());
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag))
     }

@@ -87,7 +87,12 @@ const LOGINS: usize = 8;
 
 impl Sessions {
     pub(crate) fn new(state: State, backend: Backend) -> Self {
-        Self { sso: Sso::new(state.clone()), state, backend, logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)) }
+        Self {
+            sso: Sso::new(state.clone()),
+            state,
+            backend,
+            logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)),
+        }
     }
 
     /// The caller of a request, or why the token is refused. A token that fails is never a source of claims, also where

@@ -43,6 +43,7 @@ mod server;
 mod server_argocd;
 mod server_calls;
 mod server_security;
+mod server_sso;
 mod settings;
 mod sources;
 mod stage;

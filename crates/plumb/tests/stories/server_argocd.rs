@@ -23,8 +23,12 @@ struct Argocd {
 impl Argocd {
     /// Runs a command, which must succeed, and returns what it says.
     fn run(&self, words: &[&str]) -> Result<String> {
-        let output =
-            Command::new(&self.program).arg("--config").arg(&self.config).args(words).args(&self.flags).output()?;
+        let output = Command::new(&self.program)
+            .arg("--config")
+            .arg(&self.config)
+            .args(words)
+            .args(&self.flags)
+            .output()?;
         let said =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         ensure!(output.status.success(), "argocd {words:?} {:?}: {}\n{said}", self.flags, output.status);
@@ -49,13 +53,16 @@ async fn logged_in(flags: &[&str], server_flags: &[&str]) -> Result<(Stage, Argo
     stage.arguments = server_flags.iter().map(|flag| (*flag).to_owned()).collect();
     let deployed = objects::manifests(&[objects::config_map("settings", &[("a", "b")])]);
     stage.repo.commit(&[("shop/all.yaml", deployed)])?;
+    // Other stories have an app of this name on the same cluster.
+    let namespace = stage.place.name().to_owned();
+    stage.setting("argocd-cm", "installationID", &namespace).await?;
     stage.begin().await?;
     let address = stage.address("webhooks").await?.to_string();
     let password = initial_password(&stage).await?;
     let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
     let argocd = Argocd { program, config: stage.cache().join("argocd.config"), flags };
     argocd.run(&["login", &address, "--username", "admin", "--password", &password])?;
-    let (url, namespace) = (stage.repo.url(), stage.place.name().to_owned());
+    let url = stage.repo.url();
     let create = ["app", "create", "shop", "--repo", &url, "--path", "shop", "--dest-namespace", &namespace];
     argocd.run(&[&create[..], &["--dest-server", "https://kubernetes.default.svc"]].concat())?;
     Ok((stage, argocd, address))
@@ -84,7 +91,7 @@ async fn the_daily_commands_work_over_all_transports() -> Result<()> {
         argocd.says(&["proj", "role", "create-token", "team", "dev"], "eyJ")?;
         argocd.run(&["proj", "delete", "team"])?;
         argocd.says(&["cluster", "list"], "in-cluster")?;
-        argocd.says(&["account", "can-i", "sync", "applications", "*"], "yes")?;
+        argocd.says(&["account", "can-i", "sync", "applications", "*/*"], "yes")?;
         argocd.run(&["app", "delete", "shop", "--yes", "--wait"])?;
         argocd.run(&["logout", &address])?;
     }
@@ -101,18 +108,29 @@ async fn apps_are_changed_and_looked_into() -> Result<()> {
     argocd.says(&["app", "get", "shop", "--refresh"], "Synced")?;
     argocd.says(&["app", "get", "shop", "--hard-refresh"], "Synced")?;
     argocd.run(&["app", "set", "shop", "--sync-option", "CreateNamespace=true"])?;
-    argocd.run(&["app", "unset", "shop", "--sync-option", "CreateNamespace=true"])?;
-    argocd.run(&["app", "patch", "shop", "--type", "merge", "--patch", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"])?;
+    argocd.run(&[
+        "app",
+        "patch",
+        "shop",
+        "--type",
+        "merge",
+        "--patch",
+        "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+    ])?;
     argocd.says(&["app", "list", "-l", "a=b", "-o", "name"], "shop")?;
     argocd.says(&["app", "manifests", "shop", "--source", "live"], "settings")?;
     let object = ["--kind", "ConfigMap", "--resource-name", "settings"];
     argocd.says(&[&["app", "get-resource", "shop"][..], &object[..]].concat(), "settings")?;
     argocd.run(&[&["app", "actions", "list", "shop"][..], &object[..]].concat())?;
     let patch = ["--patch", "{\"data\":{\"a\":\"c\"}}", "--patch-type", "application/merge-patch+json"];
-    argocd.run(&[&["app", "patch-resource", "shop", "--namespace", &namespace][..], &object[..], &patch[..]].concat())?;
+    argocd.run(
+        &[&["app", "patch-resource", "shop", "--namespace", &namespace][..], &object[..], &patch[..]]
+            .concat(),
+    )?;
     let differs = argocd.run(&["app", "diff", "shop", "--refresh"]);
     ensure!(differs.is_err_and(|error| error.to_string().contains("a: c")), "the edit is a difference");
-    argocd.run(&[&["app", "delete-resource", "shop", "--namespace", &namespace][..], &object[..]].concat())?;
+    argocd
+        .run(&[&["app", "delete-resource", "shop", "--namespace", &namespace][..], &object[..]].concat())?;
     argocd.run(&["app", "sync", "shop", "--server-side"])?;
     let there = argocd.run(&["app", "diff", "shop", "--server-side-diff"])?;
     ensure!(!there.contains("ConfigMap"), "{there}");
@@ -133,7 +151,7 @@ async fn settings_are_changed() -> Result<()> {
     argocd.says(&["repocreds", "list"], "example.com")?;
     argocd.run(&["repocreds", "rm", "https://example.com"])?;
     let hosts = stage.cache().join("hosts");
-    std::fs::write(&hosts, "git.example.com ssh-rsa QUJD\n")?;
+    std::fs::write(&hosts, format!("git.example.com ssh-ed25519 {}\n", host_key()))?;
     argocd.run(&["cert", "add-ssh", "--from", &hosts.to_string_lossy(), "--batch"])?;
     argocd.says(&["cert", "list"], "git.example.com")?;
     argocd.run(&["cert", "rm", "git.example.com"])?;
@@ -146,9 +164,31 @@ async fn settings_are_changed() -> Result<()> {
     argocd.says(&["cluster", "get", "in-cluster"], "kubernetes.default.svc")?;
     argocd.run(&["cluster", "set", "in-cluster", "--name", "in-cluster", "--label", "tier=home"])?;
     argocd.says(&["cluster", "get", "in-cluster"], "tier")?;
-    argocd.run(&["proj", "windows", "add", "default", "--kind", "allow", "--schedule", "* * * * *", "--duration", "1h", "--applications", "*"])?;
+    argocd.run(&[
+        "proj",
+        "windows",
+        "add",
+        "default",
+        "--kind",
+        "allow",
+        "--schedule",
+        "* * * * *",
+        "--duration",
+        "1h",
+        "--applications",
+        "*",
+    ])?;
     argocd.says(&["proj", "windows", "list", "default"], "allow")?;
     Ok(())
+}
+
+/// The key of an SSH server, as `known_hosts` has it.
+fn host_key() -> String {
+    let mut bytes = vec![0, 0, 0, 11];
+    bytes.extend(b"ssh-ed25519");
+    bytes.extend([0, 0, 0, 32]);
+    bytes.extend([7; 32]);
+    STANDARD.encode(bytes)
 }
 
 /// A public key that no one can sign with.

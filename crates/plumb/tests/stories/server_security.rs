@@ -35,14 +35,19 @@ async fn strangers_learn_little() -> Result<()> {
     let mut answers = Vec::new();
     for (user, password) in [("admin", "wrong"), ("nobody", "wrong")] {
         let body = json!({"username": user, "password": password});
-        answers.push(nobody.send("POST", "/api/v1/session", "content-type: application/json\r\n", &body).await?.2);
+        answers.push(
+            nobody.send("POST", "/api/v1/session", "content-type: application/json\r\n", &body).await?.2,
+        );
     }
     assert_eq!(answers[0], answers[1]);
-    for path in ["applications", "clusters", "repositories", "projects", "certificates", "gpgkeys", "applicationsets"] {
+    for path in
+        ["applications", "clusters", "repositories", "projects", "certificates", "gpgkeys", "applicationsets"]
+    {
         assert_eq!(nobody.get(path).await?.0, 401, "{path}");
     }
     // Nothing of the query is part of a page (CVE-2022-31102), and without single sign-on there is no login page.
-    let (code, _, _) = nobody.send("GET", "/auth/login?return_url=https://evil.example", "", &Value::Null).await?;
+    let (code, _, _) =
+        nobody.send("GET", "/auth/login?return_url=https://evil.example", "", &Value::Null).await?;
     assert_eq!(code, 404);
     Ok(())
 }
