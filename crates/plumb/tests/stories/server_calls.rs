@@ -242,3 +242,27 @@ async fn the_requests_of_other_clients_are_answered() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn plumb_logs_in_with_argo_cds_own_file() -> Result<()> {
+    let stage = served().await?;
+    let password = initial_password(&stage).await?;
+    let address = stage.address("webhooks").await?.to_string();
+    let file = stage.cache().join("logins/config").to_string_lossy().into_owned();
+    let plumb = |words: &[&str]| stage.plumb(&[words, &["--config", &file]].concat());
+    let first = stage.plumb(&["admin", "initial-password"])?;
+    ensure!(first.trim() == password, "another password");
+    let wrong = plumb(&["login", &address, "--plaintext", "--username", "admin", "--password", "wrong"]);
+    ensure!(wrong.is_err(), "a wrong password");
+    let said = plumb(&["login", &address, "--plaintext", "--username", "admin", "--password", &password])?;
+    ensure!(said.contains("'admin:login' logged in successfully"), "{said}");
+    ensure!(plumb(&["context"])?.contains(&address));
+    assert_eq!(plumb(&["account", "can-i", "sync", "applications", "default/shop"])?.trim(), "yes");
+    assert_eq!(plumb(&["account", "can-i", "invoke", "extensions", "x"])?.trim(), "no");
+    ensure!(plumb(&["account", "get-user-info"])?.contains("Username: admin"));
+    ensure!(plumb(&["account", "list"])?.contains("admin"));
+    plumb(&["logout", &address])?;
+    ensure!(plumb(&["account", "list"]).is_err(), "the token is gone");
+    ensure!(!std::fs::read_to_string(&file)?.contains("eyJ"), "the token is still in the file");
+    Ok(())
+}
