@@ -8,6 +8,7 @@
 pub mod error_chain;
 pub mod text;
 pub mod peers;
+pub mod turns;
 pub mod object;
 pub mod report;
 pub mod glob;

@@ -2,11 +2,14 @@
 //!
 //! Half of the container's memory belongs to renderings. One half of that is shared: each rendering reserves a part of
 //! it, and waits until the part is free. The other half belongs to one large rendering at a time: one that needed more
-//! than its part, and is run again. So a rendering that uses much memory delays only other such renderings.
+//! than its part, and is run again. So a rendering that uses much memory delays only other such renderings. Projects that
+//! wait take turns, and those whose renderings are slow have at most half of the shared memory.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use plumb_core::turns::{Ticket, Turns};
 
 /// Most memory of one large rendering, whatever the machine has.
 const MAX_LARGE: u64 = 4 << 30;
@@ -59,11 +62,11 @@ impl MemoryBudget {
         }
     }
 
-    /// Waits until the part is free. Renderings are served in the order in which they ask.
-    pub(crate) fn reserve(&self, part: Part) -> Reservation<'_> {
+    /// Waits until the part is free and it is the project's turn.
+    pub(crate) fn reserve(&self, project: &str, part: Part) -> Reservation<'_> {
         match part {
-            Part::Shared(_) => self.shared.reserve(self.bytes(part)),
-            Part::Large => self.large.reserve(self.bytes(part)),
+            Part::Shared(_) => self.shared.reserve(project, self.bytes(part)),
+            Part::Large => self.large.reserve(project, self.bytes(part)),
         }
     }
 }
@@ -72,48 +75,55 @@ struct Pool {
     total: u64,
     state: Mutex<PoolState>,
     changed: Condvar,
+    created: Instant,
 }
 
 struct PoolState {
-    free: u64,
-    /// Those that wait, by ticket.
-    queue: VecDeque<u64>,
-    next_ticket: u64,
+    turns: Turns,
+    /// Those that were served, and that did not notice yet.
+    served: BTreeSet<Ticket>,
 }
 
 /// Reserved memory, given back on drop.
 pub(crate) struct Reservation<'a> {
     pool: &'a Pool,
+    project: String,
     bytes: u64,
+    since: Instant,
 }
 
 impl Pool {
     fn new(total: u64) -> Self {
-        let state = PoolState { free: total, queue: VecDeque::new(), next_ticket: 0 };
-        Self { total, state: Mutex::new(state), changed: Condvar::new() }
+        let state = PoolState { turns: Turns::new(total), served: BTreeSet::new() };
+        Self { total, state: Mutex::new(state), changed: Condvar::new(), created: Instant::now() }
     }
 
-    fn reserve(&self, bytes: u64) -> Reservation<'_> {
+    fn reserve(&self, project: &str, bytes: u64) -> Reservation<'_> {
         let bytes = bytes.min(self.total);
         let mut state = self.state.lock();
-        let ticket = state.next_ticket;
-        state.next_ticket += 1;
-        state.queue.push_back(ticket);
-        while state.queue.front() != Some(&ticket) || state.free < bytes {
+        let ticket = state.turns.ask(project, bytes, self.created.elapsed());
+        self.serve(&mut state);
+        while !state.served.remove(&ticket) {
             self.changed.wait(&mut state);
         }
-        state.queue.pop_front();
-        state.free -= bytes;
-        // The next one may fit too.
+        Reservation { pool: self, project: project.to_owned(), bytes, since: Instant::now() }
+    }
+
+    fn serve(&self, state: &mut PoolState) {
+        let now = self.created.elapsed();
+        while let Some(ticket) = state.turns.serve(now) {
+            state.served.insert(ticket);
+        }
         self.changed.notify_all();
-        Reservation { pool: self, bytes }
     }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        self.pool.state.lock().free += self.bytes;
-        self.pool.changed.notify_all();
+        let mut state = self.pool.state.lock();
+        let now = self.pool.created.elapsed();
+        state.turns.give_back(&self.project, self.bytes, self.since.elapsed(), now);
+        self.pool.serve(&mut state);
     }
 }
 
@@ -145,14 +155,14 @@ mod tests {
         let budget = MemoryBudget::of_container(2 << 30);
         let (sender, served) = mpsc::channel();
         std::thread::scope(|scope| {
-            let first = budget.reserve(Part::Shared(Work::Tool));
-            let second = budget.reserve(Part::Shared(Work::Tool));
-            let large = budget.reserve(Part::Large);
+            let first = budget.reserve("a", Part::Shared(Work::Tool));
+            let second = budget.reserve("a", Part::Shared(Work::Tool));
+            let large = budget.reserve("a", Part::Large);
             scope.spawn(|| {
-                let _third = budget.reserve(Part::Shared(Work::Tool));
+                let _third = budget.reserve("a", Part::Shared(Work::Tool));
                 let _ = sender.send(());
             });
-            while budget.shared.state.lock().queue.is_empty() {
+            while budget.shared.state.lock().turns.n_waiting() == 0 {
                 std::thread::yield_now();
             }
             assert!(served.try_recv().is_err(), "the third waits");
@@ -162,7 +172,34 @@ mod tests {
             served.recv().unwrap();
             drop(second);
         });
-        assert_eq!(budget.shared.state.lock().free, budget.shared.total);
-        assert_eq!(budget.large.state.lock().free, budget.large.total);
+        assert_eq!(budget.shared.state.lock().turns.free(), budget.shared.total);
+        assert_eq!(budget.large.state.lock().turns.free(), budget.large.total);
+    }
+
+    /// Ten renderings of one project wait when another one asks: it is served after the first of them.
+    #[test]
+    fn projects_take_turns() {
+        let budget = MemoryBudget::of_container(2 << 30);
+        let (sender, served) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let held = [(); 2].map(|()| budget.reserve("many", Part::Shared(Work::Tool)));
+            for (index, project) in
+                [("many", 10), ("few", 1)].iter().flat_map(|(p, n)| vec![*p; *n]).enumerate()
+            {
+                let (sender, budget) = (sender.clone(), &budget);
+                scope.spawn(move || {
+                    let _part = budget.reserve(project, Part::Shared(Work::Tool));
+                    let _ = sender.send(project);
+                });
+                while budget.shared.state.lock().turns.n_waiting() <= index {
+                    std::thread::yield_now();
+                }
+            }
+            drop(held);
+        });
+        drop(sender);
+        let order: Vec<&str> = served.iter().collect();
+        assert!(order.iter().position(|project| *project == "few").unwrap() <= 3, "{order:?}");
+        assert_eq!(order.len(), 11);
     }
 }

@@ -119,6 +119,25 @@ enum Plan {
     Plugin(PluginPlan),
 }
 
+/// Who wants to know how far a rendering is.
+pub trait RenderObserver {
+    /// The rendering is not in the cache, has the memory that it needs, and begins. Called again if it needs more.
+    fn begins(&self) {}
+
+    /// Called with the length of the rendered text before the text is read: manifests take many times the memory of
+    /// their text. It may block, and returns `false` if the caller accounts for the memory; then other renderings need
+    /// not wait for this one. For a directory it is called again as the text grows.
+    fn before_reading(&self, n_bytes: usize) -> bool;
+}
+
+struct Unobserved;
+
+impl RenderObserver for Unobserved {
+    fn before_reading(&self, _: usize) -> bool {
+        true
+    }
+}
+
 impl Renderer {
     /// Creates the directories.
     pub fn new(config: RendererConfig) -> std::io::Result<Self> {
@@ -142,17 +161,15 @@ impl Renderer {
 
     /// Renders one source of an app.
     pub fn render(&self, request: &RenderRequest, freshness: Freshness) -> Result<Rendered, RenderError> {
-        self.render_with(request, freshness, &|_| true)
+        self.render_with(request, freshness, &Unobserved)
     }
 
-    /// The same, and calls `before_reading` with the length of the rendered text before the text is read: manifests take
-    /// many times the memory of their text. It may block, and returns `false` if the caller accounts for the memory; then
-    /// other renderings need not wait for this one. For a directory it is called again as the text grows.
+    /// The same, and tells the observer how far it is.
     pub fn render_with(
         &self,
         request: &RenderRequest,
         freshness: Freshness,
-        before_reading: &dyn Fn(usize) -> bool,
+        observer: &dyn RenderObserver,
     ) -> Result<Rendered, RenderError> {
         let started = Instant::now();
         let path = app_path(request)?;
@@ -163,7 +180,8 @@ impl Renderer {
         let plan = self.plan(request, &path, source.tool, source_type, &mut set)?;
         let key = plan.key(&set, &self.tools);
         if freshness == Freshness::Cached
-            && let Some((source_type, manifests)) = self.cache.read(&key, request.index, before_reading)
+            && let Some((source_type, manifests)) =
+                self.cache.read(&key, request.index, &|n_bytes| observer.before_reading(n_bytes))
         {
             return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
         }
@@ -176,7 +194,7 @@ impl Renderer {
             Freshness::Cached | Freshness::Fresh | Freshness::Renewed => Clock::Real,
             Freshness::AnotherDay => Clock::Moved,
         };
-        let manifests = self.run(&plan, request, &set, clock, before_reading);
+        let manifests = self.run(&plan, request, &set, clock, observer);
         if clock == Clock::Real {
             self.failed.note(&key, manifests.as_ref().err(), started, Instant::now());
         }
@@ -262,9 +280,9 @@ impl Renderer {
         request: &RenderRequest,
         set: &ReadSet,
         clock: Clock,
-        before_reading: &dyn Fn(usize) -> bool,
+        observer: &dyn RenderObserver,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let run = |part: Part| self.run_in(part, plan, request, set, clock, before_reading);
+        let run = |part: Part| self.run_in(part, plan, request, set, clock, observer);
         match run(Part::Shared(plan.work())) {
             Err(error) if error.is_memory_limit() => run(Part::Large),
             result => result,
@@ -278,12 +296,13 @@ impl Renderer {
         request: &RenderRequest,
         set: &ReadSet,
         clock: Clock,
-        before_reading: &dyn Fn(usize) -> bool,
+        observer: &dyn RenderObserver,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let reserved = Cell::new(Some(self.memory.reserve(part)));
+        let reserved = Cell::new(Some(self.memory.reserve(&request.app.project, part)));
+        observer.begins();
         let has_run = |n_bytes: usize| {
             // The memory of a tool that has ended is free.
-            if !before_reading(n_bytes) && part == Part::Shared(Work::Tool) {
+            if !observer.before_reading(n_bytes) && part == Part::Shared(Work::Tool) {
                 drop(reserved.take());
             }
         };

@@ -168,9 +168,26 @@ fn existing_element(fields: &Map<String, Value>, live: &Value, segment: &Segment
         Segment::Field(name) => Some(format!("f:{name}")).filter(|element| fields.contains_key(element)),
         Segment::Index(index) => {
             let item = live.get(*index)?;
-            fields.keys().find(|element| super::owners::element_is(element, item, *index)).cloned()
+            match element_like_first(fields, item) {
+                Some(element) => Some(element).filter(|element| fields.contains_key(element)),
+                None => {
+                    fields.keys().find(|element| super::owners::element_is(element, item, *index)).cloned()
+                }
+            }
         }
     }
+}
+
+/// The element of an item with the same keys as the first element of the list has. All elements of a list have the same
+/// keys, so a long list is not searched for each of its items. `None` if the item lacks one of them: it may have its
+/// default.
+fn element_like_first(fields: &Map<String, Value>, item: &Value) -> Option<String> {
+    let keys = fields.keys().find_map(|element| element.strip_prefix("k:"))?;
+    let Ok(Value::Object(mut keys)) = serde_json::from_str::<Value>(keys) else { return None };
+    for (name, key) in &mut keys {
+        *key = item.get(name)?.clone();
+    }
+    Some(format!("k:{}", Value::Object(keys)))
 }
 
 /// The element by which the server would name this place; `None` inside lists that have no keys.

@@ -1,6 +1,6 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better at the call")]
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::object::{FieldPath, Manifest};
@@ -106,6 +106,28 @@ fn taken_over_places_are_owned_by_plumb_alone() {
             "f:strategy": {"f:rolling": {".": {}, "f:surge": {}}},
         }})
     );
+}
+
+/// A search through the elements of the list for each of its items would take minutes.
+#[test]
+fn the_items_of_a_long_list_are_taken_over_in_one_pass() {
+    const N_ITEMS: usize = 10_000;
+    let items: Vec<Value> = (0..N_ITEMS).map(|port| json!({"port": port, "protocol": "TCP"})).collect();
+    let elements: Map<String, Value> = (0..N_ITEMS)
+        .map(|port| (format!("k:{{\"port\":{port},\"protocol\":\"TCP\"}}"), json!({".": {}, "f:port": {}})))
+        .collect();
+    let theirs = json!({"f:spec": {"f:ports": elements}});
+    let live = Manifest::new(json!({"apiVersion": "example.io/v1", "kind": "Thing", "spec": {"ports": items},
+        "metadata": {"name": "x", "managedFields": [entry("kubectl-edit", "Update", "2026-01-02T00:00:00Z", theirs)]}}))
+    .unwrap();
+    let schemas = schemas();
+    let root = schemas.kind(&live.gvk()).unwrap().root;
+    let ports = || FieldPath::root().field("spec").field("ports");
+    let places = (0..N_ITEMS).map(|index| ports().index(index)).collect();
+    let what = TakeOver { places, end_client_side_apply: false };
+    let after = take_over(&live, Some(root), &what).unwrap();
+    assert_eq!(after.as_array().unwrap().len(), 1, "nothing is left to the other writer");
+    assert_eq!(after[0]["fieldsV1"]["f:spec"]["f:ports"].as_object().unwrap().len(), N_ITEMS);
 }
 
 #[test]

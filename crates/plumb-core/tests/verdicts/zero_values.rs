@@ -45,6 +45,20 @@ fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
     assert!(found, "{findings}");
 }
 
+/// The API server drops an empty map of a ConfigMap. No answer to a dry-run is needed for that: none can be had here.
+#[test]
+fn an_empty_map_of_a_config_map_costs_no_dry_run() {
+    let owned = json!({"f:data": {}});
+    let scene = |live: Value| {
+        Scene::new("v1 ConfigMap", json!({"data": {}}), live).by("argocd-controller Apply 1", owned.clone())
+    };
+    check(scene(json!({})), expect!["PhantomDefault /data"]);
+    check(
+        scene(json!({"data": {"a": "1"}})).by("kubectl-edit Update 2", json!({"f:data": {"f:a": {}}})),
+        expect!["UnclaimedAddition /data/a by kubectl-edit"],
+    );
+}
+
 /// Where the witness was not asked, `managedFields` are the evidence: a controller that wrote the object itself.
 #[test]
 fn without_a_witness_a_controller_leaves_a_trace_when_it_writes_an_object_back() {

@@ -1,6 +1,6 @@
 //! From an app's sources to the desired set: resolve, read, render, build.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,9 @@ use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
 use plumb_git::{GitOptions, Mirrors, RequestObserver};
 use plumb_render::{
-    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
-    SourceType,
+    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderObserver, RenderRequest, Rendered, Renderer,
+    RendererConfig, SourceType,
 };
-use tokio::sync::Semaphore;
 use tracing::info;
 
 use super::error::SourceError;
@@ -26,6 +25,7 @@ use super::gathered::{Gathered, StoredGathered};
 use super::inputs::RenderInputs;
 use super::parked::{Asked, Earlier, Outcome, Parked};
 use super::path_filter;
+use super::render_slots::{RenderSlot, RenderSlots};
 use super::resolve::{Access, Resolved};
 use super::slow_servers::{Answered, Asking, NotGathered, Patience, SlowServers};
 use crate::apps::context::AppContext;
@@ -70,7 +70,7 @@ pub(crate) struct Sources {
     /// Which servers may be connected to, without the exceptions of the settings.
     pub(super) addresses: AddressPolicy,
     /// Limits how many renderings run at the same time.
-    render_slots: Arc<Semaphore>,
+    render_slots: RenderSlots,
     large_apps: LargeApps,
     /// Local checkouts that are read in place of repositories, by the normalized URL of the repository.
     pub(super) checkouts: BTreeMap<String, String>,
@@ -85,6 +85,30 @@ pub(crate) struct Sources {
 pub(crate) struct RenderCounts {
     pub(crate) cached: u64,
     pub(crate) fresh: u64,
+}
+
+/// One rendering.
+struct Progress {
+    app: AppId,
+    large_apps: LargeApps,
+    slot: RefCell<Option<RenderSlot>>,
+    turn: Cell<Option<Turn>>,
+}
+
+impl RenderObserver for Progress {
+    fn begins(&self) {
+        if let Some(slot) = &mut *self.slot.borrow_mut() {
+            slot.begin();
+        }
+    }
+
+    fn before_reading(&self, n_bytes: usize) -> bool {
+        // An app that waits for its turn needs no slot: its tool has run.
+        let taken = self.large_apps.wait_for_turn(&self.app, n_bytes, || drop(self.slot.take()));
+        let is_small = taken.is_none();
+        drop(self.turn.replace(taken));
+        is_small
+    }
 }
 
 impl Sources {
@@ -108,9 +132,7 @@ impl Sources {
             mirrors: Mirrors::new(directory.join("git"), git)?,
             charts: Charts::new(directory.join("charts"), renderer.container_limits())?,
             renderer: Arc::new(Renderer::new(renderer)?),
-            render_slots: Arc::new(Semaphore::new(
-                settings.render_parallelism.unwrap_or(n_workers / 2).max(1),
-            )),
+            render_slots: RenderSlots::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
             large_apps: LargeApps::new(Queue::default()),
             checkouts: BTreeMap::new(),
             addresses,
@@ -357,18 +379,12 @@ impl Sources {
     ) -> Result<(Rendered, Option<Turn>), SourceError> {
         let (renderer, large_apps) = (Arc::clone(&self.renderer), self.large_apps.clone());
         let app = app.clone();
-        // The semaphore is never closed, so there is a permit in the end.
-        let permit = Arc::clone(&self.render_slots).acquire_owned().await.ok();
+        let slot = self.render_slots.take(&request.app.project).await;
         let render = move || {
-            let (permit, turn) = (Cell::new(permit), Cell::new(None));
-            let output = renderer.render_with(&request, freshness, &|n_bytes| {
-                // An app that waits for its turn needs no slot: its tool has run.
-                let taken = large_apps.wait_for_turn(&app, n_bytes, || drop(permit.take()));
-                let is_small = taken.is_none();
-                drop(turn.replace(taken));
-                is_small
-            });
-            output.map(|output| (output, turn.take()))
+            let progress =
+                Progress { app, large_apps, slot: RefCell::new(Some(slot)), turn: Cell::new(None) };
+            let output = renderer.render_with(&request, freshness, &progress);
+            output.map(|output| (output, progress.turn.take()))
         };
         let output = tokio::task::spawn_blocking(render).await;
         Ok(output.map_err(|source| SourceError::Aborted { what: "rendering", source })??)

@@ -6,6 +6,7 @@ pub(crate) mod gathered;
 mod inputs;
 pub(crate) mod parked;
 mod path_filter;
+mod render_slots;
 mod resolve;
 mod questions;
 pub(crate) mod slow_servers;

@@ -126,9 +126,11 @@ pub(crate) fn is_same_as_absent(path: &FieldPath, zero: &Value) -> bool {
 }
 
 /// Fields without a pointer type that charts often set to their zero value. Others cost a dry-run.
-const PLAIN: [&str; 25] = [
+const PLAIN: [&str; 27] = [
     "annotations",
+    "binaryData",
     "clusterName",
+    "data",
     "externalName",
     "hostIPC",
     "hostNetwork",
