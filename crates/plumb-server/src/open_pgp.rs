@@ -160,11 +160,10 @@ fn fingerprint(body: &[u8]) -> Option<String> {
 
 /// Algorithm and length, as gpg writes them.
 fn kind(body: &[u8]) -> String {
-    let bits = body.get(6..8).map(|bits| {
-        usize::from(bits.first().copied().unwrap_or_default()) << 8
-            | usize::from(bits.get(1).copied().unwrap_or_default())
-    });
-    let bits = bits.unwrap_or_default();
+    let bits = match body.get(6..8) {
+        Some(&[high, low]) => u16::from_be_bytes([high, low]),
+        _ => 0,
+    };
     match body.get(5) {
         Some(1..=3) => format!("rsa{bits}"),
         Some(16) => format!("elg{bits}"),

@@ -129,10 +129,7 @@ impl Sources {
         };
         request.chart_dependencies =
             self.dependencies(context, &request, Freshness::Cached, Instant::now()).await?;
-        let renderer = Arc::clone(&self.renderer);
-        let output = tokio::task::spawn_blocking(move || renderer.render(&request, Freshness::Fresh))
-            .await
-            .map_err(|source| SourceError::Aborted { what: "rendering", source })??;
+        let (output, _turn) = self.render(&app.id, request, Freshness::Fresh).await?;
         let manifests = output.manifests.into_iter().filter(|manifest| !manifest.is_passed_over());
         Ok(manifests.map(|manifest| manifest.value.to_string()).collect())
     }

@@ -297,7 +297,11 @@ fn remove_host_keys(data: &mut BTreeMap<String, String>, wanted: &Wanted) -> Vec
         })
         .collect();
     if !gone.is_empty() {
-        data.insert(SSH.1.to_owned(), kept.iter().map(|line| format!("{line}\n")).collect());
+        let mut text = kept.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        data.insert(SSH.1.to_owned(), text);
     }
     gone
 }

@@ -33,16 +33,17 @@ fn asked(call: &Call) -> Result<(Application, usize), Status> {
     Ok((app, source))
 }
 
-fn unreadable(why: impl AsRef<str>) -> Status {
+fn unreadable(why: &str) -> Status {
     // A message may quote an address with a login.
-    Status::new(Code::FailedPrecondition, without_logins(why.as_ref()).into_owned())
+    Status::new(Code::FailedPrecondition, without_logins(why).into_owned())
 }
 
 /// Author, time, tags and message of a commit.
 pub(super) async fn metadata(call: Arc<Call>) -> Result<Answer, Status> {
     let (app, source) = asked(&call)?;
     let revision = call.text("revision").to_owned();
-    let details = call.leader()?.commit_details(app, source, revision).await.map_err(unreadable)?;
+    let details =
+        call.leader()?.commit_details(app, source, revision).await.map_err(|why| unreadable(&why))?;
     let date = jiff::Timestamp::from_second(details.seconds).map(|date| date.to_string()).unwrap_or_default();
     Ok(Answer::One(json!({
         "author": details.author, "date": date, "tags": details.tags, "message": details.message.trim_end(),
@@ -53,7 +54,7 @@ pub(super) async fn metadata(call: Arc<Call>) -> Result<Answer, Status> {
 pub(super) async fn chart(call: Arc<Call>) -> Result<Answer, Status> {
     let (app, source) = asked(&call)?;
     let version = call.text("revision").to_owned();
-    let facts = call.leader()?.chart_facts(app, source, version).await.map_err(unreadable)?;
+    let facts = call.leader()?.chart_facts(app, source, version).await.map_err(|why| unreadable(&why))?;
     // The page of Argo CD makes a link of it.
     let is_link = ["http://", "https://"].into_iter().any(|scheme| facts.home.starts_with(scheme));
     Ok(Answer::One(json!({
@@ -66,7 +67,8 @@ pub(super) async fn chart(call: Arc<Call>) -> Result<Answer, Status> {
 pub(super) async fn oci(call: Arc<Call>) -> Result<Answer, Status> {
     let (app, source) = asked(&call)?;
     let version = call.text("revision").to_owned();
-    let facts = call.leader()?.chart_facts(app, source, version.clone()).await.map_err(unreadable)?;
+    let facts =
+        call.leader()?.chart_facts(app, source, version.clone()).await.map_err(|why| unreadable(&why))?;
     Ok(Answer::One(json!({
         "version": version, "description": facts.description, "authors": facts.maintainers.join(", "),
     })))
@@ -91,7 +93,7 @@ pub(super) async fn manifests_with_files(call: Arc<Call>) -> Result<Answer, Stat
     let app = call.app()?.typed()?;
     let archive = archive(&call)?;
     let rendered = call.leader()?.render_files(app, archive).await;
-    let rendered = rendered.map_err(|why| unreadable(format!("cannot generate manifests: {why}")))?;
+    let rendered = rendered.map_err(|why| unreadable(&format!("cannot generate manifests: {why}")))?;
     let masks = masks(&call);
     let texts = rendered.into_iter().map(|text| match serde_json::from_str(&text) {
         Ok(object) => masks.hide(object).to_string(),

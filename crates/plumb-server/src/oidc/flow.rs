@@ -60,47 +60,46 @@ fn secret() -> Option<String> {
     random::bytes::<32>().ok().map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
 }
 
-impl Flow {
-    /// Begins a login. `bases` are the addresses of this server.
-    pub(crate) async fn begin(
-        &self,
-        provider: &Provider,
-        bases: &[String],
-        return_url: &str,
-        signing_key: &[u8],
-        now: i64,
-    ) -> Result<Redirect, String> {
-        let first = bases.first().ok_or("the setting `url` of argocd-cm is missing")?;
-        let return_url = if return_url.is_empty() { first.clone() } else { return_url.to_owned() };
-        let base = base_of(bases, &return_url).ok_or("the return address is not one of this server")?;
-        let none = "no random numbers";
-        let (state, nonce, verifier) = (secret().ok_or(none)?, secret().ok_or(none)?, secret().ok_or(none)?);
-        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
-        let place = provider.authorization().await?;
-        let config = &provider.config;
-        let scopes = config.scopes.join(" ");
-        let redirect = callback(base);
-        let mut fields = vec![
-            ("response_type", "code"),
-            ("client_id", config.client_id.as_str()),
-            ("redirect_uri", &redirect),
-            ("scope", &scopes),
-            ("state", &state),
-            ("nonce", &nonce),
-            ("code_challenge", &challenge),
-            ("code_challenge_method", "S256"),
-        ];
-        let claims = json!({"id_token": config.claims}).to_string();
-        if config.claims.is_object() {
-            fields.push(("claims", &claims));
-        }
-        let separator = if place.contains('?') { '&' } else { '?' };
-        let to = format!("{place}{separator}{}", form(&fields));
-        let login = LoginState { state, nonce, verifier, return_url, until: now + LOGIN_WITHIN };
-        let state = login.seal(signing_key).ok_or("the login cannot be kept")?;
-        Ok(Redirect { to, state, token: None })
+/// Begins a login. `bases` are the addresses of this server.
+pub(super) async fn begin(
+    provider: &Provider,
+    bases: &[String],
+    return_url: &str,
+    signing_key: &[u8],
+    now: i64,
+) -> Result<Redirect, String> {
+    let first = bases.first().ok_or("the setting `url` of argocd-cm is missing")?;
+    let return_url = if return_url.is_empty() { first.clone() } else { return_url.to_owned() };
+    let base = base_of(bases, &return_url).ok_or("the return address is not one of this server")?;
+    let none = "no random numbers";
+    let (state, nonce, verifier) = (secret().ok_or(none)?, secret().ok_or(none)?, secret().ok_or(none)?);
+    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+    let place = provider.authorization().await?;
+    let config = &provider.config;
+    let scopes = config.scopes.join(" ");
+    let redirect = callback(base);
+    let mut fields = vec![
+        ("response_type", "code"),
+        ("client_id", config.client_id.as_str()),
+        ("redirect_uri", &redirect),
+        ("scope", &scopes),
+        ("state", &state),
+        ("nonce", &nonce),
+        ("code_challenge", &challenge),
+        ("code_challenge_method", "S256"),
+    ];
+    let claims = json!({"id_token": config.claims}).to_string();
+    if config.claims.is_object() {
+        fields.push(("claims", &claims));
     }
+    let separator = if place.contains('?') { '&' } else { '?' };
+    let to = format!("{place}{separator}{}", form(&fields));
+    let login = LoginState { state, nonce, verifier, return_url, until: now + LOGIN_WITHIN };
+    let state = login.seal(signing_key).ok_or("the login cannot be kept")?;
+    Ok(Redirect { to, state, token: None })
+}
 
+impl Flow {
     /// Ends a login. `cookie` is what the browser kept of it.
     pub(crate) async fn end(
         &self,

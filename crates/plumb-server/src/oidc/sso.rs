@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::config::OidcConfig;
-use super::flow::{Flow, Redirect};
+use super::flow::{Flow, Redirect, begin};
 use super::provider::Provider;
 use crate::state::State;
 
@@ -73,7 +73,7 @@ impl Sso {
     pub(crate) async fn begin(&self, return_url: &str, now: i64) -> Result<Redirect, String> {
         let key = self.0.state.signing_key().ok_or("the server has no key yet")?;
         let provider = self.provider()?;
-        self.0.flow.begin(&provider, &self.bases(), return_url, &key, now).await
+        begin(&provider, &self.bases(), return_url, &key, now).await
     }
 
     /// Ends the login of a browser.

@@ -131,8 +131,8 @@ pub(crate) async fn run(context: &Context, args: &Args, flags: &Flags) -> Result
         Command::GetUserInfo { output } => user_info(context, &api, *output).await?,
         Command::GenerateToken { account, expires_in, id } => {
             let name = name_of(&api, account.as_ref()).await?;
-            let span: jiff::SignedDuration = expires_in
-                .parse()
+            let span = expires_in
+                .parse::<jiff::SignedDuration>()
                 .map_err(|error| CommandError::because("read --expires-in", error).exit(ExitCode::Usage))?;
             let body = json!({"name": name, "expiresIn": span.as_secs(), "id": id});
             let path = format!("/api/v1/account/{}/token", part(&name));

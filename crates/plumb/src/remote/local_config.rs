@@ -65,7 +65,7 @@ impl LocalConfig {
         self.value[field].as_array().into_iter().flatten()
     }
 
-    fn named<'c>(&'c self, list: &str, field: &str, name: &str) -> Option<&'c Value> {
+    fn named(&self, list: &str, field: &str, name: &str) -> Option<&Value> {
         self.list(list).find(|item| item[field].as_str() == Some(name))
     }
 
