@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -22,6 +23,7 @@ use crate::call_rates::CallRates;
 use crate::certificate::Certificates;
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
+use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
 use crate::session::{Sessions, prepare};
 use crate::set_feed::SetFeed;
@@ -58,6 +60,8 @@ pub struct ApiOptions {
     pub root_path: String,
     /// The path of cookies; that of `root_path` if empty.
     pub base_href: String,
+    /// What the page may do.
+    pub page: PageMode,
     /// The version that clients see, such as `v3.6.0+plumb.0.1.0`.
     pub version: String,
     /// The address at which other replicas reach this one; `None` if it is not known.
@@ -70,6 +74,7 @@ pub struct Api {
     certificates: Certificates,
     rates: CallRates,
     forwarder: Forwarder,
+    page: Page,
     options: ApiOptions,
 }
 
@@ -102,7 +107,9 @@ impl Api {
             state: state.clone(),
             version: options.version.clone(),
         });
+        let base = if options.base_href.is_empty() { &options.root_path } else { &options.base_href };
         Ok(Arc::new(Self {
+            page: Page::new(Arc::clone(&shared), options.page, base),
             shared,
             certificates: Certificates::new(state),
             rates: CallRates::default(),
@@ -195,6 +202,9 @@ impl Api {
             Some(method) => self.leader_for(&method.path, &asked).await,
             // The leader keeps the groups that it asked for at a login.
             None if path == "/auth/callback" => self.leader_for(path, &asked).await,
+            None if self.page.is_on() && path.starts_with("/api/") && is_page_path(&head.method, path) => {
+                self.leader_for(path, &asked).await
+            }
             None => None,
         };
         let mut answer = if let Some((address, keys)) = leader {
@@ -306,6 +316,9 @@ impl Api {
         if *verb == Verb::GET && ["/auth/login", "/auth/callback"].contains(&path) {
             return self.answer_sso(path, query, &asked).await;
         }
+        if self.page.is_on() && is_page_path(verb, path) {
+            return self.answer_page(verb, path, query, &asked, body).await;
+        }
         if path == "/" && matches!(*verb, Verb::GET | Verb::HEAD) {
             return doors::text(
                 StatusCode::OK,
@@ -340,6 +353,25 @@ impl Api {
             doors::renew(&mut answer, &token, Some(&cookies));
         }
         answer
+    }
+
+    /// Answers for the page. What it does runs as a call of the API.
+    async fn answer_page(
+        &self,
+        verb: &Verb,
+        path: &str,
+        query: &str,
+        asked: &Asked,
+        body: Incoming,
+    ) -> Response<AnswerBody> {
+        let run = |path: &'static str, request: Value| -> BoxFuture<'_, Result<Answer, Status>> {
+            let Some(method) = Tables::get().method(path) else {
+                return futures::future::ready(Err(Status::new(Code::Internal, "unknown call"))).boxed();
+            };
+            self.call(method, asked, request, None).boxed()
+        };
+        let request = PageRequest { verb, path, query, headers: &asked.headers, body };
+        self.page.answer(request, &run).await
     }
 
     /// Checks the caller and runs the handler.
@@ -507,10 +539,10 @@ fn secure(headers: &mut HeaderMap, transport: Transport) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
-    );
+    // The page has a policy of its own.
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     if transport == Transport::Tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }

@@ -56,6 +56,7 @@ struct Seen {
     projects: BTreeMap<String, Arc<Manifest>>,
     accounts: Arc<BTreeMap<String, Account>>,
     rules: Option<Arc<AccessRules>>,
+    rules_version: u64,
 }
 
 impl State {
@@ -213,6 +214,11 @@ impl State {
         rules.is_some_and(|rules| rules.allows(caller, &Request { resource, action, object }))
     }
 
+    /// Changes whenever permissions may have changed.
+    pub(crate) fn rules_version(&self) -> u64 {
+        self.0.known.read().rules_version
+    }
+
     pub(crate) fn project(&self, name: &str) -> Option<Arc<Manifest>> {
         self.0.known.read().projects.get(name).cloned()
     }
@@ -224,6 +230,7 @@ impl State {
 
 impl Seen {
     fn note_project(&mut self, name: &str, object: Option<&Manifest>) {
+        self.rules_version += 1;
         match object {
             Some(object) => self.projects.insert(name.to_owned(), Arc::new(object.clone())),
             None => self.projects.remove(name),
@@ -239,6 +246,7 @@ impl Seen {
 
     /// Compiles the permissions. A text that cannot be read leaves the last good one: one typo must not lock everybody out.
     fn note_rules(&mut self, data: &BTreeMap<String, String>) {
+        self.rules_version += 1;
         let settings = AccessSettings::from_config(data).map_err(|problem| problem.to_string());
         let rules =
             settings.and_then(|settings| AccessRules::new(&settings).map_err(|problem| problem.to_string()));

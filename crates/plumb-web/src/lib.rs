@@ -13,7 +13,7 @@ mod routes;
 mod connection;
 mod server;
 
-pub use plumb_server::{ApiOptions, Transport};
+pub use plumb_server::{ApiOptions, PageMode, Transport};
 pub use routes::Side;
 pub use server::{ApiStart, BindError, Listener, Server};
 pub use webhook::read_payload;

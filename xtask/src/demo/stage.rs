@@ -5,6 +5,8 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use plumb_testkit::cluster::{self, AttachedCluster, Layout, Programs};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -41,7 +43,8 @@ impl Stage {
             root.join("demo/repo/apps/tekton-dashboard"),
         ])?;
         let log = folder.join("plumb.log");
-        let child = RunningPlumb::start(plumb, &kubeconfig, kubectl.path(), &folder.join("cache"), &log)?;
+        let cache = folder.join("cache");
+        let child = RunningPlumb::start_with(plumb, &kubeconfig, kubectl.path(), &cache, &log, &PAGE)?;
         Ok(Self { kubectl, repository, plumb: child, log, folder, _cluster: cluster })
     }
 
@@ -148,9 +151,23 @@ impl Stage {
         Ok(())
     }
 
+    /// Where the page is and how to log in, if it is served.
+    fn page(&self) -> Option<String> {
+        let log = std::fs::read_to_string(&self.log).ok()?;
+        let address = page_address(&log)?;
+        let secret =
+            self.kubectl.get_json(&["-n", "argocd", "secret", "argocd-initial-admin-secret"]).ok()?;
+        let password = BASE64.decode(secret["data"]["password"].as_str()?).ok()?;
+        let password = String::from_utf8(password).ok()?;
+        Some(format!("The page: http://{address} (admin, {password})"))
+    }
+
     /// Keeps everything running until Ctrl-C ends this process. The cluster and plumb end with it.
     pub(super) fn linger(mut self, plumb: &Path) -> Result<ExitCode> {
         let (plumb, repository) = (plumb.display(), self.repository.folder().display());
+        if let Some(page) = self.page() {
+            say(&format!("\n{page}"));
+        }
         say(&format!(
             "\nThe cluster keeps running. What to type next, in another terminal:\n\n  \
              export KUBECONFIG={}\n  \
@@ -179,6 +196,17 @@ impl Drop for Stage {
     }
 }
 
+/// Without TLS a browser shows the page without a warning; the listener is on loopback. Another plumb may have the usual
+/// port.
+const PAGE: [&str; 3] = ["--insecure", "--web-address", "127.0.0.1:0"];
+
+/// The address of the API in plumb's log.
+fn page_address(log: &str) -> Option<&str> {
+    let line = log.lines().find(|line| line.contains("listening") && line.contains("API"))?;
+    let (_, rest) = line.split_once("address=")?;
+    rest.trim_start_matches('"').split(['"', ' ']).next().filter(|address| !address.is_empty())
+}
+
 /// The name of a demo's folder, without the process id that follows.
 const FOLDER: &str = "plumb-demo-";
 
@@ -195,3 +223,16 @@ fn sweep(folder: &Path) {
 
 /// There is no watch event for "all apps have settled", so the demo polls.
 const POLL: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_the_page_is_in_the_log() {
+        let log = "INFO listening side=\"metrics and health\" address=\"127.0.0.1:8082\"\n\
+                   INFO listening side=\"API and webhooks\" address=\"127.0.0.1:8080\"\n";
+        assert_eq!(page_address(log), Some("127.0.0.1:8080"));
+        assert_eq!(page_address("INFO started"), None);
+    }
+}

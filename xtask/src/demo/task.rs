@@ -1,5 +1,6 @@
 //! Runs the demo from start to end.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::repository::N_APPS;
 use super::show::say;
 use super::stage::Stage;
 use crate::cluster::ensure_programs;
-use crate::plumb::build_plumb;
+use crate::plumb::given_or_built;
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]
@@ -21,11 +22,14 @@ pub(crate) struct Args {
     /// Give up if the apps have not settled after this many seconds.
     #[arg(long, default_value_t = 400)]
     patience: u64,
+    /// Program to run instead of this repository's plumb.
+    #[arg(long)]
+    plumb: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
-    let plumb = build_plumb(&root)?;
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
     say("starting a cluster");

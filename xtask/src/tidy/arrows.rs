@@ -35,7 +35,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("plumb-api", &[]),
-    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube"]),
+    ("plumb-page", &["plumb-core", "plumb-crd"]),
+    (
+        "plumb-server",
+        &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-lua", "plumb-page"],
+    ),
     ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
     (
         "plumb",

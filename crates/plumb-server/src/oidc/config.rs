@@ -14,26 +14,26 @@ pub(crate) struct OidcConfig {
     pub(crate) name: String,
     pub(crate) issuer: String,
     pub(crate) client_id: String,
-    pub(crate) client_secret: String,
+    pub(super) client_secret: String,
     /// The client of command lines; empty if it is the same.
     pub(crate) cli_client_id: String,
     pub(crate) scopes: Vec<String>,
-    pub(crate) audiences: Vec<String>,
+    pub(super) audiences: Vec<String>,
     pub(crate) logout_url: String,
     /// Certificates in PEM that are trusted besides the usual ones.
-    pub(crate) root_ca: String,
+    pub(super) root_ca: String,
     /// True if any certificate is accepted. Only the setting of its own turns this on.
-    pub(crate) insecure: bool,
+    pub(super) insecure: bool,
     /// Where groups are asked for, if not in the token.
-    pub(crate) user_info: Option<String>,
+    pub(super) user_info: Option<String>,
     /// `requestedIDTokenClaims` as written.
-    pub(crate) claims: Value,
+    pub(super) claims: Value,
 }
 
 impl OidcConfig {
     /// Reads the settings; `None` if there is no provider. `secrets` are the values of `argocd-secret`: `$key` stands for
     /// one of them.
-    pub(crate) fn read(
+    pub(super) fn read(
         config: &BTreeMap<String, String>,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Option<Self>, String> {

@@ -28,7 +28,7 @@ pub(crate) struct Redirect {
 
 /// Logins of browsers, and the groups that the provider told on request.
 #[derive(Default)]
-pub(crate) struct Flow {
+pub(super) struct Flow {
     /// Groups and the end of the token they were asked with, by subject.
     groups: Mutex<HashMap<String, (Vec<String>, i64)>>,
 }
@@ -101,7 +101,7 @@ pub(super) async fn begin(
 
 impl Flow {
     /// Ends a login. `cookie` is what the browser kept of it.
-    pub(crate) async fn end(
+    pub(super) async fn end(
         &self,
         provider: &Provider,
         bases: &[String],
@@ -143,7 +143,7 @@ impl Flow {
     }
 
     /// Adds the groups that were asked for at the login. Without them, permissions could not be told.
-    pub(crate) fn add_groups(
+    pub(super) fn add_groups(
         &self,
         provider: &Provider,
         claims: &mut Map<String, Value>,
@@ -167,25 +167,25 @@ mod tests {
 
     #[test]
     fn a_browser_is_only_sent_to_this_server() {
-        let bases = ["https://argo.example.com/root".to_owned(), "https://other.example.com".to_owned()];
+        let bases = ["https://argo.example.com/base".to_owned(), "https://other.example.com".to_owned()];
         for fine in [
-            "https://argo.example.com/root",
-            "https://argo.example.com/root/applications?x=1",
+            "https://argo.example.com/base",
+            "https://argo.example.com/base/applications?x=1",
             "https://other.example.com/anything",
         ] {
             assert!(base_of(&bases, fine).is_some(), "{fine}");
         }
         for wrong in [
-            "http://argo.example.com/root",
-            "https://argo.example.com/rootless",
-            "https://argo.example.com/root/../admin",
-            "https://argo.example.com.evil.com/root",
-            "https://argo.example.com@evil.com/root",
-            "https://evil.com@argo.example.com/root",
-            "https://argo.example.com:8443/root",
-            "//evil.com/root",
+            "http://argo.example.com/base",
+            "https://argo.example.com/baseless",
+            "https://argo.example.com/base/../admin",
+            "https://argo.example.com.evil.com/base",
+            "https://argo.example.com@evil.com/base",
+            "https://evil.com@argo.example.com/base",
+            "https://argo.example.com:8443/base",
+            "//evil.com/base",
             "javascript:alert(1)",
-            "https://argo.example.com/root\r\nset-cookie: x",
+            "https://argo.example.com/base\r\nset-cookie: x",
             "https:\\\\evil.com",
             "",
         ] {

@@ -32,15 +32,15 @@ struct Offer {
 }
 
 /// The provider of one configuration.
-pub(crate) struct Provider {
-    pub(crate) config: OidcConfig,
+pub(super) struct Provider {
+    pub(super) config: OidcConfig,
     client: Client,
     offer: Mutex<Option<Offer>>,
     last_try: Mutex<Option<Instant>>,
 }
 
 impl Provider {
-    pub(crate) fn new(config: OidcConfig) -> Result<Self, String> {
+    pub(super) fn new(config: OidcConfig) -> Result<Self, String> {
         let mut builder = Client::builder().timeout(WITHIN).redirect(reqwest::redirect::Policy::none());
         for certificate in pem_blocks(&config.root_ca) {
             let certificate = Certificate::from_pem(certificate.as_bytes());
@@ -119,7 +119,7 @@ impl Provider {
     }
 
     /// The claims of a token. If its key is not known, the provider may have a new one.
-    pub(crate) async fn verify(
+    pub(super) async fn verify(
         &self,
         text: &str,
         nonce: Option<&str>,

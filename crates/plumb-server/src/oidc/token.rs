@@ -19,7 +19,7 @@ const MOST_KEYS: usize = 100;
 
 /// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum IdTokenError {
+pub(super) enum IdTokenError {
     #[error("token is malformed")]
     Malformed,
     #[error("unexpected signing method")]
@@ -40,17 +40,17 @@ pub(crate) enum IdTokenError {
 }
 
 /// What a token must be.
-pub(crate) struct Expected<'e> {
-    pub(crate) issuer: &'e str,
-    pub(crate) audiences: &'e [String],
+pub(super) struct Expected<'e> {
+    pub(super) issuer: &'e str,
+    pub(super) audiences: &'e [String],
     /// That of the login, where the token comes from one.
-    pub(crate) nonce: Option<&'e str>,
-    pub(crate) now: i64,
+    pub(super) nonce: Option<&'e str>,
+    pub(super) now: i64,
 }
 
 /// A public key of the provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(super) struct Key {
     id: String,
     kind: Kind,
 }
@@ -64,7 +64,7 @@ enum Kind {
 }
 
 /// The keys of a JWK set that sign. Symmetric keys and unknown ones are passed over.
-pub(crate) fn keys(set: &Value) -> Vec<Key> {
+pub(super) fn keys(set: &Value) -> Vec<Key> {
     let keys = set["keys"].as_array().into_iter().flatten().take(MOST_KEYS);
     keys.filter_map(|key| {
         let text = |name: &str| key[name].as_str().unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn unchecked_issuer(token: &str) -> Option<String> {
 }
 
 /// The claims of a token. The key decides which algorithms may be used, whatever the token says.
-pub(crate) fn verify(
+pub(super) fn verify(
     keys: &[Key],
     token: &str,
     expected: &Expected<'_>,

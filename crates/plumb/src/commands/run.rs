@@ -9,7 +9,7 @@ use plumb_core::source::{AddressRange, AddressRule};
 use plumb_crd::install::{METRICS_PORT, WEB_PORT};
 use plumb_engine::{EventFilter, Handle, Options, RunsIn, StartError, WitnessPlace};
 use plumb_kube::{Connection, ExecPlugins};
-use plumb_web::{ApiOptions, ApiStart, Server, Side, Transport};
+use plumb_web::{ApiOptions, ApiStart, PageMode, Server, Side, Transport};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -75,6 +75,9 @@ pub(crate) struct Args {
     /// The address of the pod, at which other replicas reach this one. They pass requests on to the one that leads.
     #[arg(long, env = "POD_IP", value_name = "ADDRESS")]
     pod_ip: Option<String>,
+    /// The page at the address of the API: `on`, `read-only` (it shows commands instead of buttons), or `off`.
+    #[arg(long, env = "PLUMB_PAGE_MODE", value_enum, default_value_t = PageArg::On, value_name = "MODE")]
+    page: PageArg,
     /// Which Kubernetes events to write: `all`, `none`, or reasons such as `OperationStarted,OperationCompleted`.
     #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", default_value = "all", value_name = "REASONS")]
     events: EventFilter,
@@ -217,6 +220,24 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
     Ok(ExitCode::Success)
 }
 
+/// The values of `--page`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum PageArg {
+    On,
+    ReadOnly,
+    Off,
+}
+
+impl From<PageArg> for PageMode {
+    fn from(page: PageArg) -> Self {
+        match page {
+            PageArg::On => Self::On,
+            PageArg::ReadOnly => Self::ReadOnly,
+            PageArg::Off => Self::Off,
+        }
+    }
+}
+
 /// What the API needs, unless `--server off` leaves it out.
 async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, CommandError> {
     if args.server_flags.without_api {
@@ -227,6 +248,7 @@ async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, C
         transport: if args.server_flags.without_tls { Transport::Plain } else { Transport::Tls },
         root_path: args.rootpath.clone(),
         base_href: args.basehref.clone(),
+        page: args.page.into(),
         version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
         own_address: args.pod_ip.clone(),
     };

@@ -1,0 +1,224 @@
+//! One app: what its screen shows.
+
+use jiff::Timestamp;
+use plumb_crd::application::{ApplicationSource, OperationState};
+use plumb_crd::{Application, DriftFinding, DriftReport, UnhealthyObject};
+use serde_json::{Value, json};
+
+use crate::object_ref::object_ref;
+use crate::row::{Row, initiator, without_userinfo};
+use crate::timeline::timeline;
+use crate::trouble::{pause_json, short, time};
+
+/// Most objects of one app that are listed.
+const MOST_OBJECTS: usize = 10_000;
+
+/// One app. The lists of the Application must be there.
+pub fn detail(app: &Application, report: Option<&DriftReport>, cluster: &str, now: Timestamp) -> Value {
+    let row = Row::of(app, report, cluster);
+    let sources: Vec<&ApplicationSource> = if app.spec.sources.is_empty() {
+        app.spec.source.as_deref().into_iter().collect()
+    } else {
+        app.spec.sources.iter().collect()
+    };
+    let revisions = &app.status.sync.revisions;
+    let source = |(at, source): (usize, &&ApplicationSource)| {
+        let revision =
+            revisions.get(at).or_else(|| revisions.is_empty().then_some(&app.status.sync.revision));
+        json!({"repo": without_userinfo(&source.repo_url), "path": source.path, "chart": source.chart,
+               "target": source.target_revision, "revision": revision})
+    };
+    let conditions = app.status.conditions.iter().map(|condition| {
+        json!({"type": condition.condition_type, "message": short(&condition.message),
+               "since": time(condition.last_transition_time)})
+    });
+    json!({
+        "app": [app.metadata.namespace, app.metadata.name],
+        "uid": app.metadata.uid,
+        "project": row.project, "cluster": cluster, "dest": row.namespace,
+        "sync": row.sync, "health": row.health, "healthMessage": short(&app.status.health.message),
+        "v": row.version, "labels": row.labels,
+        "since": time(row.worst().and_then(|trouble| trouble.since)),
+        "sentences": sentences(app, &row, now),
+        "findings": report.iter().flat_map(|report| &report.findings).map(finding).collect::<Vec<_>>(),
+        "ill": report.iter().flat_map(|report| &report.health).map(ill).collect::<Vec<_>>(),
+        "pauses": report.iter().flat_map(|report| &report.pauses).map(pause_json).collect::<Vec<_>>(),
+        "pausedUntil": time(row.paused_until.filter(|until| *until > now)),
+        "conditions": conditions.collect::<Vec<_>>(),
+        "operation": app.status.operation_state.as_deref().map(|state| operation(app, state)),
+        "objects": app.status.resources.iter().take(MOST_OBJECTS).map(object).collect::<Vec<_>>(),
+        "timeline": timeline(app, report),
+        "sources": sources.iter().enumerate().map(source).collect::<Vec<_>>(),
+        "links": app.status.summary.external_urls,
+        "reconciled": time(app.status.reconciled_at),
+        "automated": row.automated,
+        "deleting": app.metadata.deletion_timestamp.is_some(),
+    })
+}
+
+fn finding(finding: &DriftFinding) -> Value {
+    let fix = finding
+        .fix
+        .as_ref()
+        .map(|fix| json!({"kind": fix.kind, "text": short(&fix.text), "patch": fix.patch}));
+    json!({"object": object_ref(&finding.key()), "class": finding.class, "rule": finding.rule,
+           "counts": finding.counts, "fields": finding.fields, "actor": short(&finding.actor),
+           "since": time(finding.since), "evidence": finding.evidence.iter().map(|text| short(text)).collect::<Vec<_>>(),
+           "fix": fix})
+}
+
+fn ill(object: &UnhealthyObject) -> Value {
+    json!({"object": object_ref(&object.key()), "status": object.status, "since": time(object.since),
+           "stuck": object.stuck, "message": short(&object.message),
+           "causes": object.causes.iter().map(|cause| short(cause)).collect::<Vec<_>>()})
+}
+
+fn object(resource: &plumb_crd::application::ResourceStatus) -> Value {
+    let mut value = object_ref(&resource.key());
+    value["sync"] = json!(resource.status);
+    let health = resource.health.as_ref();
+    value["health"] = json!(health.map_or("", |health| &health.status));
+    value["message"] = json!(health.map(|health| short(&health.message)).unwrap_or_default());
+    value["wave"] = json!(resource.sync_wave);
+    for (name, holds) in [
+        ("hook", resource.hook),
+        ("prune", resource.requires_pruning),
+        ("confirm", resource.requires_deletion_confirmation),
+    ] {
+        if holds {
+            value[name] = json!(true);
+        }
+    }
+    value
+}
+
+fn operation(app: &Application, state: &OperationState) -> Value {
+    let result = state.sync_result.as_deref();
+    let wave = |key: &plumb_core::object::ObjectKey| {
+        let known = app.status.resources.iter().find(|resource| resource.key() == *key);
+        known.map_or(0, |resource| resource.sync_wave)
+    };
+    let entries = result.into_iter().flat_map(|result| &result.resources).map(|entry| {
+        let key = entry.key();
+        let mut value = object_ref(&key);
+        value["phase"] = json!(entry.sync_phase);
+        value["wave"] = json!(wave(&key));
+        value["status"] = json!(entry.status);
+        value["state"] = json!(entry.hook_phase);
+        value["hook"] = json!(entry.hook_type);
+        value["message"] = json!(short(&entry.message));
+        value
+    });
+    let sync = state.operation.sync.as_deref();
+    json!({
+        "phase": state.phase, "message": short(&state.message), "started": time(Some(state.started_at)),
+        "finished": time(state.finished_at), "by": initiator(&state.operation.initiated_by),
+        "dryRun": sync.is_some_and(|sync| sync.dry_run), "retries": state.retry_count,
+        "revision": result.map(|result| result.revision.clone()),
+        "entries": entries.take(MOST_OBJECTS).collect::<Vec<_>>(),
+    })
+}
+
+/// What the app's state is, in sentences without times.
+pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
+    let mut said = Vec::new();
+    let at = if row.revision.is_empty() {
+        String::new()
+    } else {
+        format!(" ({}@{})", row.target, row.revision.get(..7).unwrap_or(&row.revision))
+    };
+    let drift = row.troubles.iter().find(|trouble| trouble.sort == crate::trouble::Sort::Drift);
+    said.push(match (row.sync.as_str(), drift) {
+        ("Synced", _) if row.explained > 0 => {
+            let n = row.explained;
+            let differences =
+                if n == 1 { "1 difference is".to_owned() } else { format!("{n} differences are") };
+            format!("In sync with Git{at}; {differences} explained and count for nothing.")
+        }
+        ("Synced", _) => format!("In sync with Git{at}."),
+        ("OutOfSync", Some(drift)) => format!("OutOfSync{at}: {}.", phrase(&drift.class, row.counted)),
+        ("OutOfSync", None) => format!("OutOfSync{at}."),
+        _ => "plumb could not compare it with Git yet.".to_owned(),
+    });
+    said.push(match (row.health.as_str(), app.status.health.message.as_str()) {
+        (health, "") => format!("{health}."),
+        (health, message) => format!("{health}: {}.", short(message).trim_end_matches('.')),
+    });
+    if matches!(row.operation.as_str(), "Running" | "Terminating") {
+        said.push(format!("A sync is {}.", row.operation.to_lowercase()));
+    }
+    let policy = app.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+    said.push(match policy.filter(|policy| policy.enabled != Some(false)) {
+        None => "It is synced by hand.".to_owned(),
+        Some(policy) => {
+            let heal = if policy.self_heal == Some(true) { ", heals live edits" } else { "" };
+            let prune = if policy.prune == Some(true) { ", prunes" } else { "" };
+            format!("It is synced automatically{heal}{prune}.")
+        }
+    });
+    if row.paused_until.is_some_and(|until| until > now) {
+        let by = if row.paused_by.is_empty() { "somebody" } else { &row.paused_by };
+        said.push(format!("Paused by {by}: {}.", row.pause_reason));
+    }
+    if app.metadata.deletion_timestamp.is_some() {
+        said.push("The Application is being deleted.".to_owned());
+    }
+    said
+}
+
+/// What a class means, in words.
+fn phrase(class: &str, n: i64) -> String {
+    let what = match class {
+        "LiveEdit" => "somebody changed what Git sets",
+        "Behind" => "Git has changes that are not applied yet",
+        "Blocked" => "the API server refuses what Git has",
+        "Orphan" => "objects left Git and still exist",
+        "Unadopted" => "objects exist that plumb has not adopted yet",
+        "TugOfWar" => "another writer changes back what plumb applies",
+        "SharedResource" => "another app owns the same object",
+        "RejectedField" => "the cluster drops a field that Git sets",
+        "Unexplained" => "a difference has no explanation yet",
+        other => {
+            return if n > 1 { format!("{n} differences, the gravest is {other}") } else { other.to_owned() };
+        }
+    };
+    if n > 1 { format!("{what} ({n} differences)") } else { what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::row::tests::{app, live_edit, report};
+
+    #[test]
+    fn a_state_in_sentences() {
+        let check = |status: Value, findings: Value, expected: Expect| {
+            let app = app("payments", status);
+            let now = "2026-11-15T03:12:12Z".parse().unwrap();
+            let row = Row::of(&app, Some(&report("payments", findings, json!([]))), "prod");
+            expected.assert_eq(&sentences(&app, &row, now).join(" "));
+        };
+        check(
+            json!({"sync": {"status": "OutOfSync", "revision": "3f2c9d1aa0"}, "health": {"status": "Healthy"}}),
+            json!([live_edit()]),
+            expect![
+                "OutOfSync (main@3f2c9d1): somebody changed what Git sets. Healthy. It is synced automatically."
+            ],
+        );
+        check(
+            json!({"sync": {"status": "Synced", "revision": "3f2c9d1aa0"},
+                   "health": {"status": "Degraded", "message": "container main keeps crashing"}}),
+            json!([]),
+            expect![
+                "In sync with Git (main@3f2c9d1). Degraded: container main keeps crashing. It is synced automatically."
+            ],
+        );
+        check(
+            json!({}),
+            json!([]),
+            expect!["plumb could not compare it with Git yet. Unknown. It is synced automatically."],
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! The first screen: what is wrong, in order, and what happened lately.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::lists::lately;
+use crate::row::Row;
+use crate::trouble::{Sort, Trouble, time};
+
+/// Most cards on the first screen; the rest is counted.
+const MOST_CARDS: usize = 60;
+/// A running sync is a trouble after this time.
+const HANGS_AFTER: SignedDuration = SignedDuration::from_mins(5);
+/// A pause is shown if it ends within this time, or has no end.
+const ENDS_SOON: SignedDuration = SignedDuration::from_mins(30);
+/// Troubles of one class and kind in more apps than this are one card.
+const GROUPED_FROM: usize = 4;
+
+/// What the first screen shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Home(Value);
+
+impl Home {
+    /// As the page reads it.
+    pub fn into_json(self) -> Value {
+        self.0
+    }
+}
+
+struct Card<'r> {
+    row: &'r Row,
+    trouble: &'r Trouble,
+}
+
+impl Card<'_> {
+    fn cause(&self) -> (Sort, &str, &str) {
+        let kind = self.trouble.object.as_ref().map_or("", |key| key.kind.as_str());
+        (self.trouble.sort, &self.trouble.class, kind)
+    }
+
+    fn to_json(&self, more: usize) -> Value {
+        let mut card = self.trouble.to_json();
+        card["app"] = json!([self.row.id.namespace, self.row.id.name]);
+        card["cluster"] = json!(self.row.cluster);
+        card["project"] = json!(self.row.project);
+        card["revision"] = json!(self.row.revision);
+        card["more"] = json!(more);
+        if card["class"] == "Running" {
+            card["class"] = json!("SyncHangs");
+        }
+        card
+    }
+}
+
+/// The first screen of these rows.
+pub fn home<'r>(rows: impl Iterator<Item = &'r Row> + Clone, now: Timestamp) -> Home {
+    let is_wrong = |trouble: &&Trouble| {
+        trouble.class != "Running"
+            || trouble.since.is_some_and(|since| now.duration_since(since) > HANGS_AFTER)
+    };
+    let mut cards: Vec<Card<'_>> = Vec::new();
+    let (mut n_apps, mut n_wrong) = (0_usize, 0_usize);
+    let mut explained = 0;
+    for row in rows.clone() {
+        n_apps += 1;
+        explained += row.explained;
+        let before = cards.len();
+        // One card per app and sort: the others of the app are a number on it.
+        for sort in [Sort::Ill, Sort::Operation, Sort::Condition, Sort::Drift, Sort::Deletion] {
+            let worst = row.troubles.iter().filter(is_wrong).find(|trouble| trouble.sort == sort);
+            cards.extend(worst.map(|trouble| Card { row, trouble }));
+        }
+        n_wrong += usize::from(cards.len() > before);
+    }
+    cards.sort_by_key(|card| {
+        let since = card.trouble.since.unwrap_or(Timestamp::MAX);
+        (card.trouble.sort, u8::MAX - card.trouble.gravity, since)
+    });
+    let groups = grouped(cards);
+    let n_things = groups.len();
+    let shown: Vec<Value> = groups.iter().take(MOST_CARDS).map(|group| shown(group)).collect();
+    Home(json!({
+        "now": now.as_second(),
+        "apps": n_apps, "wrong": n_wrong, "things": n_things, "explained": explained,
+        "cards": shown, "pauses": pauses(rows.clone(), now), "lately": lately(rows, 6),
+    }))
+}
+
+/// Cards of one cause in many apps become one.
+fn grouped(cards: Vec<Card<'_>>) -> Vec<Vec<Card<'_>>> {
+    let mut count: BTreeMap<(Sort, String, String), usize> = BTreeMap::new();
+    let cause = |card: &Card<'_>| {
+        let (sort, class, kind) = card.cause();
+        (sort, class.to_owned(), kind.to_owned())
+    };
+    for card in &cards {
+        *count.entry(cause(card)).or_default() += 1;
+    }
+    let mut groups: Vec<Vec<Card<'_>>> = Vec::new();
+    let mut place: BTreeMap<(Sort, String, String), usize> = BTreeMap::new();
+    for card in cards {
+        let cause = cause(&card);
+        // Each illness is its own: one cause is not known to be that of the other.
+        let is_many =
+            card.trouble.sort == Sort::Drift && count.get(&cause).is_some_and(|n| *n >= GROUPED_FROM);
+        if is_many && let Some(group) = place.get(&cause).and_then(|at| groups.get_mut(*at)) {
+            group.push(card);
+            continue;
+        }
+        place.insert(cause, groups.len());
+        groups.push(vec![card]);
+    }
+    groups
+}
+
+fn shown(group: &[Card<'_>]) -> Value {
+    let Some(first) = group.first() else { return Value::Null };
+    let same = |trouble: &&Trouble| trouble.sort == first.trouble.sort;
+    let more = first.row.troubles.iter().filter(same).count().saturating_sub(1);
+    let mut card = first.to_json(if first.trouble.sort == Sort::Drift {
+        usize::try_from(first.row.counted).unwrap_or(0).saturating_sub(1).max(more)
+    } else {
+        more
+    });
+    if group.len() > 1 {
+        let apps: Vec<Value> =
+            group.iter().take(12).map(|card| json!([card.row.id.namespace, card.row.id.name])).collect();
+        card["apps"] = json!(apps);
+        card["count"] = json!(group.len());
+    }
+    card
+}
+
+fn pauses<'r>(rows: impl Iterator<Item = &'r Row>, now: Timestamp) -> Vec<Value> {
+    let soon = now.checked_add(ENDS_SOON).unwrap_or(Timestamp::MAX);
+    let paused = rows.filter(|row| row.paused_until.is_some_and(|until| until > now));
+    let mut paused: Vec<&Row> = paused.collect();
+    paused.sort_by_key(|row| row.paused_until);
+    let entry = |row: &Row| {
+        json!({
+            "app": [row.id.namespace, row.id.name], "by": row.paused_by, "reason": row.pause_reason,
+            "until": time(row.paused_until), "soon": row.paused_until.is_some_and(|until| until < soon),
+        })
+    };
+    paused.into_iter().take(MOST_CARDS).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::row::tests::{app, live_edit, report};
+
+    fn check(rows: &[Row], expected: Expect) {
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let home = home(rows.iter(), now).into_json();
+        let mut text = format!("{} things, {} of {} apps\n", home["things"], home["wrong"], home["apps"]);
+        for card in home["cards"].as_array().unwrap() {
+            let count = if card["count"].is_null() { String::new() } else { format!(" x{}", card["count"]) };
+            let _ = writeln!(text, "{} {} {}{count}", card["sort"], card["class"], card["app"][1]);
+        }
+        expected.assert_eq(&text);
+    }
+
+    fn row(name: &str, status: Value, findings: Value, health: Value) -> Row {
+        Row::of(&app(name, status), Some(&report(name, findings, health)), "prod")
+    }
+
+    #[test]
+    fn illness_first_then_syncs_then_drift() {
+        let synced = || json!({"sync": {"status": "Synced"}, "health": {"status": "Healthy"}});
+        let running = |since: &str| {
+            json!({"sync": {"status": "Synced"}, "operationState": {
+                "operation": {"sync": {}}, "phase": "Running", "startedAt": since, "message": "waiting"}})
+        };
+        let rows = [
+            row("drifted", json!({"sync": {"status": "OutOfSync"}}), json!([live_edit()]), json!([])),
+            row("fine", synced(), json!([]), json!([])),
+            row("hangs", running("2026-11-15T03:05:00Z"), json!([]), json!([])),
+            row(
+                "ill",
+                synced(),
+                json!([]),
+                json!([{"kind": "Deployment", "name": "x", "status": "Degraded", "message": "crashes"}]),
+            ),
+            row("runs", running("2026-11-15T03:11:00Z"), json!([]), json!([])),
+        ];
+        check(
+            &rows,
+            expect![[r#"
+                3 things, 3 of 5 apps
+                "ill" "Degraded" "ill"
+                "operation" "SyncHangs" "hangs"
+                "drift" "LiveEdit" "drifted"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_cause_in_many_apps_is_one_card() {
+        let drifted =
+            |name: &str| row(name, json!({"sync": {"status": "OutOfSync"}}), json!([live_edit()]), json!([]));
+        let rows: Vec<Row> = ["a", "b", "c", "d", "e"].into_iter().map(drifted).collect();
+        check(
+            &rows,
+            expect![[r#"
+                1 things, 5 of 5 apps
+                "drift" "LiveEdit" "a" x5
+            "#]],
+        );
+        check(
+            &rows[..2],
+            expect![[r#"
+                2 things, 2 of 2 apps
+                "drift" "LiveEdit" "a"
+                "drift" "LiveEdit" "b"
+            "#]],
+        );
+    }
+}

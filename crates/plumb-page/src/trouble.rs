@@ -1,0 +1,196 @@
+//! What is wrong with one app, as far as the Application and its report tell.
+
+use jiff::Timestamp;
+use plumb_core::app::Pause;
+use plumb_core::drift::DriftClass;
+use plumb_core::object::ObjectKey;
+use plumb_crd::application::OperationState;
+use plumb_crd::drift_report::DriftPause;
+use plumb_crd::{Application, DriftFinding, DriftReport, UnhealthyObject};
+use serde_json::{Value, json};
+
+use crate::object_ref::object_ref;
+
+/// Most troubles of one sort that a row keeps; the others are only counted.
+const MOST: usize = 6;
+/// Longest text of a trouble.
+const LONGEST: usize = 400;
+
+/// What sort of trouble it is, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sort {
+    /// An object is not well.
+    Ill,
+    /// A sync failed or hangs.
+    Operation,
+    /// plumb cannot compare the app.
+    Condition,
+    /// A difference that counts.
+    Drift,
+    /// A deletion waits for a user's word.
+    Deletion,
+}
+
+impl Sort {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ill => "ill",
+            Self::Operation => "operation",
+            Self::Condition => "condition",
+            Self::Drift => "drift",
+            Self::Deletion => "deletion",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Trouble {
+    pub(crate) sort: Sort,
+    /// Class of a difference, or health of an object; groups troubles of one cause.
+    pub(crate) class: String,
+    pub(crate) gravity: u8,
+    pub(crate) object: Option<ObjectKey>,
+    pub(crate) text: String,
+    pub(crate) fields: Vec<String>,
+    pub(crate) actor: String,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) fix: String,
+    pub(crate) stuck: bool,
+}
+
+impl Trouble {
+    fn new(sort: Sort, class: &str, text: &str, since: Option<Timestamp>) -> Self {
+        Self {
+            sort,
+            class: class.to_owned(),
+            gravity: 0,
+            object: None,
+            text: short(text),
+            fields: Vec::new(),
+            actor: String::new(),
+            since,
+            fix: String::new(),
+            stuck: false,
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "sort": self.sort.name(), "class": self.class, "object": self.object.as_ref().map(object_ref),
+            "text": self.text, "fields": self.fields, "actor": self.actor, "since": time(self.since),
+            "fix": self.fix, "stuck": self.stuck,
+        })
+    }
+}
+
+/// A time as the page reads it: seconds since 1970, or null.
+pub(crate) fn time(at: Option<Timestamp>) -> Value {
+    at.map_or(Value::Null, |at| json!(at.as_second()))
+}
+
+/// A text of bounded length on one line.
+pub(crate) fn short(text: &str) -> String {
+    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let line = line.trim();
+    if line.chars().count() <= LONGEST {
+        return line.to_owned();
+    }
+    line.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+fn of_health(object: &UnhealthyObject) -> Option<Trouble> {
+    let is_wrong = object.stuck || matches!(object.status.as_str(), "Degraded" | "Missing");
+    let class = if object.stuck && object.status == "Progressing" { "Stuck" } else { object.status.as_str() };
+    is_wrong.then(|| Trouble {
+        object: Some(object.key()),
+        stuck: object.stuck,
+        gravity: if object.stuck { 2 } else { 1 },
+        fix: object
+            .causes
+            .last()
+            .filter(|_| object.causes.len() > 1)
+            .map(|cause| short(cause))
+            .unwrap_or_default(),
+        ..Trouble::new(Sort::Ill, class, &object.message, object.since)
+    })
+}
+
+fn of_finding(finding: &DriftFinding) -> Trouble {
+    let class = DriftClass::ALL.into_iter().find(|class| class.name() == finding.class);
+    Trouble {
+        object: Some(finding.key()),
+        gravity: class.map_or(0, DriftClass::severity),
+        fields: finding.fields.iter().take(MOST).cloned().collect(),
+        actor: short(&finding.actor),
+        fix: finding.fix.as_ref().map(|fix| short(&fix.text)).unwrap_or_default(),
+        ..Trouble::new(
+            Sort::Drift,
+            &finding.class,
+            finding.evidence.first().map_or("", String::as_str),
+            finding.since,
+        )
+    }
+}
+
+fn of_operation(state: &OperationState) -> Option<Trouble> {
+    let trouble = |class, since| Some(Trouble::new(Sort::Operation, class, &state.message, since));
+    match state.phase.as_str() {
+        "Failed" | "Error" => trouble("SyncFailed", state.finished_at),
+        "Terminating" => trouble("Terminating", Some(state.started_at)),
+        // How long is too long depends on the clock, so the home screen decides.
+        "Running" => trouble("Running", Some(state.started_at)),
+        _ => None,
+    }
+}
+
+/// Everything that is wrong with an app, the worst first.
+pub(crate) fn troubles(app: &Application, report: Option<&DriftReport>) -> Vec<Trouble> {
+    let mut found: Vec<Trouble> = Vec::new();
+    if let Some(report) = report {
+        found.extend(report.health.iter().filter_map(of_health).take(MOST));
+    }
+    let health = app.status.health.status.as_str();
+    if found.is_empty() && matches!(health, "Degraded" | "Missing") {
+        let at = app.status.health.last_transition_time;
+        found.push(Trouble { gravity: 1, ..Trouble::new(Sort::Ill, health, &app.status.health.message, at) });
+    }
+    found.extend(app.status.operation_state.as_deref().and_then(of_operation));
+    let errors = app.status.conditions.iter().filter(|condition| condition.condition_type.ends_with("Error"));
+    let errors = errors.map(|condition| {
+        let at = condition.last_transition_time;
+        Trouble::new(Sort::Condition, &condition.condition_type, &condition.message, at)
+    });
+    found.extend(errors.take(MOST));
+    let counting = report.into_iter().flat_map(|report| &report.findings).filter(|finding| finding.counts);
+    found.extend(counting.map(of_finding).take(MOST));
+    let drifts = found.iter().any(|trouble| trouble.sort == Sort::Drift);
+    if !drifts && app.status.sync.status == "OutOfSync" {
+        found.push(Trouble::new(
+            Sort::Drift,
+            "OutOfSync",
+            "it differs from Git; no report says how yet",
+            None,
+        ));
+    }
+    let deleting = app.metadata.deletion_timestamp;
+    if deleting.is_some() {
+        found.push(Trouble::new(Sort::Deletion, "Deleting", "the Application is being deleted", deleting));
+    }
+    found.sort_by_key(|trouble| (trouble.sort, u8::MAX - trouble.gravity));
+    found
+}
+
+/// The pause of the app itself, if there is one.
+pub(crate) fn pause_of(app: &Application) -> Option<Pause> {
+    let text = app.metadata.annotations.get(Pause::ANNOTATION)?;
+    Some(Pause::parse(text).written_at(app.paused_at))
+}
+
+/// A pause as the page reads it.
+pub(crate) fn pause_json(pause: &DriftPause) -> Value {
+    json!({
+        "object": object_ref(&pause.key()), "reason": short(&pause.reason), "by": short(&pause.by),
+        "until": time(pause.until),
+    })
+}

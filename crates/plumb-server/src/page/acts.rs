@@ -1,0 +1,180 @@
+//! Plans and acts. An act runs a handler of the API, which checks the permission again and writes the line of the log.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_api::{Code, Status};
+use plumb_core::app::{AppId, Pause};
+use plumb_core::object::ObjectKey;
+use plumb_page::{Plan, PlanRequest, Verb, plan};
+use serde_json::{Value, json};
+
+use super::caller::PageCaller;
+use super::feed::PageFeed;
+use super::routes::Run;
+use crate::call::Answer;
+
+/// Most objects of one request.
+const MOST_OBJECTS: usize = 1000;
+
+/// What a request asks for.
+pub(super) struct Asked {
+    verb: Verb,
+    app: AppId,
+    request: PlanRequest,
+    token: String,
+}
+
+impl Asked {
+    pub(super) fn read(body: &Value) -> Result<Self, Status> {
+        let text = |path: &str| body.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let flag = |path: &str| body.pointer(path).and_then(Value::as_bool).unwrap_or_default();
+        let number = |path: &str| body.pointer(path).and_then(Value::as_i64).unwrap_or_default();
+        let verb = Verb::ALL.into_iter().find(|verb| verb.name() == text("/verb"));
+        let verb = verb.ok_or_else(|| Status::invalid("the request names no verb that the page has"))?;
+        let objects = body.pointer("/options/objects").and_then(Value::as_array).into_iter().flatten();
+        let objects = objects.take(MOST_OBJECTS).map(|object| {
+            let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+            let namespace = Some(text("namespace")).filter(|namespace| !namespace.is_empty());
+            ObjectKey::new(text("group"), text("kind"), namespace.map(str::to_owned), text("name"))
+        });
+        let request = PlanRequest {
+            prune: flag("/options/prune"),
+            dry_run: flag("/options/dryRun"),
+            hard: flag("/options/hard"),
+            cascade: flag("/options/cascade"),
+            revision: text("/options/revision").to_owned(),
+            objects: objects.collect(),
+            reason: text("/options/reason").chars().take(300).collect(),
+            minutes: number("/options/minutes"),
+            history_id: number("/options/id"),
+        };
+        let app = AppId { namespace: text("/app/0").to_owned(), name: text("/app/1").to_owned() };
+        Ok(Self { verb, app, request, token: text("/token").to_owned() })
+    }
+}
+
+async fn planned(feed: &Arc<PageFeed>, caller: &PageCaller, asked: &Asked) -> Result<Plan, Status> {
+    feed.ready().await?;
+    let app = caller.app(&asked.app)?;
+    let report = feed.view().report(&asked.app).cloned();
+    let mut plan = plan(asked.verb, &app, report.as_ref(), &asked.request, Timestamp::now());
+    if let Some(why) = caller.refusal(asked.verb, &app, asked.request.objects.first()) {
+        plan.shown["hurdle"] = json!(why);
+        plan.is_possible = false;
+    }
+    Ok(plan)
+}
+
+/// What a verb would do. Nothing is written.
+pub(super) async fn show(feed: &Arc<PageFeed>, caller: &PageCaller, body: &Value) -> Result<Value, Status> {
+    Ok(planned(feed, caller, &Asked::read(body)?).await?.shown)
+}
+
+/// What became of an act.
+pub(super) enum Acted {
+    Done(Value),
+    /// The world has moved: this is the plan now.
+    Moved(Value),
+}
+
+/// Does what the plan of this token said.
+pub(super) async fn act(
+    feed: &Arc<PageFeed>,
+    caller: &PageCaller,
+    body: &Value,
+    run: &Run<'_>,
+) -> Result<Acted, Status> {
+    let asked = Asked::read(body)?;
+    let plan = planned(feed, caller, &asked).await?;
+    if plan.token != asked.token || !plan.is_possible {
+        return Ok(Acted::Moved(plan.shown));
+    }
+    let (path, request) = call_of(caller, &asked)?;
+    match run(path, request).await? {
+        Answer::One(_) => {
+            Ok(Acted::Done(json!({"done": asked.verb.name(), "app": [asked.app.namespace, asked.app.name]})))
+        }
+        Answer::Stream(_) => Err(Status::new(Code::Internal, "an act gave a stream")),
+    }
+}
+
+/// The call of the API that does it.
+fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), Status> {
+    let Asked { app, request, .. } = asked;
+    let mut sent = json!({"name": app.name, "appNamespace": app.namespace});
+    let path = match asked.verb {
+        Verb::Sync => {
+            sent["prune"] = json!(request.prune);
+            sent["dryRun"] = json!(request.dry_run);
+            if !request.revision.is_empty() {
+                sent["revision"] = json!(request.revision);
+            }
+            let objects = request.objects.iter().map(|key| {
+                json!({"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name})
+            });
+            sent["resources"] = objects.collect();
+            "application.ApplicationService/Sync"
+        }
+        Verb::Refresh => {
+            sent["refresh"] = json!(if request.hard { "hard" } else { "normal" });
+            "application.ApplicationService/Get"
+        }
+        Verb::Pause => {
+            annotate(&mut sent, Some(pause(caller, request)?));
+            "application.ApplicationService/Patch"
+        }
+        Verb::Resume => {
+            annotate(&mut sent, None);
+            "application.ApplicationService/Patch"
+        }
+        Verb::Terminate => "application.ApplicationService/TerminateOperation",
+        Verb::Rollback => {
+            sent["id"] = json!(request.history_id);
+            sent["prune"] = json!(request.prune);
+            "application.ApplicationService/Rollback"
+        }
+        Verb::Delete => {
+            sent["cascade"] = json!(request.cascade);
+            "application.ApplicationService/Delete"
+        }
+        Verb::Restart => {
+            name_object(&mut sent, request)?;
+            sent["action"] = json!("restart");
+            sent["version"] = json!("v1");
+            "application.ApplicationService/RunResourceAction"
+        }
+        Verb::DeleteObject => {
+            name_object(&mut sent, request)?;
+            "application.ApplicationService/DeleteResource"
+        }
+    };
+    Ok((path, sent))
+}
+
+/// Names the object of the request as calls on one object do.
+fn name_object(sent: &mut Value, request: &PlanRequest) -> Result<(), Status> {
+    let key = request.objects.first().ok_or_else(|| Status::invalid("the request names no object"))?;
+    for (field, value) in [("group", &key.group), ("kind", &key.kind), ("resourceName", &key.name)] {
+        sent[field] = json!(value);
+    }
+    sent["namespace"] = json!(key.namespace_or_empty());
+    Ok(())
+}
+
+fn pause(caller: &PageCaller, request: &PlanRequest) -> Result<String, Status> {
+    let length = SignedDuration::from_mins(request.minutes.clamp(1, 7 * 24 * 60));
+    let until = Timestamp::now().checked_add(length).map_err(|error| Status::invalid(error.to_string()))?;
+    let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
+    let by = Some(caller.identity.username.clone()).filter(|name| !name.is_empty());
+    Ok(Pause { until: Some(until), reason: request.reason.trim().to_owned(), by }.to_text())
+}
+
+/// A patch of the annotation that pauses an app. The sources are not rendered for it: an app that does not render can be
+/// paused, too.
+fn annotate(sent: &mut Value, text: Option<String>) {
+    let patch = json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}});
+    sent["patch"] = json!(patch.to_string());
+    sent["patchType"] = json!("merge");
+    sent["validate"] = json!(false);
+}

@@ -1,0 +1,115 @@
+//! Deleted objects, and bringing them back.
+
+use plumb_api::{Code, Status};
+use plumb_core::app::AppId;
+use plumb_core::plan::{Tombstone, TombstoneReason};
+use plumb_crd::Application;
+use plumb_engine::tombstones::{self, APP_LABEL};
+use plumb_kube::{Fence, Gate, TOMBSTONE_PREFIX, WritePermit};
+use serde_json::{Value, json};
+use tracing::info;
+
+use super::caller::{PageCaller, PageMode};
+use crate::backend::{Known, of_api};
+
+/// The field manager of restored objects.
+const FIELD_MANAGER: &str = "argocd-server";
+
+struct Deleted {
+    id: String,
+    tombstone: Tombstone,
+}
+
+async fn read(caller: &PageCaller) -> Result<Vec<Deleted>, Status> {
+    let state = &caller.shared.state;
+    let secrets = caller.shared.backend.list(Known::Secret, Some(state.namespace()), Some(APP_LABEL)).await?;
+    let stored = tombstones::read_all(&secrets).into_iter();
+    let mut deleted: Vec<Deleted> = stored
+        .filter_map(|stored| {
+            let id = stored.name.strip_prefix(TOMBSTONE_PREFIX)?.to_owned();
+            Some(Deleted { id, tombstone: stored.tombstone })
+        })
+        .collect();
+    deleted.sort_by_key(|deleted| std::cmp::Reverse(deleted.tombstone.deleted_at));
+    Ok(deleted)
+}
+
+/// The app of a deleted object, if it exists and the caller may see it.
+fn app_of(caller: &PageCaller, id: &AppId) -> Option<Application> {
+    caller.app(id).ok()
+}
+
+/// The deleted objects of apps that the caller may see, without their content.
+pub(super) async fn list(caller: &PageCaller) -> Result<Value, Status> {
+    let mut shown = Vec::new();
+    for Deleted { id, tombstone } in read(caller).await? {
+        let Some(app) = app_of(caller, &tombstone.app) else { continue };
+        let key = &tombstone.key;
+        shown.push(json!({
+            "id": id, "app": [tombstone.app.namespace, tombstone.app.name],
+            "object": {"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name},
+            "at": tombstone.deleted_at.as_second(), "why": reason(tombstone.reason),
+            "revision": tombstone.revision, "lost": tombstone.lost(),
+            "refusal": refusal(caller, &app),
+        }));
+    }
+    Ok(json!({"deleted": shown}))
+}
+
+fn refusal(caller: &PageCaller, app: &Application) -> Option<String> {
+    if caller.mode != PageMode::On {
+        return Some("this page is read-only; copy the command".to_owned());
+    }
+    let is_permitted = caller.may("sync", app.project(), &app.id());
+    (!is_permitted).then(|| "you may not: `applications, sync` is missing in argocd-rbac-cm".to_owned())
+}
+
+fn reason(reason: TombstoneReason) -> &'static str {
+    match reason {
+        TombstoneReason::Pruned => "removed from Git",
+        TombstoneReason::AppDeleted => "its app was deleted",
+        TombstoneReason::Recreated => "recreated",
+    }
+}
+
+/// Creates a deleted object again.
+pub(super) async fn restore(caller: &PageCaller, id: &str) -> Result<Value, Status> {
+    let missing = || Status::not_found("there is no such deleted object, or you may not see it");
+    let deleted = read(caller).await?.into_iter().find(|deleted| deleted.id == id).ok_or_else(missing)?;
+    let tombstone = deleted.tombstone;
+    let app = app_of(caller, &tombstone.app).ok_or_else(missing)?;
+    if let Some(why) = refusal(caller, &app) {
+        return Err(Status::new(Code::PermissionDenied, why));
+    }
+    let leader = caller.shared.handle.leader();
+    let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
+    if let Some(why) = leader.denies(&app, &tombstone.key) {
+        return Err(Status::new(Code::PermissionDenied, why));
+    }
+    let away = || Status::unavailable("the cluster of the app is not connected");
+    let (client, runtime) = leader.cluster_client(&app).ok_or_else(away)?;
+    drop(leader);
+    info!(user = caller.identity.username, object = %tombstone.key, app = %tombstone.app, "restore through the page");
+    let key = tombstone.key.clone();
+    let created = runtime.spawn(async move {
+        if client.get(&tombstone.key).await.map_err(|error| of_api(&error))?.is_some() {
+            return Err(Status::precondition("it exists already and was not changed"));
+        }
+        let permit = WritePermit::requested_by_user(tombstone.key.clone());
+        let gate = Gate::new(client, Fence::of_command(), None);
+        let first = gate.create(&permit, &tombstone.restorable(), FIELD_MANAGER).await;
+        if first.is_ok() {
+            return Ok(());
+        }
+        let again = match tombstone.restorable_elsewhere() {
+            Some(elsewhere) => gate.create(&permit, &elsewhere, FIELD_MANAGER).await,
+            None => first,
+        };
+        // The error of a Secret may quote its values.
+        again
+            .map(drop)
+            .map_err(|_| Status::precondition("the API server refuses it; `plumb undo restore` says why"))
+    });
+    created.await.map_err(|_| Status::unavailable("the request was aborted"))??;
+    Ok(json!({"done": format!("restored {} {}", key.kind, key.name)}))
+}
