@@ -1,4 +1,4 @@
-//! Reads public keys of OpenPGP: which keys an armoured text holds, and what they are called. Signatures are checked by
+//! Reads public keys of `OpenPGP`: which keys an armoured text holds, and what they are called. Signatures are checked by
 //! gpg; here only names are read, from text that anybody may have made.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -183,8 +183,8 @@ fn armour(bytes: &[u8]) -> String {
         text.push('\n');
     }
     let [_, high, middle, low] = checksum(bytes).to_be_bytes();
-    text.push_str(&format!("={}\n{END}\n", STANDARD.encode([high, middle, low])));
-    text
+    let sum = STANDARD.encode([high, middle, low]);
+    format!("{text}={sum}\n{END}\n")
 }
 
 /// The checksum of armoured text (CRC-24).

@@ -13,7 +13,7 @@ use crate::oidc::{Redirect, Sso};
 const STATE: &str = "argocd.oauthstate";
 
 fn value_of(query: &str, name: &str) -> String {
-    query_pairs(query).find(|(key, _)| key == name).map(|(_, value)| value.to_string()).unwrap_or_default()
+    query_pairs(query).find(|(key, _)| key == name).map(|(_, value)| value).unwrap_or_default()
 }
 
 /// Nothing of the request is part of the answer: it would be shown on this server's page.

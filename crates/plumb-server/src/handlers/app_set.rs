@@ -188,26 +188,26 @@ fn sent(call: &Call, field: &str) -> Result<Value, Status> {
         namespace => namespace,
     };
     metadata.insert("namespace".to_owned(), json!(namespace));
-    let set = json!({
+    let object = json!({
         "apiVersion": ApplicationSet::API_VERSION, "kind": ApplicationSet::KIND,
         "metadata": metadata, "spec": sent.get("spec").cloned().unwrap_or_else(|| json!({})),
     });
-    if text(&set, "/metadata/name").is_empty() {
+    if text(&object, "/metadata/name").is_empty() {
         return Err(Status::invalid("error creating ApplicationSets: the ApplicationSet has no name"));
     }
     if !call.leader()?.permits_set_namespace(namespace) {
         return Err(Status::denied());
     }
     // Who may create the set could otherwise reach every project.
-    if text(&set, "/spec/template/spec/project").contains("{{") {
+    if text(&object, "/spec/template/spec/project").contains("{{") {
         return Err(Status::invalid(
             "error validating ApplicationSets: the Argo CD API does not currently support creating ApplicationSets with \
              templated `project` fields",
         ));
     }
-    ApplicationSet::from_json(&set)
+    ApplicationSet::from_json(&object)
         .map_err(|error| Status::invalid(format!("error validating ApplicationSets: {error}")))?;
-    Ok(set)
+    Ok(object)
 }
 
 fn check_project(call: &Call, set: &Value) -> Result<(), Status> {

@@ -127,10 +127,10 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
             items.extend(shown.into_iter().filter(|shown| wanted.has(&host, "https", &sub_kind(shown))));
         }
     }
-    Ok(answer(items))
+    Ok(answer(&items))
 }
 
-fn answer(items: Vec<Value>) -> Answer {
+fn answer(items: &[Value]) -> Answer {
     Answer::One(json!({"metadata": {}, "items": items}))
 }
 
@@ -257,7 +257,7 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     if !https.is_empty() {
         added.extend(config_map::change(&call, TLS, |data| add_certificates(data, &https, upsert)).await?);
     }
-    Ok(answer(added))
+    Ok(answer(&added))
 }
 
 pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
@@ -280,7 +280,7 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
         });
         removed.extend(gone.await?);
     }
-    Ok(answer(removed))
+    Ok(answer(&removed))
 }
 
 fn remove_host_keys(data: &mut BTreeMap<String, String>, wanted: &Wanted) -> Vec<Value> {

@@ -181,7 +181,7 @@ fn host_of(server: &str) -> String {
 }
 
 /// The stored values with the chosen ones of the new values.
-fn chosen(mut stored: Map<String, Value>, new: Map<String, Value>, fields: &[String]) -> Map<String, Value> {
+fn chosen(mut stored: Map<String, Value>, new: &Map<String, Value>, fields: &[String]) -> Map<String, Value> {
     for field in ["name", "namespaces", "config", "shard", "clusterResources", "project"] {
         if fields.iter().any(|chosen| chosen == field) {
             stored.remove(field);
@@ -246,7 +246,7 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
         let mut stored = cluster.secret.as_ref().map(registration::texts).unwrap_or_default();
         stored.entry("name").or_insert_with(|| json!(cluster.name));
         stored.insert("server".to_owned(), json!(cluster.server));
-        chosen(stored, values(sent, &cluster.server), &fields)
+        chosen(stored, &values(sent, &cluster.server), &fields)
     };
     // The cluster that plumb runs in gets a Secret with its first change.
     let name = format!("cluster-{}-{}", host_of(&cluster.server), fnv1a(&[&cluster.server]));
@@ -303,7 +303,7 @@ mod tests {
         let stored =
             map(json!({"name": "a", "server": "https://a", "config": "{secret}", "namespaces": "x"}));
         let new = map(json!({"name": "b", "server": "https://a", "config": "{}"}));
-        let after = chosen(stored, new, &["name".to_owned(), "namespaces".to_owned()]);
+        let after = chosen(stored, &new, &["name".to_owned(), "namespaces".to_owned()]);
         assert_eq!(Value::Object(after), json!({"name": "b", "server": "https://a", "config": "{secret}"}));
     }
 }

@@ -71,8 +71,9 @@ pub(super) async fn begin(
     let first = bases.first().ok_or("the setting `url` of argocd-cm is missing")?;
     let return_url = if return_url.is_empty() { first.clone() } else { return_url.to_owned() };
     let base = base_of(bases, &return_url).ok_or("the return address is not one of this server")?;
-    let none = "no random numbers";
-    let (state, nonce, verifier) = (secret().ok_or(none)?, secret().ok_or(none)?, secret().ok_or(none)?);
+    let failed = "no random numbers";
+    let (state, nonce, verifier) =
+        (secret().ok_or(failed)?, secret().ok_or(failed)?, secret().ok_or(failed)?);
     let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
     let place = provider.authorization().await?;
     let config = &provider.config;

@@ -163,7 +163,7 @@ impl Provider {
         match (secret.is_empty(), offer.takes_basic) {
             (true, _) => {}
             (false, true) => {
-                request = request.basic_auth(escaped(&self.config.client_id), Some(escaped(secret)))
+                request = request.basic_auth(escaped(&self.config.client_id), Some(escaped(secret)));
             }
             (false, false) => body = format!("{body}&{}", form(&[("client_secret", secret)])),
         }

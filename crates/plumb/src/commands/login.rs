@@ -61,7 +61,8 @@ pub(crate) async fn login(
     let api = Api::at(&known, flags.root_path.as_deref())?;
     let answer = api.call(Method::POST, "/api/v1/session", Some(&body)).await?;
     let token = answer["token"].as_str().filter(|token| !token.is_empty());
-    known.token = token.ok_or_else(|| CommandError::new("the server sent no token"))?.to_owned();
+    let token = token.ok_or_else(|| CommandError::new("the server sent no token"))?;
+    token.clone_into(&mut known.token);
     let name = args.name.as_ref().unwrap_or(&args.server);
     let mut file = flags.file()?;
     file.log_in(name, &known);

@@ -62,6 +62,16 @@ pub(crate) async fn login(address: SocketAddr, user: &str, password: &str) -> Re
     Ok(token.map(|token| Client { address, token }).ok_or(code))
 }
 
+/// The admin, of a server that leads.
+pub(crate) async fn admin(stage: &Stage) -> Result<Client> {
+    let (address, password) = (stage.address("webhooks").await?, initial_password(stage).await?);
+    let admin = login(address, "admin", &password).await?.ok().context("admin cannot log in")?;
+    let leads = async || admin.get("applications").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(std::time::Duration::from_secs(30), "the server leads", leads, |code| *code == 200)
+        .await?;
+    Ok(admin)
+}
+
 pub(crate) async fn initial_password(stage: &Stage) -> Result<String> {
     let secret = objects::secret("argocd-initial-admin-secret", &[]);
     let secret =

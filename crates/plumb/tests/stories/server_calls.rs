@@ -8,13 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
-use crate::server::{Client, initial_password, login, served};
+use crate::server::{Client, admin, initial_password, served};
 use crate::stage::Stage;
-
-async fn admin(stage: &Stage) -> Result<Client> {
-    let (address, password) = (stage.address("webhooks").await?, initial_password(stage).await?);
-    login(address, "admin", &password).await?.ok().context("admin cannot log in")
-}
 
 fn names(list: &Value) -> Vec<String> {
     let items = list["items"].as_array().into_iter().flatten();
@@ -158,7 +153,7 @@ async fn a_replica_that_waits_answers_like_the_leader() -> Result<()> {
     let is_there = |answer: &Option<(u16, Value)>| {
         answer.as_ref().is_some_and(|(code, list)| *code == 200 && names(list) == ["shop"])
     };
-    wait::until_seen(Duration::from_secs(60), "the standby shows the app", seen, is_there).await?;
+    wait::until_seen(Duration::from_mins(1), "the standby shows the app", seen, is_there).await?;
     assert_eq!(waiting.get("session/userinfo").await?.1["username"], "admin");
     // A write through the one is seen through the other at once.
     let body =
@@ -205,7 +200,7 @@ async fn replicas_talk_over_tls() -> Result<()> {
         serde_json::from_str::<Value>(&answer.text().await.ok()?).ok().map(|list| names(&list))
     };
     let is_there = |seen: &Option<Vec<String>>| seen.as_deref() == Some(&["shop".to_owned()]);
-    wait::until_seen(Duration::from_secs(60), "the standby shows the app", seen, is_there).await?;
+    wait::until_seen(Duration::from_mins(1), "the standby shows the app", seen, is_there).await?;
     Ok(())
 }
 

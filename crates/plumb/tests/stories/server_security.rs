@@ -8,13 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use plumb_testkit::wait;
 use serde_json::{Value, json};
 
-use crate::server::{Client, initial_password, login, served};
-use crate::stage::Stage;
-
-async fn admin(stage: &Stage) -> Result<Client> {
-    let (address, password) = (stage.address("webhooks").await?, initial_password(stage).await?);
-    login(address, "admin", &password).await?.ok().context("admin cannot log in")
-}
+use crate::server::{Client, admin, initial_password, served};
 
 /// Strangers learn the version and what a login page needs (CVE-2021-26923, CVE-2024-37152), get safe headers
 /// (CVE-2021-26924), and the same answer for every wrong login (CVE-2020-11576).

@@ -88,9 +88,8 @@ async fn log_in(server: SocketAddr) -> Result<String> {
     }
     ensure!(answer.status() == 303, "{} at {url}", answer.status());
     assert_eq!(header(&answer, "location"), format!("http://{server}/applications"));
-    let cookies = answer.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
-    let token =
-        cookies.filter_map(|cookie| cookie.strip_prefix("argocd.token=")).next().context("no token")?;
+    let mut cookies = answer.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
+    let token = cookies.find_map(|cookie| cookie.strip_prefix("argocd.token=")).context("no token")?;
     Ok(token.split(';').next().unwrap_or_default().to_owned())
 }
 
