@@ -40,7 +40,18 @@ const ARROWS: &[(&str, &[&str])] = &[
         "plumb-server",
         &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-lua", "plumb-page"],
     ),
-    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
+    (
+        "plumb-web",
+        &[
+            "plumb-core",
+            "plumb-crd",
+            "plumb-engine",
+            "plumb-kube",
+            "plumb-server",
+            "plumb-gotemplate",
+            "plumb-appset",
+        ],
+    ),
     (
         "plumb",
         &[
