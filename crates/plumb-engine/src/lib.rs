@@ -35,6 +35,7 @@ pub use inspect::{
 };
 pub use metrics::series::{Family, MetricKind, Sample};
 pub use plumb_appset::{Provider, RequestsOf, host};
+pub use plumb_git::CommitDetails;
 pub use plumb_heap::limit_arenas;
 pub use plumb_kube::FaultLog;
 pub use plumb_render::Tools;
@@ -44,5 +45,6 @@ pub use runtime::handle::{Handle, Stage, WebhookRules};
 pub use runtime::lease_identity::identity;
 pub use runtime::run::run;
 pub use runtime::served::{AppFollower, AppNews, KnownApp, Leader, RenderedManifests, TreeNode};
+pub use runtime::served_sources::{AppWindow, ChartFacts, Refs};
 pub use runtime::start_error::StartError;
 pub use sync::tombstones;

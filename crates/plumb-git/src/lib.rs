@@ -27,8 +27,8 @@ mod working_copy;
 pub use access::{RepoAccess, SshAccess, TlsAccess};
 pub use command::{CommandError, GitLimits};
 pub use mirror::{
-    FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, Relation, RequestCounts,
-    RequestObserver, ResolveOrFetchError,
+    CommitDetails, FetchError, Fetched, GitOptions, GitRequest, LocalAccess, Mirror, Mirrors, Relation,
+    RequestCounts, RequestObserver, ResolveOrFetchError,
 };
 pub use refs::{HashRule, ResolveError, RevisionSpec};
 pub use retry::Retry;

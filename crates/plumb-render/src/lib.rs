@@ -47,7 +47,7 @@ pub use build_env::BuildEnvironment;
 pub use charts::answers;
 pub use charts::{
     ArchiveError, Chart, ChartDependency, ChartError, ChartRepository, Charts, ClientCertificate, WebAnswer,
-    WebRequest, ask_web, missing_dependencies,
+    WebRequest, ask_web, missing_dependencies, unpack_upload,
 };
 pub use edited_files::EditedFiles;
 pub use error::RenderError;

@@ -15,16 +15,20 @@ use serde_json::Value;
 use tracing::{error, info, warn};
 
 use crate::app_feed::AppFeed;
+use crate::audit::{AuditEvents, Written};
 use crate::backend::Backend;
 use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
 use crate::call_rates::CallRates;
-use crate::certificate::{Certificates, Transport};
+use crate::certificate::Certificates;
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
 use crate::page::{Page, PageMode, PageRequest, is_page_path};
+use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
 use crate::session::{Sessions, prepare};
+use crate::set_feed::SetFeed;
 use crate::state::State;
+use crate::transport::Transport;
 
 /// Largest request.
 const LARGEST: usize = 32 << 20;
@@ -33,6 +37,17 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// When the preparation of a new installation is tried again, first and at the latest.
 const PREPARE_AGAIN: Duration = Duration::from_secs(10);
 const PREPARE_LATEST: Duration = Duration::from_mins(10);
+
+/// How often the server looks whether it leads. This costs no request.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The calls that every replica answers by itself: what they need is in the settings.
+const ANYWHERE: [&str; 5] = [
+    "version.VersionService/Version",
+    "cluster.SettingsService/Get",
+    "session.SessionService/Create",
+    "session.SessionService/GetUserInfo",
+    "session.SessionService/Delete",
+];
 
 /// How the server is reached.
 #[derive(Clone, Debug)]
@@ -49,6 +64,8 @@ pub struct ApiOptions {
     pub page: PageMode,
     /// The version that clients see, such as `v3.6.0+plumb.0.2.0`.
     pub version: String,
+    /// The address at which other replicas reach this one; `None` if it is not known.
+    pub own_address: Option<String>,
 }
 
 /// The API.
@@ -56,6 +73,7 @@ pub struct Api {
     shared: Arc<Shared>,
     certificates: Certificates,
     rates: CallRates,
+    forwarder: Forwarder,
     page: Page,
     options: ApiOptions,
 }
@@ -64,6 +82,10 @@ pub struct Api {
 struct Asked {
     headers: HeaderMap,
     peer: IpAddr,
+    /// True if another replica passed the request on.
+    is_passed: bool,
+    /// A token for the client to go on with.
+    renewed: parking_lot::Mutex<Option<String>>,
 }
 
 impl Api {
@@ -78,6 +100,8 @@ impl Api {
         let shared = Arc::new(Shared {
             sessions: Sessions::new(state.clone(), backend.clone()),
             feed: Arc::new(AppFeed::new(handle.clone())),
+            sets: SetFeed::new(backend.clone()),
+            audit: AuditEvents::new(backend.clone()),
             handle,
             backend,
             state: state.clone(),
@@ -89,6 +113,7 @@ impl Api {
             shared,
             certificates: Certificates::new(state),
             rates: CallRates::default(),
+            forwarder: Forwarder::new(options.transport),
             options,
         }))
     }
@@ -100,6 +125,29 @@ impl Api {
             warn!(reason = status.message, "cannot prepare logins; trying again");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(PREPARE_LATEST);
+        }
+    }
+
+    /// Tells the other replicas where this one is, each time that it begins to lead.
+    pub async fn publish_address(&self) {
+        let Some(address) = &self.options.own_address else { return };
+        let mut is_published = false;
+        loop {
+            let leads = self.shared.handle.leader().is_some();
+            if leads && !is_published {
+                match publish(&self.shared.backend, &self.options.namespace, address).await {
+                    Ok(()) => is_published = true,
+                    Err(status) => {
+                        warn!(
+                            reason = status.message,
+                            "cannot tell other replicas the address; trying again"
+                        );
+                        tokio::time::sleep(PREPARE_AGAIN).await;
+                    }
+                }
+            }
+            is_published &= leads;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -134,7 +182,9 @@ impl Api {
     /// Answers a request. `path` is the one below the root path.
     pub async fn answer(&self, peer: IpAddr, path: &str, request: Request<Incoming>) -> Response<AnswerBody> {
         let (head, body) = request.into_parts();
-        let asked = Asked { headers: head.headers, peer };
+        let mut asked =
+            Asked { headers: head.headers, peer, is_passed: false, renewed: parking_lot::Mutex::default() };
+        self.recognise(&mut asked, head.uri.path());
         let kind =
             asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let dialect = match kind {
@@ -144,7 +194,39 @@ impl Api {
             }
             _ => None,
         };
-        let mut answer = if let Some(dialect) = dialect {
+        let called = match dialect {
+            Some(_) => Tables::get().method(path.trim_start_matches('/')),
+            None => Tables::get().route(head.method.as_str(), path).ok().map(|routed| routed.method),
+        };
+        let leader = match called {
+            Some(method) => self.leader_for(&method.path, &asked).await,
+            // The leader keeps the groups that it asked for at a login.
+            None if path == "/auth/callback" => self.leader_for(path, &asked).await,
+            None if self.page.is_on() && path.starts_with("/api/") && is_page_path(&head.method, path) => {
+                self.leader_for(path, &asked).await
+            }
+            None => None,
+        };
+        let mut answer = if let Some((address, keys)) = leader {
+            let whole = head.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
+            let passed = async {
+                let body = read(body).await?;
+                let (method, headers) = (head.method.clone(), asked.headers.clone());
+                let passed = Passed { method, path: whole, headers, body, client: asked.peer };
+                match self.forwarder.pass(&address, &keys, passed).await {
+                    // A token that is refused is refused, whoever leads.
+                    Err(away) => {
+                        Err(self.shared.sessions.identify(&asked.headers).await.err().unwrap_or(away))
+                    }
+                    passed => passed,
+                }
+            };
+            match (passed.await, dialect) {
+                (Ok(answer), _) => return answer,
+                (Err(status), Some(dialect)) => doors::grpc_error(dialect, &status),
+                (Err(status), None) => doors::rest_error(&status),
+            }
+        } else if let Some(dialect) = dialect {
             self.answer_grpc(dialect, path, asked, body).await
         } else {
             let query = head.uri.query().unwrap_or_default();
@@ -152,6 +234,27 @@ impl Api {
         };
         secure(answer.headers_mut(), self.options.transport);
         answer
+    }
+
+    /// Notes the client of a request that another replica passed on.
+    fn recognise(&self, asked: &mut Asked, path: &str) {
+        let Some(mark) = asked.headers.get(FORWARDED).and_then(|mark| mark.to_str().ok()) else { return };
+        let keys = self.shared.state.signing_key().and_then(|key| ReplicaKeys::derive(&key));
+        let client = keys.and_then(|keys| keys.client_of(mark, path, jiff::Timestamp::now().as_second()));
+        if let Some(client) = client {
+            (asked.peer, asked.is_passed) = (client, true);
+        }
+    }
+
+    /// Where a call is answered, if not here. A request is passed on once only.
+    async fn leader_for(&self, path: &str, asked: &Asked) -> Option<(String, ReplicaKeys)> {
+        if asked.is_passed || ANYWHERE.contains(&path) || self.shared.handle.leader().is_some() {
+            return None;
+        }
+        self.shared.state.ready().await.ok()?;
+        let keys = ReplicaKeys::derive(&self.shared.state.signing_key()?)?;
+        let address = find_leader(&self.shared.state, &keys)?;
+        (self.options.own_address.as_deref() != Some(address.as_str())).then_some((address, keys))
     }
 
     async fn answer_grpc(
@@ -165,14 +268,34 @@ impl Api {
         let Some(method) = Tables::get().method(name) else { return doors::unimplemented(dialect, name) };
         let result = async {
             let bytes = read(body).await?;
-            let (message, _) = unframe(&bytes, LARGEST)
-                .map_err(|error| Status::invalid(error.to_string()))?
-                .ok_or_else(|| Status::invalid("the message is incomplete"))?;
-            let request = decode(Tables::get(), method.input, message)
-                .map_err(|error| Status::invalid(error.to_string()))?;
+            let mut messages = messages(method, &bytes)?;
+            let request = if method.client_streams {
+                doors::uploaded(messages)
+            } else {
+                messages.pop().ok_or_else(|| Status::invalid("the message is incomplete"))?
+            };
             self.call(method, &asked, request, None).await
         };
-        doors::answer_grpc(dialect, method, result.await)
+        let mut answer = doors::answer_grpc(dialect, method, result.await);
+        if let Some(token) = asked.renewed.lock().take() {
+            doors::renew(&mut answer, &token, None);
+        }
+        answer
+    }
+
+    /// The login of a browser at the identity provider.
+    async fn answer_sso(&self, path: &str, query: &str, asked: &Asked) -> Response<AnswerBody> {
+        if let Err(status) = self.shared.state.ready().await {
+            return doors::rest_error(&status);
+        }
+        if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
+            return doors::text(StatusCode::TOO_MANY_REQUESTS, "too many requests; try again in a second");
+        }
+        let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
+        match path {
+            "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
+            _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
+        }
     }
 
     async fn answer_rest(
@@ -189,6 +312,9 @@ impl Api {
             }
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
+        }
+        if *verb == Verb::GET && ["/auth/login", "/auth/callback"].contains(&path) {
+            return self.answer_sso(path, query, &asked).await;
         }
         if self.page.is_on() && is_page_path(verb, path) {
             return self.answer_page(verb, path, query, &asked, body).await;
@@ -221,7 +347,12 @@ impl Api {
             self.call(routed.method, &asked, request, fields.clone()).await
         };
         let result = result.await;
-        doors::answer_rest(routed.method, result, fields, as_events, &self.cookies())
+        let cookies = self.cookies();
+        let mut answer = doors::answer_rest(routed.method, result, fields, as_events, &cookies);
+        if let Some(token) = asked.renewed.lock().take() {
+            doors::renew(&mut answer, &token, Some(&cookies));
+        }
+        answer
     }
 
     /// Answers for the page. What it does runs as a call of the API.
@@ -256,16 +387,19 @@ impl Api {
             agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect();
         let Some(handler) = find(&method.path) else {
             info!(method = method.path, client = agent, "a client asked for a call that plumb does not have");
-            self.shared.handle.count_unimplemented(&method.path);
+            self.shared.handle.count_unimplemented(&method.path, client_name(&agent));
             let why = format!("{} is not supported by plumb", method.path);
             return Err(Status::new(Code::Unimplemented, why));
         };
         self.shared.state.ready().await?;
-        let identity = match (self.shared.sessions.identify(&asked.headers), &handler.access) {
+        let identity = match (self.shared.sessions.identify(&asked.headers).await, &handler.access) {
             (Ok(identity), _) => Some(identity),
             (Err(_), Access::Open) => None,
             (Err(status), _) => return Err(status),
         };
+        if let Some(renewed) = identity.as_ref().and_then(|identity| identity.renewed.clone()) {
+            *asked.renewed.lock() = Some(renewed);
+        }
         // Without a login the address counts, so that strangers do not use up the calls of users.
         let known =
             identity.as_ref().map(|identity| identity.username.clone()).filter(|name| !name.is_empty());
@@ -296,8 +430,29 @@ impl Api {
             );
             return Err(Status::new(Code::Internal, "the permission was not checked"));
         }
+        if handler.writes {
+            record(handler, &call, &answer);
+        }
         Ok(answer)
     }
+}
+
+/// The program that a client says it is, as far as plumb knows it: the number of names in metrics is bounded.
+fn client_name(agent: &str) -> &'static str {
+    let known = [
+        ("argocd-client", "argocd"),
+        ("terraform", "terraform"),
+        ("backstage", "backstage"),
+        ("grpc-go", "grpc-go"),
+        ("grpc-", "grpc"),
+        ("Mozilla", "browser"),
+        ("curl", "curl"),
+        ("python", "python"),
+        ("Go-http-client", "go"),
+    ];
+    let lower = agent.to_lowercase();
+    let found = known.into_iter().find(|(part, _)| lower.contains(&part.to_lowercase()));
+    found.map_or("other", |(_, name)| name)
 }
 
 /// What the table says that the caller needs.
@@ -311,6 +466,22 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
         }
         Access::On(resource, action, object) => call.require(resource, action, &object(&call.request)),
     }
+}
+
+/// One event for every write that was carried out.
+fn record(handler: &Handler, call: &Call, answer: &Answer) {
+    let written = match answer {
+        Answer::One(value) if value.pointer("/metadata/uid").is_some() => Some(value),
+        _ => call.app.as_ref().map(|app| &app.value),
+    };
+    call.shared.audit.record(&Written {
+        method: handler.path,
+        request: &call.request,
+        object: written,
+        user: call.username(),
+        from: call.peer,
+        namespace: call.namespace(),
+    });
 }
 
 /// One line for every write: who, what, from where, allowed or not. Bodies are never logged.
@@ -335,6 +506,23 @@ fn audit(handler: &Handler, call: &Call, refused: Option<&Status>) {
         allowed = refused.is_none(),
         "write through the API"
     );
+}
+
+/// The messages of a request: one, or several if the client streams.
+fn messages(method: &Method, bytes: &[u8]) -> Result<Vec<Value>, Status> {
+    let wrong = |why: &dyn std::fmt::Display| Status::invalid(why.to_string());
+    let mut messages = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let framed = unframe(rest, LARGEST).map_err(|error| wrong(&error))?;
+        let (message, taken) = framed.ok_or_else(|| Status::invalid("the message is incomplete"))?;
+        messages.push(decode(Tables::get(), method.input, message).map_err(|error| wrong(&error))?);
+        if !method.client_streams {
+            break;
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Ok(messages)
 }
 
 async fn read(body: Incoming) -> Result<Vec<u8>, Status> {

@@ -10,11 +10,12 @@ use plumb_kube::{
 use serde_json::Value;
 
 /// The field manager of writes through the server.
-const FIELD_MANAGER: &str = "argocd-server";
+pub(crate) const FIELD_MANAGER: &str = "argocd-server";
 
 /// Group version, kind and plural of what the server reads and writes in the control-plane namespace.
-const KINDS: [(&str, &str, &str); 6] = [
+const KINDS: [(&str, &str, &str); 7] = [
     ("argoproj.io/v1alpha1", "Application", "applications"),
+    ("argoproj.io/v1alpha1", "ApplicationSet", "applicationsets"),
     ("argoproj.io/v1alpha1", "AppProject", "appprojects"),
     ("v1", "ConfigMap", "configmaps"),
     ("v1", "Event", "events"),
@@ -26,6 +27,7 @@ const KINDS: [(&str, &str, &str); 6] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Application,
+    ApplicationSet,
     Project,
     ConfigMap,
     Secret,
@@ -35,6 +37,7 @@ impl Known {
     pub(crate) fn gvk(self) -> GroupVersionKind {
         let (version, kind) = match self {
             Self::Application => ("argoproj.io/v1alpha1", "Application"),
+            Self::ApplicationSet => ("argoproj.io/v1alpha1", "ApplicationSet"),
             Self::Project => ("argoproj.io/v1alpha1", "AppProject"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Secret => ("v1", "Secret"),
@@ -166,7 +169,7 @@ pub(crate) fn of_api(error: &ApiError) -> Status {
     Status::new(code, error.to_string())
 }
 
-fn of_write(error: &WriteError) -> Status {
+pub(crate) fn of_write(error: &WriteError) -> Status {
     match error.api() {
         Some(api) => of_api(api),
         None => Status::new(Code::FailedPrecondition, error.to_string()),

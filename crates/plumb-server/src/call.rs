@@ -11,8 +11,10 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::app_feed::{AppFeed, Item};
+use crate::audit::AuditEvents;
 use crate::backend::{Backend, Known};
 use crate::session::{Identity, Sessions};
+use crate::set_feed::SetFeed;
 use crate::state::State;
 
 /// What all calls share.
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) state: State,
     pub(crate) sessions: Sessions,
     pub(crate) feed: Arc<AppFeed>,
+    pub(crate) sets: SetFeed,
+    pub(crate) audit: AuditEvents,
     /// The version that clients see.
     pub(crate) version: String,
 }

@@ -6,18 +6,11 @@ use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use tracing::{info, warn};
 
+use crate::replica::{ReplicaKeys, ReplicaResolver};
 use crate::state::State;
-
-/// How clients connect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// With TLS.
-    Tls,
-    /// Without TLS: a proxy in front of plumb has the certificate.
-    Plain,
-}
 
 /// Makes the TLS settings, again whenever the certificate changes.
 pub(crate) struct Certificates {
@@ -28,6 +21,8 @@ pub(crate) struct Certificates {
 struct Current {
     /// Certificate and key as written; `None` for the one that is signed here.
     written: Option<(String, String)>,
+    /// The key from which the certificate between replicas follows.
+    signing_key: Option<Vec<u8>>,
     config: Arc<ServerConfig>,
 }
 
@@ -39,27 +34,30 @@ impl Certificates {
     /// The settings for the next connection. A certificate that cannot be read leaves the last one in use.
     pub(crate) fn config(&self) -> Option<Arc<ServerConfig>> {
         let written = self.state.certificate();
+        let signing_key = self.state.signing_key();
         let mut current = self.current.lock();
-        if let Some(known) = current.as_ref().filter(|known| known.written == written) {
+        let is_same = |known: &&Current| known.written == written && known.signing_key == signing_key;
+        if let Some(known) = current.as_ref().filter(is_same) {
             return Some(Arc::clone(&known.config));
         }
+        let keys = signing_key.as_deref().and_then(ReplicaKeys::derive);
         let made = match &written {
-            Some((certificate, key)) => from_pem(certificate, key),
-            None => self_signed(self.state.namespace()),
+            Some((certificate, key)) => from_pem(certificate, key, keys.as_ref()),
+            None => self_signed(self.state.namespace(), keys.as_ref()),
         };
         match made {
             Ok(config) => {
                 info!(from_secret = written.is_some(), "certificate loaded");
                 let config = Arc::new(config);
-                *current = Some(Current { written, config: Arc::clone(&config) });
+                *current = Some(Current { written, signing_key, config: Arc::clone(&config) });
                 Some(config)
             }
             Err(reason) => {
                 warn!(reason, "cannot use the certificate of the server; the last one stays in use");
                 if current.is_none()
-                    && let Ok(config) = self_signed(self.state.namespace())
+                    && let Ok(config) = self_signed(self.state.namespace(), keys.as_ref())
                 {
-                    *current = Some(Current { written, config: Arc::new(config) });
+                    *current = Some(Current { written, signing_key, config: Arc::new(config) });
                 }
                 current.as_ref().map(|known| Arc::clone(&known.config))
             }
@@ -67,16 +65,16 @@ impl Certificates {
     }
 }
 
-fn from_pem(certificate: &str, key: &str) -> Result<ServerConfig, String> {
+fn from_pem(certificate: &str, key: &str, keys: Option<&ReplicaKeys>) -> Result<ServerConfig, String> {
     let chain: Result<Vec<CertificateDer<'static>>, _> =
         CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
     let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
     // The error of the parser could quote the key.
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| "the key is not PEM".to_owned())?;
-    server_config(chain, key)
+    server_config(chain, key, keys)
 }
 
-fn self_signed(namespace: &str) -> Result<ServerConfig, String> {
+fn self_signed(namespace: &str, keys: Option<&ReplicaKeys>) -> Result<ServerConfig, String> {
     let names = vec![
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
@@ -87,20 +85,21 @@ fn self_signed(namespace: &str) -> Result<ServerConfig, String> {
     ];
     let made = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
     let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-    server_config(vec![made.cert.der().clone()], key)
+    server_config(vec![made.cert.der().clone()], key, keys)
 }
 
 fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
+    keys: Option<&ReplicaKeys>,
 ) -> Result<ServerConfig, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let main = CertifiedKey::from_der(chain, key, &provider).map_err(|error| error.to_string())?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| error.to_string())?;
+        .with_cert_resolver(Arc::new(ReplicaResolver::new(main, keys)));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -7,15 +7,22 @@
 //! A module uses only modules that are listed above it.
 
 mod random;
+mod transport;
+mod open_pgp;
 mod call_rates;
 mod jwt;
 mod accounts;
 mod body;
 mod backend;
+mod audit;
 mod state;
+mod oidc;
+mod token_fuzzing;
 mod session;
+mod replica;
 mod certificate;
 mod app_feed;
+mod set_feed;
 mod call;
 mod handlers;
 mod page;
@@ -24,5 +31,6 @@ mod api;
 
 pub use api::{Api, ApiOptions};
 pub use body::AnswerBody;
-pub use certificate::Transport;
 pub use page::PageMode;
+pub use token_fuzzing::accepts_token;
+pub use transport::Transport;

@@ -177,6 +177,11 @@ impl State {
         Arc::clone(&self.0.known.read().config)
     }
 
+    /// The values of `argocd-secret`.
+    pub(crate) fn secret(&self) -> Arc<BTreeMap<String, String>> {
+        Arc::clone(&self.0.known.read().secret)
+    }
+
     /// A setting; empty if it is absent.
     pub(crate) fn setting(&self, key: &str) -> String {
         self.0.known.read().config.get(key).cloned().unwrap_or_default()

@@ -91,7 +91,10 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let mut ended = Vec::new();
         for listener in listeners {
-            let api = if listener.side == Side::Outside { api.take() } else { None };
+            let mut api = if listener.side == Side::Outside { api.take() } else { None };
+            if let Some(api) = &mut api {
+                api.options.own_address = own_address(listener.address(), api.options.own_address.take());
+            }
             let (done, end) = oneshot::channel();
             ended.push(end);
             let (handle, stopped) = (handle.clone(), stopped.clone());
@@ -180,18 +183,49 @@ async fn serve(
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, all).await;
 }
 
+/// Where other replicas reach a listener: at its address, or if it listens on all, at the one of the pod.
+fn own_address(bound: Option<SocketAddr>, pod: Option<String>) -> Option<String> {
+    let bound = bound?;
+    if !bound.ip().is_unspecified() {
+        return Some(bound.to_string());
+    }
+    let pod: std::net::IpAddr = pod?.parse().ok()?;
+    Some(SocketAddr::new(pod, bound.port()).to_string())
+}
+
 /// Starts the API, and prepares what a new installation lacks.
 fn start_api(handle: &Handle) -> impl FnOnce(ApiStart) -> Option<Arc<Api>> {
     let handle = handle.clone();
     move |start| match Api::new(&start.connection, handle, start.options) {
         Ok(api) => {
             let preparing = Arc::clone(&api);
-            tokio::spawn(async move { preparing.prepare().await });
+            tokio::spawn(async move {
+                preparing.prepare().await;
+                preparing.publish_address().await;
+            });
             Some(api)
         }
         Err(error) => {
             error!(%error, "cannot serve the API");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_on_all_addresses_is_reached_at_the_pod() {
+        let check = |bound: &str, pod: Option<&str>, expected: Option<&str>| {
+            let found = own_address(bound.parse().ok(), pod.map(str::to_owned));
+            assert_eq!(found.as_deref(), expected, "{bound} {pod:?}");
+        };
+        check("127.0.0.1:8080", Some("10.0.0.1"), Some("127.0.0.1:8080"));
+        check("0.0.0.0:8080", Some("10.0.0.1"), Some("10.0.0.1:8080"));
+        check("[::]:8080", Some("fd00::1"), Some("[fd00::1]:8080"));
+        check("0.0.0.0:8080", None, None);
+        check("0.0.0.0:8080", Some("nonsense"), None);
     }
 }

@@ -11,6 +11,7 @@ use crate::config::{self, ConnectionArgs};
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::remote::Flags;
 use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
 
 /// A `GitOps` engine in which `OutOfSync` means that something is wrong.
@@ -57,6 +58,12 @@ enum Command {
     Proj(Box<commands::proj::Args>),
     Cluster(commands::cluster::Args),
     Repo(commands::repo::Args),
+    Login(commands::login::LoginArgs),
+    Logout(commands::login::LogoutArgs),
+    #[command(visible_alias = "ctx")]
+    Context(commands::contexts::Args),
+    Account(commands::account::Args),
+    Admin(commands::admin::Args),
     Version(commands::version::Args),
     Pause(commands::pause::PauseArgs),
     Resume(commands::pause::ResumeArgs),
@@ -110,6 +117,12 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     if let Command::Run(args) = &mut cli.command {
         args.set_server_flags(cli.unsupported.take_for_server()?);
     }
+    let remote = match &cli.command {
+        Command::Login(_) | Command::Logout(_) | Command::Context(_) | Command::Account(_) => {
+            cli.unsupported.take_for_remote()
+        }
+        _ => Flags::default(),
+    };
     cli.unsupported.refuse()?;
     let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -117,7 +130,7 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
         .enable_all()
         .build()
         .map_err(|error| CommandError::because("start the runtime", error))?;
-    let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command)));
+    let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command, &remote)));
     // An abandoned read of stdin or name lookup must not delay the exit. But the workers need a moment to end: the
     // exit of the process destroys the random number state of the TLS library, and a worker that is closing a
     // connection at that moment would crash.
@@ -128,7 +141,12 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
 /// Long enough for workers to end, too short for a user to notice.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
-async fn run(context: &Context, name: &'static str, command: Command) -> Result<ExitCode, CommandError> {
+async fn run(
+    context: &Context,
+    name: &'static str,
+    command: Command,
+    remote: &Flags,
+) -> Result<ExitCode, CommandError> {
     match command {
         Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
@@ -148,6 +166,11 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Proj(args) => commands::proj::run(context, &args).await,
         Command::Cluster(args) => commands::cluster::run(context, &args).await,
         Command::Repo(args) => commands::repo::run(context, &args).await,
+        Command::Login(args) => commands::login::login(context, &args, remote).await,
+        Command::Logout(args) => commands::login::logout(context, &args, remote).await,
+        Command::Context(args) => commands::contexts::run(context, &args, remote),
+        Command::Account(args) => commands::account::run(context, &args, remote).await,
+        Command::Admin(args) => commands::admin::run(context, &args).await,
         Command::Version(args) => commands::version::run(context, &args, name).await,
         Command::Man(args) => commands::man::run(context, &args, Cli::command().name(name)),
         Command::Pause(args) => commands::pause::pause(context, &args).await,

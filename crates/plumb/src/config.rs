@@ -89,6 +89,14 @@ pub(crate) fn default_cache_dir() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("plumb")
 }
 
+/// Argo CD's file with logins.
+pub(crate) fn argocd_config() -> PathBuf {
+    let own = variable("ARGOCD_CONFIG_DIR").map(PathBuf::from);
+    let base = || variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home()?.join(".config")));
+    let directory = own.or_else(|| Some(base()?.join("argocd")));
+    directory.unwrap_or_else(std::env::temp_dir).join("config")
+}
+
 /// The address of the API server's Service, in a pod.
 pub(crate) fn api_server_address() -> Option<std::net::IpAddr> {
     variable("KUBERNETES_SERVICE_HOST")?.parse().ok()
@@ -178,7 +186,7 @@ fn home() -> Option<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the ban on env::var points to this module")]
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -23,6 +23,7 @@ mod facts;
 mod repository;
 mod bootstrap;
 mod listen;
+mod remote;
 mod unsupported;
 mod commands;
 mod cli;

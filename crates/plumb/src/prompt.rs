@@ -61,6 +61,26 @@ pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
+/// Asks for one line.
+pub(crate) fn line(question: &str) -> Result<String, CommandError> {
+    Ok(ask(question, "")?.unwrap_or_default().trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Asks for a secret: on a terminal, what is typed does not show.
+pub(crate) fn hidden(question: &str) -> Result<String, CommandError> {
+    let stdin = std::io::stdin();
+    let Ok(before) = rustix::termios::tcgetattr(&stdin) else { return line(question) };
+    let mut without = before.clone();
+    without.local_modes.remove(rustix::termios::LocalModes::ECHO);
+    let now = rustix::termios::OptionalActions::Now;
+    let _ = rustix::termios::tcsetattr(&stdin, now, &without);
+    let answer = line(question);
+    let _ = rustix::termios::tcsetattr(&stdin, now, &before);
+    // The end of the line was not shown either.
+    let _ = writeln!(std::io::stderr().lock());
+    answer
+}
+
 /// The answer; `None` at the end of the input.
 fn ask(question: &str, choices: &str) -> Result<Option<String>, CommandError> {
     let mut stderr = std::io::stderr().lock();

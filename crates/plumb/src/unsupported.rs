@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use crate::error::CommandError;
+use crate::remote::Flags;
 
 /// The arguments of an unsupported command, which are ignored.
 #[derive(Debug, clap::Args)]
@@ -15,19 +16,9 @@ pub(crate) struct Rest {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum UnsupportedCommand {
     #[command(hide = true, disable_help_flag = true)]
-    Login(Rest),
-    #[command(hide = true, disable_help_flag = true)]
     Relogin(Rest),
     #[command(hide = true, disable_help_flag = true)]
-    Logout(Rest),
-    #[command(hide = true, disable_help_flag = true, alias = "ctx")]
-    Context(Rest),
-    #[command(hide = true, disable_help_flag = true)]
     Configure(Rest),
-    #[command(hide = true, disable_help_flag = true)]
-    Account(Rest),
-    #[command(hide = true, disable_help_flag = true)]
-    Admin(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Cert(Rest),
     #[command(hide = true, disable_help_flag = true)]
@@ -39,37 +30,10 @@ pub(crate) enum UnsupportedCommand {
 impl UnsupportedCommand {
     /// The error: why plumb does not have the command, and what to use instead.
     pub(crate) fn refuse(&self) -> CommandError {
-        const LOGIN: (&str, &str) = (
-            "plumb uses the cluster and the user of your kubeconfig, so no login is needed",
-            "`kubectl auth whoami` shows who you are; --kubeconfig and --context select another cluster",
-        );
         const SECRETS: &str = "plumb reads the same Secrets and ConfigMaps as Argo CD";
         let (name, (why, hint)) = match self {
-            Self::Login(_) => ("login", LOGIN),
-            Self::Relogin(_) => ("relogin", LOGIN),
-            Self::Logout(_) => ("logout", LOGIN),
-            Self::Context(_) => (
-                "context",
-                (
-                    "plumb uses the contexts of your kubeconfig",
-                    "`kubectl config get-contexts` lists them; --context selects one",
-                ),
-            ),
+            Self::Relogin(_) => ("relogin", ("a login is always a new one", "use `plumb login SERVER`")),
             Self::Configure(_) => ("configure", ("plumb has no configuration file", "leave it out")),
-            Self::Account(_) => (
-                "account",
-                (
-                    "plumb has no accounts: your permissions are those of Kubernetes RBAC",
-                    "`kubectl auth can-i --list --namespace argocd` lists your permissions",
-                ),
-            ),
-            Self::Admin(_) => (
-                "admin",
-                (
-                    "use other plumb commands or kubectl instead",
-                    "`kubectl get applications,appprojects -n argocd -o yaml` exports everything",
-                ),
-            ),
             Self::Cert(_) => {
                 ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
             }
@@ -245,6 +209,21 @@ impl UnsupportedFlags {
             }
         };
         Ok(ServerFlags { without_api, without_tls: std::mem::take(&mut self.insecure) })
+    }
+
+    /// The flags about Argo CD's API server, for commands that go through it; they are then not refused. plumb uses REST,
+    /// which every server and every proxy understands, so `--grpc-web` changes nothing.
+    pub(crate) fn take_for_remote(&mut self) -> Flags {
+        self.grpc_web = false;
+        Flags {
+            server: self.server.take(),
+            auth_token: self.auth_token.take(),
+            plaintext: std::mem::take(&mut self.plaintext),
+            insecure: std::mem::take(&mut self.insecure),
+            root_path: self.grpc_web_root_path.take(),
+            context: self.argocd_context.take(),
+            config: self.config.take().map(Into::into),
+        }
     }
 
     /// An error for the first one that was given.

@@ -36,7 +36,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("plumb-api", &[]),
     ("plumb-page", &["plumb-core", "plumb-crd"]),
-    ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-page"]),
+    (
+        "plumb-server",
+        &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-lua", "plumb-page"],
+    ),
     (
         "plumb-web",
         &[

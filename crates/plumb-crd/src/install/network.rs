@@ -33,7 +33,8 @@ pub(super) fn network_policy(options: &InstallOptions) -> Value {
             "podSelector": {"matchLabels": selector()},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
-                {"from": [web], "ports": [{"protocol": "TCP", "port": WEB_PORT}]},
+                // Replicas pass requests on to the one that leads.
+                {"from": [web, {"podSelector": {"matchLabels": selector()}}], "ports": [{"protocol": "TCP", "port": WEB_PORT}]},
                 {"from": metrics, "ports": [{"protocol": "TCP", "port": METRICS_PORT}]},
             ],
             "egress": [{}],

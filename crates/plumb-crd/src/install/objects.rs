@@ -176,7 +176,9 @@ fn container(options: &InstallOptions) -> Value {
     };
     let mut args = vec!["run", "--namespace", &options.namespace];
     args.extend(options.extra_args.iter().map(String::as_str));
-    let mut env = vec![json!({"name": "HOME", "value": HOME})];
+    // Replicas reach each other at the address of the pod.
+    let pod_ip = json!({"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}});
+    let mut env = vec![json!({"name": "HOME", "value": HOME}), pod_ip];
     env.extend(options.extra_env.iter().cloned());
     json!({
         "name": NAME,

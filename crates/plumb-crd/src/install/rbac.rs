@@ -70,6 +70,7 @@ fn reads_and_own_kinds() -> Value {
         {"apiGroups": ["argoproj.io"], "resources": ["applications", "applications/status", "appprojects"], "verbs": ["patch", "update"]},
         {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["create", "delete"]},
         {"apiGroups": ["argoproj.io"], "resources": ["applicationsets", "applicationsets/status"], "verbs": ["patch", "update"]},
+        {"apiGroups": ["argoproj.io"], "resources": ["applicationsets"], "verbs": ["create", "delete"]},
         {"apiGroups": ["plumb.dev"], "resources": ["*"], "verbs": ["create", "delete", "patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
         urls(),
@@ -84,9 +85,10 @@ fn own_namespace(options: &InstallOptions) -> Value {
         "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
         "rules": [
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "patch", "update"]},
-            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "delete"]},
-            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
-            {"apiGroups": ["argoproj.io"], "resources": ["appprojects"], "verbs": ["create"]},
+            // Users register clusters and repositories, change passwords, and add certificates through the API.
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "delete", "patch", "update"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch", "update"]},
+            {"apiGroups": ["argoproj.io"], "resources": ["appprojects"], "verbs": ["create", "delete"]},
         ],
     })
 }

@@ -104,6 +104,14 @@ async fn stream(engine: &Engine) -> ObjectStream {
     }
 }
 
+/// True if sets of this namespace run.
+pub(crate) fn permits(engine: &Engine, namespace: &str) -> bool {
+    let settings = engine.config.settings();
+    namespace == engine.options.namespace
+        || (settings.app_sets.namespaces.iter().any(|pattern| pattern.matches(namespace))
+            && engine.app_namespaces.permit(namespace))
+}
+
 struct Sets {
     engine: Arc<Engine>,
     known: BTreeMap<AppId, Known>,
@@ -114,10 +122,7 @@ struct Sets {
 
 impl Sets {
     fn permits(&self, namespace: &str) -> bool {
-        let settings = self.engine.config.settings();
-        namespace == self.engine.options.namespace
-            || (settings.app_sets.namespaces.iter().any(|pattern| pattern.matches(namespace))
-                && self.engine.app_namespaces.permit(namespace))
+        permits(&self.engine, namespace)
     }
 
     fn note(&mut self, event: ObjectEvent) {

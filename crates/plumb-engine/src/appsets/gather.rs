@@ -31,14 +31,14 @@ const WEB_TIMEOUT: Duration = Duration::from_secs(30);
 const MOST_PATHS: usize = 500_000;
 
 /// What a set generates, and what it asked.
-pub(super) struct Asked {
-    pub(super) generated: Result<Generated, GenerationError>,
+pub(crate) struct Asked {
+    pub(crate) generated: Result<Generated, GenerationError>,
     pub(super) follows: Follows,
     pub(super) clusters: bool,
 }
 
 /// Generates the Applications of a set. `fetch_since` asks the Git servers again, unless that was done since.
-pub(super) async fn generate_set(
+pub(crate) async fn generate_set(
     engine: &Arc<Engine>,
     set: &Arc<ApplicationSet>,
     fetch_since: Option<Instant>,

@@ -7,4 +7,5 @@ mod write;
 mod run;
 mod controller;
 
-pub(crate) use controller::run_app_sets;
+pub(crate) use controller::{permits, run_app_sets};
+pub(crate) use gather::generate_set;

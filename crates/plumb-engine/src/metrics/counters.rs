@@ -53,7 +53,7 @@ pub(crate) struct Metrics {
     git_fetch_failures: Counter<1>,
     git_refs_failures: Counter<1>,
     pub(crate) webhook_requests: Counter<2>,
-    pub(crate) unimplemented_calls: Counter<1>,
+    pub(crate) unimplemented_calls: Counter<2>,
     pub(crate) dry_runs: Counter<1>,
     pub(crate) events: Counter<1>,
     pub(crate) triggers: Counter<1>,
@@ -165,7 +165,7 @@ impl Default for Metrics {
             unimplemented_calls: Counter::new(
                 "plumb_api_unimplemented_total",
                 "Calls of the API that clients asked for and plumb does not have.",
-                ["method"],
+                ["method", "client"],
             ),
             dry_runs: Counter::new("plumb_dry_runs_total", "Dry-run requests, by cluster.", ["server"]),
             events: Counter::new("plumb_events_total", "Kubernetes events, by outcome.", ["outcome"]),

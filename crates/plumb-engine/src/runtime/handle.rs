@@ -231,9 +231,10 @@ impl Handle {
         self.0.metrics.webhook_requests.increment([sender, outcome]);
     }
 
-    /// Counts a call of the API that plumb does not have. `method` is one of the API's tables, so their number is bounded.
-    pub fn count_unimplemented(&self, method: &str) {
-        self.0.metrics.unimplemented_calls.increment([method]);
+    /// Counts a call of the API that plumb does not have. `method` is one of the API's tables, and `client` one of the
+    /// programs that plumb knows, so their number is bounded.
+    pub fn count_unimplemented(&self, method: &str, client: &str) {
+        self.0.metrics.unimplemented_calls.increment([method, client]);
     }
 
     /// Takes a push. The leader requests runs of the apps that it affects; another process passes it on to the leader.

@@ -19,15 +19,15 @@ use crate::apps::registry::AppChange;
 use crate::apps::snapshot::AppSummary;
 use crate::cluster::destination::Cluster;
 use crate::engine::Engine;
-use crate::queue::RefreshDepth;
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::sources::gather::{FetchPolicy, OperationSources};
 use crate::sources::parked::Parked;
 use crate::sources::slow_servers::Patience;
 
 /// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
 pub struct Leader {
-    engine: Arc<Engine>,
-    runtime: tokio::runtime::Handle,
+    pub(super) engine: Arc<Engine>,
+    pub(super) runtime: tokio::runtime::Handle,
 }
 
 /// An Application without the long lists of its status.
@@ -254,6 +254,21 @@ impl Leader {
                 (cluster.server.to_string(), format!("{}.{}", version.major, version.minor))
             })
             .collect()
+    }
+
+    /// The client of a connected cluster, and the runtime on which it must be used.
+    pub fn client_of_server(&self, server: &str) -> Option<(ClusterClient, tokio::runtime::Handle)> {
+        let connected = self.engine.clusters.connected();
+        let cluster = connected.iter().find(|cluster| &*cluster.server == server)?;
+        Some((cluster.client.clone(), self.runtime.clone()))
+    }
+
+    /// Requests a comparison of all Applications on a cluster.
+    pub fn refresh_cluster(&self, server: &str) {
+        let apps =
+            self.engine.registry.all().into_iter().filter(|known| self.engine.server_of(known) == server);
+        let trigger = Trigger::live(TriggerReason::Cluster);
+        self.engine.request_runs(apps.map(|known| known.id.clone()).collect(), trigger);
     }
 
     /// The address of the cluster of an Application.

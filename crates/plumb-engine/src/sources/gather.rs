@@ -371,7 +371,7 @@ impl Sources {
 
     /// Renders one source on a thread of its own. If the result is large, it is read when the app's turn comes, which is
     /// returned with it.
-    async fn render(
+    pub(super) async fn render(
         &self,
         app: &AppId,
         request: RenderRequest,

@@ -8,5 +8,6 @@ pub(crate) mod parked;
 mod path_filter;
 mod render_slots;
 mod resolve;
+mod questions;
 pub(crate) mod slow_servers;
 pub(crate) mod state;

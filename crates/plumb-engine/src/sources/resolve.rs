@@ -87,7 +87,7 @@ impl Access {
 
     /// Checks that the project permits a repository and that its credentials can be used. Every repository passes here
     /// before it is asked anything, whoever names it: the spec, an operation, a submodule, a chart.
-    fn admit(&self, repo_url: &str) -> Result<(), SourceError> {
+    pub(super) fn admit(&self, repo_url: &str) -> Result<(), SourceError> {
         if let Err(reason) = RepoAddress::parse(repo_url) {
             let repository = shown_repo_url(repo_url);
             return Err(SourceError::NotAllowed(format!("repository {repository:?}: {reason}")));
@@ -332,7 +332,7 @@ impl Sources {
         Ok(fetched)
     }
 
-    async fn fetch_chart(
+    pub(super) async fn fetch_chart(
         &self,
         repository: &ChartRepository,
         name: &str,
@@ -373,7 +373,7 @@ fn permit_submodule(access: &Access, parent: &str, url: &RepoUrl) -> Result<(), 
 
 /// Repository and name of the chart, if the source is a chart. `oci://host/charts/web` without `chart` is the
 /// chart `web`.
-fn chart_address(source: &Source) -> Option<(String, String)> {
+pub(super) fn chart_address(source: &Source) -> Option<(String, String)> {
     if let Some(chart) = source.chart.as_ref().filter(|chart| !chart.is_empty()) {
         return Some((source.repo_url.clone(), chart.clone()));
     }

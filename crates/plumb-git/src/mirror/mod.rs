@@ -25,4 +25,4 @@ pub use error::{FetchError, ResolveOrFetchError};
 pub use mirrors::Mirrors;
 pub use options::{GitOptions, GitRequest, LocalAccess, RequestCounts, RequestObserver};
 pub(crate) use readable::AnnotatedTag;
-pub use readable::{Fetched, Mirror};
+pub use readable::{CommitDetails, Fetched, Mirror};

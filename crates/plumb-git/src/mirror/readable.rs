@@ -67,6 +67,19 @@ pub struct Fetched {
     pub changed: bool,
 }
 
+/// What a commit says about itself. All of it is text of whoever made the commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitDetails {
+    /// Name and address of the author.
+    pub author: String,
+    /// When it was made, in seconds since 1970.
+    pub seconds: i64,
+    /// Its message.
+    pub message: String,
+    /// The tags that name it.
+    pub tags: Vec<String>,
+}
+
 impl Mirror {
     /// The address it was fetched from.
     pub fn url(&self) -> &RepoUrl {
@@ -224,6 +237,24 @@ impl Mirror {
             name.get_or_insert_with(|| tag.name.to_string());
             id = tag.target();
         }
+    }
+
+    /// What a commit says about itself; `None` if it cannot be read.
+    pub fn details(&self, commit: &CommitId) -> Option<CommitDetails> {
+        let mut details = self.noting_damage(|view| {
+            let read = self.objects.read(view, object_id(commit.as_str())?)?.try_into_commit()?;
+            let author = read.author()?;
+            Ok(CommitDetails {
+                author: format!("{} <{}>", author.name, author.email),
+                seconds: author.seconds(),
+                message: read.message_raw()?.to_string(),
+                tags: Vec::new(),
+            })
+        })?;
+        let tags = self.refs.refs.iter().filter(|(_, hash)| hash.as_str() == commit.as_str());
+        details.tags =
+            tags.filter_map(|(name, _)| Some(name.strip_prefix("refs/tags/")?.to_owned())).collect();
+        Some(details)
     }
 
     /// True if the mirror has this commit, on a branch or not.

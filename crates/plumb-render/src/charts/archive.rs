@@ -39,6 +39,16 @@ const MAX_PATH: usize = 1024;
 
 /// The files of the archive's single directory.
 pub(crate) fn unpack(archive: impl Read, limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
+    unpack_below(archive, limits, 1)
+}
+
+/// The files of an archive that a user sent. They have no directory of their own around them.
+pub fn unpack_upload(archive: &[u8], limits: &Limits) -> Result<MemoryFiles, ArchiveError> {
+    unpack_below(archive, limits, 0)
+}
+
+/// The files, without the first directories of their paths.
+fn unpack_below(archive: impl Read, limits: &Limits, skipped: usize) -> Result<MemoryFiles, ArchiveError> {
     let format = |error: std::io::Error| ArchiveError::Format(error.to_string());
     let bytes = limits.export_bytes.min(MAX_UNPACKED);
     let too_large = || ArchiveError::TooLarge { files: limits.export_files, bytes };
@@ -70,8 +80,8 @@ pub(crate) fn unpack(archive: impl Read, limits: &Limits) -> Result<MemoryFiles,
             _ => return Err(ArchiveError::Kind(written)),
         }
         let path = RepoPath::parse(&written).map_err(|_| ArchiveError::Path(written.clone()))?;
-        // The first component is the chart's name.
-        let below: Vec<&str> = path.components().skip(1).collect();
+        // The first component of a chart is its name.
+        let below: Vec<&str> = path.components().skip(skipped).collect();
         if below.is_empty() {
             return Err(ArchiveError::Path(written));
         }
@@ -144,6 +154,14 @@ mod tests {
             assert!(unpack(&archive(&[(path, kind, b"")])[..], &Limits::default()).is_err(), "{path}");
         }
         assert!(unpack(&b"not an archive"[..], &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn an_upload_keeps_its_paths() {
+        let bytes = archive(&[("app/a.yaml", tar::EntryType::Regular, b"x")]);
+        let files = unpack_upload(&bytes, &Limits::default()).unwrap();
+        assert_eq!(files.read(&RepoPath::parse("app/a.yaml").unwrap()).unwrap(), b"x");
+        assert!(unpack_upload(&archive(&[("a", tar::EntryType::Symlink, b"")]), &Limits::default()).is_err());
     }
 
     #[test]

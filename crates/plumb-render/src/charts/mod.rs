@@ -21,8 +21,8 @@ mod query;
 mod registry_wire;
 mod repository;
 
-pub use archive::ArchiveError;
 pub(crate) use archive::unpack;
+pub use archive::{ArchiveError, unpack_upload};
 pub use dependencies::{ChartDependency, missing_dependencies};
 pub use error::ChartError;
 pub use fetch::{Chart, Charts};

@@ -1,7 +1,8 @@
 //! The cookie with the token.
 
-use http::HeaderValue;
+use http::{HeaderValue, Response, header};
 
+use crate::body::AnswerBody;
 use crate::session::COOKIE;
 
 /// Longest cookie that browsers keep.
@@ -40,9 +41,24 @@ impl CookieRules {
         parts.iter().enumerate().filter_map(header).collect()
     }
 
+    /// The header that sets a cookie for the time of a login.
+    pub(super) fn set_for_a_while(&self, name: &str, value: &str) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("{name}={value}; {}; Max-Age=300", self.attributes())).ok()
+    }
+
     /// The header that removes a cookie.
     pub(super) fn clear(&self, name: &str) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{name}=; {}; Max-Age=0", self.attributes())).ok()
+    }
+}
+
+/// Gives the client another token: in a header, and as a cookie to clients of REST.
+pub(crate) fn renew(answer: &mut Response<AnswerBody>, token: &str, cookies: Option<&CookieRules>) {
+    let Ok(value) = HeaderValue::from_str(token) else { return };
+    let name = if cookies.is_some() { "grpc-metadata-renew-token" } else { "renew-token" };
+    answer.headers_mut().insert(name, value);
+    for cookie in cookies.into_iter().flat_map(|cookies| cookies.set(token)) {
+        answer.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Frame;
 use plumb_api::{Code, Method, Status, Tables, encode, frame, grpc_message, trailer_frame};
+use serde_json::{Value, json};
 
 use super::stream::{self, Part};
 use crate::body::AnswerBody;
@@ -88,14 +89,47 @@ fn one(dialect: Dialect, message: &[u8]) -> AnswerBody {
 }
 
 /// An error without a message: Argo CD's client reads it from the headers only.
-fn error(dialect: Dialect, status: &Status) -> Response<AnswerBody> {
+pub(crate) fn error(dialect: Dialect, status: &Status) -> Response<AnswerBody> {
     let mut answer = Response::new(AnswerBody::default());
     *answer.headers_mut() = trailers(Some(status));
     answer.headers_mut().insert(header::CONTENT_TYPE, dialect.content_type());
     answer
 }
 
+/// The parts of an upload as one request: the fields of the query, and the chunks in their order.
+pub(crate) fn uploaded(parts: Vec<Value>) -> Value {
+    let mut request = json!({});
+    let mut chunks = Vec::new();
+    for mut part in parts {
+        if let Some(chunk) = part.pointer_mut("/chunk/chunk") {
+            chunks.push(chunk.take());
+        } else if let Some(query) = part.get_mut("query")
+            && request.as_object().is_some_and(serde_json::Map::is_empty)
+        {
+            request = query.take();
+        }
+    }
+    request["chunks"] = Value::Array(chunks);
+    request
+}
+
 /// The answer to a call that the tables do not have.
 pub(crate) fn unimplemented(dialect: Dialect, path: &str) -> Response<AnswerBody> {
     error(dialect, &Status::new(Code::Unimplemented, format!("unknown method {path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_an_upload_are_one_request() {
+        let parts = vec![
+            json!({"query": {"name": "shop", "checksum": "ab"}}),
+            json!({"chunk": {"chunk": "AA=="}}),
+            json!({"query": {"name": "other"}}),
+            json!({"chunk": {"chunk": "AQ=="}}),
+        ];
+        assert_eq!(uploaded(parts), json!({"name": "shop", "checksum": "ab", "chunks": ["AA==", "AQ=="]}));
+    }
 }

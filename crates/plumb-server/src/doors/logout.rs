@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use super::cookie::CookieRules;
 use super::rest::text;
 use crate::body::AnswerBody;
+use crate::oidc::unchecked_issuer;
 use crate::session::{COOKIE, Sessions, cookie_token};
 
 pub(crate) async fn answer(
@@ -22,7 +23,17 @@ pub(crate) async fn answer(
     }
     let mut answer = Response::new(AnswerBody::default());
     *answer.status_mut() = StatusCode::SEE_OTHER;
-    let place = if url.is_empty() { format!("/{}", rules.path.trim_matches('/')) } else { url.to_owned() };
+    let home = if url.is_empty() { format!("/{}", rules.path.trim_matches('/')) } else { url.to_owned() };
+    // A session of the identity provider ends there, too.
+    let provider = sessions.sso().config().map(|config| (config.issuer, config.logout_url));
+    let place = match provider {
+        Some((issuer, logout))
+            if !logout.is_empty() && unchecked_issuer(&token).as_ref() == Some(&issuer) =>
+        {
+            logout.replace("{{token}}", &token).replace("{{logoutRedirectURL}}", &home)
+        }
+        _ => home,
+    };
     let location = HeaderValue::from_str(&place).unwrap_or(HeaderValue::from_static("/"));
     answer.headers_mut().insert(header::LOCATION, location);
     for name in std::iter::once(COOKIE.to_owned()).chain((1..20).map(|n| format!("{COOKIE}-{n}"))) {

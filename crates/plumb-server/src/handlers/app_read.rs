@@ -10,7 +10,6 @@ use plumb_engine::KnownApp;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::general::unimplemented;
 use super::selector::Selector;
 use crate::app_feed::without_kind;
 use crate::call::{Answer, Call, app_object};
@@ -137,16 +136,31 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
 /// The sync windows of an Application, and whether a user may sync now.
 pub(super) async fn sync_windows(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
-    let refusal = call.leader()?.manual_sync_window(&app.typed()?);
-    Ok(Answer::One(json!({"canSync": refusal.is_none()})))
+    let typed = app.typed()?;
+    let leader = call.leader()?;
+    let refusal = leader.manual_sync_window(&typed);
+    let project = call.shared.state.project(&app.project);
+    let all = project.and_then(|project| project.value().pointer("/spec/syncWindows")?.as_array().cloned());
+    let all = all.unwrap_or_default();
+    let (mut assigned, mut active) = (Vec::new(), Vec::new());
+    for window in leader.windows(&typed) {
+        // Windows of global projects come after those of the project itself, and are not shown.
+        let Some(rule) = all.get(window.index) else { continue };
+        let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
+        let manual = rule.get("manualSync").and_then(Value::as_bool).unwrap_or_default();
+        let shown = json!({"kind": text("kind"), "schedule": text("schedule"), "duration": text("duration"),
+            "manualSync": manual});
+        if window.is_open {
+            active.push(shown.clone());
+        }
+        assigned.push(shown);
+    }
+    Ok(Answer::One(
+        json!({"canSync": refusal.is_none(), "assignedWindows": assigned, "activeWindows": active}),
+    ))
 }
 
 /// plumb has no deep links yet.
 pub(super) async fn no_links(_: Arc<Call>) -> Result<Answer, Status> {
     Ok(Answer::One(json!({"items": []})))
-}
-
-/// Author and message of a commit need a mirror that the server does not read yet.
-pub(super) async fn revision_metadata(_: Arc<Call>) -> Result<Answer, Status> {
-    Err(unimplemented("RevisionMetadata"))
 }

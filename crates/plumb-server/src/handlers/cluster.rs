@@ -10,6 +10,7 @@ use plumb_crd::settings::ClusterSecret;
 use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
+use super::rotation;
 use crate::call::{Answer, Call};
 
 /// A cluster, and the Secret that registers it. The cluster that plumb runs in needs none.
@@ -152,7 +153,7 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let sent = call.request.get("cluster").ok_or_else(|| Status::invalid("cluster is required"))?;
     let text = |field: &str| sent.get(field).and_then(Value::as_str).unwrap_or_default();
     let server = text("server").trim_end_matches('/').to_owned();
-    let host = server.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
+    let host = host_of(&server);
     if host.is_empty() {
         return Err(Status::invalid(format!("cluster server {server:?} is not a URL")));
     }
@@ -167,10 +168,68 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         }
         call.require("clusters", "update", &existing.object())?;
     }
-    let name = format!("cluster-{}-{}", host.to_lowercase(), fnv1a(&[&server]));
+    let name = format!("cluster-{host}-{}", fnv1a(&[&server]));
     let secret = existing.as_ref().and_then(|cluster| cluster.secret.as_ref());
     registration::write(&call, secret, &name, "cluster", values(sent, &server)).await?;
+    registration::write_metadata(&call, &server, sent, |_| true).await?;
     stored(&call, &server).await
+}
+
+fn host_of(server: &str) -> String {
+    let host = server.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
+    host.to_lowercase()
+}
+
+/// The stored values with the chosen ones of the new values.
+fn chosen(mut stored: Map<String, Value>, new: &Map<String, Value>, fields: &[String]) -> Map<String, Value> {
+    for field in ["name", "namespaces", "config", "shard", "clusterResources", "project"] {
+        if fields.iter().any(|chosen| chosen == field) {
+            stored.remove(field);
+            stored.extend(new.get(field).map(|value| (field.to_owned(), value.clone())));
+        }
+    }
+    stored
+}
+
+/// The clusters that are registered for one project, as far as the caller may see them.
+pub(super) async fn of_project(call: &Call, project: &str) -> Result<Vec<Value>, Status> {
+    let own = all(call).await?.into_iter().filter(|cluster| cluster.project.as_deref() == Some(project));
+    let seen = own.filter(|cluster| call.allows("clusters", "get", &cluster.object()));
+    Ok(seen.map(|cluster| cluster.shown).collect())
+}
+
+/// Compares all Applications of a cluster again. plumb follows its objects, so there is no cache to empty.
+pub(super) async fn invalidate_cache(call: Arc<Call>) -> Result<Answer, Status> {
+    let found = asked(&call, "update").await?;
+    let cluster = found.into_iter().next().ok_or_else(Status::denied)?;
+    call.leader()?.refresh_cluster(&cluster.server);
+    Ok(Answer::One(cluster.shown))
+}
+
+/// Replaces the token of a service account by a new one.
+pub(super) async fn rotate_auth(call: Arc<Call>) -> Result<Answer, Status> {
+    for cluster in asked(&call, "update").await? {
+        let secret = cluster.secret.as_ref();
+        let secret =
+            secret.ok_or_else(|| Status::invalid("the cluster has no credentials that could be replaced"))?;
+        let mut values = registration::texts(secret);
+        let config = values.get("config").and_then(Value::as_str).unwrap_or("{}");
+        let mut config: Value = serde_json::from_str(config)
+            .map_err(|_| Status::precondition("the credentials cannot be read"))?;
+        let token = config.get("bearerToken").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if token.is_empty() {
+            return Err(Status::invalid("only the credentials of a service account can be replaced"));
+        }
+        let away = || Status::unavailable("the cluster is not connected");
+        let (client, runtime) = call.leader()?.client_of_server(&cluster.server).ok_or_else(away)?;
+        let (new, old) = rotation::new_token(&client, &runtime, &token).await?;
+        config["bearerToken"] = json!(new);
+        values.insert("config".to_owned(), json!(config.to_string()));
+        registration::write(&call, Some(secret), "", "cluster", values).await?;
+        // Only after the new token is stored.
+        rotation::remove(&client, &runtime, old).await?;
+    }
+    Ok(Answer::One(json!({})))
 }
 
 pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
@@ -180,14 +239,20 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     let project = sent.get("project").and_then(Value::as_str);
     // The rights on the stored cluster were checked; those on the new identity are checked here.
     call.require("clusters", "update", &object(project, &cluster.server))?;
-    if !call.texts("updatedFields").is_empty() {
-        let only_whole = "updating single fields of a cluster is not supported; send the whole cluster";
-        return Err(super::general::unimplemented(only_whole));
-    }
-    let Some(secret) = &cluster.secret else {
-        return Err(Status::invalid("the in-cluster cluster has no Secret"));
+    let fields = call.texts("updatedFields");
+    let values = if fields.is_empty() {
+        values(sent, &cluster.server)
+    } else {
+        let mut stored = cluster.secret.as_ref().map(registration::texts).unwrap_or_default();
+        stored.entry("name").or_insert_with(|| json!(cluster.name));
+        stored.insert("server".to_owned(), json!(cluster.server));
+        chosen(stored, &values(sent, &cluster.server), &fields)
     };
-    registration::write(&call, Some(secret), "", "cluster", values(sent, &cluster.server)).await?;
+    // The cluster that plumb runs in gets a Secret with its first change.
+    let name = format!("cluster-{}-{}", host_of(&cluster.server), fnv1a(&[&cluster.server]));
+    registration::write(&call, cluster.secret.as_ref(), &name, "cluster", values).await?;
+    let is_chosen = |field: &str| fields.is_empty() || fields.iter().any(|chosen| chosen == field);
+    registration::write_metadata(&call, &cluster.server, sent, is_chosen).await?;
     stored(&call, &cluster.server).await
 }
 
@@ -201,6 +266,9 @@ fn values(sent: &Value, server: &str) -> Map<String, Value> {
     values.insert("server".to_owned(), json!(server));
     values.insert("project".to_owned(), json!(text("project")));
     values.insert("config".to_owned(), json!(sent.get("config").cloned().unwrap_or(json!({})).to_string()));
+    if let Some(shard) = sent.get("shard").and_then(Value::as_i64) {
+        values.insert("shard".to_owned(), json!(shard.to_string()));
+    }
     if !namespaces.is_empty() {
         values.insert("namespaces".to_owned(), json!(namespaces.join(",")));
         let all = sent.get("clusterResources").and_then(Value::as_bool).unwrap_or_default();
@@ -223,4 +291,19 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
         call.shared.backend.delete(secret).await?;
     }
     Ok(Answer::One(json!({})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_chosen_fields_change() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let stored =
+            map(json!({"name": "a", "server": "https://a", "config": "{secret}", "namespaces": "x"}));
+        let new = map(json!({"name": "b", "server": "https://a", "config": "{}"}));
+        let after = chosen(stored, &new, &["name".to_owned(), "namespaces".to_owned()]);
+        assert_eq!(Value::Object(after), json!({"name": "b", "server": "https://a", "config": "{secret}"}));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumb_api::{Code, Status};
+use plumb_api::Status;
 use serde_json::{Value, json};
 
 use crate::call::{Answer, Call};
@@ -49,6 +49,12 @@ pub(super) async fn settings(call: Arc<Call>) -> Result<Answer, Status> {
         "kustomizeOptions": {"BuildOptions": text("kustomize.buildOptions")},
         "appsInAnyNamespaceEnabled": config.contains_key("application.namespaces"),
     });
+    if let Some(oidc) = call.shared.sessions.sso().config() {
+        settings["oidcConfig"] = json!({
+            "name": oidc.name, "issuer": oidc.issuer, "clientID": oidc.client_id, "cliClientID": oidc.cli_client_id,
+            "scopes": oidc.scopes, "enablePKCEAuthentication": true,
+        });
+    }
     if call.identity.as_ref().is_some_and(crate::session::Identity::is_logged_in) {
         settings["controllerNamespace"] = json!(call.namespace());
         settings["passwordPattern"] = json!(super::account::password_pattern(&text("passwordPattern")));
@@ -94,9 +100,4 @@ pub(super) async fn user_info(call: Arc<Call>) -> Result<Answer, Status> {
         "iss": identity.text("iss"),
         "groups": groups,
     })))
-}
-
-/// The answer for a call that plumb does not have.
-pub(super) fn unimplemented(what: &str) -> Status {
-    Status::new(Code::Unimplemented, format!("{what} is not supported by plumb"))
 }

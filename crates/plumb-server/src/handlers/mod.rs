@@ -1,18 +1,27 @@
 //! The handlers: one function per call, JSON in and JSON out, and the table that names the permission of each.
 
 mod account;
+mod action;
 mod app_read;
+mod app_set;
 mod app_write;
+mod certificate;
 mod cluster;
+mod config_map;
 mod general;
+mod gpg_key;
 mod logs;
 mod mask;
+mod notification;
 mod operation;
 mod project;
 mod registration;
 mod repository;
 mod resource;
+mod revision;
+mod rotation;
 mod selector;
+mod server_side_diff;
 mod sync_request;
 mod table;
 mod tree;

@@ -9,7 +9,7 @@ use plumb_crd::AppProject;
 use serde_json::{Value, json};
 
 use crate::app_feed::without_kind;
-use crate::backend::Known;
+use crate::backend::{Known, of_api};
 use crate::call::{Answer, Call};
 use crate::random;
 
@@ -48,9 +48,12 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
 /// may see them.
 pub(super) async fn detailed(call: Arc<Call>) -> Result<Answer, Status> {
     let project = find(&call, call.text("name"))?;
-    Ok(Answer::One(
-        json!({"project": shown(&project), "globalProjects": [], "repositories": [], "clusters": []}),
-    ))
+    let name = call.text("name");
+    let repositories = super::repository::of_project(&call, name).await?;
+    let clusters = super::cluster::of_project(&call, name).await?;
+    Ok(Answer::One(json!({
+        "project": shown(&project), "globalProjects": [], "repositories": repositories, "clusters": clusters,
+    })))
 }
 
 pub(super) async fn globals(call: Arc<Call>) -> Result<Answer, Status> {
@@ -63,6 +66,13 @@ pub(super) async fn sync_windows(call: Arc<Call>) -> Result<Answer, Status> {
     let project = find(&call, call.text("name"))?;
     let windows = project.value().pointer("/spec/syncWindows").cloned().unwrap_or(json!([]));
     Ok(Answer::One(json!({"windows": windows})))
+}
+
+pub(super) async fn events(call: Arc<Call>) -> Result<Answer, Status> {
+    let project = find(&call, call.text("name"))?;
+    let events =
+        call.shared.backend.client.events_of(project.uid().unwrap_or_default(), project.namespace()).await;
+    Ok(super::resource::shown_events(events.map_err(|error| of_api(&error))?))
 }
 
 /// The project of the request as it would be stored.

@@ -59,6 +59,48 @@ pub(super) async fn write(
     }
 }
 
+/// The values of a Secret.
+pub(super) fn texts(secret: &Manifest) -> Map<String, Value> {
+    let Ok((data, _)) = SecretData::read(secret.value()) else { return Map::new() };
+    let keys =
+        secret.value().get("data").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key);
+    keys.filter_map(|key| Some((key.clone(), json!(data.get(key)?.expose())))).collect()
+}
+
+/// Writes labels and annotations of a cluster, where the request has them and they are chosen. plumb's own stay.
+pub(super) async fn write_metadata(
+    call: &Call,
+    server: &str,
+    sent: &Value,
+    is_chosen: impl Fn(&str) -> bool,
+) -> Result<(), Status> {
+    let chosen: Vec<&str> = ["labels", "annotations"]
+        .into_iter()
+        .filter(|field| is_chosen(field) && sent.get(field).is_some_and(Value::is_object))
+        .collect();
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let found = list(call, "cluster").await?.into_iter().find(|(data, _)| {
+        data.get("server").is_some_and(|known| known.expose().trim_end_matches('/') == server)
+    });
+    let Some((_, secret)) = found else { return Ok(()) };
+    let mut metadata = json!({});
+    for field in chosen {
+        let is_own = |key: &str| key.starts_with("argocd.argoproj.io/") || key == "managed-by";
+        let before = secret.value().pointer(&format!("/metadata/{field}")).and_then(Value::as_object);
+        let gone = before.into_iter().flatten().filter(|(key, _)| !is_own(key));
+        let mut after: Map<String, Value> = gone.map(|(key, _)| (key.clone(), Value::Null)).collect();
+        let new = sent.get(field).and_then(Value::as_object).into_iter().flatten();
+        after.extend(new.filter(|(key, _)| !is_own(key)).map(|(key, value)| (key.clone(), value.clone())));
+        metadata[field] = Value::Object(after);
+    }
+    let name = secret.name().unwrap_or_default();
+    let written =
+        call.shared.backend.patch(Known::Secret, call.namespace(), name, json!({"metadata": metadata})).await;
+    written.map(drop).map_err(|status| Status::new(status.code, "cannot write the labels of the cluster"))
+}
+
 /// The 32-bit FNV-1a hash that Argo CD puts into the names of these Secrets.
 pub(super) fn fnv1a(texts: &[&str]) -> u32 {
     let bytes = texts.iter().flat_map(|text| text.bytes());

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use plumb_api::Status;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_core::project::normalize_repo_url;
-use plumb_crd::settings::{Repository, RepositoryKind};
+use plumb_core::text::without_logins;
+use plumb_crd::settings::{Repository, RepositoryKind, SecretData};
 use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
@@ -135,6 +138,10 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         // Unlike Argo CD: overwriting needs the right to update.
         call.require("repositories", "update", &existing.object())?;
     }
+    // A repository of one project may be reachable only for it, so it is not tested.
+    if project.is_empty() && call.flag("credsOnly") != Some(true) {
+        connect(&call, &values(repo, "repo")).await?;
+    }
     let name = format!("repo-{}", fnv1a(&[url, project]));
     let secret = existing.as_ref().map(|found| &found.secret);
     registration::write(&call, secret, &name, "repository", values(repo, "repo")).await?;
@@ -156,14 +163,66 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
     Ok(Answer::One(json!({})))
 }
 
-/// Checks the right alone: plumb connects when an Application needs the repository.
+/// The repositories that are registered for one project, as far as the caller may see them.
+pub(super) async fn of_project(call: &Call, project: &str) -> Result<Vec<Value>, Status> {
+    let found = all(call, "repository").await?;
+    let own = found.iter().filter(|found| found.repository.project.as_deref() == Some(project));
+    let seen = own.filter(|found| call.allows("repositories", "get", &found.object()));
+    Ok(seen.map(|found| shown(&found.repository)).collect())
+}
+
+/// Connects to a repository that need not be registered. The error of a server may quote an address with a login.
+async fn connect(call: &Call, values: &Map<String, Value>) -> Result<(), Status> {
+    let encoded = |value: &Value| STANDARD.encode(value.as_str().unwrap_or_default());
+    let data: Map<String, Value> =
+        values.iter().map(|(key, value)| (key.clone(), json!(encoded(value)))).collect();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "data": data,
+        "metadata": {"name": "sent", "namespace": call.namespace(),
+            "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+    });
+    let (data, _) =
+        SecretData::read(&secret).map_err(|_| Status::invalid("the repository cannot be read"))?;
+    let repository = Repository::read(&data).map_err(Status::invalid)?;
+    let tested = call.leader()?.check_repository(repository).await;
+    tested.map_err(|why| {
+        let why = without_logins(&why);
+        Status::new(Code::Unknown, format!("error testing repository connectivity: {why}"))
+    })
+}
+
+/// Connects to a repository with the credentials of the request, or with those of a template.
 pub(super) async fn validate(call: Arc<Call>) -> Result<Answer, Status> {
     let url = call.text("repo");
     call.require("repositories", "create", &object(Some(call.text("project")), url))?;
     if url.is_empty() {
         return Err(Status::invalid("repo is required"));
     }
+    let mut values = values(&call.request, "repo");
+    for (sent, stored) in [("enableOci", "enableOCI"), ("bearerToken", "bearerToken")] {
+        if let Some(value) = values.remove(sent) {
+            values.insert(stored.to_owned(), value);
+        }
+    }
+    connect(&call, &values).await?;
     Ok(Answer::One(json!({})))
+}
+
+/// The branches and tags of a repository. One that is not registered is public, and named by its address alone.
+pub(super) async fn refs(call: Arc<Call>) -> Result<Answer, Status> {
+    let url = call.text("repo");
+    let wanted = normalize_repo_url(url);
+    let project = call.text("appProject");
+    let known = all(&call, "repository").await?.into_iter().find(|found| {
+        normalize_repo_url(&found.repository.url) == wanted
+            && (project.is_empty() || found.repository.project.as_deref().is_none_or(|own| own == project))
+    });
+    let name = known.as_ref().map_or_else(|| url.to_owned(), Found::object);
+    call.require("repositories", "get", &name)?;
+    let scope = known.and_then(|found| found.repository.project).unwrap_or_default();
+    let refs = call.leader()?.repository_refs(url.to_owned(), scope).await;
+    let refs = refs.map_err(|why| Status::precondition(without_logins(&why).into_owned()))?;
+    Ok(Answer::One(json!({"branches": refs.branches, "tags": refs.tags})))
 }
 
 pub(super) async fn list_credentials(call: Arc<Call>) -> Result<Answer, Status> {
@@ -201,6 +260,16 @@ pub(super) async fn create_credentials(call: Arc<Call>) -> Result<Answer, Status
         values(creds, "url"),
     )
     .await?;
+    Ok(Answer::One(json!({"url": url})))
+}
+
+pub(super) async fn update_credentials(call: Arc<Call>) -> Result<Answer, Status> {
+    let creds = sent(&call, "creds")?;
+    let url = creds.get("url").and_then(Value::as_str).unwrap_or_default();
+    call.require("repositories", "update", url)?;
+    let found = all(&call, "repo-creds").await?.into_iter().find(|found| found.repository.url == url);
+    let found = found.ok_or_else(|| Status::not_found("repository credentials not found"))?;
+    registration::write(&call, Some(&found.secret), "", "repo-creds", values(creds, "url")).await?;
     Ok(Answer::One(json!({"url": url})))
 }
 

@@ -14,7 +14,7 @@ use super::tree;
 use crate::backend::{delete_with, of_api, patch_with, target};
 use crate::call::{Answer, Call, FoundApp};
 
-fn masks(call: &Call) -> Masks {
+pub(super) fn masks(call: &Call) -> Masks {
     Masks::of(&call.shared.state.config())
 }
 
@@ -121,7 +121,7 @@ fn item(
     })
 }
 
-fn without_managed_fields(mut object: Value) -> Value {
+pub(super) fn without_managed_fields(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
@@ -129,7 +129,7 @@ fn without_managed_fields(mut object: Value) -> Value {
 }
 
 /// The object of the request, which must be in the tree of the Application.
-fn in_tree(call: &Call, app: &FoundApp) -> Result<(ObjectKey, GroupVersionKind), Status> {
+pub(super) fn in_tree(call: &Call, app: &FoundApp) -> Result<(ObjectKey, GroupVersionKind), Status> {
     let namespace = Some(call.text("namespace")).filter(|namespace| !namespace.is_empty());
     let (group, kind, name) = (call.text("group"), call.text("kind"), call.text("resourceName"));
     let key = ObjectKey::new(group, kind, namespace.map(str::to_owned), name);
@@ -142,7 +142,7 @@ fn in_tree(call: &Call, app: &FoundApp) -> Result<(ObjectKey, GroupVersionKind),
     Ok((key, gvk))
 }
 
-async fn live(call: &Call, app: &FoundApp, key: &ObjectKey) -> Result<Manifest, Status> {
+pub(super) async fn live(call: &Call, app: &FoundApp, key: &ObjectKey) -> Result<Manifest, Status> {
     let live = call.leader()?.live(&app.typed()?, key).await.map_err(Status::unavailable)?;
     live.ok_or_else(|| Status::not_found(format!("{key} not found")))
 }
@@ -211,7 +211,7 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
     Ok(Answer::One(json!({})))
 }
 
-fn client_of(
+pub(super) fn client_of(
     call: &Call,
     app: &FoundApp,
 ) -> Result<(plumb_kube::ClusterClient, tokio::runtime::Handle), Status> {
@@ -241,7 +241,7 @@ pub(super) async fn events(call: Arc<Call>) -> Result<Answer, Status> {
     Ok(shown_events(events.map_err(|error| of_api(&error))?))
 }
 
-fn shown_events(events: Vec<Manifest>) -> Answer {
+pub(super) fn shown_events(events: Vec<Manifest>) -> Answer {
     let items: Vec<Value> =
         events.into_iter().map(|event| without_managed_fields(event.into_value())).collect();
     Answer::One(json!({"items": items}))

@@ -7,8 +7,8 @@ use plumb_api::Status;
 use serde_json::Value;
 
 use super::{
-    account, app_read, app_write, cluster, general, logs, operation, project, repository, resource, tree,
-    watch,
+    account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, logs,
+    notification, operation, project, repository, resource, revision, server_side_diff, tree, watch,
 };
 use crate::call::{Answer, Call};
 
@@ -82,6 +82,17 @@ fn on_object(verb: &str, request: &Value) -> String {
     format!("{verb}/{group}/{kind}/{}/{}", text("namespace"), text("resourceName"))
 }
 
+/// `action/GROUP/KIND/ACTION`: one action on objects of an Application.
+fn on_action(request: &Value) -> String {
+    let text = |field: &str| request.get(field).and_then(Value::as_str).unwrap_or_default();
+    format!("action/{}/{}/{}", text("group"), text("kind"), text("action"))
+}
+
+/// Certificates and keys have no names in permissions.
+fn nothing(_: &Value) -> String {
+    String::new()
+}
+
 fn name(request: &Value) -> String {
     request.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
@@ -120,7 +131,14 @@ static HANDLERS: &[Handler] = handlers! {
         "ListLinks" reads Access::App(get) => app_read::no_links;
         "ListResourceLinks" reads Access::App(get) => app_read::no_links;
         "ListResourceEvents" reads Access::App(get) => resource::events;
-        "RevisionMetadata" reads Access::App(get) => app_read::revision_metadata;
+        "RevisionMetadata" reads Access::App(get) => revision::metadata;
+        "RevisionChartDetails" reads Access::App(get) => revision::chart;
+        "GetOCIMetadata" reads Access::App(get) => revision::oci;
+        "GetManifestsWithFiles" reads Access::App(get) => revision::manifests_with_files;
+        "ServerSideDiff" reads Access::App(get) => server_side_diff::diff;
+        "ListResourceActions" reads Access::App(get) => action::list;
+        "RunResourceAction" writes Access::App(on_action) => action::run;
+        "RunResourceActionV2" writes Access::App(on_action) => action::run;
         "Create" writes Access::Asks("applications") => app_write::create;
         "Update" writes Access::Asks("applications") => app_write::update;
         "UpdateSpec" writes Access::App(update) => app_write::update_spec;
@@ -145,6 +163,7 @@ static HANDLERS: &[Handler] = handlers! {
         "GetGlobalProjects" reads Access::On("projects", "get", name) => project::globals;
         "GetSyncWindowsState" reads Access::On("projects", "get", name) => project::sync_windows;
         "ListLinks" reads Access::On("projects", "get", name) => app_read::no_links;
+        "ListEvents" reads Access::On("projects", "get", name) => project::events;
         "Create" writes Access::On("projects", "create", new_project) => project::create;
         "Update" writes Access::On("projects", "update", new_project) => project::update;
         "Delete" writes Access::On("projects", "delete", name) => project::delete;
@@ -157,6 +176,8 @@ static HANDLERS: &[Handler] = handlers! {
         "Create" writes Access::Asks("clusters") => cluster::create;
         "Update" writes Access::Asks("clusters") => cluster::update;
         "Delete" writes Access::Asks("clusters") => cluster::delete;
+        "RotateAuth" writes Access::Asks("clusters") => cluster::rotate_auth;
+        "InvalidateCache" writes Access::Asks("clusters") => cluster::invalidate_cache;
     }
     "repository.RepositoryService" {
         "List" reads Access::Shows => repository::list;
@@ -169,13 +190,45 @@ static HANDLERS: &[Handler] = handlers! {
         "Delete" writes Access::Asks("repositories") => repository::delete;
         "DeleteRepository" writes Access::Asks("repositories") => repository::delete;
         "ValidateAccess" reads Access::Asks("repositories") => repository::validate;
+        "ListRefs" reads Access::Asks("repositories") => repository::refs;
     }
     "repocreds.RepoCredsService" {
         "ListRepositoryCredentials" reads Access::Shows => repository::list_credentials;
         "CreateRepositoryCredentials" writes Access::Asks("repositories") => repository::create_credentials;
+        "UpdateRepositoryCredentials" writes Access::Asks("repositories") => repository::update_credentials;
         "DeleteRepositoryCredentials" writes Access::Asks("repositories") => repository::delete_credentials;
     }
+    "applicationset.ApplicationSetService" {
+        "Get" reads Access::Asks("applicationsets") => app_set::get;
+        "List" reads Access::Shows => app_set::list;
+        "Watch" reads Access::Shows => app_set::watch;
+        "Create" writes Access::Asks("applicationsets") => app_set::create;
+        "Delete" writes Access::Asks("applicationsets") => app_set::delete;
+        "Generate" reads Access::Asks("applicationsets") => app_set::generate;
+        "ResourceTree" reads Access::Asks("applicationsets") => app_set::tree;
+        "ListResourceEvents" reads Access::Asks("applicationsets") => app_set::events;
+    }
+    "certificate.CertificateService" {
+        "ListCertificates" reads Access::On("certificates", "get", nothing) => certificate::list;
+        "CreateCertificate" writes Access::On("certificates", "create", nothing) => certificate::create;
+        "DeleteCertificate" writes Access::On("certificates", "delete", nothing) => certificate::delete;
+    }
+    "gpgkey.GPGKeyService" {
+        "List" reads Access::On("gpgkeys", "get", nothing) => gpg_key::list;
+        "Get" reads Access::On("gpgkeys", "get", nothing) => gpg_key::get;
+        "Create" writes Access::On("gpgkeys", "create", nothing) => gpg_key::create;
+        "Delete" writes Access::On("gpgkeys", "delete", nothing) => gpg_key::delete;
+    }
+    "notification.NotificationService" {
+        "ListTriggers" reads Access::Login => notification::triggers;
+        "ListServices" reads Access::Login => notification::services;
+        "ListTemplates" reads Access::Login => notification::templates;
+    }
 };
+
+/// The calls that clients of the command line, Terraform and Backstage make.
+#[cfg(test)]
+const MUST: &str = include_str!("must.txt");
 
 /// The handler of a call.
 pub(crate) fn find(path: &str) -> Option<&'static Handler> {
@@ -222,6 +275,13 @@ mod tests {
                 handler.path
             );
         }
+    }
+
+    #[test]
+    fn every_call_of_the_usual_clients_has_a_handler() {
+        let missing: Vec<&str> = MUST.lines().filter(|path| find(path).is_none()).collect();
+        assert_eq!(missing, Vec::<&str>::new());
+        assert_eq!(MUST.lines().count(), 71);
     }
 
     #[test]

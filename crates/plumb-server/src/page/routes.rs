@@ -91,7 +91,7 @@ impl Page {
 
     async fn caller(&self, headers: &HeaderMap) -> Result<PageCaller, Status> {
         self.shared.state.ready().await?;
-        let identity = self.shared.sessions.identify(headers)?;
+        let identity = self.shared.sessions.identify(headers).await?;
         Ok(PageCaller { shared: Arc::clone(&self.shared), identity, mode: self.mode })
     }
 

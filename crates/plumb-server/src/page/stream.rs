@@ -55,7 +55,7 @@ impl Open {
         let mut beat = tokio::time::interval(BEAT);
         loop {
             // A token that ended, or was revoked, ends the stream, too.
-            let Ok(identity) = self.caller.shared.sessions.identify(&self.headers) else {
+            let Ok(identity) = self.caller.shared.sessions.identify(&self.headers).await else {
                 let _ = self.send("logout", &json!({})).await;
                 return;
             };

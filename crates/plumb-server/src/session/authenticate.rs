@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::jwt::{self, ISSUER};
+use crate::oidc::{Sso, unchecked_issuer};
 use crate::random::hex;
 use crate::state::State;
 
@@ -22,11 +23,13 @@ pub(crate) struct Identity {
     pub(crate) access: Caller,
     /// As events and operations name the caller; empty if anonymous.
     pub(crate) username: String,
+    /// A token for the client to go on with, if the one of the request ends soon.
+    pub(crate) renewed: Option<String>,
 }
 
 impl Identity {
     fn anonymous() -> Self {
-        Self { access: Caller::Anonymous, username: String::new() }
+        Self { access: Caller::Anonymous, username: String::new(), renewed: None }
     }
 
     pub(crate) fn is_logged_in(&self) -> bool {
@@ -51,12 +54,32 @@ impl Identity {
     }
 }
 
+/// A token that was checked.
+struct Checked {
+    /// Its claims; the subject is the account alone.
+    claims: Map<String, Value>,
+    /// True if it comes from a login.
+    is_session: bool,
+}
+
+impl Checked {
+    /// True for a session that goes on only with another token.
+    fn ends_soon(&self, now: i64) -> bool {
+        let until = self.claims.get("exp").and_then(Value::as_i64);
+        self.is_session && until.is_some_and(|until| until - now < RENEW_BEFORE)
+    }
+}
+
+/// A session that ends within this time (in seconds) is renewed.
+const RENEW_BEFORE: i64 = 300;
+
 /// Logins and tokens.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     pub(super) state: State,
     pub(super) backend: Backend,
     pub(super) logins: std::sync::Arc<tokio::sync::Semaphore>,
+    pub(super) sso: Sso,
 }
 
 /// Most logins at a time: each costs a tenth of a second of a core.
@@ -64,12 +87,17 @@ const LOGINS: usize = 8;
 
 impl Sessions {
     pub(crate) fn new(state: State, backend: Backend) -> Self {
-        Self { state, backend, logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)) }
+        Self {
+            sso: Sso::new(state.clone()),
+            state,
+            backend,
+            logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)),
+        }
     }
 
     /// The caller of a request, or why the token is refused. A token that fails is never a source of claims, also where
     /// anonymous access is on.
-    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Status> {
         let Some(token) = token_of(headers).filter(|token| !token.is_empty()) else {
             return if self.state.setting("users.anonymous.enabled") == "true" {
                 Ok(Identity::anonymous())
@@ -77,13 +105,36 @@ impl Sessions {
                 Err(Status::unauthenticated("no session information"))
             };
         };
-        let claims = self.check(&token, jiff::Timestamp::now().as_second());
-        let claims = claims.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
+        let now = jiff::Timestamp::now().as_second();
+        // Who signs decides who checks: a token of one issuer is never tried with the key of another.
+        if unchecked_issuer(&token).is_some_and(|issuer| issuer != ISSUER) {
+            let claims = self.check_sso(&token, now).await;
+            let claims = claims.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
+            let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let username = text("email").or_else(|| text("sub")).unwrap_or_default().to_owned();
+            return Ok(Identity { username, access: Caller::Claims(claims), renewed: None });
+        }
+        let checked = self.check(&token, now);
+        let checked = checked.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
+        let renewed = if checked.ends_soon(now) { self.renew(&checked.claims, now) } else { None };
+        let claims = checked.claims;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Identity { username: text("sub"), access: Caller::Claims(claims) })
+        Ok(Identity { username: text("sub"), access: Caller::Claims(claims), renewed })
     }
 
-    fn check(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {
+    async fn check_sso(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {
+        if self.state.sessions().contains_key(&revoked_key(token)) {
+            return Err("token is revoked, please re-login".to_owned());
+        }
+        self.sso.verify(token, now).await
+    }
+
+    /// Single sign-on.
+    pub(crate) fn sso(&self) -> &Sso {
+        &self.sso
+    }
+
+    fn check(&self, token: &str, now: i64) -> Result<Checked, String> {
         let key = self.state.signing_key().ok_or("the server has no key")?;
         let mut claims = jwt::verify(&key, token, now).map_err(|error| error.to_string())?;
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -97,13 +148,14 @@ impl Sessions {
         }
         if let Some((project, role)) = subject.strip_prefix("proj:").and_then(|rest| rest.split_once(':')) {
             self.check_project_token(project, role, &id, issued_at)?;
-            return Ok(claims);
+            return Ok(Checked { claims, is_session: false });
         }
         let (name, capability) = subject.rsplit_once(':').unwrap_or((&subject, "apiKey"));
         self.check_account(name, capability, &id, issued_at)?;
         // Permissions name the account alone.
+        let is_session = capability == "login";
         claims.insert("sub".to_owned(), json!(name));
-        Ok(claims)
+        Ok(Checked { claims, is_session })
     }
 
     fn check_account(&self, name: &str, capability: &str, id: &str, issued_at: i64) -> Result<(), String> {
@@ -194,6 +246,19 @@ mod tests {
             .iter()
             .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
             .collect()
+    }
+
+    #[test]
+    fn only_sessions_that_end_soon_are_renewed() {
+        let check = |is_session: bool, until: Option<i64>, expected: bool| {
+            let mut claims = Map::new();
+            claims.extend(until.map(|until| ("exp".to_owned(), json!(until))));
+            assert_eq!(Checked { claims, is_session }.ends_soon(1_000), expected, "{until:?}");
+        };
+        check(true, Some(1_100), true);
+        check(true, Some(1_300), false);
+        check(false, Some(1_100), false);
+        check(true, None, false);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::limits;
 use crate::accounts::Account;
 use crate::backend::Known;
 use crate::jwt::{self, ISSUER};
+use crate::oidc::unchecked_issuer;
 use crate::random;
 use crate::state::SESSIONS;
 
@@ -88,6 +89,14 @@ impl Sessions {
         self.issue(&subject, &random::uuid()?, now, self.session_seconds())
     }
 
+    /// Another token for a session, of the same length.
+    pub(super) fn renew(&self, claims: &Map<String, Value>, now: i64) -> Option<String> {
+        let name = claims.get("sub").and_then(Value::as_str)?;
+        let time = |claim: &str| claims.get(claim).and_then(Value::as_i64);
+        let seconds = (time("exp")? - time("iat")?).clamp(1, self.session_seconds());
+        self.issue(&format!("{name}:login"), &random::uuid().ok()?, now, seconds).ok()
+    }
+
     fn session_seconds(&self) -> i64 {
         let text = self.state.setting("users.session.duration");
         let span: Option<jiff::SignedDuration> = text.parse().ok();
@@ -113,6 +122,12 @@ impl Sessions {
     /// Revokes a token until it ends. What cannot be verified needs no revocation.
     pub(crate) async fn revoke(&self, token: &str) -> Result<(), Status> {
         let now = jiff::Timestamp::now().as_second();
+        if unchecked_issuer(token).is_some_and(|issuer| issuer != ISSUER) {
+            let Ok(claims) = self.sso.verify(token, now).await else { return Ok(()) };
+            let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
+            let change = BTreeMap::from([(revoked_key(token), Some(until.to_string()))]);
+            return self.change_counters(|_| change.clone()).await;
+        }
         let Some(key) = self.state.signing_key() else { return Ok(()) };
         let Ok(claims) = jwt::verify(&key, token, now) else { return Ok(()) };
         let Some(id) = claims.get("jti").and_then(Value::as_str) else { return Ok(()) };

@@ -5,11 +5,14 @@
 //! `context.out`, reads through `context.client()`, and fails with a [`CommandError`](crate::error::CommandError)
 //! that says what to do next. It is listed in the enum of `verbs.rs` or `cli.rs` and has a golden file in `tests/cli`.
 
+pub(crate) mod account;
+pub(crate) mod admin;
 pub(crate) mod adopt;
 pub(crate) mod app;
 pub(crate) mod appset;
 pub(crate) mod cluster;
 pub(crate) mod completion;
+pub(crate) mod contexts;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod drift;
@@ -17,6 +20,7 @@ pub(crate) mod fix;
 pub(crate) mod install;
 pub(crate) mod jsonnet_worker;
 pub(crate) mod lint;
+pub(crate) mod login;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod migrate;

@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// The path of cookies, if a proxy in front of plumb removes it [default: that of --rootpath].
     #[arg(long, env = "ARGOCD_SERVER_BASEHREF", default_value = "", value_name = "PATH")]
     basehref: String,
+    /// The address of the pod, at which other replicas reach this one. They pass requests on to the one that leads.
+    #[arg(long, env = "POD_IP", value_name = "ADDRESS")]
+    pod_ip: Option<String>,
     /// The page at the address of the API: `on`, `read-only` (it shows commands instead of buttons), or `off`.
     #[arg(long, env = "PLUMB_PAGE_MODE", value_enum, default_value_t = PageArg::On, value_name = "MODE")]
     page: PageArg,
@@ -247,6 +250,7 @@ async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, C
         base_href: args.basehref.clone(),
         page: args.page.into(),
         version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
+        own_address: args.pod_ip.clone(),
     };
     Ok(Some(ApiStart { connection: context.connect().await?, options }))
 }

@@ -1,7 +1,6 @@
 //! Clients of Argo CD's API: who may see and do what, and that the `argocd` program works.
 
 use std::net::SocketAddr;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
@@ -14,14 +13,14 @@ use tokio::net::TcpStream;
 use crate::stage::Stage;
 
 /// A user of the API.
-struct Client {
-    address: SocketAddr,
-    token: String,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
 }
 
 impl Client {
     /// One request with these headers: the status, the head and the body of the answer.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
@@ -42,19 +41,19 @@ impl Client {
         Ok((code, head.to_lowercase(), serde_json::from_str(body).unwrap_or_default()))
     }
 
-    async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {
         let headers = format!("content-type: application/json\r\nauthorization: Bearer {}\r\n", self.token);
         let (code, _, answer) = self.send(method, &format!("/api/v1/{path}"), &headers, &body).await?;
         Ok((code, answer))
     }
 
-    async fn get(&self, path: &str) -> Result<(u16, Value)> {
+    pub(crate) async fn get(&self, path: &str) -> Result<(u16, Value)> {
         self.call("GET", path, Value::Null).await
     }
 }
 
 /// Logs in; the status if that fails.
-async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result<Client, u16>> {
+pub(crate) async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result<Client, u16>> {
     let nobody = Client { address, token: String::new() };
     let body = json!({"username": user, "password": password});
     let headers = "content-type: application/json\r\n";
@@ -63,7 +62,17 @@ async fn login(address: SocketAddr, user: &str, password: &str) -> Result<Result
     Ok(token.map(|token| Client { address, token }).ok_or(code))
 }
 
-async fn initial_password(stage: &Stage) -> Result<String> {
+/// The admin, of a server that leads.
+pub(crate) async fn admin(stage: &Stage) -> Result<Client> {
+    let (address, password) = (stage.address("webhooks").await?, initial_password(stage).await?);
+    let admin = login(address, "admin", &password).await?.ok().context("admin cannot log in")?;
+    let leads = async || admin.get("applications").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(std::time::Duration::from_secs(30), "the server leads", leads, |code| *code == 200)
+        .await?;
+    Ok(admin)
+}
+
+pub(crate) async fn initial_password(stage: &Stage) -> Result<String> {
     let secret = objects::secret("argocd-initial-admin-secret", &[]);
     let secret =
         stage.place.wait(&secret, "has a password", |secret| secret["data"]["password"].is_string()).await?;
@@ -72,7 +81,7 @@ async fn initial_password(stage: &Stage) -> Result<String> {
 }
 
 /// A stage with the API, without TLS.
-async fn served() -> Result<Stage> {
+pub(crate) async fn served() -> Result<Stage> {
     let mut stage = Stage::bare().await?;
     stage.serves = true;
     stage.arguments = vec!["--insecure".to_owned()];
@@ -160,67 +169,5 @@ async fn a_session_ends_and_failures_count_across_restarts() -> Result<()> {
     assert_eq!(Client { address, token: admin.token }.get("applications").await?.0, 401, "still revoked");
     let log = stage.log()?;
     ensure!(!log.contains(&password) && !log.contains("eyJ"), "secrets in the log: {log}");
-    Ok(())
-}
-
-/// The real program: `PLUMB_ARGOCD` names it. `tools/argocd` pins it; see its README.
-#[tokio::test]
-#[ignore = "needs the argocd program, which takes minutes to build: set PLUMB_ARGOCD"]
-#[expect(clippy::disallowed_methods, reason = "where the program is, is chosen outside")]
-async fn the_argocd_program_works_unchanged() -> Result<()> {
-    let program = std::env::var_os("PLUMB_ARGOCD").context("PLUMB_ARGOCD must name the argocd program")?;
-    for (flags, server_flags) in [
-        (&["--insecure"][..], &[][..]),
-        (&["--insecure", "--grpc-web"], &[]),
-        (&["--plaintext"], &["--insecure"]),
-        (&["--plaintext", "--grpc-web"], &["--insecure"]),
-    ] {
-        let mut stage = Stage::bare().await?;
-        stage.serves = true;
-        stage.arguments = server_flags.iter().map(|flag| (*flag).to_owned()).collect();
-        stage.repo.commit(&[(
-            "shop/all.yaml",
-            objects::manifests(&[objects::config_map("settings", &[("a", "b")])]),
-        )])?;
-        stage.begin().await?;
-        let address = stage.address("webhooks").await?.to_string();
-        let password = initial_password(&stage).await?;
-        let config = stage.cache().join("argocd.config");
-        let run = |words: &[&str]| -> Result<String> {
-            let output =
-                Command::new(&program).arg("--config").arg(&config).args(words).args(flags).output()?;
-            let said = format!(
-                "{}{}",
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
-            ensure!(output.status.success(), "argocd {words:?} {flags:?}: {}\n{said}", output.status);
-            Ok(said)
-        };
-        let (url, namespace) = (stage.repo.url(), stage.place.name().to_owned());
-        run(&["login", &address, "--username", "admin", "--password", &password])?;
-        let create =
-            ["app", "create", "shop", "--repo", &url, "--path", "shop", "--dest-namespace", &namespace];
-        run(&[&create[..], &["--dest-server", "https://kubernetes.default.svc"]].concat())?;
-        ensure!(run(&["app", "sync", "shop"])?.contains("Succeeded"));
-        ensure!(run(&["app", "list"])?.contains("Synced"));
-        ensure!(run(&["app", "resources", "shop"])?.contains("settings"));
-        run(&["app", "diff", "shop"])?;
-        run(&["app", "wait", "shop", "--timeout", "60"])?;
-        run(&["app", "history", "shop"])?;
-        run(&["app", "rollback", "shop", "0"])?;
-        ensure!(run(&["app", "manifests", "shop"])?.contains("settings"));
-        run(&["proj", "create", "team", "--src", "*"])?;
-        run(&["proj", "role", "create", "team", "dev"])?;
-        ensure!(run(&["proj", "role", "create-token", "team", "dev"])?.contains("eyJ"));
-        run(&["proj", "delete", "team"])?;
-        ensure!(run(&["cluster", "list"])?.contains("in-cluster"));
-        run(&["repo", "add", "https://example.com/x.git"])?;
-        ensure!(run(&["repo", "list"])?.contains("example.com"));
-        run(&["repo", "rm", "https://example.com/x.git"])?;
-        ensure!(run(&["account", "can-i", "sync", "applications", "*"])?.contains("yes"));
-        run(&["app", "delete", "shop", "--yes", "--wait"])?;
-        run(&["logout", &address])?;
-    }
     Ok(())
 }

@@ -108,9 +108,26 @@ impl Settings {
 
     /// How to reach a repository: the Secret of this very address, or the longest matching template.
     pub(crate) fn access(&self, repo_url: &str, project: &str) -> RepoAccess {
+        self.access_as(repo_url, self.repositories.find(repo_url, project).as_ref())
+    }
+
+    /// A repository that is not registered yet, with the credentials of a template where it has none of its own.
+    pub(crate) fn with_template(&self, repository: Repository) -> Repository {
+        if !repository.credentials.is_empty() {
+            return repository;
+        }
+        let scope = repository.project.as_deref().unwrap_or_default();
+        match self.repositories.find(&repository.url, scope) {
+            Some(found) => Repository { credentials: found.credentials, ..repository },
+            None => repository,
+        }
+    }
+
+    /// How to reach a repository with what is known of it.
+    pub(crate) fn access_as(&self, repo_url: &str, repository: Option<&Repository>) -> RepoAccess {
         let ssh = SshAccess { known_hosts: self.known_hosts.clone(), ..SshAccess::default() };
         let ca = self.certificate(repo_url);
-        let Some(repository) = self.repositories.find(repo_url, project) else {
+        let Some(repository) = repository else {
             let tls = TlsAccess { ca, ..TlsAccess::default() };
             return RepoAccess { ssh, tls, submodules: self.submodules, ..RepoAccess::default() };
         };
@@ -141,10 +158,13 @@ impl Settings {
 
     /// How to reach a Helm repository or registry.
     pub(crate) fn chart_repository(&self, url: &str, project: &str) -> ChartRepository {
-        let found = self.repositories.find(url, project);
-        let credentials = found.as_ref().map(|found| &found.credentials);
-        let is_registry =
-            found.as_ref().is_some_and(|found| found.kind == RepositoryKind::Helm { oci: true });
+        self.chart_repository_as(url, self.repositories.find(url, project).as_ref())
+    }
+
+    /// How to reach a Helm repository or registry with what is known of it.
+    pub(crate) fn chart_repository_as(&self, url: &str, found: Option<&Repository>) -> ChartRepository {
+        let credentials = found.map(|found| &found.credentials);
+        let is_registry = found.is_some_and(|found| found.kind == RepositoryKind::Helm { oci: true });
         // A registry may be written without scheme; with `enableOCI` also with one that is not its own.
         let url = if is_registry { url.strip_prefix("https://").unwrap_or(url) } else { url };
         ChartRepository {
@@ -154,17 +174,14 @@ impl Settings {
                 .and_then(|credentials| credentials.password.as_ref())
                 .map(|password| password.expose().to_owned()),
             pass_credentials: None,
-            insecure: found.as_ref().is_some_and(|found| found.insecure),
+            insecure: found.is_some_and(|found| found.insecure),
             ca: self.certificate(url),
             client: credentials.and_then(|credentials| credentials.tls_client.as_ref()).map(|tls| {
                 ClientCertificate { certificate: tls.certificate.clone(), key: tls.key.expose().to_owned() }
             }),
-            proxy: found
-                .as_ref()
-                .and_then(|found| found.proxy.as_ref())
-                .map(|proxy| proxy.expose().to_owned()),
-            no_proxy: found.as_ref().and_then(|found| found.no_proxy.clone()),
-            plain_http: found.as_ref().is_some_and(|found| found.insecure_oci_force_http),
+            proxy: found.and_then(|found| found.proxy.as_ref()).map(|proxy| proxy.expose().to_owned()),
+            no_proxy: found.and_then(|found| found.no_proxy.clone()),
+            plain_http: found.is_some_and(|found| found.insecure_oci_force_http),
             max_index: self.max_index,
             ..ChartRepository::default()
         }

@@ -27,7 +27,7 @@ fn errors_have_a_message_and_a_code() -> Result<()> {
         "plumb app get",
         "plumb app list --server argocd.example.com",
         "argocd app list --grpc-web",
-        "argocd login argocd.example.com",
+        "argocd relogin",
         "plumb app list --watch -o json",
         "plumb app sync",
         "plumb app wait",

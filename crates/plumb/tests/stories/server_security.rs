@@ -1,0 +1,102 @@
+//! What earlier holes of Argo CD's server taught: each is tried here.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use plumb_testkit::wait;
+use serde_json::{Value, json};
+
+use crate::server::{Client, admin, initial_password, served};
+
+/// Strangers learn the version and what a login page needs (CVE-2021-26923, CVE-2024-37152), get safe headers
+/// (CVE-2021-26924), and the same answer for every wrong login (CVE-2020-11576).
+#[tokio::test]
+async fn strangers_learn_little() -> Result<()> {
+    let stage = served().await?;
+    let nobody = Client { address: stage.address("webhooks").await?, token: String::new() };
+    initial_password(&stage).await?;
+    let (code, head, version) = nobody.send("GET", "/api/version", "", &Value::Null).await?;
+    ensure!(code == 200 && version.as_object().is_some_and(|version| version.len() == 1), "{version}");
+    for header in ["x-content-type-options: nosniff", "x-frame-options: deny", "content-security-policy:"] {
+        ensure!(head.contains(header), "{header} is missing: {head}");
+    }
+    let (_, _, settings) = nobody.send("GET", "/api/v1/settings", "", &Value::Null).await?;
+    for hidden in ["passwordPattern", "controllerNamespace", "resourceOverrides"] {
+        ensure!(settings.get(hidden).is_none(), "{hidden} in {settings}");
+    }
+    let mut answers = Vec::new();
+    for (user, password) in [("admin", "wrong"), ("nobody", "wrong")] {
+        let body = json!({"username": user, "password": password});
+        answers.push(
+            nobody.send("POST", "/api/v1/session", "content-type: application/json\r\n", &body).await?.2,
+        );
+    }
+    assert_eq!(answers[0], answers[1]);
+    for path in
+        ["applications", "clusters", "repositories", "projects", "certificates", "gpgkeys", "applicationsets"]
+    {
+        assert_eq!(nobody.get(path).await?.0, 401, "{path}");
+    }
+    // Nothing of the query is part of a page (CVE-2022-31102), and without single sign-on there is no login page.
+    let (code, _, _) =
+        nobody.send("GET", "/auth/login?return_url=https://evil.example", "", &Value::Null).await?;
+    assert_eq!(code, 404);
+    Ok(())
+}
+
+/// Forged tokens are refused, also where anonymous access is on (CVE-2022-29165).
+#[tokio::test]
+async fn a_token_that_fails_is_nobodys() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    stage.setting("argocd-cm", "users.anonymous.enabled", "true").await?;
+    stage.setting("argocd-rbac-cm", "policy.default", "role:readonly").await?;
+    let anonymous = Client { address: admin.address, token: String::new() };
+    let open = async || anonymous.get("projects").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(Duration::from_secs(20), "anonymous access is on", open, |code| *code == 200).await?;
+    let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let claims = |issuer: &str| json!({"iss": issuer, "sub": "admin:login", "iat": 1, "jti": "x", "exp": 9_999_999_999_i64});
+    let (head, rest) = admin.token.split_once('.').context("no token")?;
+    let (body, tag) = rest.split_once('.').context("no token")?;
+    for forged in [
+        format!("{}.{}.", part(json!({"alg": "none"})), part(claims("argocd"))),
+        format!("{head}.{}.{tag}", part(claims("argocd"))),
+        format!("{}.{body}.{tag}", part(json!({"alg": "RS256"}))),
+        format!("{head}.{}.{tag}", part(claims("https://other.example"))),
+        "a.b.c".to_owned(),
+    ] {
+        let forger = Client { address: admin.address, token: forged };
+        assert_eq!(forger.get("projects").await?.0, 401, "{}", forger.token);
+    }
+    Ok(())
+}
+
+/// `operation` and `status` of a request never count (CVE-2023-50726); an app outside of its project's namespaces is
+/// refused (CVE-2024-31990); clusters are shown without what was applied (CVE-2023-40029) and without credentials, also
+/// in projects (CVE-2025-55190).
+#[tokio::test]
+async fn requests_change_and_show_only_what_they_may() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let mut app = stage.application_named("shop");
+    app["metadata"] = json!({"name": "shop"});
+    app["spec"] = json!({"project": "default", "source": {"repoURL": stage.repo.url(), "path": "app"},
+        "destination": {"server": "https://kubernetes.default.svc", "namespace": stage.place.name()}});
+    app["operation"] = json!({"sync": {"prune": true}});
+    app["status"] = json!({"sync": {"status": "Synced"}});
+    let (code, created) = admin.call("POST", "applications", app.clone()).await?;
+    ensure!(code == 200 && created.get("operation").is_none(), "{created}");
+    app["metadata"] = json!({"name": "elsewhere", "namespace": "kube-system"});
+    assert_ne!(admin.call("POST", "applications", app).await?.0, 200);
+    let config = json!({"bearerToken": "t0ken-value", "tlsClientConfig": {"insecure": true}});
+    let cluster = json!({"server": "https://10.9.8.7", "name": "far", "project": "default", "config": config,
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "t0ken-value", "note": "x"}});
+    assert_eq!(admin.call("POST", "clusters", cluster).await?.0, 200);
+    for path in ["clusters", "projects/default/detailed"] {
+        let shown = admin.get(path).await?.1.to_string();
+        ensure!(shown.contains("https://10.9.8.7") && !shown.contains("t0ken-value"), "{path}: {shown}");
+    }
+    Ok(())
+}
