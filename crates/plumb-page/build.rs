@@ -4,7 +4,6 @@
 //! `PLUMB_PAGE=require` makes it an error if it cannot be built. Without Go the page is left out, with a warning.
 
 #![expect(clippy::disallowed_methods, reason = "a build script reads files and its environment")]
-#![expect(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -5,7 +5,7 @@ import { loadRows, mayWrite, news, rows } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppObject, AppRef, Detail, Event, Finding, ObjectRef, Operation, TreeNode } from "./types";
 import { plan, planOn } from "./plan";
-import { Ago, Button, Command, Mark, ObjectLink, Panel, Tabs, copy, objectName, stateOf, useLoaded, type State } from "./ui";
+import { Ago, Button, Command, Mark, ObjectLink, Panel, Tabs, Who, copy, objectName, stateOf, useLoaded, type State } from "./ui";
 import { go, objectUrl, param, place, withParams } from "./url";
 import { VList } from "./vlist";
 import { at, shortValue } from "./yaml";
@@ -101,7 +101,7 @@ function FindingCard({ app, f, open, off }: { app: AppRef; f: Finding; open: boo
     {f.fix?.text && <p class="fix"><b>Ends it:</b> {f.fix.text}</p>}
     {more && <p class="small">Rule: {f.rule}</p>}
     {more && f.fix?.patch && <pre class="patch">{f.fix.patch}</pre>}
-    <footer><span class="who">{f.actor ? <>by <b>{f.actor}</b></> : "nobody known"}</span><span class="actions">
+    <footer><Who actor={f.actor} klass={f.class} /><span class="actions">
       {(f.evidence.length > 2 || f.fix?.patch || f.rule) && <button class="quiet" onClick={() => setMore(!more)}>{more ? "Less" : "Why"}</button>}
       {f.fix?.patch && <Button onClick={() => copy(f.fix!.patch, "Patch copied.")}>Copy patch</Button>}
       <a class="button" href={objectUrl(app, f.object)}>Difference</a>

@@ -3,11 +3,11 @@ import { home, homeError, loadHome, mayWrite } from "./store";
 import { duration, clock, now } from "./time";
 import type { Card, Event, PauseEntry } from "./types";
 import { plan } from "./plan";
-import { Ago, Button, Mark, Name, ObjectLink, type State } from "./ui";
+import { Ago, Button, Mark, Name, ObjectLink, Who, type State } from "./ui";
 import { appUrl, objectUrl, place } from "./url";
 
 const words: Record<string, string> = {
-  Degraded: "Not well", Missing: "Missing", Stuck: "Stuck", SyncFailed: "Sync failed", SyncHangs: "Sync hangs", Terminating: "Terminating", Deleting: "Being deleted",
+  Degraded: "Not well", Crashing: "Crashing", ImagePull: "No image", Missing: "Missing", Stuck: "Stuck", SyncFailed: "Sync failed", SyncHangs: "Sync hangs", Terminating: "Terminating", Deleting: "Being deleted",
 };
 const stateOfCard = (card: Card): State => card.sort === "ill" ? "ill" : card.class === "SyncFailed" || card.sort === "condition" ? "ill" : card.sort === "operation" ? "busy" : "counts";
 const pods = new Set(["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"]);
@@ -29,7 +29,7 @@ export function Home() {
     <div class="cards">{at.cards.map((card) => <TroubleCard key={`${card.sort}${card.class}${card.app.join("/")}`} card={card} />)}</div>
     {at.things > at.cards.length && <p class="note">{at.things - at.cards.length} more are under <a href="applications?q=is:wrong">Apps</a>.</p>}
     {at.pauses.length > 0 && <section class="lines" aria-label="Paused">{at.pauses.map((pause) => <PauseLine key={pause.app.join("/")} pause={pause} />)}</section>}
-    {at.explained > 0 && <p class="quietline"><Mark state="explained" /> {at.explained} {at.explained === 1 ? "difference is" : "differences are"} explained and count for nothing. <a href="doctor?counts=no">Doctor</a></p>}
+    {at.explained > 0 && <p class="quietline"><Mark state="explained" /> {at.explained} {at.explained === 1 ? "difference is explained and counts" : "differences are explained and count"} for nothing. <a href="doctor?counts=no">Doctor</a></p>}
     {at.lately.length > 0 && <section class="lately"><h2>Lately</h2><ul>{at.lately.map((event, i) => <LateLine key={i} event={event} />)}</ul>
       <a href="activity">All activity</a></section>}
   </div>;
@@ -47,9 +47,9 @@ function TroubleCard({ card }: { card: Card }) {
       {card.since !== null && <span class="since"><Ago at={card.since} /></span>}</header>
     {!group && card.object && <p class="what"><ObjectLink app={card.app} o={card.object} /> {card.fields.slice(0, 2).map((field) => <code key={field}>{field}</code>)}{card.more > 0 && <span class="tag">{card.more} more</span>}</p>}
     {card.text && <p class="text">{card.text}</p>}
-    {card.sort === "ill" && card.fix && card.fix !== card.text && <p class="cause">{card.fix}</p>}
+    {card.sort === "ill" && card.fix && !card.text.includes(card.fix.slice(0, 40)) && <p class="cause">{card.fix}</p>}
     <footer>
-      {card.sort === "drift" && <span class="who">{card.actor ? <>by <b>{card.actor}</b></> : "nobody known"}</span>}
+      {card.sort === "drift" && <Who actor={card.actor} klass={card.class} />}
       <span class="actions">
         {!group && isPod && <a class="button" href={objectUrl(card.app, card.object!, "logs")}>Logs</a>}
         {!group && card.sort === "operation" && card.class !== "SyncFailed" && <Button off={writes} onClick={() => plan("terminate", [card.app])}>Terminate…</Button>}

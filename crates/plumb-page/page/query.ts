@@ -12,7 +12,8 @@ function like(pattern: string): (text: string) => boolean {
   return (text) => expression.test(text.toLowerCase());
 }
 
-export const isIll = (row: Row) => row.health === "Degraded" || row.health === "Missing" || row.class === "Stuck";
+const illClasses = new Set(["Stuck", "Crashing", "ImagePull", "Degraded", "Missing"]);
+export const isIll = (row: Row) => row.health === "Degraded" || row.health === "Missing" || illClasses.has(row.class);
 export const isWrong = (row: Row) => row.class !== "";
 
 function test(name: string, value: string): Test | null {

@@ -169,6 +169,10 @@ document.addEventListener("visibilitychange", () => {
   else if (!stream && me.value && !loggedOut.value) { follow(); void loadHome(); }
 });
 
+// A page that was left may live on in the browser's memory, and its stream would hold one of six connections.
+addEventListener("pagehide", () => { stream?.close(); stream = null; clearTimeout(waiting); });
+addEventListener("pageshow", (event) => { if (event.persisted && me.value && !loggedOut.value) { follow(); void loadHome(); } });
+
 /** Starts, or starts again after a login. */
 export async function start() {
   loggedOut.value = false;

@@ -19,7 +19,7 @@ export function Mark({ state }: { state: State }) {
 }
 
 export function stateOf(sync: string, health: string, klass: string, op = ""): State {
-  if (klass === "Stuck" || health === "Degraded" || health === "Missing") return "ill";
+  if (klass === "Stuck" || klass === "Crashing" || klass === "ImagePull" || health === "Degraded" || health === "Missing") return "ill";
   if (klass || sync === "OutOfSync") return "counts";
   if (op === "Running" || health === "Progressing") return "busy";
   if (health === "Suspended") return "paused";
@@ -39,6 +39,11 @@ export function For({ at }: { at: number | null }) {
 
 export function Name({ app }: { app: AppRef }) {
   return <a class="name" href={appUrl(app)}>{app[1]}</a>;
+}
+/** Who made a difference. Where somebody must have made it and is not known, that is said. */
+export function Who({ actor, klass }: { actor: string; klass: string }) {
+  if (actor) return <span class="who">by <b>{actor}</b></span>;
+  return klass === "LiveEdit" || klass === "TugOfWar" ? <span class="who">by somebody; who is not known</span> : null;
 }
 export const objectName = (o: ObjectRef) => `${o.kind} ${o.namespace ? o.namespace + "/" : ""}${o.name}`;
 export function ObjectLink({ app, o, tab }: { app: AppRef; o: ObjectRef; tab?: string }) {

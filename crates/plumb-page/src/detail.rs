@@ -131,9 +131,12 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
     said.push(match (row.sync.as_str(), drift) {
         ("Synced", _) if row.explained > 0 => {
             let n = row.explained;
-            let differences =
-                if n == 1 { "1 difference is".to_owned() } else { format!("{n} differences are") };
-            format!("In sync with Git{at}; {differences} explained and count for nothing.")
+            let what = if n == 1 {
+                "1 difference is explained and counts"
+            } else {
+                &format!("{n} differences are explained and count")
+            };
+            format!("In sync with Git{at}; {what} for nothing.")
         }
         ("Synced", _) => format!("In sync with Git{at}."),
         ("OutOfSync", Some(drift)) => format!("OutOfSync{at}: {}.", phrase(&drift.class, row.counted)),

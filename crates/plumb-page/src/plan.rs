@@ -94,6 +94,7 @@ impl Verb {
 }
 
 /// What a user asks for, on one app.
+#[expect(clippy::struct_excessive_bools, reason = "each is a box that a user checks")]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanRequest {
     /// Delete what Git no longer has.

@@ -28,7 +28,7 @@ pub struct Row {
     pub(crate) explained: i64,
     pub(crate) revision: String,
     pub(crate) target: String,
-    pub(crate) repo: String,
+    repo: String,
     pub(crate) automated: bool,
     pub(crate) paused_until: Option<Timestamp>,
     pub(crate) paused_by: String,

@@ -99,19 +99,31 @@ pub(crate) fn short(text: &str) -> String {
     line.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
+/// A reason for which a container does not run. It does not end by waiting, so it is shown before the object counts as
+/// stuck.
+fn container_trouble(object: &UnhealthyObject) -> Option<&'static str> {
+    let said =
+        |word: &str| object.message.contains(word) || object.causes.iter().any(|cause| cause.contains(word));
+    if said("CrashLoopBackOff") {
+        return Some("Crashing");
+    }
+    (said("ImagePullBackOff") || said("ErrImagePull")).then_some("ImagePull")
+}
+
 fn of_health(object: &UnhealthyObject) -> Option<Trouble> {
     let is_wrong = object.stuck || matches!(object.status.as_str(), "Degraded" | "Missing");
-    let class = if object.stuck && object.status == "Progressing" { "Stuck" } else { object.status.as_str() };
-    is_wrong.then(|| Trouble {
+    let class = match container_trouble(object) {
+        Some(class) => class,
+        None if !is_wrong => return None,
+        None if object.stuck && object.status == "Progressing" => "Stuck",
+        None => object.status.as_str(),
+    };
+    let cause = object.causes.last().filter(|_| object.causes.len() > 1);
+    Some(Trouble {
         object: Some(object.key()),
         stuck: object.stuck,
         gravity: if object.stuck { 2 } else { 1 },
-        fix: object
-            .causes
-            .last()
-            .filter(|_| object.causes.len() > 1)
-            .map(|cause| short(cause))
-            .unwrap_or_default(),
+        fix: cause.map(|cause| short(cause)).unwrap_or_default(),
         ..Trouble::new(Sort::Ill, class, &object.message, object.since)
     })
 }
@@ -193,4 +205,34 @@ pub(crate) fn pause_json(pause: &DriftPause) -> Value {
         "object": object_ref(&pause.key()), "reason": short(&pause.reason), "by": short(&pause.by),
         "until": time(pause.until),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_that_does_not_start_is_trouble_before_it_is_stuck() {
+        let check = |status: &str, stuck: bool, message: &str, expected: Option<&str>| {
+            let object = UnhealthyObject {
+                kind: "Deployment".to_owned(),
+                name: "web".to_owned(),
+                status: status.to_owned(),
+                stuck,
+                message: message.to_owned(),
+                ..UnhealthyObject::default()
+            };
+            assert_eq!(
+                of_health(&object).map(|trouble| trouble.class).as_deref(),
+                expected,
+                "{status} {message}"
+            );
+        };
+        check("Progressing", false, "0 of 1 replicas are available", None);
+        check("Progressing", true, "0 of 1 replicas are available", Some("Stuck"));
+        check("Progressing", false, "container main keeps crashing (CrashLoopBackOff)", Some("Crashing"));
+        check("Progressing", false, "pod web-1: ImagePullBackOff", Some("ImagePull"));
+        check("Degraded", false, "the deadline is exceeded", Some("Degraded"));
+        check("Suspended", false, "", None);
+    }
 }

@@ -1,9 +1,7 @@
 //! `cargo xtask demo`: plumb on a real cluster, with a repository that has many planted faults.
 
-mod kubectl;
 mod planted;
 mod repository;
-mod show;
 mod stage;
 mod task;
 mod walk;

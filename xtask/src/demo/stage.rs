@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
-use super::kubectl::Kubectl;
 use super::planted;
 use super::repository::{N_APPS, Repository};
-use super::show::say;
+use crate::kubectl::Kubectl;
 use crate::plumb::RunningPlumb;
+use crate::say::say;
 
 /// They run for as long as this value exists.
 pub(super) struct Stage {

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use plumb_testkit::cluster::Layout;
 
 use super::repository::N_APPS;
-use super::show::say;
 use super::stage::Stage;
 use super::walk;
 use crate::cluster::ensure_programs;
 use crate::plumb::given_or_built;
+use crate::say::say;
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Chromium over its DevTools protocol.
+//! Chromium over the protocol of its developer tools.
 
 use std::path::PathBuf;
 use std::process::Stdio;

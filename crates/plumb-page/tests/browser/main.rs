@@ -2,6 +2,12 @@
 //!
 //! Where no Chromium is installed, the test says so and does nothing; `PLUMB_REQUIRE_BROWSER=1` makes that a failure.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a skipped test says so, and looks for the browser in the environment"
+)]
+
 mod chromium;
 mod server;
 

@@ -121,7 +121,14 @@ fn whole(kind: &str, body: impl Into<Bytes>) -> Response<Body> {
 fn answer(shared: &Arc<Shared>, request: &Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if let Some(file) = path.strip_prefix("/assets/").and_then(asset) {
-        return whole(if file.name.ends_with(".css") { "text/css" } else { "text/javascript" }, file.plain);
+        return whole(
+            if file.name.rsplit_once('.').is_some_and(|(_, end)| end == "css") {
+                "text/css"
+            } else {
+                "text/javascript"
+            },
+            file.plain,
+        );
     }
     let Some(call) = path.strip_prefix("/api/plumb/v1/") else {
         let mut page = whole("text/html", index_html("/").unwrap_or_default());
@@ -142,7 +149,8 @@ fn answer(shared: &Arc<Shared>, request: &Request<Incoming>) -> Response<Body> {
             json!({"user": "test", "readOnly": false, "namespace": "argocd", "version": "v", "now": now(), "banner": ""})
         }
         "home" => {
-            let mut home = home(view.rows(), Timestamp::now()).into_json();
+            let rows: Vec<&Row> = view.rows().collect();
+            let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
             home["token"] = json!(view.token().to_string());
             home
         }
@@ -195,7 +203,7 @@ fn stream(shared: &Arc<Shared>, from: Token) -> Response<Body> {
     });
     let events = events.take_until(async move { cut.cancelled().await });
     let frames = events.map(|text| Ok(Frame::data(Bytes::from(text))));
-    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
+    let mut answer = Response::new(StreamBody::new(frames).boxed());
     answer.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
     answer
 }

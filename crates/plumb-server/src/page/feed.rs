@@ -8,6 +8,7 @@ use plumb_api::Status;
 use plumb_core::app::{AppId, ClusterRef};
 use plumb_core::object::GroupVersionKind;
 use plumb_crd::{Application, DriftReport};
+use plumb_engine::KnownApp;
 use plumb_kube::{ObjectEvent, Resource, Selection};
 use plumb_page::View;
 use tokio::sync::broadcast::error::RecvError;
@@ -120,7 +121,7 @@ impl PageFeed {
         drop(leader);
         {
             let mut view = self.view.write();
-            for app in known.iter().filter_map(|known| known.head()) {
+            for app in known.iter().filter_map(KnownApp::head) {
                 view.note_app(app.clone(), &cluster_of(app));
             }
         }

@@ -84,8 +84,11 @@ pub(super) fn file(headers: &HeaderMap, name: &str) -> Response<AnswerBody> {
             AnswerBody::full("this file is of another version of the page; reload it\n"),
         );
     };
-    let kind =
-        if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+    let kind = if name.rsplit_once('.').is_some_and(|(_, end)| end == "css") {
+        "text/css; charset=utf-8"
+    } else {
+        "text/javascript; charset=utf-8"
+    };
     let tag = format!("\"{name}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let packs = takes_gzip(headers);
