@@ -45,7 +45,7 @@ fn a_removed_zero_value_of_a_custom_resource_needs_evidence() {
     assert!(found, "{findings}");
 }
 
-/// The API server drops an empty map of a ConfigMap. No answer to a dry-run is needed for that: none can be had here.
+/// The API server drops an empty map of a `ConfigMap`. No answer to a dry-run is needed for that: none can be had here.
 #[test]
 fn an_empty_map_of_a_config_map_costs_no_dry_run() {
     let owned = json!({"f:data": {}});

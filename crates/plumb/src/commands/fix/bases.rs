@@ -55,11 +55,11 @@ impl Bases {
 fn is_only_of(all: &[Kustomization], apps: &BTreeSet<RepoPath>, own: &RepoPath, file: &RepoPath) -> bool {
     let mut users: BTreeSet<&RepoPath> = BTreeSet::new();
     loop {
-        let uses = |one: &&Kustomization| {
+        let is_next = |one: &&Kustomization| {
             let names_it = one.names.contains(file) || users.iter().any(|user| one.names.contains(*user));
             names_it && !users.contains(&one.folder)
         };
-        let Some(next) = all.iter().find(uses) else { break };
+        let Some(next) = all.iter().find(is_next) else { break };
         users.insert(&next.folder);
     }
     let is_used = |folder: &RepoPath| {

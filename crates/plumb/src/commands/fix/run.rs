@@ -126,16 +126,16 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let roots = roots(args, &cases, &checkouts);
     let applications = ApplicationFiles::search(&roots);
     let bases = Bases::search(&roots, directories(&cases, &known, &applications));
-    let planner = |units: &[Unit]| plan(&cases, units, &renderer, &applications, &bases);
-    let mut planned = planner(&proposed.units);
+    let plan_for = |units: &[Unit]| plan(&cases, units, &renderer, &applications, &bases);
+    let mut planned = plan_for(&proposed.units);
     if !args.patch {
         // Before any question: what could not be written is not worth one.
         commits::ready(&planned, args.branch.as_deref())?;
     }
     if asks {
-        let chosen = choose(context, &planned, &cases, &planner)?;
+        let chosen = choose(context, &planned, &cases, &plan_for)?;
         let refused = std::mem::take(&mut planned.refused);
-        planned = planner(&chosen);
+        planned = plan_for(&chosen);
         planned.refused = refused;
     }
     let advice: Vec<_> = proposed.advice.iter().chain(&planned.refused).cloned().collect();
@@ -200,7 +200,7 @@ fn choose(
     context: &Context,
     planned: &Plan,
     cases: &[Case],
-    planner: &dyn Fn(&[Unit]) -> Plan,
+    plan_for: &dyn Fn(&[Unit]) -> Plan,
 ) -> Result<Vec<Unit>, CommandError> {
     let mut chosen = Vec::new();
     let mut takes_all = false;
@@ -209,7 +209,7 @@ fn choose(
             chosen.push(unit.clone());
             continue;
         }
-        let alone = planner(std::slice::from_ref(unit));
+        let alone = plan_for(std::slice::from_ref(unit));
         show::print_diff(context, &show::diff(&alone.before, &alone.after()));
         match answer(&show::question(unit, cases))? {
             Answer::Yes => chosen.push(unit.clone()),
